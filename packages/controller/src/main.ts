@@ -87,14 +87,15 @@ await runProcess('weir-controller', () => {
   const conflicting = reservedSharedPorts(config);
   if (conflicting.length > 0) {
     throw new UsageError(
-      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both contain ${conflicting.join(', ')}; list each port in one of them`,
+      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both have ${conflicting.join(', ')}; use one of them for each port`,
     );
   }
   const log = createLogger({ name: 'controller', level });
   const kubeConfig = loadKubeConfig();
   const namespace = config.namespace ?? kubeConfig.getContextObject(kubeConfig.getCurrentContext())?.namespace;
   const { policy: defaultPolicy, problems } = loadDefaultPolicy(config.defaultTenantPolicy);
-  for (const { subject, message } of problems) log.warn({ subject, reason: message }, 'problem in the default tenant policy');
+  for (const { subject, message } of problems)
+    log.warn({ subject, reason: message }, 'problem in the default tenant policy');
   const settings = {
     ...DEFAULT_FLEET_SETTINGS,
     loadBalancerClass,

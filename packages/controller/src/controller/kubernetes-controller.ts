@@ -68,7 +68,12 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'status' }),
   });
-  const policies = new PolicyStatusReconciler({ api: leaderApi, settings, clock, log: log.child({ part: 'policies' }) });
+  const policies = new PolicyStatusReconciler({
+    api: leaderApi,
+    settings,
+    clock,
+    log: log.child({ part: 'policies' }),
+  });
   const source = openKubernetesSource({
     api,
     clock,

@@ -7,7 +7,7 @@ export interface LeaderElectorOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly namespace: string;
   readonly name: string;
-  /** Of this process, among all that stand for election. */
+  /** The name of this process in the Lease; different for each replica. */
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -32,9 +32,9 @@ export class LeaderElector implements Leadership {
   #lastRound: Promise<void> = Promise.resolve();
   #observedLease: ObservedLease | undefined;
   #isLeader = false;
-  /** On a clock that never jumps. */
+  /** Milliseconds of the monotonic clock. */
   #leaderUntil = Number.NEGATIVE_INFINITY;
-  /** Ends the lead in time, whatever requests are under way: an API server that hangs answers too late to tell. */
+  /** Ends the lead in time even if a request to the API server hangs. */
   #deadline: Timer | undefined;
   #holder: string | undefined;
 
@@ -50,13 +50,15 @@ export class LeaderElector implements Leadership {
       onError: (error, { failures }) => {
         if (failures > 1) return;
         const isMissing = error instanceof KubeApiError && error.code === 'NOT_FOUND';
-        const todo = isMissing ? 'create its namespace, or name another by WEIR_NAMESPACE' : undefined;
-        log.warn({ reason: errorMessage(error), todo }, 'the Lease cannot be read or written; it is tried again');
+        const todo = isMissing
+          ? 'create the namespace of the Lease, or set WEIR_NAMESPACE to another namespace'
+          : undefined;
+        log.warn({ reason: errorMessage(error), todo }, 'failed to read or write the Lease; retrying');
       },
     });
   }
 
-  /** By the clock: of a process that was stopped for a minute answers are handled before its timers are. */
+  /** Checks the clock too: after a process was stopped for a minute, it handles responses before its timers run. */
   get isLeader(): boolean {
     return this.#isLeader && this.#options.clock.monotonic() < this.#leaderUntil;
   }
@@ -81,11 +83,11 @@ export class LeaderElector implements Leadership {
     this.#listeners.clear();
     if (!this.isLeader) return;
     this.#isLeader = false;
-    // When it fails the next one waits out the Lease.
+    // If the release fails, the next leader waits until the Lease runs out.
     await this.#release().catch(() => undefined);
   }
 
-  /** Of two rounds at once the one that loses to the other would give up the lead that it won. */
+  /** Two rounds at once would conflict with each other, and the second would give up the lead that the first has won. */
   #runRoundExclusively(): Promise<void> {
     const round = this.#lastRound.then(() => this.#round());
     this.#lastRound = round.catch(() => undefined);
@@ -95,7 +97,7 @@ export class LeaderElector implements Leadership {
   async #round(): Promise<void> {
     const { clock, identity, log } = this.#options;
     const startedAt = clock.monotonic();
-    // Whoever listens hears that it was lost, also when it is won again before the timer has run.
+    // The listeners must hear of the loss even if this round wins the lead again before the timer has run.
     if (!this.isLeader) this.#setLeader(false);
     const lease = await this.#read();
     this.#observedLease = lease && observeLease(this.#observedLease, lease.spec, clock.monotonic());
@@ -109,7 +111,7 @@ export class LeaderElector implements Leadership {
       await this.#write(step.kind === 'create' ? 'POST' : 'PUT', step.spec, lease?.resourceVersion);
     } catch (error) {
       if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
-      // Somebody was faster: the next round sees who.
+      // Another controller was faster; the next round reads its name.
       if (step.kind !== 'renew') this.#setLeader(false);
       return;
     }
@@ -166,14 +168,14 @@ export class LeaderElector implements Leadership {
   }
 }
 
-// Leader election by a Lease of coordination.k8s.io/v1, as kube-controller-manager does it: whoever holds it renews it; who sees it
-// unchanged for its whole duration, by the own clock, may take it. Clocks of different machines are never compared.
+// Leader election by a Lease of coordination.k8s.io/v1, as in kube-controller-manager: the holder renews the Lease; a controller that
+// sees it unchanged for its whole duration, by its own clock, may take it. Clocks of different machines are never compared.
 export const LEASE_DURATION_MS = 15_000;
-/** A holder that could not renew for so long leads no more: before anybody else may. */
+/** A holder that could not renew the Lease for this long stops leading, before another controller may take the Lease. */
 export const RENEW_DEADLINE_MS = 10_000;
 export const RETRY_PERIOD_MS = 2_000;
 
-/** The spec of a Lease, as far as it is read. */
+/** The fields of a Lease's spec that are read. */
 export interface LeaseSpec {
   readonly holderIdentity?: string | null;
   readonly leaseDurationSeconds?: number | null;
@@ -182,36 +184,35 @@ export interface LeaseSpec {
   readonly leaseTransitions?: number | null;
 }
 
-/** A Lease as we know it. */
 export interface ObservedLease {
   readonly spec: LeaseSpec;
-  /** When we first saw it just so, on a clock that never jumps. */
+  /** When this spec was first seen, milliseconds of the monotonic clock. */
   readonly since: number;
 }
 
 export type ElectionStep =
   | { readonly kind: 'create' | 'take' | 'renew'; readonly spec: LeaseSpec }
-  /** Somebody else holds it. */
+  /** Another controller holds the Lease. */
   | { readonly kind: 'wait'; readonly holder: string };
 
-/** The same observation when the Lease has not changed, else a new one. */
+/** Returns the previous observation if the Lease has not changed, otherwise a new one. */
 export function observeLease(previous: ObservedLease | undefined, spec: LeaseSpec, monotonic: number): ObservedLease {
-  const isSame =
+  const isUnchanged =
     previous !== undefined &&
     previous.spec.holderIdentity === spec.holderIdentity &&
     previous.spec.renewTime === spec.renewTime &&
     previous.spec.acquireTime === spec.acquireTime;
-  return isSame ? previous : { spec, since: monotonic };
+  return isUnchanged ? previous : { spec, since: monotonic };
 }
 
 export interface ElectionInput {
   readonly identity: string;
-  /** Milliseconds since the epoch, for what is written. */
+  /** Milliseconds since the epoch, for the times in the Lease. */
   readonly now: number;
   readonly monotonic: number;
 }
 
-/** What to do about a Lease; undefined: there is none. */
+/** Decides whether to create, take or renew the Lease, or to wait. `observation`: undefined if there is no Lease. */
 export function planElection(
   observation: ObservedLease | undefined,
   { identity, now, monotonic }: ElectionInput,
@@ -230,12 +231,12 @@ export function planElection(
   return { kind: 'take', spec: { ...mine, acquireTime: time, leaseTransitions: leaseTransitions + 1 } };
 }
 
-/** What a holder leaves behind when it goes: the next one need not wait. */
+/** The spec that a holder writes when it stops, so that the next leader need not wait. */
 export function releasedLease(spec: LeaseSpec, now: number): LeaseSpec {
   return { ...spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(now) };
 }
 
-/** metav1.MicroTime. */
+/** Formats milliseconds since the epoch as metav1.MicroTime. */
 export function microTime(ms: number): string {
   return new Date(ms).toISOString().replace('Z', '000Z');
 }

@@ -2,19 +2,20 @@ import { WeirError } from '@weir/runtime';
 import type { Store, SuspensionStore, TableStore, UsageStore } from '@weir/store';
 import type { KubeApi } from '../kubernetes/kube-api.ts';
 
-/** Whether this controller leads. Winning an election is not enough to write the table: the store fences by a token of its own. */
+// Leadership as a contract, writes that only the leader may make, and the start of a term.
+/** Whether this controller leads. That alone does not allow it to write the table: the store fences by a token of its own. */
 export interface Leadership {
-  /** Right at any moment, also just after this process stood still for a while and no timer has run yet. */
+  /** Correct at any moment, also if the process was stopped for a while and no timer has run since. */
   readonly isLeader: boolean;
-  /** Told of each change of `isLeader`; returns the way to stop. */
+  /** Calls the listener at each change of `isLeader`; returns the function that unsubscribes. */
   onChange(listener: () => void): () => void;
-  /** Looks at the election now: the store says that somebody else led after us. */
+  /** Reads the election now, because the store says that another controller has led since. */
   recheck(): Promise<void>;
-  /** Gives the lead away, so that the next one need not wait. */
+  /** Releases the lead, so that the next leader need not wait until it runs out. */
   close(): Promise<void>;
 }
 
-/** Where there is only one. */
+/** The leadership of a controller without replicas. */
 export const ALWAYS_LEADER: Leadership = Object.freeze({
   isLeader: true,
   onChange: () => () => undefined,
@@ -22,19 +23,19 @@ export const ALWAYS_LEADER: Leadership = Object.freeze({
   close: async () => undefined,
 });
 
-// Whoever was stopped between "do I lead?" and the write must not write when it wakes: so the question is asked once more, in the
-// same turn in which the write leaves. What the store can fence by its token it does beside this; status, Events, TenantUsage,
-// cut-offs and the claim of that token itself have nothing but this (and a status its version).
+// A process that is stopped between its check of the lead and its write must not write when it continues. So the lead is checked once
+// more in the event loop turn that sends the write. The table is also fenced by the store's token. Status, Events, TenantUsages,
+// suspensions and the claim of the token have no other protection (a status write also has the version of its object).
 type LeaderState = Pick<Leadership, 'isLeader'>;
 
-/** Not sent, because this controller leads no more. Nothing failed: whoever leads writes it. */
+/** A write was not sent because this controller has lost the lead. Nothing failed: the new leader writes it. */
 export class LeadershipLost extends WeirError<'LEAD_LOST'> {
   constructor() {
-    super('LEAD_LOST', 'this controller leads no more, so it is left to the one that does');
+    super('LEAD_LOST', 'this controller has lost the lead; the new leader takes over the write');
   }
 }
 
-/** Reads go through; everything else rejects with `LeadLost` when the lead is gone. */
+/** Passes reads through; every other request rejects with `LeadershipLost` if the lead is lost. */
 export function leaderOnlyApi(api: Pick<KubeApi, 'request'>, lead: LeaderState): Pick<KubeApi, 'request'> {
   const beforeSending = (): void => assertLeading(lead);
   return { request: (request) => api.request(request.method === 'GET' ? request : { ...request, beforeSending }) };
@@ -46,13 +47,13 @@ export interface LeaderOnlyStore {
   readonly usage: UsageStore;
 }
 
-/** The same of the parts of the store that only the leader writes. */
+/** Passes reads through; every write that only the leader makes rejects with `LeadershipLost` if the lead is lost. */
 export function leaderOnlyStore(
   store: Pick<Store, 'table' | 'suspensions' | 'usage'>,
   lead: LeaderState,
 ): LeaderOnlyStore {
   const { table, suspensions, usage } = store;
-  const only =
+  const whileLeading =
     <A extends unknown[], R>(write: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {
       assertLeading(lead);
@@ -60,24 +61,24 @@ export function leaderOnlyStore(
     };
   return {
     table: {
-      claimLeader: only(() => table.claimLeader()),
-      openEpoch: only((request) => table.openEpoch(request)),
-      publish: only((publication) => table.publish(publication)),
+      claimLeader: whileLeading(() => table.claimLeader()),
+      openEpoch: whileLeading((request) => table.openEpoch(request)),
+      publish: whileLeading((publication) => table.publish(publication)),
       meta: () => table.meta(),
       read: () => table.read(),
       readPartial: () => table.readPartial(),
       revisions: (options) => table.revisions(options),
     },
     suspensions: {
-      put: only((suspension) => suspensions.put(suspension)),
-      remove: only((uid) => suspensions.remove(uid)),
-      markComplete: only(() => suspensions.markComplete()),
+      put: whileLeading((suspension) => suspensions.put(suspension)),
+      remove: whileLeading((uid) => suspensions.remove(uid)),
+      markComplete: whileLeading(() => suspensions.markComplete()),
       read: () => suspensions.read(),
       watch: (signal) => suspensions.watch(signal),
     },
     usage: {
-      seed: only((seed) => usage.seed(seed)),
-      fold: only((node, life) => usage.fold(node, life)),
+      seed: whileLeading((seed) => usage.seed(seed)),
+      fold: whileLeading((node, life) => usage.fold(node, life)),
       flush: (report) => usage.flush(report),
       rows: (period, tenant) => usage.rows(period, tenant),
       periods: (tenant, length) => usage.periods(tenant, length),
@@ -87,7 +88,7 @@ export function leaderOnlyStore(
   };
 }
 
-/** To lose the lead on the way is no failure: whoever leads now does it. */
+/** Loss of the lead during the run is not a failure, since the new leader does the work. */
 export async function runWhileLeading(run: () => Promise<void>): Promise<'done' | 'lead-lost'> {
   try {
     await run();
@@ -104,36 +105,36 @@ function assertLeading(lead: LeaderState): void {
 
 export interface LeaderTermSteps {
   readonly leader: Pick<Leadership, 'isLeader'>;
-  /** Claims the table: from then on nobody else can write it. */
+  /** Claims the table: from then on no other controller can write it. */
   claim(): Promise<void>;
   isClaimed(): boolean;
-  /** Reads everything again. */
+  /** Reads all objects again. */
   readSource(signal: AbortSignal): Promise<void>;
-  /** Finds out who of the fleet is there. */
+  /** Finds out which nodes have a live proxy. */
   waitForProxies(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * What comes before the first decision of each term in the lead. The claim first: whoever led before may decide of newer objects
- * than ours until then, so only what is read after it is sure to undo nothing.
+ * The steps before the first translation of each term. The claim comes first: until then the previous leader may publish from newer
+ * objects than this controller has read, and only objects read after the claim are sure not to undo that.
  */
 export class LeaderTerm {
   readonly #steps: LeaderTermSteps;
   #term = {};
-  /** The term in which everything was read: with thousands of objects that is not done anew each time that the store is away. */
+  /** The term in which all objects were read: they are read once in a term, however often the store becomes unreachable. */
   #readTerm: object | undefined;
   #begunTerm: object | undefined;
 
-  constructor(parts: LeaderTermSteps) {
-    this.#steps = parts;
+  constructor(steps: LeaderTermSteps) {
+    this.#steps = steps;
   }
 
-  /** The lead was lost, or somebody else was found to have led: what is known may be old. */
+  /** The lead was lost, or another controller has led meanwhile: what this controller has read may be outdated. */
   end(): void {
     this.#term = {};
   }
 
-  /** At once where that was done in this term. Rejects when the store is away, and with `LeadLost`; then come again. */
+  /** Resolves at once if the term has begun. Rejects if the store is unreachable, or with `LeadershipLost`; then call again. */
   async begin(signal: AbortSignal): Promise<void> {
     const { leader, claim, readSource, waitForProxies } = this.#steps;
     for (;;) {
@@ -141,7 +142,7 @@ export class LeaderTerm {
       if (this.#steps.isClaimed() && this.#begunTerm === this.#term) return;
       const term = this.#term;
       await claim();
-      // A store that was wiped is claimed a second time in one term: nobody else has decided anything in it.
+      // A store that was wiped is claimed a second time in the same term: no other controller has published to it.
       if (this.#begunTerm === term) continue;
       if (this.#readTerm !== term) await readSource(signal);
       this.#readTerm = term;

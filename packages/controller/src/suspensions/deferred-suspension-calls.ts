@@ -8,34 +8,33 @@ import type { Source } from '../watch/source.ts';
 
 export interface DeferredSuspensionCallsOptions {
   readonly source: Pick<Source, 'isDeleted'>;
-  /** Default: Suspensions are not written. */
+  /** Undefined if Suspension objects cannot be written. */
   readonly writer: SuspensionObjectWriter | undefined;
-  /** Read only. */
   readonly store: Pick<SuspensionStore, 'read'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Something was found out that changes what is in force. */
+  /** A result changes which suspensions are in force. */
   readonly onResult: () => void;
 }
 
-/** What the store cannot be brought to without asking. */
+/** The suspensions that need a call to the API server. */
 export interface SuspensionsToResolve {
-  /** No longer in the source; to be lifted once they are known to be deleted. */
+  /** No longer in the source; the cut-off is lifted once the Suspension is known to be deleted. */
   readonly missing: readonly Suspension[];
-  /** Their time is over; the Suspensions are to be deleted. */
+  /** The time of `until` is past; the Suspension is to be deleted. */
   readonly expired: readonly Suspension[];
 }
 
 const MAX_CONCURRENT_CALLS = 8;
 
-/** Asks the API server about Suspensions, beside the table: one that hangs must not keep the table waiting. The store is not written. */
+/** Calls the API server about Suspensions. It has a loop of its own, since a call that hangs must not delay the table. */
 export class DeferredSuspensionCalls {
   readonly #options: DeferredSuspensionCallsOptions;
   #toResolve: SuspensionsToResolve = { missing: [], expired: [] };
-  /** By uid. */
   readonly #deletedUids = new Set<string>();
-  /** By uid: made in the store, while no Suspension could be. */
+  /** Suspensions that were made in the store because no object could be written then. */
   #requests: readonly Suspension[] = [];
+  /** By UID of the request. */
   readonly #adoptedByRequest = new Map<string, Suspension>();
   readonly #failingUids = new Set<string>();
 
@@ -47,12 +46,12 @@ export class DeferredSuspensionCalls {
     return this.#deletedUids.has(uid);
   }
 
-  /** What has become a Suspension: the cut-off of that, to be put in place of the request's. */
+  /** The suspension of the object that replaces the request; undefined if there is no such object yet. */
   adoptedFrom(request: Suspension): Suspension | undefined {
     return this.#adoptedByRequest.get(request.uid);
   }
 
-  /** Cut-offs that were made in the store. A new one is news for whoever calls `run`. */
+  /** Sets the suspensions that were made in the store. `new`: one of them is new, so `run` is due. */
   setRequests(requests: readonly Suspension[]): 'new' | 'known' {
     const before = new Set(this.#requests.map(({ uid }) => uid));
     this.#requests = requests;
@@ -61,84 +60,92 @@ export class DeferredSuspensionCalls {
     return requests.every(({ uid }) => before.has(uid)) ? 'known' : 'new';
   }
 
-  /** Another leads, and may do the same: what was found out is not known to hold. */
+  /** The lead is lost: another controller makes these calls, and the results may be outdated. */
   reset(): void {
     this.setToResolve({ missing: [], expired: [] });
     this.setRequests([]);
   }
 
-  /** In place of those before. What was found out is acted upon by now. */
-  setToResolve(errands: SuspensionsToResolve): void {
-    this.#toResolve = errands;
+  /** Replaces the suspensions to resolve, and forgets the results, which the caller has used. */
+  setToResolve(suspensions: SuspensionsToResolve): void {
+    this.#toResolve = suspensions;
     this.#deletedUids.clear();
   }
 
-  /** Rejects when something could not be done, which was told by then; then come again. */
+  /** Rejects if a call failed, which is logged by then; then call again. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, writer } = this.#options;
     const { missing, expired } = this.#toResolve;
     const requests = this.#requests.filter(({ uid }) => !this.#adoptedByRequest.has(uid));
-    // First, for somebody waits to be served again; a request is in force meanwhile.
-    await forEachConcurrently(missing, { concurrency: MAX_CONCURRENT_CALLS, signal }, async (cutoff) => {
-      if (!(await source.isDeleted(cutoff, signal))) return;
-      this.#deletedUids.add(cutoff.uid);
+    // Deletions first, since their targets wait to be served again; a request is in force meanwhile.
+    await forEachConcurrently(missing, { concurrency: MAX_CONCURRENT_CALLS, signal }, async (suspension) => {
+      if (!(await source.isDeleted(suspension, signal))) return;
+      this.#deletedUids.add(suspension.uid);
       this.#options.onResult();
     });
     const failures: unknown[] = [];
-    const each = (
-      cutoffs: readonly Suspension[],
-      what: string,
-      act: (cutoff: Suspension) => Promise<void>,
+    const attemptEach = (
+      suspensions: readonly Suspension[],
+      failureMessage: string,
+      act: (suspension: Suspension) => Promise<void>,
     ): Promise<void> =>
-      forEachConcurrently(cutoffs, { concurrency: MAX_CONCURRENT_CALLS, signal }, async (cutoff) => {
-        const failure = await this.#attempt(cutoff, what, () => act(cutoff));
+      forEachConcurrently(suspensions, { concurrency: MAX_CONCURRENT_CALLS, signal }, async (suspension) => {
+        const failure = await this.#attempt(suspension, failureMessage, () => act(suspension));
         if (failure !== undefined) failures.push(failure.error);
       });
     if (writer !== undefined) {
-      const make = (request: Suspension): Promise<void> => this.#adopt(writer, request, signal);
-      await each(requests, 'a cut-off that was made in the store has not become a Suspension; it stays in force', make);
-      const remove = (cutoff: Suspension): Promise<void> => writer.remove(cutoff, signal);
-      await each(expired, 'a Suspension whose time is over could not be deleted', remove);
+      const adopt = (request: Suspension): Promise<void> => this.#adopt(writer, request, signal);
+      await attemptEach(
+        requests,
+        'failed to create a Suspension for a cut-off made in the store; the cut-off stays in force, retrying',
+        adopt,
+      );
+      const remove = (suspension: Suspension): Promise<void> => writer.remove(suspension, signal);
+      await attemptEach(expired, 'failed to delete an expired Suspension; retrying', remove);
     }
     if (failures.length > 0) throw failures[0];
   }
 
   async #adopt(writer: SuspensionObjectWriter, { uid }: Suspension, signal: AbortSignal): Promise<void> {
     const { store, clock, onResult } = this.#options;
-    // As it is now: whoever lifted it meanwhile must not find it come back.
-    const request = (await store.read()).suspensions.find((cutoff) => cutoff.uid === uid);
+    // Read again: a suspension that was lifted meanwhile must not return.
+    const request = (await store.read()).suspensions.find((suspension) => suspension.uid === uid);
     if (request === undefined || !isInForce(request, clock.now())) return;
     const adoption: AdoptionPlan = planAdoption(request, await writer.getOrCreate(request, signal), clock.now());
     if (adoption.kind === 'refuse') throw new Error(adoption.why);
-    this.#adoptedByRequest.set(uid, adoption.cutoff);
+    this.#adoptedByRequest.set(uid, adoption.suspension);
     onResult();
   }
 
-  /** Told once until it works: it is tried for as long as it takes. */
-  async #attempt(cutoff: Suspension, what: string, act: () => Promise<void>): Promise<{ error: unknown } | undefined> {
+  /** Warns of the first failure only, since the call is retried until it succeeds. */
+  async #attempt(
+    { uid, name }: Suspension,
+    failureMessage: string,
+    act: () => Promise<void>,
+  ): Promise<{ error: unknown } | undefined> {
     try {
       await act();
-      this.#failingUids.delete(cutoff.uid);
+      this.#failingUids.delete(uid);
       return undefined;
     } catch (error) {
       if (error instanceof LeadershipLost) throw error;
-      const level = this.#failingUids.has(cutoff.uid) ? 'debug' : 'warn';
-      this.#failingUids.add(cutoff.uid);
-      this.#options.log[level]({ suspension: cutoff.name, reason: errorMessage(error) }, what);
+      const level = this.#failingUids.has(uid) ? 'debug' : 'warn';
+      this.#failingUids.add(uid);
+      this.#options.log[level]({ suspension: name, reason: errorMessage(error) }, failureMessage);
       return { error };
     }
   }
 }
 
 export type AdoptionPlan =
-  | { readonly kind: 'adopt'; readonly cutoff: Suspension }
-  /** The request stays in the store, and in force. */
+  | { readonly kind: 'adopt'; readonly suspension: Suspension }
+  /** The request stays in the store and in force. */
   | { readonly kind: 'refuse'; readonly why: string };
 
-/** Whether a Suspension may stand for a cut-off that was made in the store. `now`: milliseconds since the epoch. */
+/** Decides whether a Suspension may replace a suspension that was made in the store. `now`: milliseconds since the epoch. */
 export function planAdoption(request: Suspension, found: SuspensionObject, now: number): AdoptionPlan {
   const { uid, name, target, message, until, rule, createdAt } = found;
-  const cutoff: Suspension = {
+  const suspension: Suspension = {
     uid,
     name,
     target,
@@ -149,16 +156,18 @@ export function planAdoption(request: Suspension, found: SuspensionObject, now: 
     createdAt,
   };
   if (!isDeepStrictEqual({ ...target }, { ...request.target })) {
-    return { kind: 'refuse', why: `Suspension "${name}" is for another target; delete or rename it` };
+    return { kind: 'refuse', why: `Suspension "${name}" has another target; delete or rename it` };
   }
-  if (!isInForce(cutoff, now)) return { kind: 'refuse', why: `Suspension "${name}" is over, but not deleted yet` };
+  if (!isInForce(suspension, now)) {
+    return { kind: 'refuse', why: `Suspension "${name}" has expired and is not deleted yet` };
+  }
   if (!isNewer(found, request) && endOf(until) < endOf(request.until)) {
-    return { kind: 'refuse', why: `Suspension "${name}" was there before, and ends sooner` };
+    return { kind: 'refuse', why: `an older Suspension "${name}" ends before the cut-off; delete or extend it` };
   }
-  return { kind: 'adopt', cutoff };
+  return { kind: 'adopt', suspension };
 }
 
-/** Then whoever made it knew better. The API server counts in seconds. */
+/** A newer Suspension was made with knowledge of the request. Allows for one second, the resolution of the API server's times. */
 function isNewer(found: SuspensionObject, request: Suspension): boolean {
   return found.createdAt !== null && request.createdAt !== null && found.createdAt + 1_000 > request.createdAt;
 }
@@ -167,10 +176,10 @@ function endOf(until: number | null): number {
   return until ?? Number.POSITIVE_INFINITY;
 }
 
-/** Where Suspensions are objects that the controller may write. */
+/** Writes Suspension objects. */
 export interface SuspensionObjectWriter {
-  /** The Suspension under the cut-off's name: created, or the one that is there already, whatever it says. */
-  getOrCreate(cutoff: Suspension, signal: AbortSignal): Promise<SuspensionObject>;
-  /** Deletes the one that was in force, not another that was made under its name. Resolves also when it is gone already. */
-  remove(cutoff: Suspension, signal: AbortSignal): Promise<void>;
+  /** Creates the Suspension, or returns the existing Suspension of the same name, whatever its spec says. */
+  getOrCreate(suspension: Suspension, signal: AbortSignal): Promise<SuspensionObject>;
+  /** Deletes the Suspension of this UID, but no newer Suspension of the same name. Resolves also if it is gone. */
+  remove(suspension: Suspension, signal: AbortSignal): Promise<void>;
 }

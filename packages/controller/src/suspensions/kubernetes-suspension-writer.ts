@@ -14,14 +14,14 @@ export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
     this.#api = api;
   }
 
-  async getOrCreate(cutoff: Suspension, signal: AbortSignal): Promise<SuspensionObject> {
+  async getOrCreate(suspension: Suspension, signal: AbortSignal): Promise<SuspensionObject> {
     try {
       const query = { fieldManager: FIELD_MANAGER };
       const request = {
         method: 'POST',
         path: SUSPENSIONS_PATH,
         query,
-        body: objectFor(cutoff),
+        body: objectFor(suspension),
         timeoutMs: REQUEST_TIMEOUT_MS,
         signal,
       } as const;
@@ -29,7 +29,7 @@ export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
     } catch (error) {
       if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
     }
-    const path = pathOf(cutoff.name);
+    const path = pathOf(suspension.name);
     return parseResponse(await this.#api.request({ method: 'GET', path, timeoutMs: REQUEST_TIMEOUT_MS, signal }));
   }
 

@@ -7,7 +7,7 @@ import type { DeferredSuspensionCalls } from './deferred-suspension-calls.ts';
 
 const SUSPENSION_LOOP = { gapMs: 5, resyncMs: 10_000, retryMs: [1_000, 30_000] } as const;
 
-/** Makes the deferred calls to the API server. The table loop runs `SuspensionReconciler`, since the table must not come before. */
+/** Makes the deferred calls to the API server. `SuspensionReconciler` runs in the table loop, before each table is published. */
 export function createSuspensionLoop(
   context: LoopContext,
   {
@@ -28,15 +28,15 @@ export interface SuspensionReconcilerOptions {
   readonly store: SuspensionStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** A cut-off has come to its end: `keep` is due. */
+  /** A suspension has expired: `reconcile` is due. */
   readonly onExpiry: () => void;
-  /** Somebody has made one in the store itself. */
+  /** A suspension was made in the store itself: a run of the deferred calls is due. */
   readonly onRequest: () => void;
-  /** Finds out beside us what takes asking; here only its answers are acted upon. */
+  /** Makes the calls to the API server; `reconcile` only uses their results. */
   readonly deferredCalls: DeferredSuspensionCalls;
 }
 
-/** Brings the Suspensions of the source into the store, and out of it once they are known to be gone. */
+/** Puts the Suspensions of the source into the store, and removes them once they are known to be deleted. */
 export class SuspensionReconciler {
   readonly #options: SuspensionReconcilerOptions;
   #madeInStore: readonly Suspension[] = [];
@@ -48,12 +48,12 @@ export class SuspensionReconciler {
     this.#options = options;
   }
 
-  /** Those in the store, as of the last look. */
+  /** The suspensions in the store, as last read. */
   get stored(): readonly Suspension[] {
     return this.#stored;
   }
 
-  /** Rejects when the store is away; then come again. */
+  /** Rejects if the store is unreachable; then call again. */
   async reconcile(snapshot: Snapshot): Promise<void> {
     const { source, store, clock, log, deferredCalls } = this.#options;
     const wanted = suspensionsFor(snapshot, (uid) => source.originOf({ uid }));
@@ -65,25 +65,25 @@ export class SuspensionReconciler {
       origin: source.kind === 'directory' ? 'file' : 'kubernetes',
       now: clock.now(),
     });
-    for (const cutoff of plan.put) {
-      await store.put(cutoff);
-      log.info({ suspension: cutoff.name, target: cutoff.target }, 'cut-off put in force');
+    for (const suspension of plan.put) {
+      await store.put(suspension);
+      log.info({ suspension: suspension.name, target: suspension.target }, 'cut-off is in force');
     }
     const adopted = await this.#adopt([...state.suspensions, ...plan.put], wanted);
     const deleted = plan.missing.filter(({ uid }) => deferredCalls.isDeleted(uid));
-    for (const cutoff of plan.expired) await this.#lift(cutoff, 'its time is over');
-    for (const cutoff of deleted) await this.#lift(cutoff, 'its Suspension was deleted');
+    for (const suspension of plan.expired) await this.#lift(suspension, 'it has expired');
+    for (const suspension of deleted) await this.#lift(suspension, 'its Suspension was deleted');
     if (!state.complete) await store.markComplete();
     const written = plan.put.length + adopted + plan.expired.length + deleted.length;
-    // The table waits for this: mostly there is nothing to do, and nothing to be read again.
+    // The table waits for this function, so the store is not read again if nothing was written.
     this.#recordState(state.complete && written === 0 ? state : await store.read());
     deferredCalls.setToResolve({
       missing: plan.missing.filter(({ uid }) => !deferredCalls.isDeleted(uid)),
-      expired: wanted.filter((cutoff) => !isInForce(cutoff, clock.now())),
+      expired: wanted.filter((suspension) => !isInForce(suspension, clock.now())),
     });
   }
 
-  /** Looks what the store holds now. False when it lost something, and `keep` is due. Rejects when it is away. */
+  /** Reads the store. Returns false if it has lost a suspension and `reconcile` is due. Rejects if the store is unreachable. */
   async isStoreIntact(): Promise<boolean> {
     const state = await this.#options.store.read();
     if (!state.complete || state.sequence < this.#sequence) return false;
@@ -99,43 +99,40 @@ export class SuspensionReconciler {
     const { clock, deferredCalls, onExpiry, onRequest } = this.#options;
     this.#stored = suspensions;
     this.#sequence = sequence;
-    this.#madeInStore = suspensions.filter((cutoff) => cutoff.origin.kind === 'store');
+    this.#madeInStore = suspensions.filter(({ origin }) => origin.kind === 'store');
     if (deferredCalls.setRequests(this.#madeInStore) === 'new') onRequest();
     this.#timer?.cancel();
     const end = nextExpiryOf(suspensions, clock.now());
     this.#timer = end === null ? undefined : clock.setTimeout(onExpiry, end - clock.now());
   }
 
-  /** First the Suspension's, then away with the request's: so that it never lapses. Returns how many. */
-  async #adopt(cutoffs: readonly Suspension[], wanted: readonly Suspension[]): Promise<number> {
+  /** Puts the adopted suspension before it removes the request, so that the target is suspended all the while. Returns how many. */
+  async #adopt(suspensions: readonly Suspension[], wanted: readonly Suspension[]): Promise<number> {
     const { store, deferredCalls, log } = this.#options;
-    let adopted = 0;
-    for (const request of cutoffs.filter(({ origin }) => origin.kind === 'store')) {
-      const made = deferredCalls.adoptedFrom(request);
-      if (made === undefined) continue;
-      adopted += 1;
-      // What the source says of it may be newer, and is in the store by now.
-      if (!wanted.some(({ uid }) => uid === made.uid)) await store.put(made);
+    let count = 0;
+    for (const request of suspensions.filter(({ origin }) => origin.kind === 'store')) {
+      const adopted = deferredCalls.adoptedFrom(request);
+      if (adopted === undefined) continue;
+      count += 1;
+      // If the source has read the Suspension, its version may be newer and is in the store already.
+      if (!wanted.some(({ uid }) => uid === adopted.uid)) await store.put(adopted);
       await store.remove(request.uid);
-      log.info(
-        { suspension: made.name, target: made.target },
-        'a cut-off that was made in the store is a Suspension now',
-      );
+      log.info({ suspension: adopted.name, target: adopted.target }, 'cut-off made in the store became a Suspension');
     }
-    return adopted;
+    return count;
   }
 
-  async #lift(cutoff: Suspension, why: string): Promise<void> {
-    await this.#options.store.remove(cutoff.uid);
-    this.#options.log.info({ suspension: cutoff.name, target: cutoff.target, why }, 'cut-off lifted');
+  async #lift(suspension: Suspension, why: string): Promise<void> {
+    await this.#options.store.remove(suspension.uid);
+    this.#options.log.info({ suspension: suspension.name, target: suspension.target, why }, 'cut-off lifted');
   }
 }
 
 export interface SuspensionPlan {
   readonly put: readonly Suspension[];
-  /** Over by `until`. */
+  /** The time of `until` is past. */
   readonly expired: readonly Suspension[];
-  /** No longer in the source: to be removed only once they are known to be deleted. */
+  /** No longer in the source; they stay in force until their objects are known to be deleted. */
   readonly missing: readonly Suspension[];
 }
 
@@ -143,39 +140,41 @@ export interface SuspensionPlanInput {
   readonly state: SuspensionState;
   /** The Suspensions of the source. */
   readonly wanted: readonly Suspension[];
-  /** Made in the store, as last seen while it was whole: after a wipe nobody else can put them back. */
+  /** The suspensions made in the store, as last read before a wipe: only the controller can restore them. */
   readonly madeInStore: readonly Suspension[];
+  /** The origin of the source's Suspensions. */
   readonly origin: SuspensionOrigin['kind'];
+  /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * What brings the cut-offs of the store to what the source says. Those that a person made in the store itself, and those of another
- * kind of source, are nobody's business here but when their time is over.
+ * Plans the writes that bring the store to the Suspensions of the source. Suspensions that a person made in the store itself, or that
+ * come from another kind of source, are removed only when they expire.
  */
 export function planSuspensions({ state, wanted, madeInStore, origin, now }: SuspensionPlanInput): SuspensionPlan {
-  const present = new Map(state.suspensions.map((cutoff) => [cutoff.uid, cutoff]));
-  const inForce = wanted.filter((cutoff) => isInForce(cutoff, now));
-  const put = inForce.filter((cutoff) => !isSame(cutoff, present.get(cutoff.uid)));
+  const present = new Map(state.suspensions.map((suspension) => [suspension.uid, suspension]));
+  const inForce = wanted.filter((suspension) => isInForce(suspension, now));
+  const put = inForce.filter((suspension) => !isSame(suspension, present.get(suspension.uid)));
   if (!state.complete) {
     const isLost = ({ uid }: Suspension): boolean => !present.has(uid) && !state.removed.includes(uid);
-    put.push(...madeInStore.filter((cutoff) => isLost(cutoff) && isInForce(cutoff, now)));
+    put.push(...madeInStore.filter((suspension) => isLost(suspension) && isInForce(suspension, now)));
   }
-  const wantedUids = new Set(inForce.map((cutoff) => cutoff.uid));
-  const overUids = new Set(wanted.filter((cutoff) => !isInForce(cutoff, now)).map((cutoff) => cutoff.uid));
-  const others = state.suspensions.filter((cutoff) => !wantedUids.has(cutoff.uid));
-  // Its end may have been brought forward since it was put.
-  const isOver = (cutoff: Suspension): boolean => !isInForce(cutoff, now) || overUids.has(cutoff.uid);
+  const inForceUids = new Set(inForce.map(({ uid }) => uid));
+  const expiredUids = new Set(wanted.filter((suspension) => !isInForce(suspension, now)).map(({ uid }) => uid));
+  const others = state.suspensions.filter(({ uid }) => !inForceUids.has(uid));
+  // The source may have moved `until` forward since the suspension was put into the store.
+  const isExpired = (suspension: Suspension): boolean => !isInForce(suspension, now) || expiredUids.has(suspension.uid);
   return {
     put,
-    expired: others.filter(isOver),
-    missing: others.filter((cutoff) => cutoff.origin.kind === origin && !isOver(cutoff)),
+    expired: others.filter(isExpired),
+    missing: others.filter((suspension) => suspension.origin.kind === origin && !isExpired(suspension)),
   };
 }
 
-/** When the next one is over; null: none has an end. */
-export function nextExpiryOf(cutoffs: readonly Suspension[], now: number): number | null {
-  const ends = cutoffs.flatMap(({ until }) => (until !== null && until > now ? [until] : []));
+/** When the next suspension expires, milliseconds since the epoch; null if no suspension expires. */
+export function nextExpiryOf(suspensions: readonly Suspension[], now: number): number | null {
+  const ends = suspensions.flatMap(({ until }) => (until !== null && until > now ? [until] : []));
   return ends.length === 0 ? null : Math.min(...ends);
 }
 
@@ -183,10 +182,10 @@ function isSame(a: Suspension, b: Suspension | undefined): boolean {
   return b !== undefined && JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
 }
 
-function sorted(cutoff: Suspension): unknown {
+function sorted(suspension: Suspension): unknown {
   return Object.entries({
-    ...cutoff,
-    target: Object.entries(cutoff.target).sort(),
-    origin: Object.entries(cutoff.origin).sort(),
+    ...suspension,
+    target: Object.entries(suspension.target).sort(),
+    origin: Object.entries(suspension.origin).sort(),
   }).sort(([a], [b]) => (a < b ? -1 : 1));
 }

@@ -103,7 +103,10 @@ export class TableReconciler {
     if (outcome.kind === 'not-leader') {
       const isWiped = outcome.leader === 0;
       const why = isWiped ? 'the store was wiped' : 'another controller has claimed it';
-      this.#log.warn({ leader: outcome.leader, why }, 'lost the claim of the routing table; claiming it again if elected');
+      this.#log.warn(
+        { leader: outcome.leader, why },
+        'lost the claim of the routing table; claiming it again if elected',
+      );
       this.reset();
       return isWiped ? 'wiped' : 'not-leader';
     }
