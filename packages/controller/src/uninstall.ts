@@ -1,4 +1,4 @@
-// What runs once before a release is deleted (the chart's pre-delete hook): takes back what its controllers said, then ends.
+// The uninstall process (the chart's pre-delete hook): removes what the controllers of a release have written, then ends.
 import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import {
   systemClock as clock,
@@ -43,14 +43,14 @@ await runProcess('weir-uninstall', (control) => {
         name: 'store',
         async start() {
           store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }), clock }).catch((error) => {
-            log.warn({ reason: errorMessage(error) }, 'Redis does not let us in: proxies end with the release');
+            log.warn({ reason: errorMessage(error) }, 'Redis refused the connection; proxies end with the release');
             return undefined;
           });
         },
         close: () => store?.close(),
       },
       {
-        name: 'retirement',
+        name: 'uninstall',
         async start(signal) {
           await uninstallFleet({
             api,

@@ -43,7 +43,7 @@ test('metrics and problems are shown over TLS to whoever has the token, and to o
   const [status, reasons] = await ask('/readyz');
   assert.equal(status, 503);
   assert.doesNotMatch(reasons, /API server/);
-  assert.match((await ask('/readyz', bearer))[1], /the API server has not been read in full yet/);
+  assert.match((await ask('/readyz', bearer))[1], /the first full read of the API server is not complete/);
   for (const path of ['/metrics', '/problems', '/leader']) {
     assert.equal((await ask(path))[0], 401);
     assert.equal((await ask(path, bearer))[0], 200);

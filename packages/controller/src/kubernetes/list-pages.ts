@@ -25,7 +25,7 @@ export async function* listPages(
 
   async function pageAt(listing: ListRequest): Promise<Page | undefined> {
     try {
-      return (await api.request({ method: 'GET', ...listing, signal })) as Page;
+      return (await api.request({ method: 'GET', ...listing, ...(signal && { signal }) })) as Page;
     } catch (error) {
       if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return undefined;
       throw error;
@@ -35,7 +35,7 @@ export async function* listPages(
 
 export interface ListPagesOptions {
   readonly api: Pick<KubeApi, 'request'>;
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   readonly pageSize?: number;
 }
 

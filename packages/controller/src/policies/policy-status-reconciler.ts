@@ -13,7 +13,7 @@ import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import { areSameItems } from '../status/status-reconciler.ts';
-import { fieldManagerFor, StatusWriter } from '../status/status-writer.ts';
+import { fieldManagerFor, type StatusTarget, StatusWriter } from '../status/status-writer.ts';
 import type { Source, SourceSnapshot } from '../watch/source.ts';
 
 export interface PolicyStatusReconcilerOptions {
@@ -26,23 +26,23 @@ export interface PolicyStatusReconcilerOptions {
 const TENANT_POLICY_KIND = { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantPolicy' } as const;
 const TENANT_POLICIES_PATH = '/apis/weir.dev/v1alpha1/tenantpolicies';
 const MAX_CONCURRENT_WRITES = 4;
-/** Many namespaces are often made at once: then each policy is written once a second, not once for each. */
+/** The gap merges changes: if many namespaces are created at once, each policy is written at most once a second. */
 const POLICY_STATUS_LOOP = { gapMs: 1_000, resyncMs: 60_000, retryMs: [1_000, 30_000] } as const;
 
 /**
- * Tells TenantPolicies what they come to. Beside the table and not part of it: policies and namespaces are all that it depends on, so
- * that operators see what they wrote also while the store is away.
+ * Writes the status of TenantPolicies: which tenants and namespaces each covers, and its problems. It is independent of the table and
+ * the store, so that operators see the effect of their policies also while the store is unreachable.
  */
 export class PolicyStatusReconciler {
   readonly #options: PolicyStatusReconcilerOptions;
   readonly #writer: StatusWriter;
   /** By the key of the source. */
   readonly #policyByKey = new Map<string, ObservedPolicy>();
-  /** Counts up when a policy is another than before, whoever made it so. */
+  /** Increases whenever a policy changes, whoever changed it. */
   #observedRevision = 0;
-  #cachedViews: { readonly from: readonly unknown[]; readonly views: ReadonlyMap<string, PolicyView> } | undefined;
-  /** From what everything was last written; empty: something has to be. */
-  #writtenFrom: readonly unknown[] = [];
+  #cachedViews: { readonly inputs: readonly unknown[]; readonly views: ReadonlyMap<string, PolicyView> } | undefined;
+  /** The inputs of the last run that wrote every policy; empty if a write is due. */
+  #writtenInputs: readonly unknown[] = [];
   #loop: Loop | undefined;
   #unsubscribers: readonly (() => void)[] = [];
 
@@ -52,27 +52,27 @@ export class PolicyStatusReconciler {
     this.#writer = new StatusWriter({ ...options, fieldManager });
   }
 
-  /** A policy as it came from the API server; undefined: it is gone. */
+  /** `raw`: a policy of the API server; undefined if it was deleted. */
   observe(key: string, raw: Json | undefined): void {
-    const facts = raw === undefined ? undefined : observedPolicyFor(raw);
-    if (isDeepStrictEqual(this.#policyByKey.get(key), facts)) return;
-    if (facts === undefined) this.#policyByKey.delete(key);
-    else this.#policyByKey.set(key, facts);
+    const policy = raw === undefined ? undefined : observedPolicyFor(raw);
+    if (isDeepStrictEqual(this.#policyByKey.get(key), policy)) return;
+    if (policy === undefined) this.#policyByKey.delete(key);
+    else this.#policyByKey.set(key, policy);
     this.#observedRevision += 1;
     this.#loop?.trigger();
   }
 
-  /** Once; the policies of the source are those that are noted. */
+  /** Call this once. `observe` must receive the policies of the same source. */
   start({ source, leader }: { readonly source: Source; readonly leader: Leadership }): void {
     const { clock, log } = this.#options;
     const loop = createLoop({
       ...POLICY_STATUS_LOOP,
       clock,
-      onError: logLoopFailure(log, 'TenantPolicies are not told what they cover; it is tried again'),
+      onError: logLoopFailure(log, 'failed to update TenantPolicy status; retrying'),
       run: async (signal) => {
         await source.synced(signal);
         if (leader.isLeader) await this.#reconcile(source.snapshot(), signal);
-        else this.#writtenFrom = [];
+        else this.#writtenInputs = [];
       },
     });
     this.#loop = loop;
@@ -80,58 +80,58 @@ export class PolicyStatusReconciler {
     loop.trigger();
   }
 
-  /** Resolves once what was noted so far is told. */
+  /** Resolves once the status of every policy observed so far is written. */
   async idle(): Promise<void> {
     await this.#loop?.idle();
   }
 
   async close(): Promise<void> {
-    for (const stop of this.#unsubscribers) stop();
+    for (const unsubscribe of this.#unsubscribers) unsubscribe();
     await this.#loop?.close();
   }
 
   async #reconcile(snapshot: SourceSnapshot, signal: AbortSignal): Promise<void> {
-    // Nobody knows whom they cover: what they say is better than "nobody".
+    // Without the namespaces a policy seems to cover no tenant; its last status is better than that.
     if (snapshot.unreadableKinds?.has('Namespace')) return;
     const views = this.#viewsOf(snapshot);
-    const noted = [...this.#policyByKey];
+    const policies = [...this.#policyByKey];
     const problems = policyProblemsFor([...this.#policyByKey.values()], snapshot.problems);
-    const from = [views, this.#observedRevision, JSON.stringify([...problems])];
-    if (areSameItems(from, this.#writtenFrom)) return;
-    this.#writtenFrom = [];
-    const uids = new Set(noted.map(([, { uid }]) => uid));
+    const inputs = [views, this.#observedRevision, JSON.stringify([...problems])];
+    if (areSameItems(inputs, this.#writtenInputs)) return;
+    this.#writtenInputs = [];
+    const uids = new Set(policies.map(([, { uid }]) => uid));
     this.#writer.keepOnly((uid) => uids.has(uid));
-    let isAllTold = true;
-    await forEachConcurrently(noted, { concurrency: MAX_CONCURRENT_WRITES, signal }, async ([key, facts]) => {
-      const status = policyStatusFor(facts, views.get(facts.uid), problems.get(facts.name));
-      if (!(await this.#write(key, facts, status))) isAllTold = false;
+    let areAllCurrent = true;
+    await forEachConcurrently(policies, { concurrency: MAX_CONCURRENT_WRITES, signal }, async ([key, policy]) => {
+      const status = policyStatusFor(policy, views.get(policy.uid), problems.get(policy.name));
+      if (!(await this.#write(key, policy, status))) areAllCurrent = false;
     });
-    if (isAllTold) this.#writtenFrom = from;
+    if (areAllCurrent) this.#writtenInputs = inputs;
   }
 
   /** The same map until a policy or a namespace changes. */
   #viewsOf(snapshot: SourceSnapshot): ReadonlyMap<string, PolicyView> {
-    const from = [snapshot.policies, snapshot.namespaces];
-    if (this.#cachedViews === undefined || !areSameItems(this.#cachedViews.from, from)) {
+    const inputs = [snapshot.policies, snapshot.namespaces];
+    if (this.#cachedViews === undefined || !areSameItems(this.#cachedViews.inputs, inputs)) {
       const views = policyViewsFor({ ...snapshot, settings: this.#options.settings });
-      this.#cachedViews = { from, views: new Map(views.map((view) => [view.uid, view])) };
+      this.#cachedViews = { inputs, views: new Map(views.map((view) => [view.uid, view])) };
     }
     return this.#cachedViews.views;
   }
 
-  /** False: to be looked at again. One that changed meanwhile is noted as it is now, and that brings the next run. */
-  async #write(key: string, facts: ObservedPolicy, status: Json): Promise<boolean> {
-    if (facts.deleting || isDeepStrictEqual(status, facts.status)) return true;
-    const target = { ...TENANT_POLICY_KIND, ...facts, path: `${TENANT_POLICIES_PATH}/${facts.name}` };
-    const outcome = await this.#writer.write(target, { status, fingerprint: JSON.stringify(status) });
-    // Not if the watch was faster.
-    if (outcome.kind === 'written' && this.#policyByKey.get(key)?.resourceVersion === facts.resourceVersion)
+  /** Returns whether the policy shows the status now. A policy that changed meanwhile is observed again, which triggers the next run. */
+  async #write(key: string, policy: ObservedPolicy, status: Json): Promise<boolean> {
+    if (policy.deleting || isDeepStrictEqual(status, policy.status)) return true;
+    const fingerprint = JSON.stringify(status);
+    const outcome = await this.#writer.write(policyStatusTargetFor(policy), { status, fingerprint });
+    // If the watch was faster, it has delivered this version or a newer one.
+    if (outcome.kind === 'written' && this.#policyByKey.get(key)?.resourceVersion === policy.resourceVersion)
       this.observe(key, outcome.object);
     return outcome.kind === 'written';
   }
 }
 
-/** What a TenantPolicy in the cluster says now, as far as it concerns whoever writes its status. */
+/** A TenantPolicy in the cluster, as far as its status needs it. */
 export interface ObservedPolicy {
   readonly uid: string;
   readonly name: string;
@@ -153,7 +153,12 @@ export function observedPolicyFor(raw: Json): ObservedPolicy {
   };
 }
 
-/** It comes from an API server, which has validated it. */
+/** The object that a status write of the policy targets. */
+export function policyStatusTargetFor({ uid, name, resourceVersion }: ObservedPolicy): StatusTarget {
+  return { ...TENANT_POLICY_KIND, uid, name, resourceVersion, path: `${TENANT_POLICIES_PATH}/${name}` };
+}
+
+/** The API server has validated these fields. */
 interface RawPolicy {
   readonly metadata: {
     readonly uid: string;
@@ -167,7 +172,7 @@ interface RawPolicy {
 
 const MAX_STATUS_PROBLEMS = 20;
 
-/** What is wrong with policies, by name. */
+/** The messages of each policy's problems, by name of the policy; policies without problems are absent. */
 export function policyProblemsFor(
   policies: readonly { readonly name: string }[],
   problems: readonly Problem[],
@@ -180,7 +185,7 @@ export function policyProblemsFor(
   return new Map(found.filter(([, own]) => own.length > 0));
 }
 
-/** The whole status: what is not in it goes away. Without a view the policy could never be read, and covers nothing. */
+/** The complete status, since fields that are absent are removed. A policy that was never valid has no view and covers no tenant. */
 export function policyStatusFor(
   { generation }: ObservedPolicy,
   view: PolicyView | undefined,
@@ -193,6 +198,6 @@ export function policyStatusFor(
   );
 }
 
-function countsOf({ uid: _uid, name: _name, ...said }: PolicyView): Omit<PolicyView, 'uid' | 'name'> {
-  return said;
+function countsOf({ uid: _uid, name: _name, ...counts }: PolicyView): Omit<PolicyView, 'uid' | 'name'> {
+  return counts;
 }

@@ -1,13 +1,12 @@
-// The finalizer by which tools know that a load balancer is still to be cleaned up. Weir itself needs none. It is written through
-// `services/status`, as Kubernetes' own controllers do, so no right to a tenant's spec comes with it; and in a name of its own by
-// server-side apply, so that who else put the same one there keeps it.
-
-import { CLEANUP_FINALIZER, type ObservedService } from './service-status.ts';
+// The finalizer that tells tools that a load balancer is not cleaned up yet; Weir itself does not need it. It is written through
+// `services/status`, as in Kubernetes' own controllers, so the controller needs no right to write a tenant's spec. Server-side apply
+// with a field manager of its own keeps the same finalizer if another controller has set it.
+import { CLEANUP_FINALIZER, type ObservedService, statusTargetFor } from './service-status.ts';
 import { fieldManagerFor, type StatusWriteOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 export interface CleanupFinalizerOptions extends Omit<StatusWriterOptions, 'fieldManager'> {
   readonly loadBalancerClass?: string;
-  /** Services that are served shall have it; else it is only taken off. */
+  /** Whether served Services get the finalizer; if not, it is only removed. */
   readonly isWanted: boolean;
 }
 
@@ -22,31 +21,32 @@ export class CleanupFinalizer {
     this.#writer = new StatusWriter({ ...options, fieldManager: this.#fieldManager });
   }
 
-  /** `isServed`: it is in the table that is in force. Undefined: there was nothing to do. Rejects when the API server is away. */
+  /** `isServed`: the published table has the Service. Undefined if nothing was written. Rejects if the API server is unreachable. */
   async reconcile(
-    facts: ObservedService,
+    service: ObservedService,
     { isServed }: { readonly isServed: boolean },
   ): Promise<StatusWriteOutcome | undefined> {
-    const isOurs = facts.finalizerManagers.includes(this.#fieldManager);
-    const step = planFinalizer({ ...facts, isOurs, isServed, isWanted: this.#isWanted });
+    const isOurs = service.finalizerManagers.includes(this.#fieldManager);
+    const step = planFinalizer({ ...service, isOurs, isServed, isWanted: this.#isWanted });
     if (step === undefined) return undefined;
-    const target = { ...facts, apiVersion: 'v1', kind: 'Service', path: servicePath(facts) };
-    return this.#writer.write(target, { finalizers: step === 'add' ? [CLEANUP_FINALIZER] : [], fingerprint: step });
+    const finalizers = step === 'add' ? [CLEANUP_FINALIZER] : [];
+    return this.#writer.write(statusTargetFor(service), { finalizers, fingerprint: step });
   }
 
-  keepOnly(isThere: (uid: string) => boolean): void {
-    this.#writer.keepOnly(isThere);
+  /** Forgets the Services whose UID does not exist any more. */
+  keepOnly(exists: (uid: string) => boolean): void {
+    this.#writer.keepOnly(exists);
   }
 }
 
 interface FinalizerInput extends Pick<ObservedService, 'type' | 'deleting'> {
-  /** We put it there. */
+  /** Whether this fleet has added the finalizer. */
   readonly isOurs: boolean;
   readonly isServed: boolean;
   readonly isWanted: boolean;
 }
 
-/** Nothing is put on what is being deleted, and from that it is taken when its ports are free. */
+/** A Service that is being deleted does not get the finalizer, and loses it once it is not served, that is, once its ports are free. */
 export function planFinalizer({
   type,
   deleting,
@@ -57,6 +57,3 @@ export function planFinalizer({
   if (isOurs) return isWanted && isServed ? undefined : 'remove';
   return isWanted && isServed && !deleting && type === 'LoadBalancer' ? 'add' : undefined;
 }
-
-const servicePath = ({ namespace, name }: ObservedService): string =>
-  `/api/v1/namespaces/${namespace}/services/${name}`;

@@ -6,12 +6,11 @@ import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/kube-api-erro
 import { microTime } from '../leader/leader-election.ts';
 import { CONDITION_PREFIX, type ObservedService } from './service-status.ts';
 
-/** An Event lives for an hour: what lasts is told again before it is gone. */
+/** The API server deletes an Event after an hour, so the Events of lasting conditions are renewed before. */
 const EVENT_RENEWAL_MS = 30 * 60_000;
-/** What an API server that is busy or away did not take. */
 const EVENT_RETRY_MS = 60_000;
 
-/** What would be refused in a minute, too. */
+/** Errors that a retry after a minute would not cure. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
   'FORBIDDEN',
   'UNAUTHORIZED',
@@ -20,20 +19,20 @@ const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
 ]);
 
 /**
- * Events of `events.k8s.io/v1`. They are a courtesy: what cannot be written is logged, never retried at once, and stops nothing. It is
- * made up for a minute later, news once, if they are true by then: what lasts `kubectl describe` would not show for half an hour, and
- * other news never.
+ * Writes Events of `events.k8s.io/v1`. A failed write is logged and holds up nothing. It is retried after a minute, an Event about a
+ * change only once and only if it is still true. Without the retry, `kubectl describe` would miss a lasting condition for half an hour
+ * and a change for ever.
  */
 export class EventWriter {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #instance: string;
-  /** By name: when it was last told, or seen to be, on a clock that never jumps. */
+  /** When each Event was last written or seen, milliseconds of the monotonic clock. */
   readonly #writtenAtByName = new Map<string, number>();
-  /** By name: when news that were not taken are told once more. */
+  /** When failed Events about a change are retried, milliseconds of the monotonic clock. */
   readonly #retryAtByName = new Map<string, number>();
-  #isRefused = false;
+  #isFailing = false;
 
   constructor(options: { api: Pick<KubeApi, 'request'>; clock: Clock; log: Logger; instance: string }) {
     this.#api = options.api;
@@ -43,71 +42,70 @@ export class EventWriter {
   }
 
   /**
-   * Tells of a Service what is new, and what lasts when it was last told half an hour ago; of news that are owed those that are `still`
-   * true. `owing`: some are to be told a minute after they were not taken.
+   * Writes the new Events of a Service, the persistent Events that were last written half an hour ago, and the failed Events that are
+   * due and still current. `retry-pending`: a failed Event is to be retried later.
    */
-  async write({ newEvents, persistentEvents, currentEvents }: ServiceEvents): Promise<'told' | 'owing'> {
-    const isOld = ({ name }: ServiceEvent): boolean =>
+  async write({ newEvents, persistentEvents, currentEvents }: ServiceEvents): Promise<'written' | 'retry-pending'> {
+    const isRenewalDue = ({ name }: ServiceEvent): boolean =>
       this.#clock.monotonic() - (this.#writtenAtByName.get(name) ?? Number.NEGATIVE_INFINITY) >= EVENT_RENEWAL_MS;
     const names = new Set(newEvents.map(({ name }) => name));
-    const lasting = persistentEvents.filter((event) => !names.has(event.name) && isOld(event));
-    const owed =
+    const renewals = persistentEvents.filter((event) => !names.has(event.name) && isRenewalDue(event));
+    const retries =
       this.#retryAtByName.size === 0
         ? []
         : currentEvents().filter(({ name }) => !names.has(name) && this.#isRetryDue(name));
-    for (const { name } of lasting) names.add(name);
+    for (const { name } of renewals) names.add(name);
     for (const event of newEvents)
-      if ((await this.#writeOne(event, { isNews: true })) === 'missed')
+      if ((await this.#writeOne(event, { isNew: true })) === 'retry')
         this.#retryAtByName.set(event.name, this.#clock.monotonic() + EVENT_RETRY_MS);
-    for (const event of lasting) await this.#writeOne(event, { isNews: false });
-    for (const event of owed) {
+    for (const event of renewals) await this.#writeOne(event, { isNew: false });
+    for (const event of retries) {
       this.#retryAtByName.delete(event.name);
-      if (!names.has(event.name)) await this.#writeOne(event, { isNews: true });
+      if (!names.has(event.name)) await this.#writeOne(event, { isNew: true });
     }
     return this.#retryAtByName.size > 0 && currentEvents().some(({ name }) => this.#retryAtByName.has(name))
-      ? 'owing'
-      : 'told';
+      ? 'retry-pending'
+      : 'written';
   }
 
   #isRetryDue(name: string): boolean {
     return this.#clock.monotonic() >= (this.#retryAtByName.get(name) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Forgets the Services that are gone, and what was told so long ago that it may be told again. */
-  keepOnly(isThere: (uid: string) => boolean): void {
+  /** Forgets the Events of Services that do not exist any more, and Events that are due for renewal. */
+  keepOnly(exists: (uid: string) => boolean): void {
     const oldest = this.#clock.monotonic() - EVENT_RENEWAL_MS;
-    for (const [name, at] of this.#writtenAtByName)
-      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#writtenAtByName.delete(name);
-    for (const [name, at] of this.#retryAtByName)
-      if (at <= oldest || !isThere(name.split('.')[1] ?? '')) this.#retryAtByName.delete(name);
+    for (const timesByName of [this.#writtenAtByName, this.#retryAtByName])
+      for (const [name, at] of timesByName)
+        if (at <= oldest || !exists(name.split('.')[1] ?? '')) timesByName.delete(name);
   }
 
-  /** `missed`: it might be taken in a minute. */
+  /** `retry`: the write may succeed in a minute. */
   async #writeOne(
     event: ServiceEvent,
-    { isNews }: { readonly isNews: boolean },
-  ): Promise<'told' | 'missed' | 'refused'> {
+    { isNew }: { readonly isNew: boolean },
+  ): Promise<'written' | 'retry' | 'refused'> {
     this.#writtenAtByName.set(event.name, this.#clock.monotonic());
     try {
       const path = `/apis/events.k8s.io/v1/namespaces/${event.namespace}/events/${event.name}`;
       const before = await this.#read(path);
-      // Told by the leader before us, a while ago.
-      if (!isNews && before !== undefined && this.#clock.now() - lastObservedAt(before) < EVENT_RENEWAL_MS)
-        return 'told';
+      // The previous leader has renewed the Event recently.
+      if (!isNew && before !== undefined && this.#clock.now() - lastObservedAt(before) < EVENT_RENEWAL_MS)
+        return 'written';
       const query = { fieldManager: FIELD_MANAGER, force: 'true' };
       const body = this.#bodyFor(event, before);
       await this.#api.request({ method: 'PATCH', path, query, body, contentType: SERVER_SIDE_APPLY });
-      this.#isRefused = false;
+      this.#isFailing = false;
       this.#retryAtByName.delete(event.name);
-      return 'told';
+      return 'written';
     } catch (error) {
-      const isLasting = error instanceof KubeApiError && PERMANENT_ERRORS.has(error.code);
-      if (!isLasting)
+      const isPermanent = error instanceof KubeApiError && PERMANENT_ERRORS.has(error.code);
+      if (!isPermanent)
         this.#writtenAtByName.set(event.name, this.#clock.monotonic() - EVENT_RENEWAL_MS + EVENT_RETRY_MS);
-      if (!this.#isRefused)
-        this.#log.warn({ reason: errorMessage(error), event: event.name }, 'an Event could not be written');
-      this.#isRefused = true;
-      return isLasting ? 'refused' : 'missed';
+      if (!this.#isFailing)
+        this.#log.warn({ reason: errorMessage(error), event: event.name }, 'failed to write an Event');
+      this.#isFailing = true;
+      return isPermanent ? 'refused' : 'retry';
     }
   }
 
@@ -120,7 +118,7 @@ export class EventWriter {
     }
   }
 
-  /** Of one that exists only the series may change. */
+  /** Of an existing Event only the series may change. */
   #bodyFor(event: ServiceEvent, before: StoredEvent | undefined): Json {
     const now = microTime(this.#clock.now());
     const { uid, name } = event.service;
@@ -141,11 +139,11 @@ export class EventWriter {
   }
 }
 
-/** Of one Service. */
+/** The Events of one Service. */
 interface ServiceEvents {
   readonly newEvents: readonly ServiceEvent[];
   readonly persistentEvents: readonly ServiceEvent[];
-  /** All that would be news if nobody had been told. */
+  /** All Events of the view, whether they have been written or not. */
   readonly currentEvents: () => readonly ServiceEvent[];
 }
 
@@ -159,9 +157,9 @@ function lastObservedAt({ eventTime, series }: StoredEvent): number {
   return Date.parse(series?.lastObservedTime ?? eventTime);
 }
 
-/** What is told by an Event, because `kubectl describe` shows those and no conditions. */
+/** A condition as an Event, since `kubectl describe` shows the Events of a Service but not its conditions. */
 export interface ServiceEvent {
-  /** The same for the same news, so that telling it again renews one object. */
+  /** The same for the same reason and note, so that a second write renews the first Event. */
   readonly name: string;
   readonly namespace: string;
   readonly service: { readonly uid: string; readonly name: string };
@@ -170,29 +168,31 @@ export interface ServiceEvent {
   readonly note: string;
 }
 
-/** Reasons that are only on the way to another. */
+/** Reasons of conditions that soon get another reason. */
 const TRANSIENT_REASONS = ['Accepted', 'WaitingForProxy'];
 
-/** The news in a view: conditions that the Service does not show yet. */
-export function newEventsFor(view: ServiceView, facts: ObservedService): readonly ServiceEvent[] {
+/** The Events of conditions that the Service does not show in its status yet. */
+export function newEventsFor(view: ServiceView, observed: ObservedService): readonly ServiceEvent[] {
   return view.conditions
-    .filter((condition) => isReported(condition) && !isInStatus(condition, facts))
+    .filter((condition) => isReported(condition) && !isInStatus(condition, observed))
     .map((condition) => eventFor(view, condition));
 }
 
-/** All that is told of a view when it is new. */
+/** The Events of all conditions of a view. */
 export function eventsFor(view: ServiceView): readonly ServiceEvent[] {
   return view.conditions.filter(isReported).map((condition) => eventFor(view, condition));
 }
 
-/** So long a Service may be on the way to its address before somebody wonders why it is pending. */
+/** A Service that is pending for less long gets no Event about it. */
 const PENDING_EVENT_DELAY_MS = 30_000;
 
-/** What is told again and again while it lasts: why a Service is refused, or has no address. `pendingMs`: for how long it has none. */
+/** The Events that are renewed as long as they hold: why a Service is refused or pending. `pendingMs`: for how long it is pending. */
 export function persistentEventsFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
-  const isLong = view.state === 'Pending' && pendingMs >= PENDING_EVENT_DELAY_MS;
+  const isPendingLong = view.state === 'Pending' && pendingMs >= PENDING_EVENT_DELAY_MS;
   return view.conditions
-    .filter(({ type, status }) => (type === 'Accepted' && status === 'False') || (isLong && type === 'Programmed'))
+    .filter(
+      ({ type, status }) => (type === 'Accepted' && status === 'False') || (isPendingLong && type === 'Programmed'),
+    )
     .map((condition) => eventFor(view, condition));
 }
 
@@ -200,9 +200,9 @@ function isReported({ reason, status }: Condition): boolean {
   return !TRANSIENT_REASONS.includes(reason) && status !== 'Unknown';
 }
 
-/** Of what is well the message may change (another address): that is no news. */
-function isInStatus(condition: Condition, facts: ObservedService): boolean {
-  const shown = facts.conditions.find((each) => each.type === `${CONDITION_PREFIX}${condition.type}`);
+/** A new message of a positive condition, such as another address, is not worth an Event. */
+function isInStatus(condition: Condition, observed: ObservedService): boolean {
+  const shown = observed.conditions.find((each) => each.type === `${CONDITION_PREFIX}${condition.type}`);
   if (shown?.reason !== condition.reason || shown.status !== condition.status) return false;
   return isPositive(condition) || shown.message === condition.message;
 }
@@ -215,10 +215,10 @@ function eventFor(view: ServiceView, condition: Condition): ServiceEvent {
   const { uid, namespace, name } = view;
   const { reason } = condition;
   const note = truncateMessage(condition.message);
-  // The note of an Event cannot be changed: other words are another Event.
-  const words = createHash('sha256').update(note).digest('hex').slice(0, 10);
+  // The note of an Event is immutable, so another note needs an Event of another name.
+  const noteHash = createHash('sha256').update(note).digest('hex').slice(0, 10);
   return {
-    name: `weir.${uid}.${reason.toLowerCase()}.${words}`,
+    name: `weir.${uid}.${reason.toLowerCase()}.${noteHash}`,
     namespace,
     service: { uid, name },
     type: isPositive(condition) ? 'Normal' : 'Warning',

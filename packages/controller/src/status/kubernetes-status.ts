@@ -14,6 +14,7 @@ import {
   isStatusCurrent,
   type ObservedService,
   observedServiceFor,
+  statusTargetFor,
 } from './service-status.ts';
 import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-sink.ts';
 import { fieldManagerFor, type StatusWriteOutcome, StatusWriter } from './status-writer.ts';
@@ -21,40 +22,42 @@ import { fieldManagerFor, type StatusWriteOutcome, StatusWriter } from './status
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly events: EventWriter;
-  /** Of this fleet; that of the default where it is absent. */
+  /** Default: the class of a fleet without a class of its own. */
   readonly loadBalancerClass?: string;
-  /** Services that are served have the finalizer of Kubernetes for load balancers; default false. */
+  /** Whether served Services get the load balancer finalizer of Kubernetes; default false. */
   readonly cleanupFinalizer?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Writes at once; the API server takes about 10 ms for each. */
+/** The API server takes about 10 ms for a write. */
 const MAX_CONCURRENT_WRITES = 8;
 const EMPTY_STATUS: DesiredStatus = { ingress: [], conditions: [] };
 
 interface UpdateResult {
-  /** `open`: it says so, or would not, and something is to be told or tried again. `changed`: it did meanwhile. */
-  readonly kind: 'settled' | 'open' | 'changed';
-  /** As the Service is now, if nobody else changed it. */
-  readonly facts: ObservedService | undefined;
+  /**
+   * `pending`: the status is current or was refused, and an Event or a retry is due later. `conflict`: the Service changed during the
+   * write.
+   */
+  readonly kind: 'current' | 'pending' | 'conflict';
+  /** The Service after the write, if nobody else has changed it since. */
+  readonly service: ObservedService | undefined;
 }
 
-/** Status and Events of Services, by server-side apply: only our conditions and the addresses, and only when something changes. */
+/** Writes status and Events of Services by server-side apply: only Weir's conditions and the addresses, and only changes. */
 export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
-  /** By the key of the source. */
+  /** By the key of the source, as are all keys here. */
   readonly #serviceByKey = new Map<string, ObservedService>();
-  /** By UID, the key of the source. */
   readonly #keyByUid = new Map<string, string>();
   readonly #pendingUpdates = new PendingUpdates();
-  /** By the key of the source: since when it waits for its address, on a clock that never jumps. */
+  /** Since when a Service has waited for its address, milliseconds of the monotonic clock. */
   readonly #pendingSinceByKey = new Map<string, number>();
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
   readonly #finalizer: CleanupFinalizer;
   readonly #views = new ServiceViewIndex();
-  /** While it is being written. */
+  /** Undefined while no `write` is under way. */
   #run: ConcurrentRun | undefined;
   #desiredKind: DesiredViews['kind'] = 'undecided';
   #observedRevision = 0;
@@ -71,23 +74,23 @@ export class KubernetesStatus implements StatusSink {
     return this.#observedRevision;
   }
 
-  /** A Service as it came from the API server; undefined: it is gone. */
+  /** `raw`: a Service of the API server; undefined if it was deleted. */
   observe(key: string, raw: Json | undefined): void {
     const before = this.#serviceByKey.get(key);
-    const facts = raw === undefined ? undefined : observedServiceFor(raw);
-    if (before !== undefined && before.uid !== facts?.uid) {
+    const service = raw === undefined ? undefined : observedServiceFor(raw);
+    if (before !== undefined && before.uid !== service?.uid) {
       this.#pendingSinceByKey.delete(key);
       if (this.#keyByUid.get(before.uid) === key) this.#keyByUid.delete(before.uid);
     }
-    if (facts === undefined) {
+    if (service === undefined) {
       this.#serviceByKey.delete(key);
       this.#pendingUpdates.remove(key);
     } else {
-      this.#serviceByKey.set(key, facts);
-      this.#keyByUid.set(facts.uid, key);
+      this.#serviceByKey.set(key, service);
+      this.#keyByUid.set(service.uid, key);
       this.#pendingUpdates.add(key);
     }
-    if (!isDeepStrictEqual(statusFieldsOf(before), statusFieldsOf(facts))) this.#observedRevision += 1;
+    if (!isDeepStrictEqual(statusFieldsOf(before), statusFieldsOf(service))) this.#observedRevision += 1;
   }
 
   setDesired({ kind, views }: DesiredViews): void {
@@ -112,7 +115,7 @@ export class KubernetesStatus implements StatusSink {
       { concurrency: MAX_CONCURRENT_WRITES, signal },
       async (key) => {
         const kind = await this.#updateOne(key, now);
-        if (kind === 'changed') outcome = 'recheck';
+        if (kind === 'conflict') outcome = 'recheck';
       },
     );
     await this.#run.done.finally(() => {
@@ -121,44 +124,47 @@ export class KubernetesStatus implements StatusSink {
     return outcome;
   }
 
-  /** Whatever is wanted meanwhile is told after it. */
+  /** If the Service or its view changes during the update, the Service stays pending. */
   async #updateOne(key: string, now: number): Promise<UpdateResult['kind']> {
-    const facts = this.#serviceByKey.get(key);
-    const view = facts && this.#views.get(facts.uid);
-    let told: UpdateResult = { kind: 'settled', facts };
+    const service = this.#serviceByKey.get(key);
+    const view = service && this.#views.get(service.uid);
+    let result: UpdateResult = { kind: 'current', service };
     try {
-      if (facts !== undefined) told = await this.#update(key, facts, view);
+      if (service !== undefined) result = await this.#update(key, service, view);
     } catch (error) {
       if (this.#serviceByKey.has(key)) this.#pendingUpdates.failed(key);
-      else this.#pendingUpdates.complete(key, { isStill: true });
+      else this.#pendingUpdates.complete(key, { isCurrent: true });
       throw error;
     }
-    if (told.kind === 'changed') {
+    if (result.kind === 'conflict') {
       this.#pendingUpdates.conflicted(key);
-      return told.kind;
+      return result.kind;
     }
-    const known = this.#serviceByKey.get(key);
-    const isStill = known === told.facts && (known && this.#views.get(known.uid)) === view;
-    this.#pendingUpdates.complete(key, { isStill });
-    if (told.kind === 'open' && known !== undefined) this.#pendingUpdates.scheduleAt(key, now + STATUS_RECHECK_MS);
-    return told.kind;
+    const latest = this.#serviceByKey.get(key);
+    const isCurrent = latest === result.service && (latest && this.#views.get(latest.uid)) === view;
+    this.#pendingUpdates.complete(key, { isCurrent });
+    if (result.kind === 'pending' && latest !== undefined)
+      this.#pendingUpdates.scheduleAt(key, now + STATUS_RECHECK_MS);
+    return result.kind;
   }
 
-  async #update(key: string, facts: ObservedService, view: ServiceView | undefined): Promise<UpdateResult> {
+  async #update(key: string, service: ObservedService, view: ServiceView | undefined): Promise<UpdateResult> {
     if (this.#desiredKind === 'decided') {
-      const held = await this.#finalizer.reconcile(facts, { isServed: view !== undefined });
-      if (held?.kind === 'changed') return { kind: 'changed', facts };
-      if (held?.kind === 'written') {
-        this.#resultOf(key, facts, held);
-        // Not what was told: as it is now it comes again in this turn.
-        return { kind: 'settled', facts };
+      const finalizer = await this.#finalizer.reconcile(service, { isServed: view !== undefined });
+      if (finalizer?.kind === 'conflict') return { kind: 'conflict', service };
+      if (finalizer?.kind === 'written') {
+        this.#resultOf(key, service, finalizer);
+        // The old version of the Service is returned on purpose: so the Service stays pending, and its status is written in this pass.
+        return { kind: 'current', service };
       }
-      return view === undefined ? this.#clearStatus(key, facts) : this.#writeView(key, facts, view);
+      return view === undefined ? this.#clearStatus(key, service) : this.#writeView(key, service, view);
     }
-    return view !== undefined && hasNoStatus(facts) ? this.#writeView(key, facts, view) : { kind: 'settled', facts };
+    return view !== undefined && hasNoStatus(service)
+      ? this.#writeView(key, service, view)
+      : { kind: 'current', service };
   }
 
-  /** What is remembered of Services that are gone; now and then, for it only takes room. */
+  /** Forgets Services that do not exist any more; only to free memory, so not on every write. */
   #cleanUp(now: number): void {
     if (now - this.#cleanedUpAt < STATUS_RECHECK_MS) return;
     this.#cleanedUpAt = now;
@@ -166,23 +172,22 @@ export class KubernetesStatus implements StatusSink {
     for (const each of [this.#writer, this.#finalizer]) each.keepOnly((uid) => this.#keyByUid.has(uid));
   }
 
-  async #writeView(key: string, facts: ObservedService, view: ServiceView): Promise<UpdateResult> {
-    if (facts.type !== 'LoadBalancer' || facts.deleting) return { kind: 'settled', facts };
-    const status = desiredStatusFor(view, facts, this.#options.clock.now());
-    const newEvents = newEventsFor(view, facts);
-    const told: UpdateResult = isStatusCurrent(status, facts)
-      ? { kind: 'settled', facts }
-      : await this.#apply(key, facts, status);
-    if (told.kind === 'changed') return told;
+  async #writeView(key: string, service: ObservedService, view: ServiceView): Promise<UpdateResult> {
+    if (service.type !== 'LoadBalancer' || service.deleting) return { kind: 'current', service };
+    const status = desiredStatusFor(view, service, this.#options.clock.now());
+    const newEvents = newEventsFor(view, service);
+    const result: UpdateResult = isStatusCurrent(status, service)
+      ? { kind: 'current', service }
+      : await this.#apply(key, service, status);
+    if (result.kind === 'conflict') return result;
     const persistentEvents = persistentEventsFor(view, this.#pendingMs(key, view));
-    const heard = await this.#options.events.write({
+    const eventOutcome = await this.#options.events.write({
       newEvents,
       persistentEvents,
       currentEvents: () => eventsFor(view),
     });
-    return persistentEvents.length > 0 || view.state === 'Pending' || heard === 'owing'
-      ? { ...told, kind: 'open' }
-      : told;
+    const isRecheckDue = persistentEvents.length > 0 || view.state === 'Pending' || eventOutcome === 'retry-pending';
+    return isRecheckDue ? { ...result, kind: 'pending' } : result;
   }
 
   #pendingMs(key: string, { state }: ServiceView): number {
@@ -193,43 +198,42 @@ export class KubernetesStatus implements StatusSink {
     return now - (since ?? now);
   }
 
-  async #clearStatus(key: string, facts: ObservedService): Promise<UpdateResult> {
-    return hasStaleStatus(facts, this.#fieldManager)
-      ? this.#apply(key, facts, EMPTY_STATUS)
-      : { kind: 'settled', facts };
+  async #clearStatus(key: string, service: ObservedService): Promise<UpdateResult> {
+    return hasStaleStatus(service, this.#fieldManager)
+      ? this.#apply(key, service, EMPTY_STATUS)
+      : { kind: 'current', service };
   }
 
-  async #apply(key: string, facts: ObservedService, status: DesiredStatus): Promise<UpdateResult> {
-    const { namespace, name } = facts;
-    const path = `/api/v1/namespaces/${namespace}/services/${name}`;
-    const target = { ...facts, apiVersion: 'v1', kind: 'Service', path };
-    const outcome = await this.#writer.write(target, {
+  async #apply(key: string, service: ObservedService, status: DesiredStatus): Promise<UpdateResult> {
+    const outcome = await this.#writer.write(statusTargetFor(service), {
       status: statusJson(status),
       fingerprint: fingerprintOf(status),
     });
-    return this.#resultOf(key, facts, outcome);
+    return this.#resultOf(key, service, outcome);
   }
 
-  #resultOf(key: string, facts: ObservedService, outcome: StatusWriteOutcome): UpdateResult {
-    if (outcome.kind === 'changed') return { kind: 'changed', facts };
-    if (outcome.kind !== 'written') return { kind: 'open', facts };
-    // Not if the watch was faster.
-    if (this.#serviceByKey.get(key)?.resourceVersion !== facts.resourceVersion) return { kind: 'settled', facts };
+  #resultOf(key: string, service: ObservedService, outcome: StatusWriteOutcome): UpdateResult {
+    if (outcome.kind === 'conflict') return { kind: 'conflict', service };
+    if (outcome.kind !== 'written') return { kind: 'pending', service };
+    // If the watch was faster, it has delivered this version or a newer one.
+    if (this.#serviceByKey.get(key)?.resourceVersion !== service.resourceVersion) return { kind: 'current', service };
     this.observe(key, outcome.object);
-    return { kind: 'settled', facts: this.#serviceByKey.get(key) };
+    return { kind: 'current', service: this.#serviceByKey.get(key) };
   }
 }
 
-/** But that nothing is known. */
+/** A status that only says that nothing is known counts as none. */
 function hasNoStatus({ ingress, conditions }: ObservedService): boolean {
   return ingress.length === 0 && conditions.every(({ status }) => status === 'Unknown');
 }
 
-function statusFieldsOf(facts: ObservedService | undefined): unknown {
-  return facts && [facts.uid, facts.type, facts.deleting, facts.finalizerManagers, facts.ingress, facts.conditions];
+function statusFieldsOf(service: ObservedService | undefined): unknown {
+  if (service === undefined) return undefined;
+  const { uid, type, deleting, finalizerManagers, ingress, conditions } = service;
+  return [uid, type, deleting, finalizerManagers, ingress, conditions];
 }
 
-/** Without the times: those of a condition that was never taken are always now. */
+/** Leaves the times out, since a condition that was never written gets the time of each attempt. */
 function fingerprintOf({ ingress, conditions }: DesiredStatus): string {
   return JSON.stringify([
     ingress,

@@ -1,31 +1,30 @@
 /**
- * Of which Services it has to be looked at whether they say what they should, each by one writer at a time. Keys are those of the source.
- * Times are of a clock that never jumps, in milliseconds.
+ * The queue of Services whose status has to be compared and perhaps written, each by one writer at a time. A pass is one `write` of
+ * the status sink. Keys are the keys of the source; times are milliseconds of the monotonic clock.
  */
 export class PendingUpdates {
-  /** In the order in which they came. */
+  /** In order of arrival. */
   readonly #pending = new Set<string>();
   readonly #inProgress = new Set<string>();
-  /** Could not be told. They come last, or a few would keep all others waiting. */
+  /** Their last write failed. They come last, since otherwise a few failing Services would delay all others. */
   readonly #failed = new Set<string>();
-  /** Those of them whose turn is still to come. */
+  /** The failed Services that this pass has not tried again yet. */
   readonly #retries = new Set<string>();
-  /** Changed while they were told: whoever watches them is about to say how. */
+  /** They changed during their write; the watch is about to deliver the change. */
   readonly #conflicted = new Set<string>();
-  /** When they are looked at whatever happens, the earliest first. */
+  /** When a Service is due even if nothing changes, the earliest first. */
   readonly #dueAt = new Map<string, number>();
 
-  /** Something about it is another than before: also while it is being told. */
+  /** The Service or its view has changed, perhaps while it is being written. */
   add(key: string): void {
     if (!this.#failed.has(key)) this.#pending.add(key);
   }
 
-  /** It is gone. */
   remove(key: string): void {
     for (const keys of [this.#pending, this.#failed, this.#retries, this.#conflicted, this.#dueAt]) keys.delete(key);
   }
 
-  /** A new turn: what is due by now is open, and what failed is tried once more. */
+  /** Starts a pass: Services that are due become pending, and failed Services are tried once more. */
   startPass(now: number): void {
     for (const key of this.#conflicted) this.add(key);
     this.#conflicted.clear();
@@ -38,7 +37,7 @@ export class PendingUpdates {
     for (const key of this.#failed) this.#retries.add(key);
   }
 
-  /** Who is next; one of the methods below says what became of it. Undefined: nobody, in this turn. */
+  /** Returns the next Service, whose result the caller reports by a method below; undefined if this pass has no more. */
   next(): string | undefined {
     for (const key of this.#pending) {
       if (this.#inProgress.has(key)) continue;
@@ -49,7 +48,7 @@ export class PendingUpdates {
     for (const key of this.#retries) {
       if (this.#inProgress.has(key)) continue;
       this.#retries.delete(key);
-      // What comes while it is tried is looked at after it.
+      // A change during the write makes the Service pending, which `add` refuses for failed Services.
       this.#failed.delete(key);
       this.#inProgress.add(key);
       return key;
@@ -57,19 +56,19 @@ export class PendingUpdates {
     return undefined;
   }
 
-  /** `isStill`: it and its view are what was told; else it is open again. */
-  complete(key: string, { isStill }: { readonly isStill: boolean }): void {
+  /** `isCurrent`: the Service and its view are still those that were written; if not, a Service that changed stays pending. */
+  complete(key: string, { isCurrent }: { readonly isCurrent: boolean }): void {
     this.#finish(key);
-    if (isStill) this.#pending.delete(key);
+    if (isCurrent) this.#pending.delete(key);
   }
 
-  /** To be looked at again then, and before if it changes. `at` never goes back from one call to the next. */
+  /** The Service is due at `at`, and earlier if it changes. `at` must not decrease from call to call. */
   scheduleAt(key: string, at: number): void {
     this.#dueAt.delete(key);
     this.#dueAt.set(key, at);
   }
 
-  /** With the next turn. */
+  /** The Service is pending again in the next pass. */
   conflicted(key: string): void {
     this.#finish(key);
     this.#conflicted.add(key);

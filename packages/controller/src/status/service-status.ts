@@ -1,22 +1,23 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
+import type { StatusTarget } from './status-writer.ts';
 
-/** What we say of a Service: the part of its status that is ours. */
+/** The part of a Service's status that Weir writes. */
 export interface DesiredStatus {
   readonly ingress: readonly IngressStatus[];
   readonly conditions: readonly ServiceCondition[];
 }
 
-/** The status that a view asks for. A condition keeps its time as long as its status stays. `now`: milliseconds since the epoch. */
-export function desiredStatusFor(view: ServiceView, facts: ObservedService, now: number): DesiredStatus {
+/** A condition keeps its transition time as long as its status stays. `now`: milliseconds since the epoch. */
+export function desiredStatusFor(view: ServiceView, observed: ObservedService, now: number): DesiredStatus {
   const ports = portsFor(view);
   return {
-    // Proxy: else kube-proxy takes the address for one of its own, and our counters and cut-offs are bypassed.
+    // Without mode Proxy, kube-proxy would deliver traffic to the address by itself, past Weir's limits, counters and suspensions.
     ingress: view.addresses.map((ip) => ({ ip, ipMode: 'Proxy', ports })),
     conditions: view.conditions.map((condition) => {
       const type = `${CONDITION_PREFIX}${condition.type}`;
-      const before = facts.conditions.find((each) => each.type === type);
+      const before = observed.conditions.find((each) => each.type === type);
       const lastTransitionTime =
         before?.status === condition.status
           ? before.lastTransitionTime
@@ -27,7 +28,7 @@ export function desiredStatusFor(view: ServiceView, facts: ObservedService, now:
   };
 }
 
-/** Every port, because the list is for all or none. */
+/** All ports of the Service, since Kubernetes requires the list to be complete or absent. */
 function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   const ports = new Map<string, { port: number; protocol: string; error?: string }>();
   for (const { port, protocol } of view.ports) ports.set(`${port}/${protocol}`, { port, protocol });
@@ -37,17 +38,17 @@ function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   return [...ports.values()].sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
 }
 
-/** Whether the Service says just this already: then nothing is written. */
-export function isStatusCurrent(status: DesiredStatus, facts: ObservedService): boolean {
+/** Whether the Service shows the desired status already. */
+export function isStatusCurrent(status: DesiredStatus, observed: ObservedService): boolean {
   return (
-    isDeepStrictEqual(status.ingress, facts.ingress) &&
-    isDeepStrictEqual(byType(status.conditions), byType(facts.conditions))
+    isDeepStrictEqual(status.ingress, observed.ingress) &&
+    isDeepStrictEqual(byType(status.conditions), byType(observed.conditions))
   );
 }
 
 /**
- * A Service that left us and still exists carries what we said of it, which is not true any more. `fieldManager`: ours; what another
- * fleet says is its own.
+ * Whether a Service that this fleet does not serve any more still shows the status that this fleet wrote. `fieldManager`: that of this
+ * fleet; the status of another fleet stays.
  */
 export function hasStaleStatus(
   { conditions, deleting, statusManagers }: ObservedService,
@@ -62,12 +63,17 @@ function byType(conditions: readonly ServiceCondition[]): unknown {
     .sort();
 }
 
-/** `weir.dev/…` */
 export const CONDITION_PREFIX = 'weir.dev/';
-/** Of Kubernetes. */
+/** The finalizer that Kubernetes defines for load balancers. */
 export const CLEANUP_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
-/** What a Service in the cluster says now, as far as it concerns whoever writes its status. */
+/** The object that a status write of the Service targets. */
+export function statusTargetFor({ uid, namespace, name, resourceVersion }: ObservedService): StatusTarget {
+  const path = `/api/v1/namespaces/${namespace}/services/${name}`;
+  return { apiVersion: 'v1', kind: 'Service', uid, namespace, name, resourceVersion, path };
+}
+
+/** A Service in the cluster, as far as its status and finalizer need it. */
 export interface ObservedService {
   readonly uid: string;
   readonly namespace: string;
@@ -76,15 +82,15 @@ export interface ObservedService {
   readonly type: string;
   readonly deleting: boolean;
   readonly ingress: readonly IngressStatus[];
-  /** Only ours, or of another fleet. */
+  /** Only the conditions of Weir, of this or of another fleet. */
   readonly conditions: readonly ServiceCondition[];
-  /** The field managers that have something in its status. */
+  /** The field managers that own fields of its status. */
   readonly statusManagers: readonly string[];
-  /** The field managers that have put `CLEANUP_FINALIZER` on it through its status: fleets, or others. */
+  /** The field managers, of fleets or other controllers, that added `CLEANUP_FINALIZER` through the status subresource. */
   readonly finalizerManagers: readonly string[];
 }
 
-/** An address in `status.loadBalancer.ingress`, whoever wrote it. */
+/** An entry of `status.loadBalancer.ingress`, whoever wrote it. */
 export interface IngressStatus {
   readonly ip?: string;
   readonly hostname?: string;
@@ -100,11 +106,10 @@ export interface ServiceCondition {
   readonly lastTransitionTime: string;
 }
 
-/** Undefined for a Service that is no load balancer, and on which we left nothing. */
+/** Undefined if the Service is not a load balancer and carries no condition or finalizer of Weir. */
 export function observedServiceFor(raw: Json): ObservedService | undefined {
   const { metadata, spec, status } = raw as unknown as RawService;
-  const all = status?.conditions ?? [];
-  const conditions = all.filter(({ type }) => type.startsWith(CONDITION_PREFIX));
+  const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(CONDITION_PREFIX));
   const type = spec?.type ?? 'ClusterIP';
   const managers = (metadata.managedFields ?? []).filter(isOfStatus);
   const finalizerManagers = managers.filter(hasFinalizer).map(nameOf);
@@ -139,7 +144,7 @@ interface ManagedFields {
   readonly fieldsV1?: { readonly 'f:metadata'?: { readonly 'f:finalizers'?: Readonly<Record<string, unknown>> } };
 }
 
-/** It comes from an API server, which has validated it. */
+/** The API server has validated these fields. */
 interface RawService {
   readonly metadata: {
     readonly uid: string;

@@ -1,27 +1,27 @@
 import type { ServiceView } from '@weir/model';
 
-/** What lasts is told again (why a Service is refused, or pending), and what was refused is tried again: so often it is looked at. */
+/** How often lasting Events are renewed (why a Service is refused or pending) and refused writes are tried again. */
 export const STATUS_RECHECK_MS = 30_000;
 
-/** What the Services are to say. */
+/** The status that the Services should show. */
 export interface DesiredViews {
-  /** `undecided`: nothing could be decided, so only those are told that say nothing yet, and no others are touched. */
+  /** `undecided`: there is no translation, so only Services without a status get one, and all others keep theirs. */
   readonly kind: 'decided' | 'undecided';
   readonly views: readonly ServiceView[];
 }
 
-/** Whoever tells Services what became of them. A directory has nobody. */
+/** Writes the status of Services. A source of files has no sink. */
 export interface StatusSink {
-  /** Counts up whenever a Service says something else than before, whoever made it. */
+  /** Increases whenever the status of a Service changes, whoever changed it. */
   readonly observedRevision: number;
   /**
-   * From now on they are to say this. It is only noted: what is being written goes on, and each Service is told the newest. A view that
-   * is the same object as before is not looked into.
+   * Sets the desired status for the next `write`, and for the Services that a write under way has not reached. A view that is the same
+   * object as before is not compared again.
    */
-  setDesired(wanted: DesiredViews): void;
+  setDesired(desired: DesiredViews): void;
   /**
-   * Makes them say it; those that do cost nothing. `recheck`: some changed meanwhile, and want to be looked at anew. Rejects when the
-   * API server is away.
+   * Writes the status of the Services that do not show it yet. `recheck`: some Services changed meanwhile, so `setDesired` and `write`
+   * are due again. Rejects if the API server is unreachable.
    */
   write(signal: AbortSignal): Promise<'complete' | 'recheck'>;
 }

@@ -3,12 +3,12 @@ import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/kube-api-error.ts';
 
-/** An object as it was when its status was decided: UID and version are preconditions of the write. */
+/** The object to write to; its UID and version are preconditions of the write. */
 export interface StatusTarget {
   readonly apiVersion: string;
   readonly kind: string;
   readonly uid: string;
-  /** Absent: of the whole cluster. */
+  /** Absent if the kind is cluster-scoped. */
   readonly namespace?: string;
   readonly name: string;
   readonly resourceVersion: string;
@@ -16,23 +16,23 @@ export interface StatusTarget {
   readonly path: string;
 }
 
-/** Whatever is left out and was ours goes away. */
+/** The fields to apply; fields that this field manager applied before and that are absent now are removed. */
 export interface StatusPatch {
   readonly status?: Json;
   readonly finalizers?: readonly string[];
-  /** What the status says but for times: what was refused is not asked again in the same words. */
+  /** Identifies the content without its times: a refused patch with the same fingerprint is not sent again for a while. */
   readonly fingerprint: string;
 }
 
 export type StatusWriteOutcome =
   | { readonly kind: 'written'; readonly object: Json }
-  /** It changed meanwhile, and what was decided may not be right any more. */
-  | { readonly kind: 'changed' }
-  /** It does not exist any more, as the watch is about to tell. */
+  /** The object has changed since it was read, so the status may be outdated. */
+  | { readonly kind: 'conflict' }
+  /** The object does not exist any more; the watch is about to deliver its deletion. */
   | { readonly kind: 'gone' }
   | { readonly kind: 'refused' };
 
-/** Rights are given and resources are installed: what was refused is tried again, rarely. */
+/** Somebody may grant the missing permission or install the custom resources, so a refused write is tried again. */
 const REFUSED_RETRY_MS = 10 * 60_000;
 
 interface Refusal {
@@ -44,17 +44,15 @@ export interface StatusWriterOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Whose status it is. */
   readonly fieldManager?: string;
 }
 
-/** Writes status by server-side apply, and remembers what the API server would not take. */
+/** Writes status by server-side apply, and remembers which patches the API server refused. */
 export class StatusWriter {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #fieldManager: string;
-  /** By UID. */
   readonly #refusalByUid = new Map<string, Refusal>();
   readonly #notFoundUids = new Set<string>();
 
@@ -65,13 +63,13 @@ export class StatusWriter {
     this.#fieldManager = fieldManager;
   }
 
-  /** Forgets the objects that are gone. */
-  keepOnly(isThere: (uid: string) => boolean): void {
-    for (const known of [this.#refusalByUid, this.#notFoundUids])
-      for (const uid of known.keys()) if (!isThere(uid)) known.delete(uid);
+  /** Forgets the objects whose UID does not exist any more. */
+  keepOnly(exists: (uid: string) => boolean): void {
+    for (const uids of [this.#refusalByUid, this.#notFoundUids])
+      for (const uid of uids.keys()) if (!exists(uid)) uids.delete(uid);
   }
 
-  /** Rejects when the API server is away. */
+  /** Rejects if the API server is unreachable. */
   async write(target: StatusTarget, { status, finalizers, fingerprint }: StatusPatch): Promise<StatusWriteOutcome> {
     if (this.#isStillRefused(target, fingerprint)) return { kind: 'refused' };
     const { apiVersion, kind, uid, namespace, name, resourceVersion, path } = target;
@@ -97,9 +95,10 @@ export class StatusWriter {
       if (!(error instanceof KubeApiError)) throw error;
       switch (error.code) {
         case 'CONFLICT':
-          return { kind: 'changed' };
+          return { kind: 'conflict' };
         case 'NOT_FOUND':
-          // Once, it was deleted and the watch has still to tell. Again, its kind has no status: an older definition is installed.
+          // The first time, the object may have been deleted. The second time, its kind has no status subresource: the installed
+          // custom resource definition is older than this version.
           if (this.#notFoundUids.has(uid)) return this.#refuse(target, fingerprint, error);
           this.#notFoundUids.add(uid);
           return { kind: 'gone' };
@@ -112,9 +111,9 @@ export class StatusWriter {
     }
   }
 
-  #isStillRefused({ uid }: StatusTarget, words: string): boolean {
+  #isStillRefused({ uid }: StatusTarget, fingerprint: string): boolean {
     const refusal = this.#refusalByUid.get(uid);
-    return refusal?.fingerprint === words && this.#clock.monotonic() - refusal.at < REFUSED_RETRY_MS;
+    return refusal?.fingerprint === fingerprint && this.#clock.monotonic() - refusal.at < REFUSED_RETRY_MS;
   }
 
   #refuse({ kind, uid, namespace, name }: StatusTarget, fingerprint: string, error: KubeApiError): StatusWriteOutcome {
@@ -122,7 +121,10 @@ export class StatusWriter {
     this.#refusalByUid.set(uid, { fingerprint, at: this.#clock.monotonic() });
     const object = namespace === undefined ? name : `${namespace}/${name}`;
     const help = REMEDIES[error.code];
-    this.#log[level]({ kind, object, reason: errorMessage(error), ...(help && { help }) }, 'a status was refused');
+    this.#log[level](
+      { kind, object, reason: errorMessage(error), ...(help && { help }) },
+      'the API server refused a status; retrying in 10 minutes',
+    );
     return { kind: 'refused' };
   }
 }
@@ -130,21 +132,22 @@ export class StatusWriter {
 const REMEDIES: { readonly [C in KubeApiErrorCode]?: string } = {
   NOT_FOUND:
     'install the custom resources of this version: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions',
-  FORBIDDEN: 'grant what this version needs: helm upgrade, or by hand what charts/weir/rights/controller.yaml lists',
+  FORBIDDEN:
+    'grant the permissions of this version: helm upgrade, or add the rules of charts/weir/rights/controller.yaml',
 };
 
-/** What the API server takes. */
+/** The limit of the API server. */
 const MAX_FIELD_MANAGER_CHARACTERS = 128;
 
-/** Apply takes away what the same name said before and does not say again, so each says one thing. */
+/** Apply removes what the same manager applied before and does not apply again, so status and finalizer need two managers. */
 const FIELD_MANAGERS: { readonly status: string; readonly finalizer: string } = {
   status: FIELD_MANAGER,
   finalizer: 'weir-finalizer',
 };
 
 /**
- * In whose name a fleet writes the status of Services, and their finalizer. Fleets in one cluster differ by their class, and each may
- * take back only what it said itself: of a Service without class it cannot tell otherwise whether another fleet takes those.
+ * The field manager with which a fleet writes. Fleets in one cluster differ by their class, and a fleet must remove only what it wrote
+ * itself: for a Service without a class, only the field manager tells which fleet wrote its status.
  */
 export function fieldManagerFor(
   loadBalancerClass: string = DEFAULT_FLEET_SETTINGS.loadBalancerClass,

@@ -2,9 +2,9 @@ import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
-import { type ObservedPolicy, observedPolicyFor } from '../policies/policy-status-reconciler.ts';
-import { hasStaleStatus, type ObservedService, observedServiceFor } from '../status/service-status.ts';
-import { fieldManagerFor, type StatusPatch, StatusWriter } from '../status/status-writer.ts';
+import { observedPolicyFor, policyStatusTargetFor } from '../policies/policy-status-reconciler.ts';
+import { hasStaleStatus, observedServiceFor, statusTargetFor } from '../status/service-status.ts';
+import { fieldManagerFor, type StatusPatch, type StatusTarget, StatusWriter } from '../status/status-writer.ts';
 
 export interface StatusRemovalOptions {
   readonly api: Pick<KubeApi, 'request'>;
@@ -16,102 +16,94 @@ export interface StatusRemovalOptions {
 }
 
 const MAX_CONCURRENT_WRITES = 8;
-/** Whoever edits a Service at that moment makes the write of its status meet another version: it is read again. */
+/** A Service that is edited during a pass causes a conflict; the next pass reads it again. */
 const MAX_PASSES = 5;
 const PASS_BACKOFF = { minMs: 100, maxMs: 2_000 };
 const EMPTY_STATUS = { status: {}, fingerprint: '' } as const;
 const EMPTY_FINALIZERS = { fingerprint: '' } as const;
 
-type Target = Parameters<StatusWriter['write']>[0];
-
-/** Addresses and conditions of Services, and what TenantPolicies say: whatever was written by this fleet, and nothing of others. */
+/** Removes the status that this fleet has written to Services and TenantPolicies; fields of other managers stay. */
 export async function removeStatus(options: StatusRemovalOptions): Promise<void> {
   const fieldManager = fieldManagerFor(options.loadBalancerClass);
   const writer = new StatusWriter({ ...options, fieldManager });
-  const services = (raw: Json): Target | undefined => serviceTarget(raw, fieldManager);
-  const policies = (raw: Json): Target | undefined => policyTarget(raw, fieldManager);
-  const of = { ...options, writer, text: EMPTY_STATUS };
-  await removeInPasses('status of Services', { ...of, path: '/api/v1/services', targetFor: services });
+  const removal = { ...options, writer, patch: EMPTY_STATUS };
+  await removeInPasses('status of Services', {
+    ...removal,
+    path: '/api/v1/services',
+    targetFor: (raw) => serviceTarget(raw, fieldManager),
+  });
   await removeInPasses('status of TenantPolicies', {
-    ...of,
+    ...removal,
     path: '/apis/weir.dev/v1alpha1/tenantpolicies',
-    targetFor: policies,
+    targetFor: (raw) => policyTarget(raw, fieldManager),
   });
 }
 
-/** Of Services, also those that are being deleted and wait for it: nobody else would ever take it off. */
+/** Also for Services that are being deleted and wait for their finalizer: no other controller would ever remove it. */
 export async function removeFinalizers(options: StatusRemovalOptions): Promise<void> {
   const fieldManager = fieldManagerFor(options.loadBalancerClass, 'finalizer');
   const writer = new StatusWriter({ ...options, fieldManager });
-  const targetFor = (raw: Json): Target | undefined => {
-    const facts = observedServiceFor(raw);
-    return facts?.finalizerManagers.includes(fieldManager) ? targetOf(facts) : undefined;
-  };
   await removeInPasses('finalizers of Services', {
     ...options,
     writer,
-    text: EMPTY_FINALIZERS,
+    patch: EMPTY_FINALIZERS,
     path: '/api/v1/services',
-    targetFor,
+    targetFor(raw) {
+      const service = observedServiceFor(raw);
+      return service?.finalizerManagers.includes(fieldManager) ? statusTargetFor(service) : undefined;
+    },
   });
 }
 
 interface StatusRemoval extends StatusRemovalOptions {
   readonly writer: StatusWriter;
-  /** What is left of it. */
-  readonly text: StatusPatch;
+  readonly patch: StatusPatch;
+  /** The list to read. */
   readonly path: string;
-  targetFor(raw: Json): Target | undefined;
+  /** Undefined if this fleet has written nothing to the object. */
+  targetFor(raw: Json): StatusTarget | undefined;
 }
 
 async function removeInPasses(what: string, options: StatusRemoval): Promise<void> {
   const { clock, signal } = options;
   for (let pass = 1; ; pass++) {
-    const { changed, refused } = await onePass(what, options);
-    const left = changed + refused;
+    const { conflict, refused } = await runPass(what, options);
+    const left = conflict + refused;
     if (left === 0) return;
-    // What is refused is so the next time, too.
-    if (changed === 0 || pass === MAX_PASSES)
-      throw new Error(`${what}: ${left} still have what this fleet wrote there`);
+    // The next pass would retry conflicts, but a refused write would be refused again.
+    if (conflict === 0 || pass === MAX_PASSES)
+      throw new Error(`failed to remove the ${what}: ${left} objects still have fields that this fleet has written`);
     await wait(clock, backoffMs(pass, { ...PASS_BACKOFF, random: Math.random }), signal);
   }
 }
 
 interface PassResult {
-  /** To be looked at again. */
-  readonly changed: number;
+  readonly conflict: number;
   readonly refused: number;
 }
 
-async function onePass(what: string, passes: StatusRemoval): Promise<PassResult> {
-  const { signal, log, path, writer, text, targetFor } = passes;
-  const count = { done: 0, changed: 0, refused: 0 };
-  for await (const page of listPages({ path }, passes)) {
+async function runPass(what: string, removal: StatusRemoval): Promise<PassResult> {
+  const { signal, log, path, writer, patch, targetFor } = removal;
+  const counts = { done: 0, conflict: 0, refused: 0 };
+  for await (const page of listPages({ path }, removal)) {
     const targets = page.map(targetFor).filter((target) => target !== undefined);
     await forEachConcurrently(targets, { concurrency: MAX_CONCURRENT_WRITES, signal }, async (target) => {
-      const { kind } = await writer.write(target, text);
-      count[kind === 'changed' || kind === 'refused' ? kind : 'done'] += 1;
+      const { kind } = await writer.write(target, patch);
+      counts[kind === 'conflict' || kind === 'refused' ? kind : 'done'] += 1;
     });
-    if (targets.length > 0) log.info({ ...count }, `${what} taken back`);
+    if (targets.length > 0) log.info({ ...counts }, `removed the ${what}`);
   }
-  return count;
+  return counts;
 }
 
-function serviceTarget(raw: Json, fieldManager: string): Target | undefined {
-  // Lists leave the kind of their items out, and nothing else here needs it.
-  const facts = observedServiceFor(raw);
-  return facts !== undefined && hasStaleStatus(facts, fieldManager) ? targetOf(facts) : undefined;
+function serviceTarget(raw: Json, fieldManager: string): StatusTarget | undefined {
+  const service = observedServiceFor(raw);
+  return service !== undefined && hasStaleStatus(service, fieldManager) ? statusTargetFor(service) : undefined;
 }
 
-function targetOf(facts: ObservedService): Target {
-  const path = `/api/v1/namespaces/${facts.namespace}/services/${facts.name}`;
-  return { ...facts, apiVersion: 'v1', kind: 'Service', path };
-}
-
-function policyTarget(raw: Json, fieldManager: string): Target | undefined {
-  const facts: ObservedPolicy = observedPolicyFor(raw);
+function policyTarget(raw: Json, fieldManager: string): StatusTarget | undefined {
+  const policy = observedPolicyFor(raw);
   const { managedFields = [] } = raw.metadata as { managedFields?: readonly { manager?: string }[] };
-  if (facts.deleting || !managedFields.some(({ manager }) => manager === fieldManager)) return undefined;
-  const path = `/apis/weir.dev/v1alpha1/tenantpolicies/${facts.name}`;
-  return { ...facts, apiVersion: 'weir.dev/v1alpha1', kind: 'TenantPolicy', path };
+  const hasOurStatus = managedFields.some(({ manager }) => manager === fieldManager);
+  return hasOurStatus && !policy.deleting ? policyStatusTargetFor(policy) : undefined;
 }

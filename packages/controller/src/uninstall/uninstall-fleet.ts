@@ -7,22 +7,22 @@ import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
 import { removeFinalizers, removeStatus } from './remove-status.ts';
 
-// What is taken back before a fleet is deleted for good, in the order in which nobody is lied to.
+// The cleanup before a fleet is deleted for good. The order keeps the status true: addresses are removed before the proxies stop.
 export interface UninstallOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly fleet: string;
   readonly loadBalancerClass: string;
-  /** Of the controllers; absent: whoever calls has stopped them. */
+  /** The Deployment of the controllers; absent if the caller has stopped them. */
   readonly deployment?: DeploymentName | undefined;
-  /** Where the Lease is. */
+  /** The namespace of the Lease. */
   readonly namespace: string;
-  /** Undefined: it is not there, and the proxies keep what they have until they are deleted. */
+  /** Undefined if the store is unreachable: then the proxies serve until they are deleted. */
   readonly store: Store | undefined;
-  /** How long pods of controllers are waited for. */
+  /** How long to wait until the pods of the controllers end. */
   readonly podTimeoutMs?: number;
-  /** How long proxies are waited for. */
+  /** How long to wait until the proxies have closed their listeners. */
   readonly proxyTimeoutMs?: number;
-  /** Of lists; fewer in tests. */
+  /** Objects in a page of a list. */
   readonly pageSize?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -33,33 +33,33 @@ const DEFAULT_PROXY_TIMEOUT_MS = 15_000;
 const MAX_CONCURRENT_DELETIONS = 8;
 
 /**
- * Stops the controllers, takes addresses and conditions back, lets the proxies close what they have open, takes finalizers off, deletes
- * TenantUsages and the Lease. To be called again when it failed: what is done already is left out. Rejects when something of it could
- * not be done that tenants would see.
+ * Stops the controllers, removes addresses and conditions, lets the proxies close their listeners, removes finalizers, and deletes
+ * TenantUsages and the Lease. Rejects if a step fails whose effect tenants would see. Then call again: finished steps are skipped.
  */
-export async function uninstallFleet(retirement: UninstallOptions): Promise<void> {
-  const { api, deployment, log, signal, namespace, fleet } = retirement;
+export async function uninstallFleet(options: UninstallOptions): Promise<void> {
+  const { api, deployment, log, signal, namespace, fleet } = options;
   if (deployment !== undefined) {
-    const pods = await stopDeployment(deployment, retirement).catch(ignoreNotFound);
-    if (pods === undefined) log.warn({ ...deployment }, 'there is no such Deployment: no controllers were stopped');
+    const pods = await stopDeployment(deployment, options).catch(ignoreNotFound);
+    if (pods === undefined)
+      log.warn({ ...deployment }, 'found no Deployment of this name; no controllers were stopped');
     else if (pods.length === 0) log.info({ ...deployment }, 'controllers stopped');
-    else log.warn({ pods }, 'pods of controllers do not end, as on a node that is lost; going on without them');
+    else log.warn({ pods }, 'controller pods did not end in time, perhaps because their node is lost; continuing');
   }
-  await removeStatus(retirement);
-  await closeListeners(retirement);
-  await removeFinalizers(retirement);
+  await removeStatus(options);
+  await closeListeners(options);
+  await removeFinalizers(options);
   const usages = { path: '/apis/weir.dev/v1alpha1/tenantusages', query: { fieldSelector: `metadata.name=${fleet}` } };
-  for await (const page of listPages(usages, retirement)) {
-    await forEachConcurrently(page, { concurrency: MAX_CONCURRENT_DELETIONS, signal }, async (item) => {
-      const { namespace: of } = item.metadata as { namespace: string };
-      await deleteIfPresent(api, `/apis/weir.dev/v1alpha1/namespaces/${of}/tenantusages/${fleet}`);
+  for await (const page of listPages(usages, options)) {
+    await forEachConcurrently(page, { concurrency: MAX_CONCURRENT_DELETIONS, signal }, async ({ metadata }) => {
+      const tenantNamespace = (metadata as { namespace: string }).namespace;
+      await deleteIfPresent(api, `/apis/weir.dev/v1alpha1/namespaces/${tenantNamespace}/tenantusages/${fleet}`);
     });
   }
   await deleteIfPresent(api, `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/weir-controller-${fleet}`);
-  log.info({ fleet }, 'what this fleet said is taken back');
+  log.info({ fleet }, 'removed everything that this fleet has written');
 }
 
-/** Not seen by tenants, whose addresses are gone by now, and the proxies are deleted next: that Redis is away keeps nothing up. */
+/** A failure is only logged: the addresses are removed by now, so no tenant sees it, and the proxies are deleted next. */
 async function closeListeners({
   store,
   clock,
@@ -68,13 +68,13 @@ async function closeListeners({
   proxyTimeoutMs = DEFAULT_PROXY_TIMEOUT_MS,
 }: UninstallOptions): Promise<void> {
   if (store === undefined) return;
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(proxyTimeoutMs)]);
+  const timeout = AbortSignal.any([signal, AbortSignal.timeout(proxyTimeoutMs)]);
   try {
-    await publishEmptyTable(store, { clock, log, signal: limit });
+    await publishEmptyTable(store, { clock, log, signal: timeout });
   } catch (error) {
     signal.throwIfAborted();
-    const reason = limit.aborted ? 'they have not answered in time' : errorMessage(error);
-    log.warn({ reason }, 'not every proxy was told to close its listeners; they end with the release');
+    const reason = timeout.aborted ? 'timed out waiting for the proxies' : errorMessage(error);
+    log.warn({ reason }, 'failed to close the listeners of all proxies; the remaining proxies end with the release');
   }
 }
 
@@ -95,7 +95,7 @@ export interface StopOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** How long its pods are waited for; default 60 s. */
+  /** How long to wait until its pods end; default 60 s. */
   readonly podTimeoutMs?: number;
 }
 
@@ -108,12 +108,12 @@ interface Pod {
 }
 
 const POD_POLL_MS = 500;
-/** Longer than a pod is given to end. One of a node that is lost stays for as long as its node does. */
+/** Longer than a pod's grace period. A pod of a lost node stays as long as its node object. */
 const DEFAULT_POD_TIMEOUT_MS = 60_000;
 
 /**
- * Resolves when no pod of the Deployment is left: none is running that could write again what is taken back. Returns the names of those
- * that are there when their time is over, as of a node that is lost.
+ * Scales the Deployment to 0 and waits until its pods are gone, since a running controller would write again what is removed next.
+ * Returns the names of the pods that are left at the timeout, for example on a lost node.
  */
 export async function stopDeployment(
   { namespace, name }: DeploymentName,
@@ -128,8 +128,8 @@ export async function stopDeployment(
     signal,
   })) as Scale;
   const labelSelector = scale.status?.selector ?? '';
-  // Without one it would be all pods of the namespace.
-  if (labelSelector === '') throw new Error(`Deployment ${namespace}/${name} has no selector`);
+  // An empty selector would match all pods of the namespace.
+  if (labelSelector === '') throw new Error(`Deployment ${namespace}/${name} has no selector in its scale status`);
   for (;;) {
     const { items } = (await api.request({
       method: 'GET',
@@ -146,8 +146,8 @@ export async function stopDeployment(
 const HEARTBEAT_POLL_MS = 200;
 
 /**
- * Publishes a table without anything in it, and waits until every proxy that beats has applied it: then none listens, and none finds on
- * its disk what it once served. Rejects when the store is away.
+ * Publishes an empty table, and waits until every live proxy has applied it. Then no proxy has an open listener, and no proxy would
+ * serve an old table from its disk. Rejects if the store is unreachable.
  */
 export async function publishEmptyTable(
   store: Store,
@@ -156,7 +156,8 @@ export async function publishEmptyTable(
   const publisher = new TablePublisher({ store: store.table });
   await publisher.becomeLeader();
   const outcome = await publisher.publish(EMPTY_TABLE);
-  if (outcome.kind === 'not-leader') throw new Error('another controller has taken the lead meanwhile');
+  if (outcome.kind === 'not-leader')
+    throw new Error('another controller has claimed the table; stop all controllers of this fleet first');
   for (;;) {
     const behind = await nodesBehind(store, outcome.position);
     if (behind.length === 0) return;
@@ -166,6 +167,5 @@ export async function publishEmptyTable(
 }
 
 async function nodesBehind({ heartbeats }: Store, { id }: TablePosition): Promise<readonly string[]> {
-  const beating = await heartbeats.list();
-  return beating.filter(({ applied }) => applied?.id !== id).map(({ node }) => node);
+  return (await heartbeats.list()).filter(({ applied }) => applied?.id !== id).map(({ node }) => node);
 }

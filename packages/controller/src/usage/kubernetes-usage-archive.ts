@@ -2,12 +2,12 @@ import type { Counters } from '@weir/model';
 import { errorMessage, type Logger } from '@weir/runtime';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
+import { listPages } from '../kubernetes/list-pages.ts';
 import { Fields, type TextFormat } from '../parse/fields.ts';
 import { COUNT, TIMESTAMP } from '../parse/formats.ts';
 import type { ArchiveOutcome, IncarnationUsage, ServiceUsageEntry, TenantUsage, UsageArchive } from './tenant-usage.ts';
 
 const TENANT_USAGES_PATH = '/apis/weir.dev/v1alpha1/tenantusages';
-const PAGE_SIZE = '500';
 
 export interface KubernetesUsageArchiveOptions {
   readonly api: Pick<KubeApi, 'request'>;
@@ -16,14 +16,14 @@ export interface KubernetesUsageArchiveOptions {
 }
 
 /**
- * The TenantUsage objects of a fleet, one in each namespace, of its name: fleets of one cluster count each for itself. Where the kind is
- * not installed there is nothing, and nothing is kept.
+ * Keeps usage in TenantUsage objects: one in each namespace, named after the fleet, since fleets of one cluster count separately. If
+ * the kind is not installed, the archive is empty and refuses writes.
  */
 export class KubernetesUsageArchive implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #fleet: string;
   readonly #log: Logger;
-  /** By namespace, the version that this process wrote or read last: what is held up on its way must not undo what a later leader wrote. */
+  /** The version that this process last wrote or read: a write that is delayed on its way must not undo what a later leader wrote. */
   readonly #versionByNamespace = new Map<string, string>();
 
   constructor({ api, fleet, log }: KubernetesUsageArchiveOptions) {
@@ -33,19 +33,17 @@ export class KubernetesUsageArchive implements UsageArchive {
   }
 
   async read(): Promise<readonly TenantUsage[]> {
-    const found: TenantUsage[] = [];
-    let from: string | undefined;
-    do {
-      const page = await this.#page(from);
-      for (const item of page.items) {
-        this.#noteVersion(item);
+    const usages: TenantUsage[] = [];
+    const query = { fieldSelector: `metadata.name=${this.#fleet}` };
+    for await (const page of listPages({ path: TENANT_USAGES_PATH, query }, { api: this.#api })) {
+      for (const item of page) {
+        this.#recordVersion(item);
         const usage = parseTenantUsage(item);
-        if (usage !== undefined) found.push(usage);
-        else this.#log.warn({ object: nameOf(item) }, 'a TenantUsage cannot be read and is left out');
+        if (usage !== undefined) usages.push(usage);
+        else this.#log.warn({ object: nameOf(item) }, 'failed to parse a TenantUsage; ignoring it');
       }
-      from = page.from;
-    } while (from !== undefined);
-    return found;
+    }
+    return usages;
   }
 
   async write({ namespace, status }: TenantUsage): Promise<ArchiveOutcome> {
@@ -53,20 +51,23 @@ export class KubernetesUsageArchive implements UsageArchive {
       await this.#apply({ namespace, status });
     } catch (error) {
       if (!(error instanceof KubeApiError) || (error.code === 'AWAY' && !isSingleObjectFailure(error))) throw error;
-      return isNamespaceGone(error) ? { kind: 'left-out' } : { kind: 'refused', reason: errorMessage(error) };
+      return isNamespaceGone(error) ? { kind: 'namespace-gone' } : { kind: 'refused', reason: errorMessage(error) };
     }
     return { kind: 'written' };
   }
 
-  /** Somebody who edits the object may have changed it; whoever leads, which is asked again as this leaves, has the last word. */
+  /**
+   * On a conflict, writes again without a version: the leader overrides what a person has edited. A controller that has lost the lead
+   * meanwhile is stopped by `leaderOnlyApi`.
+   */
   async #apply(usage: TenantUsage): Promise<void> {
     const version = this.#versionByNamespace.get(usage.namespace);
     this.#versionByNamespace.delete(usage.namespace);
     try {
-      this.#noteVersion(await this.#patch(usage, version));
+      this.#recordVersion(await this.#patch(usage, version));
     } catch (error) {
       if (version === undefined || !(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
-      this.#noteVersion(await this.#patch(usage, undefined));
+      this.#recordVersion(await this.#patch(usage, undefined));
     }
   }
 
@@ -81,7 +82,7 @@ export class KubernetesUsageArchive implements UsageArchive {
     });
   }
 
-  #noteVersion(item: Json): void {
+  #recordVersion(item: Json): void {
     const { namespace, resourceVersion } = (item.metadata ?? {}) as { namespace?: string; resourceVersion?: string };
     if (namespace !== undefined && resourceVersion !== undefined)
       this.#versionByNamespace.set(namespace, resourceVersion);
@@ -95,35 +96,15 @@ export class KubernetesUsageArchive implements UsageArchive {
       if (!(error instanceof KubeApiError && error.code === 'NOT_FOUND')) throw error;
     }
   }
-
-  async #page(
-    from: string | undefined,
-  ): Promise<{ readonly items: readonly Json[]; readonly from: string | undefined }> {
-    try {
-      const query = {
-        limit: PAGE_SIZE,
-        fieldSelector: `metadata.name=${this.#fleet}`,
-        ...(from !== undefined && { continue: from }),
-      };
-      const { items, metadata } = (await this.#api.request({ method: 'GET', path: TENANT_USAGES_PATH, query })) as {
-        items?: readonly Json[];
-        metadata?: { continue?: string };
-      };
-      return { items: items ?? [], from: metadata?.continue || undefined };
-    } catch (error) {
-      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return { items: [], from: undefined };
-      throw error;
-    }
-  }
 }
 
-/** 500 says that this write failed, as with an object too large for etcd or a webhook of its namespace that is down: others may work. */
+/** Status 500 concerns this write only, for example an object too large for etcd or a webhook of its namespace that is down. */
 function isSingleObjectFailure({ status }: KubeApiError): boolean {
   return status === 500;
 }
 
 function isNamespaceGone(error: KubeApiError): boolean {
-  // Without a name it is the kind that is missing, which somebody has to install.
+  // Without a name in the error the kind is missing, and has to be installed.
   const isGone = error.code === 'NOT_FOUND' && error.missingName !== undefined;
   return isGone || error.message.includes('being terminated');
 }
@@ -139,7 +120,7 @@ function nameOf(item: Json): string {
 
 const NON_EMPTY_TEXT: TextFormat = { allowed: 'text', matches: (text) => text !== '' };
 
-/** Undefined: not written by a controller of ours, or by a newer one in a way that this one does not know. */
+/** Undefined if the object was not written by Weir, or was written by a newer version in an unknown format. */
 export function parseTenantUsage(raw: unknown): TenantUsage | undefined {
   const mistakes: string[] = [];
   const fields = new Fields(raw, mistakes);

@@ -13,7 +13,7 @@ import {
 } from '@weir/model';
 import type { UsageSeed } from '@weir/store';
 
-// TenantUsage: what a namespace used, for its tenant to read, and for the ledger to be restored from when Redis lost it.
+/** What a namespace has used: for its tenant to read, and to restore the ledger if Redis loses it. */
 export interface TenantUsage {
   readonly namespace: string;
   readonly status: TenantUsageStatus;
@@ -21,10 +21,10 @@ export interface TenantUsage {
 
 export interface TenantUsageStatus {
   readonly updatedAt: string;
-  /** The tenant over all its namespaces, this month; absent while the namespace has none. */
+  /** This month's usage of the tenant over all its namespaces; absent if the namespace has no tenant. */
   readonly tenant?: TenantUsageTotal;
   readonly months: readonly { readonly month: UsagePeriod; readonly services: readonly ServiceUsageEntry[] }[];
-  /** How far each life of a proxy is counted in `months`. */
+  /** How much of each proxy incarnation's counters is included in `months`. */
   readonly lives: readonly IncarnationUsage[];
 }
 
@@ -33,7 +33,7 @@ export interface TenantUsageTotal extends Counters {
   readonly month: UsagePeriod;
   readonly services: number;
   readonly ports: number;
-  /** Absent: it has none. Server-side apply leaves null of an empty object whose fields it removes, and the schema refuses that. */
+  /** Absent if the tenant has no limits: server-side apply turns an object into null when it removes all fields, which the schema refuses. */
   readonly limits?: TenantLimits;
 }
 
@@ -51,38 +51,38 @@ export interface IncarnationUsage extends Counters {
 }
 
 /**
- * One for each namespace that has Services or used anything in the months of `copy`, of which the first is the present one. `now` in
- * milliseconds since the epoch.
+ * One TenantUsage for each namespace that has Services or used anything in the months of `ledger`. The first month of `ledger` is the
+ * current month. `now`: milliseconds since the epoch.
  */
-export function tenantUsagesFor(copy: UsageSeed, table: RoutingTable, now: number): readonly TenantUsage[] {
-  const namespaceOf = namespacesOf(copy, table);
-  const namespaces = [...new Set(namespaceOf.values())].sort();
-  const totals = totalsFor(copy, table);
+export function tenantUsagesFor(ledger: UsageSeed, table: RoutingTable, now: number): readonly TenantUsage[] {
+  const namespaceByService = namespacesByService(ledger, table);
+  const namespaces = [...new Set(namespaceByService.values())].sort();
+  const totals = totalsFor(ledger, table);
   const tenants = new Map(
     entriesOf(table, 'tenant').flatMap((tenant) =>
       tenant.namespaces.map((namespace) => [namespace, tenant.name] as const),
     ),
   );
-  const basesOf = Map.groupBy(copy.bases, (base) => namespaceOf.get(base.service) ?? '');
-  const months = copy.months.map(({ month, rows }) => ({
+  const basesByNamespace = Map.groupBy(ledger.bases, (base) => namespaceByService.get(base.service) ?? '');
+  const months = ledger.months.map(({ month, rows }) => ({
     month,
-    rowsOf: Map.groupBy(rows, (row) => row.namespace),
+    rowsByNamespace: Map.groupBy(rows, (row) => row.namespace),
   }));
   const updatedAt = new Date(now).toISOString();
   return namespaces.map((namespace) => {
     const tenant = totals.get(tenants.get(namespace) ?? '');
-    const lives = (basesOf.get(namespace) ?? []).map(({ service, tenant: owner, node, life, counters }) => ({
+    const lives = (basesByNamespace.get(namespace) ?? []).map(({ service, tenant: owner, node, life, counters }) => ({
       uid: service,
       tenant: owner,
       node,
       life,
       ...counters,
     }));
-    const own = months.map(({ month, rowsOf }) => ({
+    const usageByMonth = months.map(({ month, rowsByNamespace }) => ({
       month,
-      services: (rowsOf.get(namespace) ?? []).map(serviceUsageEntry),
+      services: (rowsByNamespace.get(namespace) ?? []).map(serviceUsageEntry),
     }));
-    return { namespace, status: { updatedAt, ...(tenant && { tenant }), months: own, lives } };
+    return { namespace, status: { updatedAt, ...(tenant && { tenant }), months: usageByMonth, lives } };
   });
 }
 
@@ -90,8 +90,11 @@ function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): 
   return { uid, name, tenant, ...counters };
 }
 
-/** By Service UID. A Service may be gone and have used something, or be idle for months and run on the life of a proxy. */
-function namespacesOf({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, string> {
+/**
+ * By Service UID. The rows have deleted Services that used something; the table has Services that were idle all these months and whose
+ * bases still count.
+ */
+function namespacesByService({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, string> {
   const namespaces = new Map(months.flatMap(({ rows }) => rows.map((row) => [row.service, row.namespace] as const)));
   for (const service of entriesOf(table, 'service')) namespaces.set(service.uid, service.namespace);
   return namespaces;
@@ -113,7 +116,7 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
   return new Map(entriesOf(table, 'tenant').map((tenant) => [tenant.name, total(tenant)]));
 }
 
-/** What the ledger is restored from. Each namespace is right by itself: its totals and lives are of one moment. */
+/** The contents of the ledger as the usages have them. Totals and incarnations of one namespace were read at the same moment. */
 export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   const months = new Map<UsagePeriod, UsageSeed['months'][number]['rows'][number][]>();
   const bases: UsageSeed['bases'][number][] = [];
@@ -139,7 +142,7 @@ export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   return { months: [...months].sort().map(([month, rows]) => ({ month, rows })), bases };
 }
 
-/** Of two sets the later one of each namespace. */
+/** Merges two lists; of two usages of a namespace the later one is kept. */
 export function latestOf(a: readonly TenantUsage[], b: readonly TenantUsage[]): readonly TenantUsage[] {
   const latest = new Map<string, TenantUsage>();
   for (const usage of [...a, ...b]) {
@@ -154,10 +157,10 @@ function countersOf({ receivedBytes, sentBytes, connections, requests }: Counter
   return { receivedBytes, sentBytes, connections, requests };
 }
 
-/** How much of its month a tenant has used, in the steps that somebody is told of. */
+/** How much of `trafficPerMonth` a tenant has used, in the steps at which its TenantUsage is written at once. */
 export type TrafficLevel = 'below' | '80%' | '100%';
 
-/** The level of each tenant that has a `trafficPerMonth`. `rows` is the present month. */
+/** The level of each tenant that has a limit `trafficPerMonth`. `rows`: the usage of the current month. */
 export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): ReadonlyMap<string, TrafficLevel> {
   const used = new Map<string, Counters>();
   for (const row of rows) used.set(row.tenant, addCounters(used.get(row.tenant) ?? ZERO_COUNTERS, row.counters));
@@ -172,7 +175,7 @@ export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): R
   return levels;
 }
 
-/** Tenants that came to 80 % or 100 % of their month since `before`. */
+/** The tenants that have reached 80 % or 100 % of their traffic since `before`. */
 export function tenantsThatReachedLevel(
   before: ReadonlyMap<string, TrafficLevel>,
   levels: ReadonlyMap<string, TrafficLevel>,
@@ -181,7 +184,7 @@ export function tenantsThatReachedLevel(
   return new Set(crossed.map(([name]) => name));
 }
 
-/** What to say to the tenants that have used up their month, by tenant. */
+/** By tenant, the message for each tenant that has used up its traffic of this month. */
 export function exhaustedMessages(
   table: RoutingTable,
   levels: ReadonlyMap<string, TrafficLevel>,
@@ -190,7 +193,7 @@ export function exhaustedMessages(
   return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
 }
 
-/** The month of `now` (milliseconds since the epoch) and the one before, in UTC. */
+/** The month of `now` (milliseconds since the epoch) and the month before, in UTC. */
 export function recentMonths(now: number): readonly [present: UsagePeriod, last: UsagePeriod] {
   const present = monthOf(now);
   const [year = 0, month = 0] = present.split('-').map(Number);
@@ -198,19 +201,19 @@ export function recentMonths(now: number): readonly [present: UsagePeriod, last:
   return [present, last];
 }
 
-/** Where usage outlives the store. A directory has none: there the store has a state directory of its own. */
+/** Keeps usage if the store is wiped. A fleet on files has no archive, since its store has a state directory of its own. */
 export interface UsageArchive {
-  /** All that is kept. Rejects when that cannot be known now. */
+  /** Returns all usages of the fleet. Rejects if they cannot be read now. */
   read(): Promise<readonly TenantUsage[]>;
-  /** Puts it in place of what is kept of its namespace. Rejects when the archive is away. */
+  /** Replaces the usage of the namespace. Rejects if the archive is unreachable. */
   write(usage: TenantUsage): Promise<ArchiveOutcome>;
-  /** Forgets a namespace. */
+  /** Removes the usage of the namespace. */
   remove(namespace: string): Promise<void>;
 }
 
 export type ArchiveOutcome =
   | { readonly kind: 'written' }
-  /** The namespace is gone or going, and with it who would read this. */
-  | { readonly kind: 'left-out' }
-  /** Somebody has to put it right: then it can be written. */
+  /** The namespace is deleted or being deleted. */
+  | { readonly kind: 'namespace-gone' }
+  /** The write fails until a person removes the reason. */
   | { readonly kind: 'refused'; readonly reason: string };

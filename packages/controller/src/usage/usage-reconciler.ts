@@ -47,24 +47,24 @@ export interface UsageReconcilerOptions {
   readonly log: Logger;
 }
 
-/** How often what was used is written away: what a wiped store may lose of proxies that have ended meanwhile. */
+/** A wiped store loses at most this much usage, and only of proxies that have ended meanwhile. */
 const ARCHIVE_INTERVAL_MS = 5 * 60_000;
-/** How soon a namespace that has its first Service is told what that is: all that was used is copied for it. */
+/** How often namespaces with a first Service get a TenantUsage. Each round exports the whole ledger, hence the interval. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
-/** Opens the ledger of a store that is new or was wiped, with what is known; and keeps that known. */
+/** Seeds the ledger of a new or wiped store with the archived usage, and writes the usage of the ledger to the archive. */
 export class UsageReconciler {
   readonly #options: UsageReconcilerOptions;
-  /** The ledger as last copied, while we lead. */
+  /** The usages as last exported in this term. */
   #lastUsages: readonly TenantUsage[] = [];
   #archivedAt = Number.NEGATIVE_INFINITY;
   #newNamespacesArchivedAt = Number.NEGATIVE_INFINITY;
-  /** By namespace: what the archive holds, without the time. */
+  /** What the archive holds, as JSON without `updatedAt`. */
   readonly #archivedTextByNamespace = new Map<string, string>();
-  /** Namespaces of which something was said, or that was refused. */
+  /** The namespaces for which a write was attempted. */
   readonly #knownNamespaces = new Set<string>();
   readonly #refusals: ArchiveRefusalLog;
-  /** Of each tenant that has a limit: the last that was written away. */
+  /** The levels as last archived, by tenant. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
   #exhausted: ReadonlyMap<string, string> = new Map();
 
@@ -73,12 +73,12 @@ export class UsageReconciler {
     this.#refusals = new ArchiveRefusalLog(options.log);
   }
 
-  /** What to say to tenants that have used up their month, by tenant. */
+  /** By tenant, the message for each tenant that has used up its traffic of this month. */
   get exhausted(): ReadonlyMap<string, string> {
     return this.#exhausted;
   }
 
-  /** Somebody else may have led and counted on: what we remember is old. */
+  /** The lead is lost: another controller may archive newer usage, so nothing that this controller remembers is current. */
   reset(): void {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;
@@ -87,36 +87,36 @@ export class UsageReconciler {
     this.#refusals.reset();
   }
 
-  /** Rejects when the store or the archive is away; then come again. */
+  /** Rejects if the store or the archive is unreachable; then call again. */
   async reconcile(table: RoutingTable): Promise<void> {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed();
     const isDue = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
     const levels = await this.#levelsNow(table);
     this.#exhausted = exhaustedMessages(table, levels);
-    const crossed = tenantsThatReachedLevel(this.#levels, levels);
-    const isGreeting = !isDue && this.#hasNewNamespace(table);
-    if (isDue || isGreeting || crossed.size > 0) {
-      const copy = await store.exportSeed(recentMonths(clock.now()));
-      const usages = tenantUsagesFor(copy, table, clock.now());
-      // A store that was wiped in between gave an empty copy; what we knew is worth more.
+    const reached = tenantsThatReachedLevel(this.#levels, levels);
+    const hasNewNamespace = !isDue && this.#hasNewNamespace(table);
+    if (isDue || hasNewNamespace || reached.size > 0) {
+      const ledger = await store.exportSeed(recentMonths(clock.now()));
+      const usages = tenantUsagesFor(ledger, table, clock.now());
+      // If the store was wiped in between, the export is empty and must not replace the usages that are known.
       if (!(await store.isSeeded())) return;
       this.#lastUsages = usages;
-      const isTold = ({ namespace, status }: TenantUsage): boolean =>
-        isDue || crossed.has(status.tenant?.name ?? '') || (isGreeting && !this.#knownNamespaces.has(namespace));
-      await this.#archive(usages.filter(isTold));
-      if (isGreeting) this.#newNamespacesArchivedAt = clock.monotonic();
+      const isToArchive = ({ namespace, status }: TenantUsage): boolean =>
+        isDue || reached.has(status.tenant?.name ?? '') || (hasNewNamespace && !this.#knownNamespaces.has(namespace));
+      await this.#archive(usages.filter(isToArchive));
+      if (hasNewNamespace) this.#newNamespacesArchivedAt = clock.monotonic();
       if (isDue) {
         await this.#removeUnused(new Set(usages.map((usage) => usage.namespace)));
         await this.#fold();
       }
     }
-    // Last: what could not be written is still due.
+    // Recorded at the end, so that a failed archive is still due.
     this.#levels = levels;
     if (isDue) this.#archivedAt = clock.monotonic();
   }
 
-  /** Whether a namespace has Services, and nothing that says what they used. */
+  /** Whether a namespace has Services and no TenantUsage, and the interval is over. */
   #hasNewNamespace(table: RoutingTable): boolean {
     const { archive, clock } = this.#options;
     if (archive === undefined || clock.monotonic() - this.#newNamespacesArchivedAt < NEW_NAMESPACE_INTERVAL_MS)
@@ -124,7 +124,7 @@ export class UsageReconciler {
     return entriesOf(table, 'service').some(({ namespace }) => !this.#knownNamespaces.has(namespace));
   }
 
-  /** Else the bases of every life that there ever was would stay, in the store and in each TenantUsage. */
+  /** Folds ended incarnations into the totals. Otherwise the bases of every incarnation would stay in the store for ever. */
   async #fold(): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
     for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
@@ -136,7 +136,7 @@ export class UsageReconciler {
     const usages = latestOf((await archive?.read()) ?? [], this.#lastUsages);
     const outcome = await store.seed(seedFor(usages));
     if (outcome === 'seeded')
-      log.info({ namespaces: usages.length }, 'the ledger was opened with the totals that are known');
+      log.info({ namespaces: usages.length }, 'seeded the usage ledger with the archived usage');
   }
 
   async #levelsNow(table: RoutingTable): Promise<ReadonlyMap<string, TrafficLevel>> {
@@ -151,19 +151,19 @@ export class UsageReconciler {
     const { archive } = this.#options;
     if (archive === undefined) return;
     for (const usage of usages) {
-      const { updatedAt: _, ...said } = usage.status;
-      const text = JSON.stringify(said);
+      const { updatedAt: _, ...content } = usage.status;
+      const text = JSON.stringify(content);
       if (this.#archivedTextByNamespace.get(usage.namespace) === text) continue;
-      const archived = await archive.write(usage);
+      const outcome = await archive.write(usage);
       this.#knownNamespaces.add(usage.namespace);
-      this.#refusals.record(usage.namespace, archived);
-      // A refused one comes again when all are due, whether or not it says something new by then.
-      if (archived.kind !== 'refused') this.#archivedTextByNamespace.set(usage.namespace, text);
+      this.#refusals.record(usage.namespace, outcome);
+      // A refused usage is written again at the next interval, even if it has not changed by then.
+      if (outcome.kind !== 'refused') this.#archivedTextByNamespace.set(usage.namespace, text);
     }
     this.#refusals.log();
   }
 
-  /** Of namespaces that have no Services any more, and used nothing in the months that are kept. */
+  /** Removes the usage of namespaces that have no Services and used nothing in the months that are kept. */
   async #removeUnused(present: ReadonlySet<string>): Promise<void> {
     const { archive } = this.#options;
     this.#refusals.keepOnly(present);
@@ -177,33 +177,32 @@ export class UsageReconciler {
 }
 
 /**
- * Whoever serves a node so long has long brought home what earlier lives of it left in the state directory. Until then each
- * life keeps its bases, without which a repeated report would be billed twice.
+ * An incarnation that has run this long has reported the usage that earlier incarnations left in the state directory of its node.
+ * Until then the bases stay, since without them a repeated report would be counted twice.
  */
 const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
- * By node, the last life whose account can be closed with all before it: those below every life that is heard, once all that
- * are heard have served for a day, as far as they are understood. `now` in milliseconds since the epoch.
+ * For each node, the last incarnation that can be folded, together with all before it: the incarnation before the oldest live one,
+ * once all live incarnations of the node have run for a day. A node with an unknown-version proxy is left out, since the start of that
+ * proxy is unknown. `now`: milliseconds since the epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): FoldedIncarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);
-  return [...byNode].flatMap(([node, lives]) => {
-    const isSettled = lives.every(
+  return [...byNode].flatMap(([node, incarnations]) => {
+    const isSettled = incarnations.every(
       ({ startedAt, unreadable }) => unreadable === undefined && now - startedAt >= MIN_SERVED_MS,
     );
-    const life = Math.min(...lives.map((heartbeat) => heartbeat.life)) - 1;
+    const life = Math.min(...incarnations.map((heartbeat) => heartbeat.life)) - 1;
     return isSettled && life > 0 ? [{ node, life }] : [];
   });
 }
 
-/** How many namespaces a line names. */
 const MAX_LOGGED_NAMESPACES = 5;
 
-/** Of which namespaces the usage is not kept: told when there are others, and when all of it is kept again. */
+/** Logs for which namespaces the archive refuses usage: when their set changes, and when it becomes empty. */
 export class ArchiveRefusalLog {
   readonly #log: Logger;
-  /** By namespace: why. */
   readonly #reasonByNamespace = new Map<string, string>();
   #loggedNamespaces = '';
 
@@ -211,8 +210,8 @@ export class ArchiveRefusalLog {
     this.#log = log;
   }
 
-  record(namespace: string, archived: ArchiveOutcome): void {
-    if (archived.kind === 'refused') this.#reasonByNamespace.set(namespace, archived.reason);
+  record(namespace: string, outcome: ArchiveOutcome): void {
+    if (outcome.kind === 'refused') this.#reasonByNamespace.set(namespace, outcome.reason);
     else this.#reasonByNamespace.delete(namespace);
   }
 
@@ -233,7 +232,7 @@ export class ArchiveRefusalLog {
     this.#loggedNamespaces = text;
     const [first] = namespaces;
     if (first === undefined) {
-      this.#log.info('every TenantUsage can be written again');
+      this.#log.info('wrote all TenantUsages that were refused before');
       return;
     }
     const fields = {
@@ -243,7 +242,7 @@ export class ArchiveRefusalLog {
     };
     this.#log.warn(
       fields,
-      'TenantUsage is refused: a wiped store would lose what was used; it is tried again every 5 minutes',
+      'failed to write TenantUsages, so a wiped store would lose this usage; retrying every 5 minutes',
     );
   }
 }

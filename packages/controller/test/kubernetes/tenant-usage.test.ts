@@ -124,7 +124,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     const status = { updatedAt: new Date().toISOString(), months: [], lives: [] };
     const reasonOf = (archived: ArchiveOutcome): string =>
       archived.kind === 'refused' ? archived.reason : archived.kind;
-    assert.deepEqual(await archive.write({ namespace: 'nowhere', status }), { kind: 'left-out' });
+    assert.deepEqual(await archive.write({ namespace: 'nowhere', status }), { kind: 'namespace-gone' });
     await cluster.apply(namespace('written'));
     assert.deepEqual(await archive.write({ namespace: 'written', status }), { kind: 'written' });
     const wrong = await archive.write({ namespace: 'written', status: { ...status, updatedAt: 'today' } });

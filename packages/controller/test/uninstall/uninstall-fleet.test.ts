@@ -57,7 +57,7 @@ function retiring(answer: (write: number) => KubeApiError | undefined): Retiring
     namespace: DEPLOYMENT.namespace,
     store: undefined,
     clock,
-    log: createLogger({ name: 'retire', level: 'info', destination }),
+    log: createLogger({ name: 'uninstall', level: 'info', destination }),
     signal: new AbortController().signal,
   });
   return { done, clock, messages, lists: () => lists };
@@ -66,7 +66,7 @@ function retiring(answer: (write: number) => KubeApiError | undefined): Retiring
 test('a Deployment that is not there has not been stopped', async () => {
   const { done, messages } = retiring(() => undefined);
   await done;
-  assert.ok(messages.includes('there is no such Deployment: no controllers were stopped'));
+  assert.ok(messages.includes('found no Deployment of this name; no controllers were stopped'));
   assert.ok(!messages.includes('controllers stopped'));
 });
 
@@ -82,7 +82,7 @@ test('what was changed meanwhile is read again after a pause, and that a few tim
 
 test('it does not go on for ever against somebody who changes a Service all the time', async () => {
   const { done, clock, lists } = retiring(() => new KubeApiError('CONFLICT', 'changed'));
-  const failed = assert.rejects(done, /status of Services: 1 still have what this fleet wrote there/);
+  const failed = assert.rejects(done, /failed to remove the status of Services: 1 objects still have fields/);
   await clock.advance(60_000);
   await failed;
   assert.equal(lists(), 5);
@@ -91,6 +91,6 @@ test('it does not go on for ever against somebody who changes a Service all the 
 
 test('what is refused is not asked again', async () => {
   const { done, lists } = retiring(() => new KubeApiError('FORBIDDEN', 'no'));
-  await assert.rejects(done, /status of Services: 1 still have what this fleet wrote there/);
+  await assert.rejects(done, /failed to remove the status of Services: 1 objects still have fields/);
   assert.equal(lists(), 1);
 });
