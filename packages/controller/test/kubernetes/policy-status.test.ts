@@ -226,7 +226,7 @@ describe(
       await cluster.kubectl('delete', calm);
       assert.equal(await outcomeOf('TenantPolicy', calm, before), 'gone');
       await cluster.apply(policy('calm', 'calm'));
-      assert.equal(await outcomeOf('TenantPolicy', calm, before), 'changed');
+      assert.equal(await outcomeOf('TenantPolicy', calm, before), 'conflict');
       const spec = { target: { type: 'Tenant', tenant: 'nobody' } };
       await cluster.apply({ apiVersion: 'weir.dev/v1alpha1', kind: 'Suspension', metadata: { name: 'x' }, spec });
       const suspension = await cluster.get<PolicyJson>('suspensions/x');
