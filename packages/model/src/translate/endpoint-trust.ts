@@ -6,101 +6,103 @@ import type { NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '..
 import type { NodeEntry } from '../table/entry.ts';
 import type { Tenancy } from './tenancy.ts';
 
-// Slices can be written by hand and point anywhere; our proxy would reach it with the node's identity (CVE-2021-25740).
-// So an address is believed only when it is of a pod of the slice's namespace, or where its tenant may have others.
+// A tenant can write an EndpointSlice by hand with any address, and the proxy would connect to that address with the node's identity
+// (CVE-2021-25740). An endpoint is therefore used only if its address belongs to a pod of the slice's namespace, or if the tenant's
+// policy allows the address (allowedEndpointCIDRs).
 
-/** The one objection that a policy can lift. */
+/** The only reason that a policy can lift, by allowedEndpointCIDRs. */
 export const NOT_A_POD_ADDRESS = 'is not of a pod of this namespace';
-/** Undefined: the address may be used; else why not. */
+/** Returns why an endpoint of this namespace may not have the address; undefined if it may. */
 export type EndpointAddressCheck = (namespace: string, address: string) => string | undefined;
 
 interface PodAddress {
+  /** Whether a pod with this address is on the host network, and thus has the address of its node. */
   readonly hostNetwork: boolean;
 }
 
 export class EndpointTrustIndex {
   readonly #isEnforced: boolean;
-  readonly #serviceIps: ClusterIpIndex;
-  #nodes: ReadonlySet<string | undefined> = new Set();
-  readonly #pods = new Map<string, Set<PodObject>>();
-  /** Of the pods by namespace, made when first asked for. */
-  readonly #addresses = new Map<string, ReadonlyMap<string, PodAddress>>();
-  /** The networks of a list of texts. */
+  readonly #clusterIps: ClusterIpIndex;
+  #nodeAddresses: ReadonlySet<string | undefined> = new Set();
+  readonly #podsByNamespace = new Map<string, Set<PodObject>>();
+  /** Computed from the pods of a namespace on first use. */
+  readonly #podAddresses = new Map<string, ReadonlyMap<string, PodAddress>>();
+  /** The compiled networks of a policy's allowedEndpointCIDRs. */
   readonly #networks = new WeakMap<readonly string[], NetworkSet>();
 
   constructor(trust: EndpointTrust) {
     this.#isEnforced = trust.kind === 'pods';
-    this.#serviceIps = new ClusterIpIndex(trust.kind === 'pods' ? trust.serviceCidrs : []);
+    this.#clusterIps = new ClusterIpIndex(trust.kind === 'pods' ? trust.serviceCidrs : []);
   }
 
-  /** All nodes of the cluster, and what Weir itself binds on those of its fleet. */
+  /** Takes all nodes of the cluster, and the nodes of the fleet with the addresses that Weir binds. */
   setNodes(nodes: readonly NodeObject[], fleet: readonly NodeEntry[]): void {
-    const given = nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
-    this.#nodes = new Set([...given.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
+    const reported = nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
+    this.#nodeAddresses = new Set([...reported.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
   }
 
-  /** Any address may be believed or not now. */
+  /** After a change the caller must check the endpoints of all Services again. */
   setServiceRanges(objects: readonly ServiceCidrObject[]): void {
-    this.#serviceIps.setRanges(objects);
+    this.#clusterIps.setRanges(objects);
   }
 
-  /** Returns addresses that may be believed now, or may not any more, where they are of no pod. */
+  /** Returns the addresses that became a cluster IP, or stopped to be one: endpoints with these addresses must be checked again. */
   setServices(changes: ListDiff<ServiceObject>): readonly string[] {
-    return this.#isEnforced ? this.#serviceIps.setServices(changes) : [];
+    return this.#isEnforced ? this.#clusterIps.setServices(changes) : [];
   }
 
-  /** Returns the namespaces in which other addresses may be believed now. */
+  /** Returns the namespaces whose pods changed: their endpoints must be checked again. */
   setPods({ removed, added }: ListDiff<PodObject>): ReadonlySet<string> {
-    const touched = new Set([...removed, ...added].map(({ namespace }) => namespace));
-    for (const pod of removed) this.#pods.get(pod.namespace)?.delete(pod);
+    const namespaces = new Set([...removed, ...added].map(({ namespace }) => namespace));
+    for (const pod of removed) this.#podsByNamespace.get(pod.namespace)?.delete(pod);
     for (const pod of added) {
-      const pods = this.#pods.get(pod.namespace) ?? new Set();
-      this.#pods.set(pod.namespace, pods.add(pod));
+      const pods = this.#podsByNamespace.get(pod.namespace) ?? new Set();
+      this.#podsByNamespace.set(pod.namespace, pods.add(pod));
     }
-    for (const namespace of touched) {
-      this.#addresses.delete(namespace);
-      if (this.#pods.get(namespace)?.size === 0) this.#pods.delete(namespace);
+    for (const namespace of namespaces) {
+      this.#podAddresses.delete(namespace);
+      if (this.#podsByNamespace.get(namespace)?.size === 0) this.#podsByNamespace.delete(namespace);
     }
-    return touched;
+    return namespaces;
   }
 
   checkFor(tenancy: Tenancy): EndpointAddressCheck {
     return (namespace, address) => {
       const canonical = canonicalAddress(address);
-      // A slice of names: nobody resolves them, wherever it is from.
+      // The proxy resolves no names, such as those of a slice with addressType FQDN, even if endpoints are trusted.
       if (canonical === undefined) return 'is not an IP address';
       if (!this.#isEnforced) return undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
-      if (this.#serviceIps.isInRange(canonical)) return 'is in the range of the cluster IPs of Services';
-      const pod = this.#addressesOf(namespace).get(canonical);
-      if (this.#nodes.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
+      if (this.#clusterIps.isInRange(canonical)) return 'is in the range of the cluster IPs of Services';
+      const pod = this.#podAddressesOf(namespace).get(canonical);
+      if (this.#nodeAddresses.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
       if (pod !== undefined) return undefined;
       if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_A_POD_ADDRESS;
-      return this.#serviceIps.isClusterIp(canonical) ? 'is the cluster IP of a Service' : undefined;
+      return this.#clusterIps.isClusterIp(canonical) ? 'is the cluster IP of a Service' : undefined;
     };
   }
 
-  /** Whether a policy allows an address there that is of no pod. */
+  /** Whether the policy of a namespace allows an address that belongs to no pod. */
   isAllowed(namespace: string, address: string, tenancy: Tenancy): boolean {
-    return this.#allowed(namespace, tenancy).contains(address);
+    return this.#allowedNetworks(namespace, tenancy).contains(address);
   }
 
-  #addressesOf(namespace: string): ReadonlyMap<string, PodAddress> {
-    const known = this.#addresses.get(namespace);
+  #podAddressesOf(namespace: string): ReadonlyMap<string, PodAddress> {
+    const known = this.#podAddresses.get(namespace);
     if (known !== undefined) return known;
     const addresses = new Map<string, PodAddress>();
-    for (const pod of this.#pods.get(namespace) ?? []) {
+    for (const pod of this.#podsByNamespace.get(namespace) ?? []) {
       for (const ip of pod.ips) {
         const canonical = canonicalAddress(ip);
         if (canonical === undefined) continue;
         addresses.set(canonical, { hostNetwork: pod.hostNetwork || addresses.get(canonical)?.hostNetwork === true });
       }
     }
-    this.#addresses.set(namespace, addresses);
+    this.#podAddresses.set(namespace, addresses);
     return addresses;
   }
 
-  #allowed(namespace: string, tenancy: Tenancy): NetworkSet {
+  #allowedNetworks(namespace: string, tenancy: Tenancy): NetworkSet {
     const membership = tenancy.membershipOf(namespace);
     const { allowedEndpointCIDRs: texts } = membership.kind === 'tenant' ? membership.tenant.grants : membership;
     const networks = this.#networks.get(texts) ?? compileNetworks(texts);
@@ -109,50 +111,54 @@ export class EndpointTrustIndex {
   }
 }
 
-// What is a cluster IP: an endpoint there would lead to another tenant's Service, past its limits and its NetworkPolicies.
-export class ClusterIpIndex {
-  readonly #settings: readonly string[];
-  #networks: NetworkSet;
-  /** How many Services have each address: while one follows another, both. */
-  readonly #addresses = new Map<string, number>();
+/**
+ * The ranges of cluster IPs and the cluster IPs of all Services. An endpoint at a cluster IP would reach another tenant's Service past
+ * that Service's limits and NetworkPolicies.
+ */
+class ClusterIpIndex {
+  readonly #configuredRanges: readonly string[];
+  #ranges: NetworkSet;
+  /** How many Services have each address: a new Service may appear with the address before the former owner has gone. */
+  readonly #counts = new Map<string, number>();
 
-  /** `settings`: ranges that hold whatever else is known. */
-  constructor(settings: readonly string[]) {
-    this.#settings = settings;
-    this.#networks = compileNetworks(settings);
+  /** Takes the CIDRs of the fleet's settings, which apply in addition to the ServiceCIDR objects. */
+  constructor(configuredRanges: readonly string[]) {
+    this.#configuredRanges = configuredRanges;
+    this.#ranges = compileNetworks(configuredRanges);
   }
 
   setRanges(objects: readonly ServiceCidrObject[]): void {
-    this.#networks = compileNetworks([...this.#settings, ...objects.flatMap(({ cidrs }) => cidrs)]);
+    this.#ranges = compileNetworks([...this.#configuredRanges, ...objects.flatMap(({ cidrs }) => cidrs)]);
   }
 
-  /** Returns the addresses that are one now, or none any more, and are in no range. */
+  /** Returns the addresses outside of all ranges that became a cluster IP, or stopped to be one. */
   setServices({ removed, added }: ListDiff<ServiceObject>): readonly string[] {
     const changes = new Map<string, number>();
-    const count = (services: readonly ServiceObject[], by: 1 | -1): void => {
+    const count = (services: readonly ServiceObject[], change: 1 | -1): void => {
       for (const { clusterIPs = [] } of services)
         for (const text of clusterIPs) {
           const address = canonicalAddress(text);
-          if (address !== undefined) changes.set(address, (changes.get(address) ?? 0) + by);
+          if (address !== undefined) changes.set(address, (changes.get(address) ?? 0) + change);
         }
     };
     count(added, 1);
     count(removed, -1);
-    const others: string[] = [];
-    for (const [address, by] of changes) {
-      const before = this.#addresses.get(address) ?? 0;
-      if (before + by === 0) this.#addresses.delete(address);
-      else this.#addresses.set(address, before + by);
-      if ((before === 0) !== (before + by === 0) && !this.#networks.contains(address)) others.push(address);
+    const changed: string[] = [];
+    for (const [address, change] of changes) {
+      const before = this.#counts.get(address) ?? 0;
+      const now = before + change;
+      if (now === 0) this.#counts.delete(address);
+      else this.#counts.set(address, now);
+      if ((before === 0) !== (now === 0) && !this.#ranges.contains(address)) changed.push(address);
     }
-    return others;
+    return changed;
   }
 
   isInRange(address: string): boolean {
-    return this.#networks.contains(address);
+    return this.#ranges.contains(address);
   }
 
   isClusterIp(address: string): boolean {
-    return this.#addresses.has(address);
+    return this.#counts.has(address);
   }
 }

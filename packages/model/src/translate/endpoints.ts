@@ -14,38 +14,38 @@ import type { EndpointAddressCheck } from './endpoint-trust.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
-  /** `10.0.0.1 is not of a pod of this namespace`, each address once. */
+  /** Each address that is not trusted, once, with the reason: `10.0.0.1 is not of a pod of this namespace`. */
   readonly forbidden: readonly string[];
 }
 
 interface CandidateEndpoint {
   readonly slice: string;
   readonly endpoint: Endpoint;
-  readonly state: SliceEndpoint;
+  readonly conditions: SliceEndpoint;
 }
 
 /**
- * The endpoint entries of a Service's TCP and UDP ports, one group per slice, so that a change of one endpoint changes
- * one entry. In use are those that are ready; when none is, those that still serve while they terminate.
+ * Returns the endpoint entries of a Service's TCP and UDP ports, one group per slice, so that a change of one endpoint changes one
+ * entry. A port uses its ready endpoints; if a port has none, it uses the endpoints that still serve while they terminate (KEP-1669).
  */
 export function endpointsFor(
   service: ServiceObject,
   slices: readonly SliceObject[],
-  mayUse: EndpointAddressCheck,
+  checkAddress: EndpointAddressCheck,
 ): ServiceEndpoints {
   const forbidden = new Set<string>();
   const preference = zonePreferenceOf(service);
-  // Once for all ports: a Service may have thousands, in as many slices.
-  const named = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, portNameKey) }));
+  // Grouped once for all ports: a Service may have thousands of ports, in thousands of slices.
+  const portsBySlice = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, portNameKey) }));
   const entries = service.ports.flatMap((port) => {
     const protocol = port.protocol as Protocol;
-    const found = named.flatMap(({ slice, ports }) =>
+    const candidates = portsBySlice.flatMap(({ slice, ports }) =>
       endpointsInSlice(slice, ports.get(portNameKey(port)) ?? [], preference),
     );
-    const trusted = found.filter(({ endpoint }) => {
-      const objection = mayUse(service.namespace, endpoint.address);
-      if (objection !== undefined) forbidden.add(`${endpoint.address} ${objection}`);
-      return objection === undefined;
+    const trusted = candidates.filter(({ endpoint }) => {
+      const reason = checkAddress(service.namespace, endpoint.address);
+      if (reason !== undefined) forbidden.add(`${endpoint.address} ${reason}`);
+      return reason === undefined;
     });
     return endpointEntriesFor(
       { service: service.uid, port: port.port, protocol },
@@ -56,22 +56,22 @@ export function endpointsFor(
   return { entries, forbidden: [...forbidden].sort() };
 }
 
-/** A port of a slice belongs to the Service port of the same name; its number may differ from pod to pod. */
+/** Identifies the slice port of a Service port: both have the same name, while the number may differ from pod to pod. */
 export function portNameKey({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
   return `${protocol}/${name ?? ''}`;
 }
 
 function endpointsInSlice(
   slice: SliceObject,
-  numbers: SliceObject['ports'],
+  ports: SliceObject['ports'],
   preference: ZonePreference,
 ): CandidateEndpoint[] {
-  return numbers.flatMap(({ port: number }) =>
+  return ports.flatMap(({ port: number }) =>
     number === null
       ? []
-      : slice.endpoints.flatMap((state) =>
-          state.addresses.map((address) => {
-            const [zone, ...otherZones] = zonesFor(preference, state);
+      : slice.endpoints.flatMap((conditions) =>
+          conditions.addresses.map((address) => {
+            const [zone, ...otherZones] = zonesFor(preference, conditions);
             return {
               slice: slice.name,
               endpoint: {
@@ -80,7 +80,7 @@ function endpointsInSlice(
                 ...(zone !== undefined && { zone }),
                 ...(otherZones.length > 0 && { otherZones }),
               },
-              state,
+              conditions,
             };
           }),
         ),
@@ -88,28 +88,28 @@ function endpointsInSlice(
 }
 
 interface EndpointUse {
-  readonly isUsed: (found: CandidateEndpoint) => boolean;
-  readonly areLeaving: boolean;
+  readonly isUsed: (candidate: CandidateEndpoint) => boolean;
+  readonly areTerminating: boolean;
 }
 
-function endpointUseFor(service: ServiceObject, found: readonly CandidateEndpoint[]): EndpointUse {
-  if (service.publishNotReadyAddresses) return { isUsed: () => true, areLeaving: false };
-  return found.some(({ state }) => state.ready)
-    ? { isUsed: ({ state }) => state.ready, areLeaving: false }
-    : { isUsed: ({ state }) => state.serving && state.terminating, areLeaving: true };
+function endpointUseFor(service: ServiceObject, candidates: readonly CandidateEndpoint[]): EndpointUse {
+  if (service.publishNotReadyAddresses) return { isUsed: () => true, areTerminating: false };
+  return candidates.some(({ conditions }) => conditions.ready)
+    ? { isUsed: ({ conditions }) => conditions.ready, areTerminating: false }
+    : { isUsed: ({ conditions }) => conditions.serving && conditions.terminating, areTerminating: true };
 }
 
 type ServicePortKey = Pick<EndpointsEntry, 'service' | 'port' | 'protocol'>;
 
 function endpointEntriesFor(
   port: ServicePortKey,
-  found: readonly CandidateEndpoint[],
-  { isUsed, areLeaving }: EndpointUse,
+  candidates: readonly CandidateEndpoint[],
+  { isUsed, areTerminating }: EndpointUse,
 ): EndpointsEntry[] {
-  const bySlice = Map.groupBy(found, ({ slice }) => slice);
+  const bySlice = Map.groupBy(candidates, ({ slice }) => slice);
   return [...bySlice].flatMap(([slice, all]) => {
     const endpoints = sortedUnique(all.filter(isUsed).map(({ endpoint }) => endpoint));
-    const unready = sortedUnique(all.filter((one) => !isUsed(one)).map(({ endpoint }) => endpoint)).length;
+    const unready = sortedUnique(all.filter((candidate) => !isUsed(candidate)).map(({ endpoint }) => endpoint)).length;
     const chunks = Math.max(1, Math.ceil(endpoints.length / MAX_ENDPOINTS_PER_ENTRY));
     return Array.from(
       { length: chunks },
@@ -119,7 +119,7 @@ function endpointEntriesFor(
         ...port,
         endpoints: endpoints.slice(chunk * MAX_ENDPOINTS_PER_ENTRY, (chunk + 1) * MAX_ENDPOINTS_PER_ENTRY),
         unready: chunk === 0 ? unready : 0,
-        ...(areLeaving && endpoints.length > 0 && { leaving: true }),
+        ...(areTerminating && endpoints.length > 0 && { leaving: true }),
       }),
     );
   });
@@ -134,27 +134,27 @@ function sortedUnique(endpoints: readonly Endpoint[]): Endpoint[] {
 export class SliceIndex {
   readonly #byService = new Map<string, readonly SliceObject[]>();
 
-  /** Sorted by name. */
+  /** The slices of a Service, sorted by name. */
   of(service: { readonly namespace: string; readonly name: string }): readonly SliceObject[] {
     return this.#byService.get(`${service.namespace}/${service.name}`) ?? [];
   }
 
-  /** Returns whose slices are others now. */
+  /** Returns the path of each Service whose slices changed. */
   update({ removed, added }: ListDiff<SliceObject>): ReadonlySet<string> {
-    const leaving = Map.groupBy(removed, keyOf);
-    const coming = Map.groupBy(added, keyOf);
-    const touched = new Set([...leaving.keys(), ...coming.keys()]);
-    for (const key of touched) {
-      const left = new Set(leaving.get(key));
-      const stays = (this.#byService.get(key) ?? []).filter((slice) => !left.has(slice));
-      const all = [...stays, ...(coming.get(key) ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
-      if (all.length === 0) this.#byService.delete(key);
-      else this.#byService.set(key, all);
+    const removedByService = Map.groupBy(removed, servicePathOf);
+    const addedByService = Map.groupBy(added, servicePathOf);
+    const changed = new Set([...removedByService.keys(), ...addedByService.keys()]);
+    for (const path of changed) {
+      const gone = new Set(removedByService.get(path));
+      const kept = (this.#byService.get(path) ?? []).filter((slice) => !gone.has(slice));
+      const all = [...kept, ...(addedByService.get(path) ?? [])].sort((a, b) => (a.name < b.name ? -1 : 1));
+      if (all.length === 0) this.#byService.delete(path);
+      else this.#byService.set(path, all);
     }
-    return touched;
+    return changed;
   }
 }
 
-function keyOf({ namespace, serviceName }: SliceObject): string {
+function servicePathOf({ namespace, serviceName }: SliceObject): string {
   return `${namespace}/${serviceName}`;
 }

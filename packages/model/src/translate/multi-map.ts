@@ -1,4 +1,4 @@
-/** Items by a key that several have. */
+/** A map from a key to a set of items. */
 export class MultiMap<T> {
   readonly #sets = new Map<string, Set<T>>();
 
@@ -11,12 +11,12 @@ export class MultiMap<T> {
   }
 
   add(key: string, item: T): void {
-    const group = this.#sets.get(key) ?? new Set();
-    this.#sets.set(key, group.add(item));
+    const items = this.#sets.get(key) ?? new Set();
+    this.#sets.set(key, items.add(item));
   }
 
   delete(key: string, item: T): void {
-    const group = this.#sets.get(key);
-    if (group?.delete(item) && group.size === 0) this.#sets.delete(key);
+    const items = this.#sets.get(key);
+    if (items?.delete(item) && items.size === 0) this.#sets.delete(key);
   }
 }

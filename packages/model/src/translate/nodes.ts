@@ -10,44 +10,44 @@ export interface Nodes {
   /** Sorted by name. */
   readonly entries: readonly NodeEntry[];
   readonly byName: ReadonlyMap<string, NodeEntry>;
-  /** Names of those on whom nothing new is put: they are cordoned, or their proxy is silent. */
+  /** Names of the nodes that get no new Services: they are cordoned, or their proxy does not answer. */
   readonly unschedulable: ReadonlySet<string>;
-  /** Names of those whose place others take: their proxy has been silent for long. */
+  /** Names of the nodes whose Services move to other nodes: their proxy has not answered for minutes. */
   readonly lost: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
 
-/** The nodes that carry proxies: labelled `role=loadbalancer`, not excluded, with an address to bind. */
+/** Returns the nodes that run proxies: labelled `role=loadbalancer`, not excluded, with an address to bind. */
 export function nodesFor(snapshot: Snapshot): Nodes {
   const problems: Problem[] = [];
-  const carrying = snapshot.nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node));
-  const entries = carrying
+  const candidates = snapshot.nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node));
+  const entries = candidates
     .map((node) => nodeEntryFor(node, problems))
     .filter((node) => node.bindAddresses.length > 0)
     .sort((a, b) => (a.name < b.name ? -1 : 1));
-  const absent = unreachableNodesOf(entries, snapshot.unreachableNodes);
-  const unschedulable = carrying.filter((node) => node.unschedulable).map(({ name }) => name);
-  const lost = [...absent].filter(([, absence]) => absence === 'lost').map(([name]) => name);
+  const unreachable = unreachableNodesIn(entries, snapshot.unreachableNodes);
+  const cordoned = candidates.filter((node) => node.unschedulable).map(({ name }) => name);
+  const lost = [...unreachable].filter(([, state]) => state === 'lost').map(([name]) => name);
   return {
     entries,
     byName: new Map(entries.map((node) => [node.name, node])),
-    unschedulable: new Set([...unschedulable, ...absent.keys()]),
+    unschedulable: new Set([...cordoned, ...unreachable.keys()]),
     lost: new Set(lost),
     problems: [...problems, ...lost.map(lostProblem)],
   };
 }
 
-/** Where no proxy of a pool answers, nobody knows a better node: then none of them counts as absent. */
-function unreachableNodesOf(
+/** A pool in which no proxy answers has no better node to offer: its nodes do not count as unreachable. */
+function unreachableNodesIn(
   entries: readonly NodeEntry[],
-  absent: Snapshot['unreachableNodes'],
+  reported: Snapshot['unreachableNodes'],
 ): ReadonlyMap<string, NodeUnreachability> {
-  if (absent === undefined || absent.size === 0) return new Map();
-  const pools = new Set(entries.filter(({ name }) => !absent.has(name)).map(({ pool }) => pool));
+  if (reported === undefined || reported.size === 0) return new Map();
+  const reachablePools = new Set(entries.filter(({ name }) => !reported.has(name)).map(({ pool }) => pool));
   return new Map(
     entries.flatMap(({ name, pool }) => {
-      const absence = pools.has(pool) ? absent.get(name) : undefined;
-      return absence === undefined ? [] : [[name, absence] as const];
+      const state = reachablePools.has(pool) ? reported.get(name) : undefined;
+      return state === undefined ? [] : [[name, state] as const];
     }),
   );
 }
@@ -89,50 +89,50 @@ function nodeEntryFor(node: NodeObject, problems: Problem[]): NodeEntry {
   return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
 }
 
-/** Of each family those from outside, if any: a node may have one of IPv4 and be reached by IPv6 as it is. */
+/** Per IP family: the external addresses of the node, or the bound addresses if the node has no external address of the family. */
 function publishedAddressesOf(bound: readonly string[], external: readonly string[]): readonly string[] {
   const isIPv6 = (address: string): boolean => address.includes(':');
-  const ofFamily = (family: boolean): readonly string[] => {
-    const outside = external.filter((address) => isIPv6(address) === family);
-    return outside.length > 0 ? outside : bound.filter((address) => isIPv6(address) === family);
+  const inFamily = (family: 'IPv4' | 'IPv6'): readonly string[] => {
+    const isInFamily = (address: string): boolean => isIPv6(address) === (family === 'IPv6');
+    const externalInFamily = external.filter(isInFamily);
+    return externalInFamily.length > 0 ? externalInFamily : bound.filter(isInFamily);
   };
-  return [...ofFamily(false), ...ofFamily(true)].sort();
+  return [...inFamily('IPv4'), ...inFamily('IPv6')].sort();
 }
 
-/** The addresses of a node that a Service binds: those of its IP families; a directory may leave the families out. */
+/** The addresses of a node in the IP families of the Service; all addresses if a manifest of a directory names no families. */
 export function bindAddressesFor(node: NodeEntry, service: ServiceObject): readonly string[] {
   if (service.ipFamilies.length === 0) return node.bindAddresses;
   return node.bindAddresses.filter((address) => service.ipFamilies.includes(address.includes(':') ? 'IPv6' : 'IPv4'));
 }
 
-// Which nodes carry proxies, and where: the same for translation and for whoever looks at a cluster from outside.
 export const EXCLUDE_NODE_LABEL = 'node.kubernetes.io/exclude-from-external-load-balancers';
 export const NODE_ADDRESSES_ANNOTATION = 'weir.dev/addresses';
 const POOL_LABEL = 'weir.dev/pool';
 
-/** Whether it is to carry a proxy. */
+/** Whether the node is labelled to run a proxy. */
 export function isLoadBalancerNode({ labels }: Pick<NodeObject, 'labels'>): boolean {
   return labels.role === 'loadbalancer';
 }
 
-/** Whether it is kept out all the same. */
+/** Whether a label excludes the node from external load balancers. */
 export function isExcludedNode({ labels }: Pick<NodeObject, 'labels'>): boolean {
   return Object.hasOwn(labels, EXCLUDE_NODE_LABEL);
 }
 
-/** The pool of its label; without one, or with an empty one, the default pool. */
+/** The pool that the label names; the default pool if the label is missing or empty. */
 export function nodePoolOf({ labels }: Pick<NodeObject, 'labels'>): string {
   return (Object.hasOwn(labels, POOL_LABEL) && labels[POOL_LABEL]) || DEFAULT_POOL;
 }
 
 export interface NodeAddresses {
-  /** In canonical text, each once, sorted. */
+  /** Canonical addresses without duplicates, sorted. */
   readonly bind: readonly string[];
-  /** Parts of the annotation that are no addresses. */
+  /** Parts of the annotation weir.dev/addresses that are not IP addresses. */
   readonly invalid: readonly string[];
 }
 
-/** What a proxy binds on a node: its InternalIPs and the addresses of its annotation. */
+/** The addresses that a proxy binds on a node: its InternalIPs, and the addresses of the annotation weir.dev/addresses. */
 export function nodeAddressesOf({
   internalIPs,
   annotations,
@@ -148,7 +148,7 @@ export function nodeAddressesOf({
   return { bind: canonicalAddresses([...internalIPs, ...annotated]), invalid };
 }
 
-/** Those that are addresses, in canonical text, each once, sorted. */
+/** Returns the valid addresses in canonical form, without duplicates, sorted. */
 export function canonicalAddresses(texts: readonly string[]): readonly string[] {
   return [...new Set(texts.map(canonicalAddress).filter((address): address is string => address !== undefined))].sort();
 }

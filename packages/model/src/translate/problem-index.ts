@@ -4,37 +4,37 @@ import type { ProblemEntry } from '../table/entry.ts';
 import { problemEntries } from './problems.ts';
 import type { EntryReplacement } from './table-builder.ts';
 
-/** Every problem of a snapshot, sorted by subject, code and message. What one thing has is put in its place among those of all others. */
+/** All problems of a snapshot, sorted by subject, code and message. A change of one source does not sort all problems again. */
 export class ProblemIndex<K> {
   readonly #bySource = new Map<K, readonly KeyedProblem[]>();
-  /** By subject and code: their entries are numbered. */
+  /** By subject and code: the entries of one group are numbered. */
   readonly #groups = new Map<string, KeyedProblem[]>();
   readonly #entries = new Map<string, readonly ProblemEntry[]>();
   #sorted: readonly KeyedProblem[] = [];
   #problems: readonly Problem[] = [];
-  /** Since the list was last asked for. */
+  /** Changes since `all` was read last. */
   readonly #added = new Set<KeyedProblem>();
   readonly #removed = new Set<KeyedProblem>();
-  /** Keys of groups that are others since the last `renew`. */
-  readonly #changed = new Set<string>();
+  /** Keys of the groups that changed since the last `updateEntries`. */
+  readonly #changedGroups = new Set<string>();
 
-  /** What is wrong with one thing now. */
+  /** Replaces the problems of one source. */
   set(source: K, problems: readonly Problem[]): void {
     const before = this.#bySource.get(source) ?? [];
-    if (before.length === problems.length && before.every(({ problem }, at) => isJsonEqual(problem, problems[at])))
+    if (before.length === problems.length && before.every(({ problem }, i) => isJsonEqual(problem, problems[i])))
       return;
     const after = problems.map(keyedProblem);
     this.#remove(before);
-    for (const each of after) this.#add(each);
+    for (const keyed of after) this.#add(keyed);
     if (after.length === 0) this.#bySource.delete(source);
     else this.#bySource.set(source, after);
   }
 
-  /** The same list until something changes. */
+  /** Returns the same list until a problem changes. */
   get all(): readonly Problem[] {
     if (this.#added.size === 0 && this.#removed.size === 0) return this.#problems;
     this.#sorted = mergeSorted(
-      this.#sorted.filter((each) => !this.#removed.has(each)),
+      this.#sorted.filter((keyed) => !this.#removed.has(keyed)),
       [...this.#added].sort(byKey),
     );
     this.#problems = this.#sorted.map(({ problem }) => problem);
@@ -43,47 +43,48 @@ export class ProblemIndex<K> {
     return this.#problems;
   }
 
+  /** Returns the table entries of the groups that changed since the last call. */
   updateEntries(): EntryReplacement[] {
-    const replacements = [...this.#changed].map((key) => {
+    const replacements = [...this.#changedGroups].map((key) => {
       const before = this.#entries.get(key) ?? [];
-      const own = [...(this.#groups.get(key) ?? [])].sort(byKey);
-      const after = problemEntries(own.map(({ problem }) => problem));
+      const group = [...(this.#groups.get(key) ?? [])].sort(byKey);
+      const after = problemEntries(group.map(({ problem }) => problem));
       if (after.length === 0) this.#entries.delete(key);
       else this.#entries.set(key, after);
       return { before, after };
     });
-    this.#changed.clear();
+    this.#changedGroups.clear();
     return replacements;
   }
 
-  #add(each: KeyedProblem): void {
-    this.#added.add(each);
-    this.#changed.add(each.group);
-    const group = this.#groups.get(each.group);
-    if (group === undefined) this.#groups.set(each.group, [each]);
-    else group.push(each);
+  #add(keyed: KeyedProblem): void {
+    this.#added.add(keyed);
+    this.#changedGroups.add(keyed.group);
+    const group = this.#groups.get(keyed.group);
+    if (group === undefined) this.#groups.set(keyed.group, [keyed]);
+    else group.push(keyed);
   }
 
-  #remove(all: readonly KeyedProblem[]): void {
-    const gone = new Set(all);
-    for (const each of all) {
-      // It may have come since the list was asked for.
-      if (!this.#added.delete(each)) this.#removed.add(each);
-      this.#changed.add(each.group);
+  #remove(problems: readonly KeyedProblem[]): void {
+    const removed = new Set(problems);
+    for (const keyed of problems) {
+      // A problem that was added after `all` was read last is not in the sorted list yet.
+      if (!this.#added.delete(keyed)) this.#removed.add(keyed);
+      this.#changedGroups.add(keyed.group);
     }
-    for (const key of new Set(all.map(({ group }) => group))) {
-      const others = (this.#groups.get(key) ?? []).filter((other) => !gone.has(other));
-      if (others.length === 0) this.#groups.delete(key);
-      else this.#groups.set(key, others);
+    for (const key of new Set(problems.map(({ group }) => group))) {
+      const rest = (this.#groups.get(key) ?? []).filter((keyed) => !removed.has(keyed));
+      if (rest.length === 0) this.#groups.delete(key);
+      else this.#groups.set(key, rest);
     }
   }
 }
 
 interface KeyedProblem {
   readonly problem: Problem;
-  /** Of its subject and code. */
+  /** Subject and code. */
   readonly group: string;
-  /** By which all are sorted. */
+  /** The sort key: subject, code and message. */
   readonly key: string;
 }
 
@@ -97,27 +98,27 @@ function byKey(a: KeyedProblem, b: KeyedProblem): number {
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
 }
 
-/** Of two sorted lists one. */
-function mergeSorted(most: readonly KeyedProblem[], few: readonly KeyedProblem[]): readonly KeyedProblem[] {
-  if (few.length === 0) return most;
-  const all: KeyedProblem[] = [];
-  let at = 0;
-  for (const each of few) {
-    const from = at;
-    at = insertionIndex(each, most, from);
-    for (const before of most.slice(from, at)) all.push(before);
-    all.push(each);
+/** Merges two sorted lists; searches for the position of each added item, because `added` is short. */
+function mergeSorted(sorted: readonly KeyedProblem[], added: readonly KeyedProblem[]): readonly KeyedProblem[] {
+  if (added.length === 0) return sorted;
+  const merged: KeyedProblem[] = [];
+  let next = 0;
+  for (const keyed of added) {
+    const from = next;
+    next = insertionIndex(keyed, sorted, from);
+    for (const before of sorted.slice(from, next)) merged.push(before);
+    merged.push(keyed);
   }
-  for (const rest of most.slice(at)) all.push(rest);
-  return all;
+  for (const rest of sorted.slice(next)) merged.push(rest);
+  return merged;
 }
 
-/** The first place from there on before which it comes. */
-function insertionIndex(each: KeyedProblem, sorted: readonly KeyedProblem[], from: number): number {
+/** Binary search: the index of the first item, from `from` on, that sorts after the given problem. */
+function insertionIndex(keyed: KeyedProblem, sorted: readonly KeyedProblem[], from: number): number {
   let [low, high] = [from, sorted.length];
   while (low < high) {
     const middle = (low + high) >> 1;
-    if (byKey(sorted[middle] as KeyedProblem, each) <= 0) low = middle + 1;
+    if (byKey(sorted[middle] as KeyedProblem, keyed) <= 0) low = middle + 1;
     else high = middle;
   }
   return low;

@@ -8,7 +8,7 @@ import { isOwned } from './owned-services.ts';
 import type { TranslatedService } from './service-entries.ts';
 import type { ServiceRegistry } from './service-registry.ts';
 
-/** What problems beside those of a Service are about. */
+/** The objects that exist, for the problems of the fleet and of Suspensions. */
 export interface ProblemContext {
   readonly services: Pick<ServiceRegistry, 'size' | 'byPath' | 'ofNamespace'>;
   readonly hasTenant: (tenant: string) => boolean;
@@ -16,7 +16,7 @@ export interface ProblemContext {
   readonly hasNamespace: (name: string) => boolean;
 }
 
-/** Refusals that go away when somebody else deletes, raises or moves something. */
+/** Refusals that end without a change of the Service: when another Service releases a resource, or an operator changes a policy or Secret. */
 const SELF_HEALING_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'QuotaExceeded',
   'PortConflict',
@@ -31,7 +31,7 @@ const SELF_HEALING_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'EndpointForbidden',
 ]);
 
-/** Table entries of the problems; two of one subject and code are numbered. */
+/** Returns the table entries of problems; two problems of one subject and code get numbered ids. */
 export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
   const seen = new Map<string, number>();
   return problems.map((problem) => {
@@ -42,53 +42,53 @@ export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
   });
 }
 
-/** `hasNodes`: any at all; when there are none, one problem of the fleet says so. */
-export function serviceProblems(outcome: TranslatedService, hasNodes: boolean): Problem[] {
-  const subject = subjectFor('Service', outcome.service);
-  const problems: Problem[] = outcome.degraded.map(({ reason, message }) => ({
+/** The problems of one Service. In a fleet without nodes one problem of the fleet replaces those of each Service. */
+export function serviceProblems(translated: TranslatedService, hasNodes: boolean): Problem[] {
+  const subject = subjectFor('Service', translated.service);
+  const problems: Problem[] = translated.degraded.map(({ reason, message }) => ({
     code: reason,
     subject,
     severity: 'warning',
     heals: reason !== 'SourceAddressNotPreserved' && reason !== 'NodePortBypass',
     message,
   }));
-  const { reason, message } = outcome.accepted;
+  const { reason, message } = translated.accepted;
   if (reason !== 'Accepted') {
     problems.push({ code: reason, subject, severity: 'error', heals: SELF_HEALING_CODES.has(reason), message });
   }
-  if (outcome.settings !== null && outcome.nodes.length === 0 && hasNodes) {
+  if (translated.settings !== null && translated.nodes.length === 0 && hasNodes) {
     problems.push({
       code: 'NoNodes',
       subject,
       severity: 'warning',
       heals: true,
-      message: noNodesMessage(outcome.pool),
+      message: noNodesMessage(translated.pool),
     });
   }
-  const refusing = outcome.settings === null ? null : readinessOf(outcome, outcome.endpoints.entries).message;
-  if (refusing !== null) {
-    problems.push({ code: 'NoReadyEndpoints', subject, severity: 'warning', heals: true, message: refusing });
+  const notReady = translated.settings === null ? null : readinessOf(translated, translated.endpoints.entries).message;
+  if (notReady !== null) {
+    problems.push({ code: 'NoReadyEndpoints', subject, severity: 'warning', heals: true, message: notReady });
   }
   return problems;
 }
 
-/** Of the fleet as a whole: nothing to serve, or nobody to serve it. */
+/** The problems of the fleet as a whole: it has no Services, or no nodes. */
 export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: ProblemContext): Problem[] {
   const { settings } = snapshot;
   if (services.size > 0) return hasNodes ? [] : [NO_NODES_PROBLEM];
   if (settings.classless) return [];
-  const passed = snapshot.services.filter(
+  const classless = snapshot.services.filter(
     (service) => service.type === 'LoadBalancer' && service.loadBalancerClass === null && !isOwned(service, settings),
   );
-  if (passed.length === 0) return [];
-  const [name, are, them] = passed.length === 1 ? ['names', 'is', 'it'] : ['name', 'are', 'them'];
+  if (classless.length === 0) return [];
+  const [name, are, them] = classless.length === 1 ? ['names', 'is', 'it'] : ['name', 'are', 'them'];
   return [
     {
       code: 'NoServices',
       subject: 'Fleet',
       severity: 'warning',
       heals: false,
-      message: `${countOf(passed.length, 'Service')} of type LoadBalancer ${name} no class and ${are} left alone, since only class ${settings.loadBalancerClass} is taken; to take ${them} too use --classless (chart: controller.classless)`,
+      message: `${countOf(classless.length, 'Service')} of type LoadBalancer ${name} no class and ${are} left alone, since only class ${settings.loadBalancerClass} is taken; to take ${them} too use --classless (chart: controller.classless)`,
     },
   ];
 }
@@ -102,10 +102,10 @@ const NO_NODES_PROBLEM: Problem = {
     'no node has the label role=loadbalancer, so nothing is served; label one: kubectl label node NAME role=loadbalancer',
 };
 
-/** A Suspension of something that does not exist (yet) is legal, but most often a mistake in writing. */
-export function suspensionProblems(snapshot: Snapshot, findings: ProblemContext): Problem[] {
+/** Warns of Suspensions whose target does not exist: this is allowed, but mostly a typing error. */
+export function suspensionProblems(snapshot: Snapshot, context: ProblemContext): Problem[] {
   return snapshot.suspensions.flatMap((suspension) => {
-    const missing = missingTarget(suspension, findings);
+    const missing = missingTarget(suspension, context);
     if (missing === undefined) return [];
     return {
       code: 'UnknownTarget',

@@ -1,18 +1,16 @@
-// The Secrets that Services may name, and whether one can be used now.
-
 import { secretPath } from '../certificate-validity.ts';
 import type { SecretAccess } from '../fleet-settings.ts';
 import { diffLists } from '../list-diff.ts';
 import type { RefusalReason } from '../reason.ts';
 import type { TlsTermination } from '../settings/service-settings.ts';
 import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableSecret } from '../snapshot.ts';
-import { type CertificateEntry, certificateId, type StatusReason } from '../table/entry.ts';
+import { type CertificateEntry, certificateId } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
+import type { Refusal } from './allocate/port-refusals.ts';
 
-type Refusal = StatusReason<RefusalReason>;
-type SecretFacts = Pick<Snapshot, 'settings' | 'secrets' | 'unreadSecrets' | 'validity'>;
+type SecretInput = Pick<Snapshot, 'settings' | 'secrets' | 'unreadSecrets' | 'validity'>;
 
-/** What a Service gets that asks for TLS to end here. */
+/** The certificate entry of a Service that terminates TLS, or why its Secrets cannot be used. */
 export type TlsCredentials =
   | { readonly kind: 'good'; readonly certificate: CertificateEntry }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
@@ -20,22 +18,26 @@ export type TlsCredentials =
 const NO_SECRETS: readonly SecretObject[] = [];
 const NO_VALIDITY: ReadonlyMap<string, CertificateValidity> = new Map();
 
+/** The Secrets of a snapshot by path, with the settings that say which of them may be read. */
 export class SecretIndex {
   readonly #byPath = new Map<string, SecretObject>();
   #access: SecretAccess = { kind: 'none' };
   #namespaces: ReadonlySet<string> = new Set();
   #secrets = NO_SECRETS;
-  #unread: Snapshot['unreadSecrets'];
+  #unreadSecrets: Snapshot['unreadSecrets'];
   #validity = NO_VALIDITY;
 
-  /** Returns the Secrets that say something else now, by `secretPath`; `all`: each may, also those that are not there. */
+  /**
+   * Takes the Secrets of a new snapshot. Returns the `secretPath` of each Secret whose content or validity changed, or `all` if the
+   * namespaces changed in which the controller lacks the right to read Secrets.
+   */
   update({
     settings,
     secrets = NO_SECRETS,
     unreadSecrets,
     validity = NO_VALIDITY,
-  }: SecretFacts): ReadonlySet<string> | 'all' {
-    const isOther = unreadSecrets !== this.#unread;
+  }: SecretInput): ReadonlySet<string> | 'all' {
+    const hasAccessChanged = unreadSecrets !== this.#unreadSecrets;
     const paths = new Set<string>();
     const { removed, added } = diffLists(this.#secrets, secrets);
     for (const { namespace, name } of removed) {
@@ -54,22 +56,23 @@ export class SecretIndex {
     this.#access = secretAccess;
     this.#namespaces = new Set(secretAccess.kind === 'namespaces' ? secretAccess.namespaces : []);
     this.#secrets = secrets;
-    this.#unread = unreadSecrets;
+    this.#unreadSecrets = unreadSecrets;
     this.#validity = validity;
-    return isOther ? 'all' : paths;
+    return hasAccessChanged ? 'all' : paths;
   }
 
+  /** Refuses a Service whose client CAs are missing: without them the proxy would admit clients that have no certificate. */
   credentialsFor({ uid, namespace }: ServiceObject, { secret, clientCaSecret }: TlsTermination): TlsCredentials {
     const refusal = this.#refusalOf(namespace, secret, 'tls-secret');
     if (refusal !== undefined) return { kind: 'refused', refusal };
-    const own = this.#byPath.get(secretPath(namespace, secret))?.certificate;
-    if (own?.kind !== 'good')
-      return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', own ?? MISSING_KEY_PAIR));
-    const outdated = this.#outdatedText(namespace, secret, own);
+    const certificate = this.#byPath.get(secretPath(namespace, secret))?.certificate;
+    if (certificate?.kind !== 'good')
+      return refused('InvalidCertificate', this.#unusableText(secret, 'tls-secret', certificate ?? MISSING_KEY_PAIR));
+    const outdated = this.#outdatedText(namespace, secret, certificate);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
-    const { chain, keyDigest, sealedKey, notAfter } = own;
-    const shown = { chain, keyDigest, sealedKey, notAfter };
-    const entry = { kind: 'certificate', id: certificateId(uid), service: uid, ...shown } as const;
+    const { chain, keyDigest, sealedKey, notAfter } = certificate;
+    const id = certificateId(uid);
+    const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter } as const;
     if (clientCaSecret === null) return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
     const caRefusal = this.#refusalOf(namespace, clientCaSecret, 'client-ca-secret');
     if (caRefusal !== undefined) return { kind: 'refused', refusal: caRefusal };
@@ -82,7 +85,7 @@ export class SecretIndex {
     return { kind: 'good', certificate: { ...entry, clientAuthorities: authorities.certificates } };
   }
 
-  /** What is to be said while it is served; undefined: its certificate is good for long. */
+  /** The warning of a Service whose certificate expires soon; undefined if its certificate does not. */
   expiryText({ namespace }: ServiceObject, { secret }: TlsTermination): string | undefined {
     const path = secretPath(namespace, secret);
     const validity = this.#validity.get(path);
@@ -91,30 +94,30 @@ export class SecretIndex {
     return `the certificate of Secret "${secret}" is good until ${dayOf(certificate.notAfter)} only; renew it: clients will turn away afterwards`;
   }
 
-  /** Why what it says cannot be known. */
+  /** Why the Secret cannot be read; undefined if it is in the snapshot. */
   #refusalOf(namespace: string, name: string, annotation: string): Refusal | undefined {
-    const which = `Secret "${name}" of annotation weir.dev/${annotation}`;
-    const instead = annotation === 'tls-secret' ? ', or use weir.dev/tls-passthrough: "true"' : '';
+    const subject = `Secret "${name}" of annotation weir.dev/${annotation}`;
+    const alternative = annotation === 'tls-secret' ? ', or use weir.dev/tls-passthrough: "true"' : '';
     if (this.#access.kind === 'none')
       return forbidden(
-        `${which} may not be read: this fleet reads no Secrets; ask the operator for tls.secretAccess${instead}`,
+        `${subject} may not be read: this fleet reads no Secrets; ask the operator for tls.secretAccess${alternative}`,
       );
     if (this.#access.kind === 'namespaces' && !this.#namespaces.has(namespace))
       return forbidden(
-        `${which} may not be read: this fleet reads Secrets of some namespaces only, and "${namespace}" is not among them; ask the operator to add it to tls.secretNamespaces${instead}`,
+        `${subject} may not be read: this fleet reads Secrets of some namespaces only, and "${namespace}" is not among them; ask the operator to add it to tls.secretNamespaces${alternative}`,
       );
-    if (this.#unread === 'everywhere' || this.#unread?.has(namespace) === true)
+    if (this.#unreadSecrets === 'everywhere' || this.#unreadSecrets?.has(namespace) === true)
       return forbidden(
-        `${which} cannot be read: the controller lacks the right to; ask the operator (weir get problems tells which)`,
+        `${subject} cannot be read: the controller lacks the right to; ask the operator (weir get problems tells which)`,
       );
     if (this.#byPath.has(secretPath(namespace, name))) return undefined;
-    const how =
+    const command =
       annotation === 'tls-secret'
         ? `kubectl create secret tls ${name} --cert=FILE --key=FILE`
         : `kubectl create secret generic ${name} --from-file=ca.crt=FILE`;
     return {
       reason: 'SecretNotFound',
-      message: `${which} does not exist in namespace "${namespace}"; create it: ${how} -n ${namespace}`,
+      message: `${subject} does not exist in namespace "${namespace}"; create it: ${command} -n ${namespace}`,
     };
   }
 
@@ -124,10 +127,10 @@ export class SecretIndex {
     { notBefore, notAfter }: { notBefore: number; notAfter: number },
   ): string | undefined {
     const validity = this.#validity.get(secretPath(namespace, secret));
-    const which = `the certificate of Secret "${secret}" (annotation weir.dev/tls-secret)`;
-    if (validity === 'expired') return `${which} was good until ${dayOf(notAfter)}; put a new one into the Secret`;
+    const subject = `the certificate of Secret "${secret}" (annotation weir.dev/tls-secret)`;
+    if (validity === 'expired') return `${subject} was good until ${dayOf(notAfter)}; put a new one into the Secret`;
     if (validity === 'early')
-      return `${which} is good from ${periodsOf(minuteOf(notBefore)).minute} UTC on only, and taken then; or put one that is good now into the Secret`;
+      return `${subject} is good from ${periodsOf(minuteOf(notBefore)).minute} UTC on only, and taken then; or put one that is good now into the Secret`;
     return undefined;
   }
 

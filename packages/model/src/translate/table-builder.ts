@@ -5,62 +5,62 @@ import type { Quota } from './allocate/quota.ts';
 import type { ServiceRegistry } from './service-registry.ts';
 import type { Tenancy } from './tenancy.ts';
 
-/** The entries of one source, before and now. */
+/** The table entries of one source (a Service, a tenant, the nodes), before and after a change. */
 export interface EntryReplacement {
   readonly before: readonly Entry[];
   readonly after: readonly Entry[];
 }
 
-/** A routing table that is changed in few places. Entries that say the same stay the same objects. */
+/** Applies small changes to a routing table. An entry whose content did not change stays the same object. */
 export class TableBuilder {
   #table: RoutingTable = EMPTY_TABLE;
 
-  /** The same object until something changes. */
+  /** The same object until an entry changes. */
   get table(): RoutingTable {
     return this.#table;
   }
 
-  /** All together, since an id may go from one source to another. Throws when two have the same. */
+  /** Applies all replacements together, because an id may move from one source to another. Throws if two entries have one id. */
   replace(replacements: readonly EntryReplacement[]): void {
-    const gone = new Map<string, Entry>();
-    for (const { before } of replacements) for (const entry of before) gone.set(entry.id, entry);
-    const come = new Map<string, Entry>();
+    const replaced = new Map<string, Entry>();
+    for (const { before } of replacements) for (const entry of before) replaced.set(entry.id, entry);
+    const current = new Map<string, Entry>();
     for (const { after } of replacements) {
       for (const entry of after) {
-        const isTwice = come.has(entry.id) || (!gone.has(entry.id) && this.#table.entries.has(entry.id));
-        if (isTwice) throw new Error(`two entries of the table have the id ${entry.id}`);
-        come.set(entry.id, entry);
+        const isDuplicate = current.has(entry.id) || (!replaced.has(entry.id) && this.#table.entries.has(entry.id));
+        if (isDuplicate) throw new Error(`two entries of the table have the id ${entry.id}`);
+        current.set(entry.id, entry);
       }
     }
-    const changed = [...come.values()].filter((entry) => !isJsonEqual(gone.get(entry.id), entry));
-    const left = [...gone.keys()].filter((id) => !come.has(id));
-    if (changed.length === 0 && left.length === 0) return;
+    const changed = [...current.values()].filter((entry) => !isJsonEqual(replaced.get(entry.id), entry));
+    const deleted = [...replaced.keys()].filter((id) => !current.has(id));
+    if (changed.length === 0 && deleted.length === 0) return;
     this.#table = apply(this.#table, [
-      ...left.map((id): Change => ({ kind: 'delete', id })),
+      ...deleted.map((id): Change => ({ kind: 'delete', id })),
       ...changed.map((entry): Change => ({ kind: 'put', entry })),
     ]);
   }
 }
 
-/** The entries of tenants: of all that a policy names, and of those of the default policy that have Services. */
+/** The tenant entries: one for each tenant of a TenantPolicy, and for each tenant of the default policy that has Services. */
 export class TenantEntryTracker {
   readonly #entries = new Map<string, TenantEntry>();
 
-  /** Of these tenants, or when who is a tenant has changed of all. */
+  /** Computes the entries of the named tenants, or of all tenants. */
   update(
-    touched: ReadonlySet<string> | 'all',
+    changed: ReadonlySet<string> | 'all',
     {
       tenancy,
       quota,
       services,
     }: { readonly tenancy: Tenancy; readonly quota: Quota; readonly services: ServiceRegistry },
   ): EntryReplacement[] {
-    const names = touched === 'all' ? new Set([...this.#entries.keys(), ...tenancy.tenants.keys()]) : touched;
+    const names = changed === 'all' ? new Set([...this.#entries.keys(), ...tenancy.tenants.keys()]) : changed;
     return [...names].map((name) => {
       const before = this.#entries.get(name);
       const tenant = tenancy.tenants.get(name);
-      const isShown = tenant !== undefined && (tenant.policy !== null || services.ofTenant(name).size > 0);
-      if (!isShown) {
+      const hasEntry = tenant !== undefined && (tenant.policy !== null || services.ofTenant(name).size > 0);
+      if (!hasEntry) {
         this.#entries.delete(name);
         return { before: before === undefined ? [] : [before], after: [] };
       }

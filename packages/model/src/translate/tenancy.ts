@@ -4,10 +4,12 @@ import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts'
 import { comparePolicies, labelValue, matchesSelector } from '../policy-selection.ts';
 import type { NamespaceObject, ServiceObject, Snapshot } from '../snapshot.ts';
 
-// Who is whose tenant. A namespace belongs to the highest policy that selects it, a tenant to exactly one policy.
+// Derives the tenants from namespaces and TenantPolicies. A namespace belongs to the policy of highest priority that selects it, and a
+// tenant belongs to exactly one policy.
+
 export interface Tenant {
   readonly name: string;
-  /** Null: the fleet's default policy. */
+  /** The name of the TenantPolicy; null for the fleet's default policy. */
   readonly policy: string | null;
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
@@ -19,7 +21,7 @@ export type Membership =
   | {
       readonly kind: 'disputed';
       readonly message: string;
-      /** Of the policy that selects the namespace, whose tenant it may not be: what is served goes on, with all of its endpoints. */
+      /** From the policy that selects the namespace: a Service that is served keeps its endpoints during the dispute. */
       readonly allowedEndpointCIDRs: readonly string[];
     };
 
@@ -29,20 +31,22 @@ export interface Tenancy {
   readonly membershipOf: (namespace: string) => Membership;
 }
 
+/** The policy that selects a namespace, and the tenant that this policy derives for it. */
 interface PolicyAssignment {
   readonly namespace: string;
   readonly policy: RankedPolicy;
+  /** Undefined if the policy yields no tenant name, for example if its label is missing. */
   readonly tenant: string | undefined;
 }
 
 interface RankedPolicy {
   readonly name: string | null;
   readonly spec: TenantPolicySpec;
-  /** 0 is the highest; the default policy is the lowest. */
+  /** 0 has the highest priority; the default policy has the lowest. */
   readonly rank: number;
 }
 
-/** Which policy each namespace falls under, kept while the policies are the same: a namespace that changes costs one search. */
+/** Caches the policy of each namespace until the policies change, so that a changed namespace costs one search. */
 export class PolicyAssignments {
   #policies: Snapshot['policies'] = [];
   #settings: Snapshot['settings'] | undefined;
@@ -56,38 +60,43 @@ export class PolicyAssignments {
       this.#rankedPolicies = rankedPolicies(snapshot);
       this.#byNamespace = new WeakMap();
     }
-    const named = new Set(snapshot.namespaces.map(({ name }) => name));
-    // A Service may stand in a namespace whose object was not seen yet, or that no file holds.
-    const bare = new Set(snapshot.services.map(({ namespace }) => namespace).filter((name) => !named.has(name)));
+    const observed = new Set(snapshot.namespaces.map(({ name }) => name));
+    // The Namespace object of a Service may not be observed yet, or may be missing in a directory of manifests.
+    const unobserved = new Set(
+      snapshot.services.map(({ namespace }) => namespace).filter((name) => !observed.has(name)),
+    );
     return [
-      ...[...bare].map((name) => policyAssignmentFor({ name, labels: {} }, this.#rankedPolicies)),
-      ...snapshot.namespaces.map((namespace) => this.#claimOf(namespace)),
+      ...[...unobserved].map((name) => policyAssignmentFor({ name, labels: {} }, this.#rankedPolicies)),
+      ...snapshot.namespaces.map((namespace) => this.#assignmentOf(namespace)),
     ];
   }
 
-  #claimOf(namespace: NamespaceObject): PolicyAssignment {
-    const claim = this.#byNamespace.get(namespace) ?? policyAssignmentFor(namespace, this.#rankedPolicies);
-    this.#byNamespace.set(namespace, claim);
-    return claim;
+  #assignmentOf(namespace: NamespaceObject): PolicyAssignment {
+    const assignment = this.#byNamespace.get(namespace) ?? policyAssignmentFor(namespace, this.#rankedPolicies);
+    this.#byNamespace.set(namespace, assignment);
+    return assignment;
   }
 }
 
-export function tenancyFor(snapshot: Snapshot, known: PolicyAssignments = new PolicyAssignments()): Tenancy {
-  const claims = known.of(snapshot);
+/** Returns the tenants of a snapshot. If two policies yield one tenant name, the policy of higher priority owns the tenant. */
+export function tenancyFor(snapshot: Snapshot, cache: PolicyAssignments = new PolicyAssignments()): Tenancy {
+  const assignments = cache.of(snapshot);
   const owners = new Map<string, RankedPolicy>();
-  for (const { tenant, policy } of claims) {
+  for (const { tenant, policy } of assignments) {
     if (tenant === undefined) continue;
     const owner = owners.get(tenant);
     if (owner === undefined || policy.rank < owner.rank) owners.set(tenant, policy);
   }
-  const claimsOf = Map.groupBy(claims, ({ tenant }) => tenant);
+  const assignmentsByTenant = Map.groupBy(assignments, ({ tenant }) => tenant);
   const tenants = new Map<string, Tenant>();
   for (const [name, owner] of owners) {
-    const own = (claimsOf.get(name) ?? []).filter((claim) => claim.policy === owner);
-    const namespaces = own.map((claim) => claim.namespace).sort();
+    const own = (assignmentsByTenant.get(name) ?? []).filter(({ policy }) => policy === owner);
+    const namespaces = own.map(({ namespace }) => namespace).sort();
     tenants.set(name, { name, policy: owner.name, namespaces, limits: owner.spec.limits, grants: owner.spec.grants });
   }
-  const memberships = new Map(claims.map((claim) => [claim.namespace, membershipFor(claim, owners, tenants)]));
+  const memberships = new Map(
+    assignments.map((assignment) => [assignment.namespace, membershipFor(assignment, owners, tenants)]),
+  );
   const unknown: Membership = { kind: 'disputed', message: 'the namespace does not exist', allowedEndpointCIDRs: [] };
   return { tenants, membershipOf: (namespace) => memberships.get(namespace) ?? unknown };
 }
@@ -127,19 +136,19 @@ function tenantNameFor(
 }
 
 function membershipFor(
-  claim: PolicyAssignment,
+  assignment: PolicyAssignment,
   owners: ReadonlyMap<string, RankedPolicy>,
   tenants: ReadonlyMap<string, Tenant>,
 ): Membership {
-  const { tenant: name, policy } = claim;
+  const { tenant: name, policy } = assignment;
   const tenant = name === undefined ? undefined : tenants.get(name);
   const { allowedEndpointCIDRs } = policy.spec.grants;
-  if (tenant === undefined) return { kind: 'disputed', allowedEndpointCIDRs, message: noTenantText(claim) };
+  if (tenant === undefined) return { kind: 'disputed', allowedEndpointCIDRs, message: noTenantText(assignment) };
   if (owners.get(tenant.name) !== policy) {
     return {
       kind: 'disputed',
       allowedEndpointCIDRs,
-      message: `tenant "${tenant.name}" of namespace "${claim.namespace}" already belongs to another TenantPolicy of higher priority; ask the operator to give one of the two another tenant name`,
+      message: `tenant "${tenant.name}" of namespace "${assignment.namespace}" already belongs to another TenantPolicy of higher priority; ask the operator to give one of the two another tenant name`,
     };
   }
   return { kind: 'tenant', tenant };
@@ -152,12 +161,12 @@ function noTenantText({ namespace, policy }: PolicyAssignment): string {
   return `namespace "${namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; label the namespace, or ask the operator to`;
 }
 
-/** How messages call a policy: tenants look for this name. */
+/** Names a policy in messages. */
 export function policyText(policy: string | null): string {
   return policy === null ? "the fleet's default policy" : `TenantPolicy "${policy}"`;
 }
 
-/** Who is whose tenant, made anew only when namespaces or policies change; tenants stay the same objects until they do. */
+/** Computes the tenancy again only if namespaces or policies change. An unchanged tenant stays the same object. */
 export class TenancyTracker {
   #tenancy: Tenancy = {
     tenants: new Map(),
@@ -165,29 +174,29 @@ export class TenancyTracker {
   };
   readonly #policyAssignments = new PolicyAssignments();
   #previous: Snapshot | undefined;
-  /** How many Services each namespace has: one that only Services mention exists as well. */
+  /** How many Services each namespace has: a namespace exists if it has Services, even without a Namespace object. */
   readonly #serviceCounts = new Map<string, number>();
-  /** Names of those that have an object. */
+  /** Names of the Namespace objects. */
   #namespaces: ReadonlySet<string> = new Set();
 
   get tenancy(): Tenancy {
     return this.#tenancy;
   }
 
-  /** Whether there is an object of this name. */
+  /** Whether the snapshot has a Namespace object of this name. */
   hasNamespace(name: string): boolean {
     return this.#namespaces.has(name);
   }
 
-  /** Whether anything is another than before. */
+  /** Returns whether the tenancy may have changed. */
   update(snapshot: Snapshot, services: ListDiff<ServiceObject>): boolean {
-    const mentioned = this.#countServices(services);
+    const haveServiceNamespacesChanged = this.#countServices(services);
     const before = this.#previous;
     this.#previous = snapshot;
     if (before?.namespaces !== snapshot.namespaces)
       this.#namespaces = new Set(snapshot.namespaces.map(({ name }) => name));
     if (
-      !mentioned &&
+      !haveServiceNamespacesChanged &&
       before?.namespaces === snapshot.namespaces &&
       before.policies === snapshot.policies &&
       before.settings === snapshot.settings
@@ -198,17 +207,18 @@ export class TenancyTracker {
     return true;
   }
 
+  /** Returns whether a namespace got its first Service or lost its last one. */
   #countServices({ removed, added }: ListDiff<ServiceObject>): boolean {
-    let isOther = false;
+    let hasChanged = false;
     const add = (namespace: string, change: 1 | -1): void => {
       const count = (this.#serviceCounts.get(namespace) ?? 0) + change;
       if (count === 0) this.#serviceCounts.delete(namespace);
       else this.#serviceCounts.set(namespace, count);
-      if (count === 0 || (count === 1 && change === 1)) isOther = true;
+      if (count === 0 || (count === 1 && change === 1)) hasChanged = true;
     };
     for (const { namespace } of added) add(namespace, 1);
     for (const { namespace } of removed) add(namespace, -1);
-    return isOther;
+    return hasChanged;
   }
 }
 

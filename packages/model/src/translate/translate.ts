@@ -1,4 +1,4 @@
-// The one place that decides what is served. Pure: the controller, `weir translate`, the tests and the benchmarks call it.
+// Decides what the fleet serves. Pure: the controller, `weir translate`, the tests and the benchmarks call the same function.
 import type { Problem } from '../problem.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { ServiceEntry } from '../table/entry.ts';
@@ -8,24 +8,24 @@ import { Translator } from './translator.ts';
 
 export interface Translation {
   readonly table: RoutingTable;
-  /** One for each Service that Weir takes, by namespace and name. */
+  /** The status of each Service that Weir owns, sorted by namespace and name. */
   readonly statuses: readonly ServiceStatus[];
-  /** By subject and code. */
+  /** Sorted by subject and code. */
   readonly problems: readonly Problem[];
 }
 
-/** What translation alone can say of a Service; whether it is bound, the proxies know. */
+/** The part of a Service's status that follows from the snapshot alone: only the proxies know whether its listeners are bound. */
 export type ServiceStatus = Omit<ServiceEntry, 'kind' | 'id' | 'settings'>;
 
 /**
- * The routing table of a snapshot. `held` is what the last table granted (`heldFor`): who has a port keeps it, and the last
- * accepted settings of a Service serve on while its present ones are wrong. The order of the snapshot does not matter.
+ * Returns the routing table of a snapshot, with the statuses and problems. `allocations` is what the last table allocated
+ * (`allocationsFor`): a Service keeps its ports, and its last accepted settings stay in effect while its present settings are refused.
+ * The order of the lists in the snapshot does not matter.
  */
-export function translate(snapshot: Snapshot, held: Allocations): Translation {
-  const decided = new Translator(snapshot.settings, held).translate(snapshot);
-  const table = tableOf([...decided.table.entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
-  const { problems } = decided;
-  return { table, problems, statuses: statusesOf(table) };
+export function translate(snapshot: Snapshot, allocations: Allocations): Translation {
+  const output = new Translator(snapshot.settings, allocations).translate(snapshot);
+  const table = tableOf([...output.table.entries.values()].sort((a, b) => (a.id < b.id ? -1 : 1)));
+  return { table, problems: output.problems, statuses: statusesOf(table) };
 }
 
 function statusesOf(table: RoutingTable): ServiceStatus[] {
