@@ -1,5 +1,3 @@
-// What is decided about one Service: whether it is accepted, what of it is served, and where.
-
 import type { FleetSettings } from '../fleet-settings.ts';
 import { joinItems, joinSentences } from '../message-text.ts';
 import { UNRESTRICTED_GRANTS } from '../policy.ts';
@@ -11,15 +9,12 @@ import type { Placement } from './allocate/placement.ts';
 import {
   type NodeRequirements,
   nodeRequirementsFor,
-  type OwnerText,
   placeInPool,
-  type RefusalCheck,
-  refusalCheckFor,
+  type RefusedPlacement,
 } from './allocate/pool-placement.ts';
-import type { PortAllocations } from './allocate/port-allocations.ts';
+import type { OwnerText, PortAllocations } from './allocate/port-allocations.ts';
 import { portRefusalsFor, type Refusal, serviceRefusalFor } from './allocate/port-refusals.ts';
-import type { Quota } from './allocate/quota.ts';
-import { type QuotaDependency, QuotaRecorder } from './allocate/quota.ts';
+import { type Quota, type QuotaDependency, QuotaRecorder } from './allocate/quota.ts';
 import {
   hasTooManyHosts,
   hostRefusalFor,
@@ -29,139 +24,143 @@ import {
 } from './allocate/shared-ports.ts';
 import type { Nodes } from './nodes.ts';
 import type { SecretIndex } from './secret-index.ts';
-import type { ServedConfig } from './service-result.ts';
-import { refusedResult, type ServiceResult, servedResult, withStillServedText } from './service-result.ts';
+import {
+  refusedResult,
+  type ServedConfig,
+  type ServiceResult,
+  servedResult,
+  withStillServedText,
+} from './service-result.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 
 export interface Decision extends ServiceResult {
-  /** What it could use if somebody else gave it up: `portKey`, `shareKey` and `claimKey`. */
+  /** The resources that block the Service if another Service owns them: `portKey`, `portShareKey` and `portHostKey`. */
   readonly wantedResources: readonly string[];
-  /** What it depends on of its tenant's limits; undefined: on nothing. */
+  /** Undefined if the decision does not depend on what the tenant uses of its limits. */
   readonly quotaDependency: QuotaDependency | undefined;
-  /** Of one whose ports are taken; undefined: it has to be asked. */
-  readonly isStillRefused?: RefusalCheck | undefined;
+  /** What placement refused; undefined if the Service must be decided again after each change of a wanted resource. */
+  readonly refusedPlacement?: RefusedPlacement | undefined;
 }
 
-/** Before anything is known of what it waits for. */
-type PlacedResult = ServiceResult & Pick<Decision, 'isStillRefused'>;
+type Outcome = ServiceResult & Pick<Decision, 'refusedPlacement'>;
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
   readonly secrets: SecretIndex;
   readonly membership: Membership;
+  /** What the Service owns, so that it keeps this while its present settings are refused. */
   readonly allocation: ServiceAllocation | undefined;
   readonly quota: QuotaRecorder;
   readonly portAllocations: PortAllocations;
   readonly ownerText: OwnerText;
 }
 
-/** Decides one Service; counts what it gets in `quota` and `taken`. */
+/** Decides one Service: whether it is accepted, which of its ports are served, and where. Pure: the allocator applies the result. */
 export function decideService(
   service: ServiceObject,
-  world: Omit<DecisionContext, 'quota'> & { readonly quota: Quota },
+  context: Omit<DecisionContext, 'quota'> & { readonly quota: Quota },
 ): Decision {
-  const quota = new QuotaRecorder(world.quota);
-  const decision = decideWithoutStaleAllocation(service, { ...world, quota });
-  return { ...decision, quotaDependency: quota.dependency };
+  const quota = new QuotaRecorder(context.quota);
+  const outcome = evaluateService(service, { ...context, quota });
+  // A Service that is refused in whole loses its allocation. The second evaluation gives the message that stays from now on.
+  const isAllocationLost = outcome.settings === null && context.allocation !== undefined;
+  const result = isAllocationLost ? evaluateService(service, { ...context, quota, allocation: undefined }) : outcome;
+  const allocation = isAllocationLost ? undefined : context.allocation;
+  const wantedResources = wantedResourcesOf(service, { ...context, allocation });
+  return { ...result, wantedResources, quotaDependency: quota.dependency };
 }
 
-function decideWithoutStaleAllocation(
+function wantedResourcesOf(
   service: ServiceObject,
-  context: DecisionContext,
-): Omit<Decision, 'quotaDependency'> {
-  const decision = decideOnce(service, context);
-  // What is refused whole holds nothing any more, and is told what it will be told from now on.
-  const isLost = decision.settings === null && context.allocation !== undefined;
-  return isLost ? decideOnce(service, { ...context, allocation: undefined }) : decision;
-}
-
-function decideOnce(service: ServiceObject, context: DecisionContext): Omit<Decision, 'quotaDependency'> {
-  const { fleet, allocation, portAllocations } = context;
+  { fleet, allocation, portAllocations }: Pick<DecisionContext, 'fleet' | 'allocation' | 'portAllocations'>,
+): readonly string[] {
   const parsed = serviceSettingsFor(service);
-  const wish = parsed.kind === 'settings' ? parsed.settings : allocation?.settings;
-  const asked = parsed.kind === 'settings' ? parsed.settings.hosts : [];
-  const has = allocation?.settings.hosts ?? [];
+  const settings = parsed.kind === 'settings' ? parsed.settings : allocation?.settings;
+  const requestedHosts = parsed.kind === 'settings' ? parsed.settings.hosts : [];
+  const currentHosts = allocation?.settings.hosts ?? [];
+  const hosts = [...requestedHosts, ...currentHosts];
   const listeners = portAllocations.listenersOf(service.uid);
-  const modes = portModesFor(service, { fleet, hosts: [...asked, ...has], tls: wish?.tls, listeners, isGranted: true });
-  // All of them are looked through with every change of somebody else.
-  const claimed = new Set([asked, has].filter((hosts) => !hasTooManyHosts(hosts)).flat());
-  return {
-    ...evaluateService(service, parsed, context),
-    wantedResources: wantedResourceKeys(service.ports, modes, [...claimed]),
-  };
+  const modes = portModesFor(service, { fleet, hosts, tls: settings?.tls, listeners, isAccepted: true });
+  // Each host costs an entry in the index of the wait list.
+  const indexed = new Set([requestedHosts, currentHosts].filter((list) => !hasTooManyHosts(list)).flat());
+  return wantedResourceKeys(service.ports, modes, [...indexed]);
 }
 
-function evaluateService(service: ServiceObject, parsed: ParsedSettings, context: DecisionContext): PlacedResult {
+function evaluateService(service: ServiceObject, context: DecisionContext): Outcome {
   const { allocation, membership } = context;
-  const tenant = membership.kind === 'tenant' ? membership.tenant : tenantInDispute(allocation);
-  const asked = parsed.kind === 'settings' && membership.kind === 'tenant' ? parsed.settings : undefined;
-  const credentials = asked?.tls && context.secrets.credentialsFor(service, asked.tls);
-  const objection =
-    settingsRefusal(membership, parsed) ??
-    (tenant && grantRefusal(service, asked, { tenant, ...context })) ??
-    (credentials?.kind === 'refused' ? credentials.refusal : undefined);
-  const settings = (objection === undefined ? asked : allocation?.settings) ?? null;
-  // Of one that is refused whole its ports are judged by what it asks for, as far as that can be read.
-  const meant = settings ?? asked;
-  const hosts = meant?.hosts ?? [];
-  const listeners = context.portAllocations.listenersOf(service.uid);
-  const isGranted = objection === undefined;
-  const modes = meant
-    ? portModesFor(service, {
-        fleet: context.fleet,
-        hosts,
-        tls: meant.tls,
-        listeners,
-        exclusivePorts: allocation?.exclusivePorts,
-        isGranted,
-      })
-    : NO_MODES;
-  const judging = {
-    ...context,
-    hosts,
-    modes,
-    objection,
-    requestedSettings: parsed.kind === 'settings' ? parsed.settings : undefined,
-  };
-  const badPorts = tenant && portRefusalsFor(service, { ...judging, tenant });
-  if (tenant === undefined || badPorts === undefined || settings === null) {
-    if (objection === undefined) throw new Error('without objection a Service has tenant and settings');
-    return refusedResult(service, tenant?.name ?? null, objection, badPorts);
+  const { tenant, requestedSettings, requested, refusal } = requestOf(service, context);
+  const settings = (refusal === undefined ? requested : allocation?.settings) ?? null;
+  // The ports of a Service that is refused in whole are judged by its requested settings, if these are valid.
+  const judged = settings ?? requested;
+  const hosts = judged?.hosts ?? [];
+  const modes = judged === undefined ? NO_MODES : modesFor(service, judged, { ...context, isAccepted: !refusal });
+  const judgement = { ...context, hosts, modes, requestedSettings, settingsRefusal: refusal };
+  const portRefusals = tenant && portRefusalsFor(service, { ...judgement, tenant });
+  if (tenant === undefined || portRefusals === undefined || settings === null) {
+    if (refusal === undefined) throw new Error('expected a tenant and settings for a Service without refusal');
+    return refusedResult(service, tenant?.name ?? null, refusal, portRefusals);
   }
-  const ports = service.ports.filter((port) => !badPorts.has(port));
-  const refusal = serviceRefusalFor(ports, badPorts, { tenant, ...context });
-  if (refusal !== undefined) return refusedResult(service, tenant.name, objection ?? refusal, badPorts);
+  const ports = service.ports.filter((port) => !portRefusals.has(port));
+  const serviceRefusal = serviceRefusalFor(ports, portRefusals, { tenant, ...context });
+  if (serviceRefusal !== undefined) return refusedResult(service, tenant.name, refusal ?? serviceRefusal, portRefusals);
   const requirements =
     membership.kind === 'tenant'
       ? nodeRequirementsFor(settings, tenant, context.fleet)
       : nodeRequirementsInDispute(service, { ...context, settings, tenant });
-  const request = { ...context, service, ports, modes, hosts, tenant: tenant.name };
-  const result = placeInPool(requirements, request);
+  const request = { service, ports, modes, hosts, tenant: tenant.name, allocation };
+  const result = placeInPool(requirements, { ...context, ...request });
   if (result.kind === 'conflict') {
-    const isStillRefused = refusalCheckFor(requirements, request, result.refusal);
-    return { ...refusedResult(service, tenant.name, objection ?? result.refusal, badPorts), isStillRefused };
+    // A Service that loses its allocation now is evaluated otherwise the next time: as a new Service.
+    const isNew = allocation === undefined && context.portAllocations.listenersOf(service.uid).length === 0;
+    const refusedPlacement = isNew ? { requirements, request, refusal: result.refusal } : undefined;
+    return { ...refusedResult(service, tenant.name, refusal ?? result.refusal, portRefusals), refusedPlacement };
   }
-  const placement: Placement =
-    result.kind === 'placed' ? result.placement : { listeners: [], nodes: [], conflicts: new Map() };
-  const stays = result.kind === 'placed' ? result.stays : undefined;
-  return servedResult(
-    service,
-    {
-      tenant,
-      settings,
-      refusal: (objection && withStillServedText(objection)) ?? stays,
-      placement,
-      badPorts,
-      requirements,
-      modes,
-      secrets: context.secrets,
-    },
-    context,
-  );
+  const { placement, stayReason } =
+    result.kind === 'placed' ? result : { placement: NO_PLACEMENT, stayReason: undefined };
+  const keptRefusal = (refusal && withStillServedText(refusal)) ?? stayReason;
+  const { secrets } = context;
+  const input = { tenant, settings, refusal: keptRefusal, placement, portRefusals, requirements, modes, secrets };
+  return servedResult(service, input, context);
+}
+
+/** What the Service requests, for which tenant, and why this is refused. */
+function requestOf(
+  service: ServiceObject,
+  context: DecisionContext,
+): {
+  readonly tenant: Tenant | undefined;
+  /** Undefined if the annotations are invalid. */
+  readonly requestedSettings: ServiceSettings | undefined;
+  /** Undefined if the annotations are invalid, or if the tenant is disputed. */
+  readonly requested: ServiceSettings | undefined;
+  readonly refusal: Refusal | undefined;
+} {
+  const { membership, allocation, secrets } = context;
+  const parsed = serviceSettingsFor(service);
+  const tenant = membership.kind === 'tenant' ? membership.tenant : tenantInDispute(allocation);
+  const requestedSettings = parsed.kind === 'settings' ? parsed.settings : undefined;
+  const requested = membership.kind === 'tenant' ? requestedSettings : undefined;
+  const credentials = requested?.tls && secrets.credentialsFor(service, requested.tls);
+  const refusal =
+    settingsRefusal(membership, parsed) ??
+    (tenant && grantRefusal(service, requested, { tenant, ...context })) ??
+    (credentials?.kind === 'refused' ? credentials.refusal : undefined);
+  return { tenant, requestedSettings, requested, refusal };
+}
+
+function modesFor(
+  service: ServiceObject,
+  { hosts, tls }: ServiceSettings,
+  { fleet, allocation, portAllocations, isAccepted }: DecisionContext & { readonly isAccepted: boolean },
+): PortModes {
+  const listeners = portAllocations.listenersOf(service.uid);
+  const exclusivePorts = allocation?.exclusivePorts;
+  return portModesFor(service, { fleet, hosts, tls, listeners, exclusivePorts, isAccepted });
 }
 
 const NO_MODES: PortModes = new Map();
+const NO_PLACEMENT: Placement = { listeners: [], nodes: [], conflicts: new Map() };
 
 function settingsRefusal(membership: Membership, parsed: ParsedSettings): Refusal | undefined {
   if (membership.kind === 'disputed') return { reason: 'TenantConflict', message: membership.message };
@@ -169,16 +168,16 @@ function settingsRefusal(membership: Membership, parsed: ParsedSettings): Refusa
   return undefined;
 }
 
-/** What the tenant may not have, or another one has. */
+/** Why the tenant may not have the requested pool or hosts, or another Service owns one of the hosts. */
 function grantRefusal(
   service: ServiceObject,
-  asked: ServiceSettings | undefined,
+  requested: ServiceSettings | undefined,
   context: DecisionContext & { readonly tenant: Tenant },
 ): Refusal | undefined {
-  if (asked === undefined) return undefined;
-  const { pool } = nodeRequirementsFor(asked, context.tenant, context.fleet);
-  const { hosts, tls } = asked;
-  return poolRefusal(asked, context.tenant) ?? hostRefusalFor(service, { hosts, tls, pool }, context);
+  if (requested === undefined) return undefined;
+  const { pool } = nodeRequirementsFor(requested, context.tenant, context.fleet);
+  const { hosts, tls } = requested;
+  return poolRefusal(requested, context.tenant) ?? hostRefusalFor(service, { hosts, tls, pool }, context);
 }
 
 function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant): Refusal | undefined {
@@ -187,7 +186,7 @@ function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant
   return { reason: 'PoolNotAllowed', message };
 }
 
-/** How many nodes the tenant of a Service in dispute may have is not known: it keeps those that it has. */
+/** The number of nodes that a disputed tenant may use is not known: the Service keeps its nodes and gets no more. */
 function nodeRequirementsInDispute(
   { uid }: ServiceObject,
   { settings, tenant, fleet, portAllocations }: DecisionContext & Pick<ServedConfig, 'settings' | 'tenant'>,
@@ -196,9 +195,9 @@ function nodeRequirementsInDispute(
   return { ...nodeRequirementsFor(settings, tenant, fleet), nodeCount: Math.max(1, nodes) };
 }
 
-/** A Service in dispute goes on where it is, under the tenant that it had, of whom nothing more is known here. */
-function tenantInDispute(held: ServiceAllocation | undefined): Tenant | undefined {
-  if (held === undefined) return undefined;
-  const grants = { ...UNRESTRICTED_GRANTS, pools: [held.pool] };
-  return { name: held.tenant, policy: null, namespaces: [], limits: {}, grants };
+/** A Service whose tenant is disputed stays in its pool, under its former tenant. The policy of that tenant does not apply to the Service. */
+function tenantInDispute(allocation: ServiceAllocation | undefined): Tenant | undefined {
+  if (allocation === undefined) return undefined;
+  const grants = { ...UNRESTRICTED_GRANTS, pools: [allocation.pool] };
+  return { name: allocation.tenant, policy: null, namespaces: [], limits: {}, grants };
 }

@@ -7,55 +7,56 @@ import type { Decision } from './decision.ts';
 import { type EndpointAddressCheck, NOT_A_POD_ADDRESS } from './endpoint-trust.ts';
 import { endpointsFor, portNameKey, type ServiceEndpoints, type SliceIndex } from './endpoints.ts';
 
-// From what was decided about a Service to its part of the table: with its endpoints, and what is to be said of it.
 export interface TranslateServiceContext {
   readonly slices: SliceIndex;
   readonly checkAddress: EndpointAddressCheck;
-  /** What of its tenant's limits is exceeded. */
+  /** The message for a Service whose tenant uses more than its limits; undefined if the tenant does not. */
   readonly excess: string | undefined;
-  /** As they were served before. */
-  readonly before: ServedPortNames;
+  /** The names of the ports as the last table served them. */
+  readonly previousPortNames: ServedPortNames;
 }
 
 const NO_ENDPOINTS: ServiceEndpoints = { entries: [], forbidden: [] };
 
+/** Adds to a decision the endpoints of the ports that are served, and what is wrong with these endpoints. */
 export function translateService(
   decision: Decision,
-  { slices, checkAddress, excess, before }: TranslateServiceContext,
+  { slices, checkAddress, excess, previousPortNames }: TranslateServiceContext,
 ): TranslatedService {
   if (decision.settings === null) return { ...decision, endpoints: NO_ENDPOINTS };
   const { service, degraded } = decision;
-  const former = formerPortNames(service, slices.of(service), before);
+  const former = formerPortNames(service, slices.of(service), previousPortNames);
   const ports = service.ports.filter((_, i) => decision.ports[i]?.error === null).map((port) => withName(port, former));
   const endpoints = endpointsFor({ ...service, ports }, slices.of(service), checkAddress);
-  const isFine = decision.accepted.reason === 'Accepted' && endpoints.forbidden.length > 0;
+  const isOnlyProblem = decision.accepted.reason === 'Accepted' && endpoints.forbidden.length > 0;
   return {
     ...decision,
     ports: former.size === 0 ? decision.ports : decision.ports.map((port) => withFormerName(port, former)),
     endpoints,
     degraded: excess === undefined ? degraded : [...degraded, { reason: 'OverLimit', message: excess }],
-    accepted: isFine ? { reason: 'EndpointForbidden', message: forbiddenMessage(endpoints) } : decision.accepted,
+    accepted: isOnlyProblem ? { reason: 'EndpointForbidden', message: forbiddenMessage(endpoints) } : decision.accepted,
   };
 }
 
 /**
- * Ports that were renamed and that slices still have under the old name: the controller that makes them follows a moment later, and
- * until it has done so they are the endpoints. Slices made by hand have to say what they mean.
+ * Returns the former name of each renamed port, by `portKey`, as long as slices carry only the former name: the EndpointSlice
+ * controller renames the port in its slices a moment later, and the endpoints must not vanish in between. A Service without selector
+ * gets no former names, because its slices are written by hand.
  */
 function formerPortNames(
   service: ServiceObject,
   slices: readonly SliceObject[],
-  before: ServedPortNames,
+  previous: ServedPortNames,
 ): ReadonlyMap<string, string | null> {
   const former = new Map<string, string | null>();
-  if (!service.hasSelector || before.size === 0) return former;
+  if (!service.hasSelector || previous.size === 0) return former;
   const inSlices = new Set(slices.flatMap(({ ports }) => ports.map(portNameKey)));
-  const own = new Set(service.ports.map(portNameKey));
+  const current = new Set(service.ports.map(portNameKey));
   for (const port of service.ports) {
-    const name = before.get(portKey(port));
+    const name = previous.get(portKey(port));
     if (name === undefined || inSlices.has(portNameKey(port))) continue;
     const key = portNameKey({ ...port, name });
-    if (inSlices.has(key) && !own.has(key)) former.set(portKey(port), name);
+    if (inSlices.has(key) && !current.has(key)) former.set(portKey(port), name);
   }
   return former;
 }
@@ -70,10 +71,10 @@ function withFormerName(port: PortEntry, former: ReadonlyMap<string, string | nu
   return formerName === undefined || port.error !== null ? port : { ...port, formerName };
 }
 
-/** All entries of a Service. */
-export function serviceEntriesFor(outcome: TranslatedService): readonly Entry[] {
-  const certificates = outcome.certificate === undefined ? [] : [outcome.certificate];
-  return [serviceEntry(outcome), ...certificates, ...outcome.listeners, ...outcome.endpoints.entries];
+/** All table entries of a Service: the Service itself, its certificate, listeners and endpoints. */
+export function serviceEntriesFor(translated: TranslatedService): readonly Entry[] {
+  const certificates = translated.certificate === undefined ? [] : [translated.certificate];
+  return [serviceEntry(translated), ...certificates, ...translated.listeners, ...translated.endpoints.entries];
 }
 
 function serviceEntry({
@@ -92,12 +93,11 @@ function serviceEntry({
 }
 
 function forbiddenMessage({ forbidden }: ServiceEndpoints): string {
-  const mayBeAllowed = forbidden.some((text) => text.endsWith(NOT_A_POD_ADDRESS));
-  const help = mayBeAllowed ? ', or ask the operator for allowedEndpointCIDRs in the TenantPolicy' : '';
+  const canBeAllowed = forbidden.some((text) => text.endsWith(NOT_A_POD_ADDRESS));
+  const help = canBeAllowed ? ', or ask the operator for allowedEndpointCIDRs in the TenantPolicy' : '';
   return `endpoints that may not be used are left out: ${joinItems(forbidden)}; give addresses of pods of this namespace${help}`;
 }
 
-/** A decision with the endpoints of what it serves. */
 export interface TranslatedService extends Decision {
   readonly endpoints: ServiceEndpoints;
 }

@@ -16,17 +16,16 @@ import type { Nodes } from './nodes.ts';
 import { isOwned } from './owned-services.ts';
 import type { Membership } from './tenancy.ts';
 
-/** The Services that Weir takes, found by what concerns them. */
+/** The Services that Weir owns, indexed by UID, path, namespace and tenant. */
 export class ServiceRegistry {
   readonly #previousAllocations: Map<string, ServiceRecord['allocation']>;
   readonly #byUid = new Map<string, ServiceRecord>();
-  /** By `namespace/name`. */
   readonly #byPath = new Map<string, ServiceRecord>();
   readonly #byNamespace = new MultiMap<ServiceRecord>();
   readonly #byTenant = new MultiMap<ServiceRecord>();
 
-  constructor(held: Allocations) {
-    this.#previousAllocations = new Map(held.services);
+  constructor(allocations: Allocations) {
+    this.#previousAllocations = new Map(allocations.services);
   }
 
   get size(): number {
@@ -41,12 +40,12 @@ export class ServiceRegistry {
     return this.#byUid.get(uid);
   }
 
-  /** `namespace/name` */
+  /** Finds a Service by `namespace/name`. */
   byPath(path: string): ServiceRecord | undefined {
     return this.#byPath.get(path);
   }
 
-  /** Of which it has Services. */
+  /** The namespaces that have Services. */
   namespaces(): Iterable<string> {
     return this.#byNamespace.keys();
   }
@@ -55,25 +54,27 @@ export class ServiceRegistry {
     return this.#byNamespace.get(namespace);
   }
 
-  /** As last decided. */
+  /** The Services whose last decision belongs to the tenant. */
   ofTenant(tenant: string): ReadonlySet<ServiceRecord> {
     return this.#byTenant.get(tenant);
   }
 
-  /** Takes Services that came and changed, lets go of the others. */
+  /** Applies a change of the Service list. Returns the records that left the registry, and the records that are new or changed. */
   update(
-    { removed, added }: ListDiff<ServiceObject>,
+    diff: ListDiff<ServiceObject>,
     settings: FleetSettings,
-  ): { readonly gone: readonly ServiceRecord[]; readonly changed: readonly ServiceRecord[] } {
-    const own = added.filter((service) => isOwned(service, settings));
-    const stays = new Set(own.map(({ uid }) => uid));
-    const left = removed.filter(({ uid }) => !stays.has(uid)).flatMap(({ uid }) => this.#byUid.get(uid) ?? []);
-    for (const record of left) this.#remove(record);
-    const replaced = new Set(removed);
-    const changed = own.map((service) => this.#put(service, replaced));
-    // What is not there at first has lost what it had.
+  ): { readonly removed: readonly ServiceRecord[]; readonly changed: readonly ServiceRecord[] } {
+    const owned = diff.added.filter((service) => isOwned(service, settings));
+    const ownedUids = new Set(owned.map(({ uid }) => uid));
+    const removed = diff.removed
+      .filter(({ uid }) => !ownedUids.has(uid))
+      .flatMap(({ uid }) => this.#byUid.get(uid) ?? []);
+    for (const record of removed) this.#remove(record);
+    const replaced = new Set(diff.removed);
+    const changed = owned.map((service) => this.#put(service, replaced));
+    // A Service that is missing in the first snapshot has lost its allocation.
     this.#previousAllocations.clear();
-    return { gone: left, changed };
+    return { removed, changed };
   }
 
   setTenant(record: ServiceRecord, tenant: string | null): void {
@@ -121,24 +122,24 @@ function servicePath({ namespace, name }: ServiceObject): string {
   return `${namespace}/${name}`;
 }
 
-/** All that is known of one Service that Weir takes, and what was last decided about it. */
+/** One Service that Weir owns, with its last decision and its table entries. */
 export interface ServiceRecord {
   readonly uid: string;
   service: ServiceObject;
-  /** What serves on while the present wish is refused. */
+  /** What the Service keeps while its present settings are refused; undefined if nothing is allocated to it. */
   allocation: ServiceAllocation | undefined;
-  /** Undefined: not decided yet. */
+  /** Undefined before the first decision. */
   membership: Membership | undefined;
   decision: Decision | undefined;
-  /** Of the decision. */
+  /** The tenant of the last decision. */
   tenant: string | null;
-  /** As they were served last. */
+  /** The port names of the last table. */
   servedPortNames: ServedPortNames;
-  /** Its part of the table. */
+  /** The table entries of the Service. */
   entries: readonly Entry[];
 }
 
-/** What serves on, whatever it asks for next; undefined: it was given nothing. */
+/** What the last decision allocated to a Service; undefined if it was refused, or not decided yet. */
 export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
   const { settings, tenant, pool, ports, certificate } = decision;
@@ -152,7 +153,7 @@ export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | u
   };
 }
 
-/** It did not get all that it asks for, or is on a node in whose place it would have another, and might when somebody gives something up. */
+/** Whether a Service could get more, or move off a lost node, if another Service releases a port, a host or a share of a limit. */
 export function hasUnmetDemand({ decision }: ServiceRecord, { lost }: Pick<Nodes, 'lost'>): boolean {
   if (decision === undefined) return false;
   return (

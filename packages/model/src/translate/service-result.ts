@@ -10,19 +10,18 @@ import type { ServiceAllocation } from './allocate/allocations.ts';
 import type { Placement } from './allocate/placement.ts';
 import type { NodeRequirements } from './allocate/pool-placement.ts';
 import { inPortOrder, isPortAllowed, type PortRefusals, type Refusal } from './allocate/port-refusals.ts';
-import type { QuotaRecorder } from './allocate/quota.ts';
 import { isFleetSharedPort, type PortModes } from './allocate/shared-ports.ts';
 import type { SecretIndex } from './secret-index.ts';
-import { type Membership, policyText, type Tenant } from './tenancy.ts';
+import { policyText, type Tenant } from './tenancy.ts';
 
-// What a decision says of a Service, once it is clear what it gets: all that stands in its entry.
+/** The outcome of a decision: the content of the Service's table entry, its certificate and its listeners. */
 export interface ServiceResult {
   readonly service: ServiceObject;
   readonly tenant: string | null;
   readonly accepted: ServiceEntry['accepted'];
   readonly degraded: readonly StatusReason<DegradedReason>[];
   readonly settings: ServiceSettings | null;
-  /** What its clients are shown where TLS ends here; undefined: it ends nowhere. */
+  /** The certificate that clients get; undefined if TLS is not terminated here. */
   readonly certificate: CertificateEntry | undefined;
   readonly ports: readonly PortEntry[];
   readonly pool: string | null;
@@ -33,22 +32,21 @@ export interface ServiceResult {
 export interface ServiceResultContext {
   readonly fleet: FleetSettings;
   readonly secrets: SecretIndex;
-  readonly membership: Membership;
   readonly allocation: ServiceAllocation | undefined;
-  readonly quota: QuotaRecorder;
 }
 
+/** The result of a Service that gets no listeners. */
 export function refusedResult(
   service: ServiceObject,
   tenant: string | null,
-  verdict: Refusal,
-  badPorts: PortRefusals = new Map(),
+  refusal: Refusal,
+  portRefusals: PortRefusals = new Map(),
 ): ServiceResult {
-  const ports = portEntries(service, badPorts);
+  const ports = portEntries(service, portRefusals);
   return {
     service,
     tenant,
-    accepted: verdict,
+    accepted: refusal,
     degraded: [],
     settings: null,
     certificate: undefined,
@@ -60,23 +58,25 @@ export function refusedResult(
 }
 
 export interface ServedInput extends ServedConfig {
+  /** Why the Service keeps its last settings or nodes in place of what it requests; undefined if it gets what it requests. */
   readonly refusal: Refusal | undefined;
 }
 
-export function servedResult(service: ServiceObject, given: ServedInput, context: ServiceResultContext): ServiceResult {
-  const { fleet, membership, quota } = context;
-  const { tenant, settings, placement, modes } = given;
-  const badPorts = inPortOrder(service.ports, new Map([...given.badPorts, ...placement.conflicts]));
-  const alone = new Set(service.ports.filter((port) => modes.get(port) === 'alone' && isFleetSharedPort(port, fleet)));
-  // In dispute it counts for nobody: who has the name that it goes on under is not to be short of what a stranger has.
-  if (membership.kind === 'tenant') quota.count(tenant.name, service, service.ports.length - badPorts.size);
-  const bad = [...badPorts.values()];
-  const first = bad[0];
-  const shown = servedCertificateFor(service, settings, context);
-  const accepted: ServiceEntry['accepted'] = (given.refusal && withCertificateExpiry(given.refusal, shown)) ??
+/** The result of a Service that is served, completely or in part. */
+export function servedResult(service: ServiceObject, input: ServedInput, context: ServiceResultContext): ServiceResult {
+  const { fleet } = context;
+  const { tenant, settings, placement, modes } = input;
+  const portRefusals = inPortOrder(service.ports, new Map([...input.portRefusals, ...placement.conflicts]));
+  const exclusivePorts = new Set(
+    service.ports.filter((port) => modes.get(port) === 'exclusive' && isFleetSharedPort(port, fleet)),
+  );
+  const refusals = [...portRefusals.values()];
+  const first = refusals[0];
+  const served = servedCertificateFor(service, settings, context);
+  const accepted: ServiceEntry['accepted'] = (input.refusal && withCertificateExpiry(input.refusal, served)) ??
     (first && {
       reason: first.reason,
-      message: `${joinSentences([...new Set(bad.map(({ message }) => message))])}; the other ports are served`,
+      message: `${joinSentences([...new Set(refusals.map(({ message }) => message))])}; the other ports are served`,
     }) ?? {
       reason: 'Accepted',
       message: `accepted for tenant "${tenant.name}"`,
@@ -85,73 +85,74 @@ export function servedResult(service: ServiceObject, given: ServedInput, context
     service,
     tenant: tenant.name,
     accepted,
-    degraded: degradedReasonsFor(service, given, fleet),
+    degraded: degradedReasonsFor(service, input, fleet),
     settings,
-    certificate: shown.certificate,
-    ports: portEntries(service, badPorts, alone),
-    pool: given.requirements.pool,
+    certificate: served.certificate,
+    ports: portEntries(service, portRefusals, exclusivePorts),
+    pool: input.requirements.pool,
     nodes: placement.nodes,
     listeners: placement.listeners,
   };
 }
 
-/** Whoever reads of a mistake wants to know first whether clients notice. */
+/** Adds to a refusal that clients are still served: a reader of the refusal wants to know this first. */
 export function withStillServedText({ reason, message }: Refusal): Refusal {
   return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
 }
 
-/** `alone`: those that the fleet shares by now, and the Service has as it had them before. */
+/** `exclusivePorts`: ports that the fleet shares now, and that the Service keeps exclusively because it had them before. */
 function portEntries(
   service: ServiceObject,
-  badPorts: PortRefusals,
-  alone: ReadonlySet<ServicePort> = new Set(),
+  portRefusals: PortRefusals,
+  exclusivePorts: ReadonlySet<ServicePort> = new Set(),
 ): PortEntry[] {
   return service.ports.map((port) => ({
     name: port.name,
     port: port.port,
     protocol: port.protocol,
-    error: badPorts.get(port) ?? null,
-    ...(alone.has(port) && !badPorts.has(port) && { alone: true as const }),
+    error: portRefusals.get(port) ?? null,
+    ...(exclusivePorts.has(port) && !portRefusals.has(port) && { alone: true as const }),
   }));
 }
 
-/** What clients are shown: the present certificate, also while something else of the Service is refused; else the one that it had. */
 interface ServedCertificate {
   readonly certificate: CertificateEntry | undefined;
-  readonly isHeld: boolean;
+  /** Whether the certificate is from the last table, because the Secret does not provide a valid certificate now. */
+  readonly isFromLastTable: boolean;
 }
 
+/** Returns the present certificate, even if another setting of the Service is refused; else the certificate of the last table. */
 function servedCertificateFor(
   service: ServiceObject,
   { tls }: ServiceSettings,
   { secrets, allocation }: ServiceResultContext,
 ): ServedCertificate {
   const credentials = tls && secrets.credentialsFor(service, tls);
-  if (credentials?.kind === 'good') return { certificate: credentials.certificate, isHeld: false };
-  return { certificate: tls && allocation?.certificate, isHeld: tls !== undefined };
+  if (credentials?.kind === 'good') return { certificate: credentials.certificate, isFromLastTable: false };
+  return { certificate: tls && allocation?.certificate, isFromLastTable: tls !== undefined };
 }
 
-/** It has nothing to take its place: so its end is to be known. */
-function withCertificateExpiry(objection: Refusal, { certificate, isHeld }: ServedCertificate): Refusal {
-  if (certificate === undefined || !isHeld) return objection;
-  const { reason, message } = objection;
+/** Adds to a refusal when the certificate of the last table expires: no new certificate replaces it while the refusal lasts. */
+function withCertificateExpiry(refusal: Refusal, { certificate, isFromLastTable }: ServedCertificate): Refusal {
+  if (certificate === undefined || !isFromLastTable) return refusal;
+  const { reason, message } = refusal;
   return { reason, message: `${message}, with a certificate that is good until ${dayOf(certificate.notAfter)}` };
 }
 
 export interface ServedConfig {
   readonly tenant: Tenant;
   readonly placement: Placement;
-  readonly badPorts: PortRefusals;
+  readonly portRefusals: PortRefusals;
   readonly requirements: NodeRequirements;
   readonly modes: PortModes;
   readonly settings: ServiceSettings;
   readonly secrets: SecretIndex;
 }
 
-/** What is served, and yet not as its tenant or the operator would have it. */
+/** Why a Service that is served does not work as its tenant requests or as the operator permits. */
 export function degradedReasonsFor(
   service: ServiceObject,
-  { tenant, placement, badPorts, requirements, modes, settings, secrets }: ServedConfig,
+  { tenant, placement, portRefusals, requirements, modes, settings, secrets }: ServedConfig,
   fleet: FleetSettings,
 ): StatusReason<DegradedReason>[] {
   const degraded: StatusReason<DegradedReason>[] = [];
@@ -166,16 +167,16 @@ export function degradedReasonsFor(
       message: `node ports (${joinItems(nodePorts)}) are open on every node and bypass limits, accounting and cut-off; set spec.allocateLoadBalancerNodePorts to false and clear the nodePort fields`,
     });
   }
-  const lost =
-    service.externalTrafficPolicy === 'Local' ? sourceAddressMessage(service, settings, badPorts) : undefined;
-  if (lost !== undefined) degraded.push({ reason: 'SourceAddressNotPreserved', message: lost });
+  const sourceAddress =
+    service.externalTrafficPolicy === 'Local' ? sourceAddressMessage(service, settings, portRefusals) : undefined;
+  if (sourceAddress !== undefined) degraded.push({ reason: 'SourceAddressNotPreserved', message: sourceAddress });
   if (placement.nodes.length > 0 && placement.nodes.length < requirements.nodeCount) {
     degraded.push({
       reason: 'FewerNodes',
       message: `served on ${placement.nodes.length} of the ${countOf(requirements.nodeCount, 'node')} that are wanted: no other node of ${requirements.nodesText} has its ports free, an address of its IP families and a proxy that answers, and is not cordoned; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
     });
   }
-  const tolerated = service.ports.filter((port) => !badPorts.has(port) && !isPortAllowed(port, tenant));
+  const tolerated = service.ports.filter((port) => !portRefusals.has(port) && !isPortAllowed(port, tenant));
   if (tolerated.length > 0) {
     const are = tolerated.length === 1 ? 'is' : 'are';
     degraded.push({
@@ -184,7 +185,7 @@ export function degradedReasonsFor(
     });
   }
   const reserved = service.ports.filter(
-    (port) => !badPorts.has(port) && reservationFor(port.port, fleet) !== undefined,
+    (port) => !portRefusals.has(port) && reservationFor(port.port, fleet) !== undefined,
   );
   if (reserved.length > 0) {
     const [are, it] = reserved.length === 1 ? ['is', 'it'] : ['are', 'they'];
@@ -193,28 +194,28 @@ export function degradedReasonsFor(
       message: `${portsText(reserved)} ${are} reserved on the nodes now; what serves goes on where it is, and once given up ${it} cannot be had again: use another port`,
     });
   }
-  const alone = service.ports.filter(
-    (port) => !badPorts.has(port) && modes.get(port) === 'alone' && isFleetSharedPort(port, fleet),
+  const exclusive = service.ports.filter(
+    (port) => !portRefusals.has(port) && modes.get(port) === 'exclusive' && isFleetSharedPort(port, fleet),
   );
-  if (alone.length > 0) {
+  if (exclusive.length > 0) {
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(alone)} ${alone.length === 1 ? 'is' : 'are'} shared by host names now; what serves goes on where it is, and once given up it can be had only with weir.dev/hosts`,
+      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} shared by host names now; what serves goes on where it is, and once given up it can be had only with weir.dev/hosts`,
     });
   }
   return degraded;
 }
 
-/** What asks for the client's address and does not learn it; undefined: the PROXY protocol tells it. */
+/** Which traffic reaches the pods without the client's address; undefined if the PROXY protocol carries it on every port. */
 function sourceAddressMessage(
   service: ServiceObject,
   { proxyProtocol }: ServiceSettings,
-  badPorts: PortRefusals,
+  portRefusals: PortRefusals,
 ): string | undefined {
   if (proxyProtocol === null) {
     return 'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; pods that understand it are told the address by annotation weir.dev/proxy-protocol, and externalTrafficPolicy: Cluster asks for no more than is done';
   }
-  const untold = service.ports.filter((port) => port.protocol === 'UDP' && !badPorts.has(port));
-  if (untold.length === 0) return undefined;
-  return `externalTrafficPolicy is Local, but datagrams to ${portsText(untold)} reach the pods from the address of the proxy, not of the client, and annotation weir.dev/proxy-protocol tells it for TCP only; externalTrafficPolicy: Cluster asks for no more than is done`;
+  const udpPorts = service.ports.filter((port) => port.protocol === 'UDP' && !portRefusals.has(port));
+  if (udpPorts.length === 0) return undefined;
+  return `externalTrafficPolicy is Local, but datagrams to ${portsText(udpPorts)} reach the pods from the address of the proxy, not of the client, and annotation weir.dev/proxy-protocol tells it for TCP only; externalTrafficPolicy: Cluster asks for no more than is done`;
 }

@@ -1,5 +1,5 @@
-// Translation that remembers: of a new snapshot only what another object touches is decided again. The full translation is
-// the first step of a new translator; a law compares the two over random histories.
+// Translates a sequence of snapshots incrementally: a Service is decided again only if an object that it depends on has changed. A new
+// Translator makes a full translation; a property test compares both over random histories.
 
 import { secretPath } from '../certificate-validity.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
@@ -23,77 +23,80 @@ import { isSameMembership, TenancyTracker } from './tenancy.ts';
 
 export interface TranslatorOutput {
   readonly table: RoutingTable;
-  /** By subject and code. */
+  /** Sorted by subject and code. */
   readonly problems: readonly Problem[];
 }
 
-/** Where problems come from beside the Services. */
+/** Sources of problems other than the Services. */
 type ProblemSource = 'source' | 'nodes' | 'fleet' | 'suspensions';
 
 export class Translator {
   readonly #services: ServiceRegistry;
   readonly #allocator: Allocator;
   readonly #tenancy = new TenancyTracker();
-  readonly #tenants = new TenantEntryTracker();
+  readonly #tenantEntries = new TenantEntryTracker();
   readonly #slices = new SliceIndex();
   readonly #secrets = new SecretIndex();
   readonly #table = new TableBuilder();
   readonly #problems = new ProblemIndex<ServiceRecord | ProblemSource>();
   readonly #trust: EndpointTrustIndex;
   readonly #settings: FleetSettings;
-  /** By tenant, what of its limits is exceeded. */
-  readonly #excess = new Map<string, string>();
+  /** The message for each tenant that uses more than its limits. */
+  readonly #excessByTenant = new Map<string, string>();
   #previous: Snapshot | undefined;
   #nodes: Nodes = { entries: [], byName: new Map(), unschedulable: new Set(), lost: new Set(), problems: [] };
 
-  /** `held`: what the last table granted (`heldFor`). Who has a port keeps it. */
-  constructor(settings: FleetSettings, held: Allocations) {
+  /** `allocations`: what the last table allocated (`allocationsFor`). A Service keeps the ports that it has. */
+  constructor(settings: FleetSettings, allocations: Allocations) {
     this.#settings = settings;
     this.#trust = new EndpointTrustIndex(settings.trust);
-    this.#services = new ServiceRegistry(held);
-    this.#allocator = new Allocator(this.#services, held);
+    this.#services = new ServiceRegistry(allocations);
+    this.#allocator = new Allocator(this.#services, allocations);
   }
 
   /**
-   * The table of a snapshot. Objects that are the same as in the one before are taken for unchanged; the order of the snapshot does
-   * not matter. Throws when its settings are others: they need a translator of their own.
+   * Returns the table and the problems of a snapshot. An object that is identical (===) to the object of the previous snapshot counts as
+   * unchanged. The order of the lists in the snapshot does not matter. Throws if the settings differ from those of the constructor.
    */
   translate(snapshot: Snapshot): TranslatorOutput {
-    const before = this.#previous;
-    if (snapshot.settings !== this.#settings) throw new Error('these settings need a translator of their own');
+    const previous = this.#previous;
+    if (snapshot.settings !== this.#settings)
+      throw new Error('the fleet settings changed: expected a new Translator for new settings');
     this.#previous = snapshot;
-    const isNodes = before?.nodes !== snapshot.nodes || before.unreachableNodes !== snapshot.unreachableNodes;
-    const nodes = isNodes ? this.#setNodes(snapshot) : [];
-    const changes = diffLists(before?.services ?? [], snapshot.services);
-    const { gone, changed } = this.#services.update(changes, snapshot.settings);
-    const isTenancy = this.#tenancy.update(snapshot, changes);
-    const stale = this.#staleEndpoints(before, snapshot, changes);
-    const dirty = new Set(isNodes ? this.#services.all() : changed);
-    if (isTenancy) for (const record of this.#withChangedTenant()) dirty.add(record);
+    const haveNodesChanged =
+      previous?.nodes !== snapshot.nodes || previous.unreachableNodes !== snapshot.unreachableNodes;
+    const nodes = haveNodesChanged ? this.#setNodes(snapshot) : [];
+    const serviceDiff = diffLists(previous?.services ?? [], snapshot.services);
+    const { removed, changed } = this.#services.update(serviceDiff, snapshot.settings);
+    const hasTenancyChanged = this.#tenancy.update(snapshot, serviceDiff);
+    const withStaleEndpoints = this.#withStaleEndpoints(previous, snapshot, serviceDiff);
+    const dirty = new Set(haveNodesChanged ? this.#services.all() : changed);
+    if (hasTenancyChanged) for (const record of this.#withChangedTenant()) dirty.add(record);
     for (const record of this.#withChangedSecrets(snapshot)) dirty.add(record);
-    for (const record of gone) dirty.delete(record);
+    for (const record of removed) dirty.delete(record);
 
-    const world = {
+    const context = {
       fleet: snapshot.settings,
       nodes: this.#nodes,
       tenancy: this.#tenancy.tenancy,
       secrets: this.#secrets,
     };
-    const { decided, tenants } = this.#allocator.allocate(dirty, gone, world);
-    const touched = new Set([...tenants, ...this.#setTenants(decided), ...gone.flatMap(({ tenant }) => tenant ?? [])]);
-    const others = this.#updateExcess(isTenancy ? 'all' : touched);
+    const { decided, tenants } = this.#allocator.allocate(dirty, removed, context);
+    const tenantsOfRemoved = removed.flatMap(({ tenant }) => tenant ?? []);
+    const changedTenants = new Set([...tenants, ...this.#setTenants(decided), ...tenantsOfRemoved]);
+    const withChangedExcess = this.#updateExcess(hasTenancyChanged ? 'all' : changedTenants);
 
     const replacements = [
       ...nodes,
-      ...gone.map(({ entries }) => ({ before: entries, after: [] })),
-      ...this.#updateEntries(new Set([...decided, ...stale, ...others])),
+      ...removed.map(({ entries }) => ({ before: entries, after: [] })),
+      ...this.#updateEntries(new Set([...decided, ...withStaleEndpoints, ...withChangedExcess])),
     ];
-    for (const record of gone) this.#problems.set(record, []);
+    for (const record of removed) this.#problems.set(record, []);
     this.#setProblems(snapshot);
-    const about = { tenancy: this.#tenancy.tenancy, quota: this.#allocator.quota, services: this.#services };
+    const tenantContext = { tenancy: this.#tenancy.tenancy, quota: this.#allocator.quota, services: this.#services };
     this.#table.replace([
       ...replacements,
-      ...this.#tenants.update(isTenancy ? 'all' : touched, about),
+      ...this.#tenantEntries.update(hasTenancyChanged ? 'all' : changedTenants, tenantContext),
       ...this.#problems.updateEntries(),
     ]);
     return { table: this.#table.table, problems: this.#problems.all };
@@ -106,29 +109,29 @@ export class Translator {
     return [{ before, after: this.#nodes.entries }];
   }
 
-  /** Services whose endpoints may be others now. */
-  #staleEndpoints(
-    before: Snapshot | undefined,
+  /** Services whose slices changed, or for whose endpoints the trust check may have another result. */
+  #withStaleEndpoints(
+    previous: Snapshot | undefined,
     { slices, pods, serviceCidrs }: Snapshot,
-    services: ListDiff<ServiceObject>,
+    serviceDiff: ListDiff<ServiceObject>,
   ): Set<ServiceRecord> {
-    const isRange = before?.serviceCidrs !== serviceCidrs;
-    if (isRange) this.#trust.setServiceRanges(serviceCidrs ?? []);
-    const stale = new Set(isRange ? this.#services.all() : []);
-    const addresses = this.#trust.setServices(services);
-    for (const record of before === undefined ? [] : this.#usingAddresses(addresses)) stale.add(record);
-    for (const path of this.#slices.update(diffLists(before?.slices ?? [], slices))) {
+    const haveRangesChanged = previous?.serviceCidrs !== serviceCidrs;
+    if (haveRangesChanged) this.#trust.setServiceRanges(serviceCidrs ?? []);
+    const stale = new Set(haveRangesChanged ? this.#services.all() : []);
+    const clusterIps = this.#trust.setServices(serviceDiff);
+    for (const record of previous === undefined ? [] : this.#allowedToUse(clusterIps)) stale.add(record);
+    for (const path of this.#slices.update(diffLists(previous?.slices ?? [], slices))) {
       const record = this.#services.byPath(path);
       if (record !== undefined) stale.add(record);
     }
-    for (const namespace of this.#trust.setPods(diffLists(before?.pods ?? [], pods))) {
+    for (const namespace of this.#trust.setPods(diffLists(previous?.pods ?? [], pods))) {
       for (const record of this.#services.ofNamespace(namespace)) stale.add(record);
     }
     return stale;
   }
 
-  /** Those that may have endpoints at one of these addresses, which are of no pod. Mostly there are none: ranges are known. */
-  *#usingAddresses(addresses: readonly string[]): Iterable<ServiceRecord> {
+  /** Services whose policy allows endpoints at one of these addresses. Mostly the list is empty, because the ranges of cluster IPs are known. */
+  *#allowedToUse(addresses: readonly string[]): Iterable<ServiceRecord> {
     if (addresses.length === 0) return;
     const { tenancy } = this.#tenancy;
     for (const namespace of this.#services.namespaces()) {
@@ -137,7 +140,7 @@ export class Translator {
     }
   }
 
-  /** Services that name a Secret which says something else now. */
+  /** Services that name a Secret whose content, validity or access changed. */
   *#withChangedSecrets(snapshot: Snapshot): Iterable<ServiceRecord> {
     const paths = this.#secrets.update(snapshot);
     if (paths === 'all') {
@@ -151,45 +154,47 @@ export class Translator {
     }
   }
 
-  /** Whose tenant is another, or says something else; and who was told by whom its port is taken. */
+  /** Services whose tenant changed, and Services that wait for their ports: the messages of these say whether the owner is of the same tenant. */
   *#withChangedTenant(): Iterable<ServiceRecord> {
-    const others: ServiceRecord[] = [];
+    const changed: ServiceRecord[] = [];
     for (const record of this.#services.all()) {
       const membership = this.#tenancy.tenancy.membershipOf(record.service.namespace);
-      if (!isSameMembership(record.membership, membership)) others.push(record);
+      if (!isSameMembership(record.membership, membership)) changed.push(record);
       record.membership = membership;
     }
-    yield* others;
-    yield* this.#allocator.waitersFor(others);
+    yield* changed;
+    yield* this.#allocator.waitersForPortsOf(changed);
   }
 
-  /** Returns the tenants that have other Services now. */
+  /** Returns the tenants that gained or lost a Service. */
   #setTenants(decided: ReadonlySet<ServiceRecord>): Set<string> {
-    const touched = new Set<string>();
+    const changedTenants = new Set<string>();
     for (const record of decided) {
       const { decision, tenant } = record;
       record.membership = this.#tenancy.tenancy.membershipOf(record.service.namespace);
       record.allocation = allocationOf(record);
       if (decision === undefined || decision.tenant === tenant) continue;
-      for (const each of [tenant, decision.tenant]) if (each !== null) touched.add(each);
+      for (const name of [tenant, decision.tenant]) if (name !== null) changedTenants.add(name);
       this.#services.setTenant(record, decision.tenant);
     }
-    return touched;
+    return changedTenants;
   }
 
-  /** Returns the Services of tenants that are over their limits now, or no longer. */
-  #updateExcess(touched: ReadonlySet<string> | 'all'): Set<ServiceRecord> {
+  /** Returns the Services of the tenants whose excess over their limits changed. */
+  #updateExcess(changedTenants: ReadonlySet<string> | 'all'): Set<ServiceRecord> {
     const { tenants } = this.#tenancy.tenancy;
-    const others = new Set<ServiceRecord>();
-    for (const name of touched === 'all' ? new Set([...tenants.keys(), ...this.#excess.keys()]) : touched) {
+    const affected = new Set<ServiceRecord>();
+    const names =
+      changedTenants === 'all' ? new Set([...tenants.keys(), ...this.#excessByTenant.keys()]) : changedTenants;
+    for (const name of names) {
       const tenant = tenants.get(name);
       const message = tenant && this.#allocator.quota.excessOf(tenant);
-      if (message === this.#excess.get(name)) continue;
-      if (message === undefined) this.#excess.delete(name);
-      else this.#excess.set(name, message);
-      for (const record of this.#services.ofTenant(name)) others.add(record);
+      if (message === this.#excessByTenant.get(name)) continue;
+      if (message === undefined) this.#excessByTenant.delete(name);
+      else this.#excessByTenant.set(name, message);
+      for (const record of this.#services.ofTenant(name)) affected.add(record);
     }
-    return others;
+    return affected;
   }
 
   #updateEntries(records: ReadonlySet<ServiceRecord>): EntryReplacement[] {
@@ -198,24 +203,24 @@ export class Translator {
     const replacements: EntryReplacement[] = [];
     for (const record of records) {
       if (record.decision === undefined) continue;
-      const excess = this.#excess.get(record.tenant ?? '');
-      const outcome = translateService(record.decision, {
+      const excess = this.#excessByTenant.get(record.tenant ?? '');
+      const translated = translateService(record.decision, {
         slices: this.#slices,
         checkAddress,
         excess,
-        before: record.servedPortNames,
+        previousPortNames: record.servedPortNames,
       });
-      record.servedPortNames = outcome.settings === null ? new Map() : servedPortNames(outcome.ports);
-      const after = serviceEntriesFor(outcome);
+      record.servedPortNames = translated.settings === null ? new Map() : servedPortNames(translated.ports);
+      const after = serviceEntriesFor(translated);
       replacements.push({ before: record.entries, after });
       record.entries = after;
-      this.#problems.set(record, serviceProblems(outcome, hasNodes));
+      this.#problems.set(record, serviceProblems(translated, hasNodes));
     }
     return replacements;
   }
 
   #setProblems(snapshot: Snapshot): void {
-    const world = {
+    const context = {
       services: this.#services,
       hasTenant: (tenant: string) => this.#tenancy.tenancy.tenants.has(tenant),
       hasNamespace: (name: string) => this.#tenancy.hasNamespace(name),
@@ -223,16 +228,16 @@ export class Translator {
     };
     this.#problems.set('source', snapshot.problems);
     this.#problems.set('nodes', this.#nodes.problems);
-    this.#problems.set('fleet', fleetProblems(snapshot, world));
-    this.#problems.set('suspensions', suspensionProblems(snapshot, world));
+    this.#problems.set('fleet', fleetProblems(snapshot, context));
+    this.#problems.set('suspensions', suspensionProblems(snapshot, context));
   }
 }
 
-/** By what it asks for, and by what it is served with. */
+/** The Secrets that the Service names now, and the Secrets of its last accepted settings. */
 function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string[] {
   const parsed = serviceSettingsFor(service);
-  const asked = parsed.kind === 'settings' ? parsed.settings.tls : undefined;
-  return [asked, allocation?.settings.tls].flatMap((tls) =>
+  const requested = parsed.kind === 'settings' ? parsed.settings.tls : undefined;
+  return [requested, allocation?.settings.tls].flatMap((tls) =>
     tls === undefined ? [] : [tls.secret, tls.clientCaSecret ?? tls.secret],
   );
 }

@@ -120,5 +120,5 @@ test('a change of one Service leaves the entries of others the same objects', ()
 
 test('other settings need another translator', () => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
-  assert.throws(() => translator.translate(snapshotOf({})), /a translator of their own/);
+  assert.throws(() => translator.translate(snapshotOf({})), /expected a new Translator/);
 });

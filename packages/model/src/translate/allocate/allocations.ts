@@ -4,11 +4,11 @@ import { type CertificateEntry, certificateId, type ListenerEntry, type PortEntr
 import type { RoutingTable } from '../../table/table.ts';
 import { portKey } from './port-key.ts';
 
-/** What the last table granted, and no later wish of somebody else takes away. */
+/** What the last table allocated. A Service keeps its allocation, whatever other Services request later. */
 export interface Allocations {
-  /** By id. */
+  /** By entry id. */
   readonly listeners: ReadonlyMap<string, ListenerEntry>;
-  /** By Service UID: what serves on while its present wish is refused. */
+  /** By Service UID: what a Service keeps while its present settings are refused. */
   readonly services: ReadonlyMap<string, ServiceAllocation>;
 }
 
@@ -16,17 +16,17 @@ export interface ServiceAllocation {
   readonly settings: ServiceSettings;
   readonly tenant: string;
   readonly pool: string;
-  /** The ports that were served, also while no node was there to serve them. */
+  /** The ports that were accepted, even if no node was available to serve them. */
   readonly ports: ServedPortNames;
-  /** Keys of those of which it has all clients although the fleet shares them by now. */
+  /** The `portKey` of each port that the Service owns exclusively although the fleet shares the port now. */
   readonly exclusivePorts: ReadonlySet<string>;
-  /** Where TLS ends here; undefined: nowhere, or it was lost. */
+  /** Undefined if TLS is not terminated here, or if the table had no certificate entry. */
   readonly certificate: CertificateEntry | undefined;
 }
 
 export const NO_ALLOCATIONS: Allocations = { listeners: new Map(), services: new Map() };
 
-/** What a published table holds. */
+/** Returns the allocations of a published table. */
 export function allocationsFor(table: RoutingTable): Allocations {
   const listeners = new Map<string, ListenerEntry>();
   const services = new Map<string, ServiceAllocation>();
@@ -52,7 +52,7 @@ function certificateOf(uid: string, { entries }: RoutingTable): CertificateEntry
   return entry?.kind === 'certificate' ? entry : undefined;
 }
 
-/** By key (`portKey`), the name under which slices had the port last; of what was just decided (`grantedTo`), the name that it has now. */
+/** The name of each served port in the slices of the Service, by `portKey`: the former name until the slices carry the new name. */
 export type ServedPortNames = ReadonlyMap<string, string | null>;
 
 export function servedPortNames(ports: readonly PortEntry[]): ServedPortNames {

@@ -1,3 +1,15 @@
+// Decides which Service owns which port, host and share of a tenant's limits. The rule:
+//
+// A Service keeps what it owns while its spec still asks for it and its node still binds it. Everything else is allocated in priority
+// order: (1) Services that own ports, (2) Services with an allocation from the last table whose node is away, (3) Services with a
+// published address, (4) the oldest by creation second, then namespace, then name. When an allocation or a tenant's usage changes, the
+// Services that wait for that resource are considered again, in the same order; the loop ends when no Service waits for a change. The
+// result of an incremental run equals the result of a full run over the same allocations.
+//
+// Priorities are frozen for one call, which makes the result deterministic. A round considers each Service at most once. A waiting
+// Service that comes after the current Service joins the current round, so that it does not lose a released port to a Service of lower
+// priority; a Service that comes before the current Service is left to the next round.
+
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
@@ -6,16 +18,15 @@ import { bindAddressesFor, type Nodes } from '../nodes.ts';
 import type { SecretIndex } from '../secret-index.ts';
 import { allocationOf, hasUnmetDemand, type ServiceRecord, type ServiceRegistry } from '../service-registry.ts';
 import type { Tenancy } from '../tenancy.ts';
-import { AllocationRound, PriorityOrder } from './allocation-round.ts';
 import type { Allocations, ServiceAllocation } from './allocations.ts';
 import { allocatedPortTest } from './placement.ts';
-import { PortAllocations } from './port-allocations.ts';
-import { portKey } from './port-key.ts';
+import { isRefusedAlike } from './pool-placement.ts';
+import { type OwnerText, PortAllocations } from './port-allocations.ts';
+import { portKey, resourceKeysOf } from './port-key.ts';
 import { Quota } from './quota.ts';
-import { ChangedResources, type QuotaWaitGroup, WaitList } from './wait-list.ts';
+import { type Cause, type Priority, priorityOf, RoundQueue } from './round-queue.ts';
+import { WaitList } from './wait-list.ts';
 
-// Who gets which ports, and whose limits are used up: what Services decide for each other. Whoever serves keeps what it has;
-// the rest goes by rank. Asked again is only who is touched by what another one gave up or took.
 export interface AllocationContext {
   readonly fleet: FleetSettings;
   readonly nodes: Nodes;
@@ -23,249 +34,277 @@ export interface AllocationContext {
   readonly secrets: SecretIndex;
 }
 
+/** What one step of the allocator allocated or released. */
+interface ChangedResources {
+  /** `portKey`, `portShareKey` and `portHostKey`. */
+  readonly resources: Set<string>;
+  /** Tenants whose usage changed. */
+  readonly tenants: Set<string>;
+}
+
 /**
- * One touches the next only while somebody gets or loses something: at worst each the next in a chain as long as there are
- * Services that wait. If it ever did not end: each decision stands on those before it, so the last ones are good, and nobody
- * else's Services wait for an end.
+ * A round follows another only if an allocation has changed: in the worst case the Services that wait form a chain, and each round
+ * moves one of them. The limit is a guard that must never be reached; the decisions that were made until then are consistent.
  */
 const MAX_ROUNDS_PER_SERVICE = 4;
 
 export class Allocator {
   readonly quota: Quota = new Quota();
   readonly #portAllocations = new PortAllocations();
-  readonly #services: Pick<ServiceRegistry, 'byUid'>;
   readonly #waitList = new WaitList();
-  /** By UID, until the first decision: what is not there then has lost it. */
+  readonly #services: Pick<ServiceRegistry, 'byUid'>;
+  /** By UID, until the first call: a Service that is not in the first call has lost its listeners. */
   readonly #previousListeners: Map<string, readonly ListenerEntry[]>;
 
-  /** `held`: what Services had before anything was decided here. */
-  constructor(services: Pick<ServiceRegistry, 'byUid'>, held: Allocations) {
+  /** `allocations`: what the last table allocated. */
+  constructor(services: Pick<ServiceRegistry, 'byUid'>, allocations: Allocations) {
     this.#services = services;
-    this.#previousListeners = Map.groupBy(held.listeners.values(), ({ service }) => service);
+    this.#previousListeners = Map.groupBy(allocations.listeners.values(), ({ service }) => service);
   }
 
-  /** Who wants what these have: they were told who is in their way. */
-  waitersFor(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
-    const had = new ChangedResources();
-    for (const { uid } of records)
-      had.addListeners(this.#portAllocations.listenersOf(uid), this.#portAllocations.hostsOf(uid));
-    return this.#waitList.waitersForPorts(had.portKeys);
-  }
-
-  /** Decides those again, and whoever is touched by it. Returns all that were decided, and the tenants that use more or less. */
+  /**
+   * Decides the dirty Services, and every Service that is affected by these decisions. Returns the Services that were decided, and the
+   * tenants whose usage changed.
+   */
   allocate(
     dirty: ReadonlySet<ServiceRecord>,
-    gone: readonly ServiceRecord[],
+    removed: readonly ServiceRecord[],
     context: AllocationContext,
   ): { readonly decided: ReadonlySet<ServiceRecord>; readonly tenants: ReadonlySet<string> } {
-    for (const { uid, allocation } of dirty) {
-      const before = this.#previousListeners.get(uid);
-      if (before !== undefined) this.#portAllocations.allocate(uid, before, allocation?.settings.hosts ?? []);
-    }
-    this.#previousListeners.clear();
-    const order = new PriorityOrder(this.#portAllocations, dirty);
+    this.#restorePreviousListeners(dirty);
+    const priorities = this.#freezePriorities(dirty);
+    const isDue = (record: ServiceRecord, cause: Cause): boolean => this.#isDue(record, cause, context);
     const decided = new Set<ServiceRecord>();
     const tenants = new Set<string>();
-    let changed = new ChangedResources();
-    for (const record of gone) this.#release(record, changed);
-    const inOrder = order.sorted(dirty);
-    for (const record of inOrder) this.#dropLostListeners(record, { context, changed });
-    let turns = this.#startRound(inOrder, { changed, order, context });
-    const most = MAX_ROUNDS_PER_SERVICE * (1 + this.#waitList.size + dirty.size);
-    for (let rounds = 0; rounds < most; rounds += 1) {
+    let changed = noChange();
+    for (const record of removed) this.#release(record, changed);
+    for (const record of dirty) this.#dropLostListeners(record, context, changed);
+    let queue = new RoundQueue(priorities, dirty);
+    const maxRounds = MAX_ROUNDS_PER_SERVICE * (1 + this.#waitList.size + dirty.size);
+    for (let round = 0; round < maxRounds; round += 1) {
+      this.#queueWaiters(queue, changed);
       for (const tenant of changed.tenants) tenants.add(tenant);
-      changed = new ChangedResources();
-      const round = this.#runRound(turns, { context, changed });
-      if (round.length === 0) break;
-      for (const record of round) decided.add(record);
-      turns = this.#startRound([], { changed, order, context });
+      changed = noChange();
+      let record = queue.next(isDue);
+      if (record === undefined) break;
+      for (; record !== undefined; record = queue.next(isDue)) {
+        const change = this.#decide(record, context);
+        decided.add(record);
+        this.#queueWaiters(queue, change);
+        for (const key of change.resources) changed.resources.add(key);
+        for (const tenant of change.tenants) changed.tenants.add(tenant);
+      }
+      queue = new RoundQueue(priorities, []);
     }
     return { decided, tenants };
   }
 
-  /** Who has a turn: these, which are in order, and who waits for what was touched. */
-  #startRound(
-    first: readonly ServiceRecord[],
-    { changed, order, context }: AllocationPass & { readonly order: PriorityOrder },
-  ): AllocationRound {
-    const { compare } = order;
-    const isQuotaUnchanged = (group: QuotaWaitGroup): boolean => this.#isQuotaUnchanged(group, context);
-    const isStillRefused = ({ service, decision }: ServiceRecord): boolean =>
-      decision?.isStillRefused?.((holder) => this.#ownerText(service, holder, context.tenancy)) === true;
-    const turns = new AllocationRound({ compare, isQuotaUnchanged, isStillRefused }, first);
-    for (const record of this.#waitList.waitersForPorts(changed.portKeys)) turns.addWaiter(record);
-    this.#addGroups(turns, changed, context);
-    return turns;
+  /** The Services that wait for ports or hosts of the given Services: their messages say who owns the ports. */
+  waitersForPortsOf(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
+    const waiters = new Set<ServiceRecord>();
+    for (const { uid } of records)
+      for (const key of resourceKeysOf(this.#portAllocations.listenersOf(uid), this.#portAllocations.hostsOf(uid)))
+        for (const waiter of this.#waitList.waitersForResource(key)) waiters.add(waiter);
+    return waiters;
   }
 
-  /**
-   * One round; returns who was asked. Who is touched by a decision of it and comes after it is asked in this round already: else somebody
-   * of a higher rank would find taken what was given up just now, only because nothing of its own had changed.
-   */
-  #runRound(turns: AllocationRound, { context, changed }: AllocationPass): readonly ServiceRecord[] {
-    const asked: ServiceRecord[] = [];
-    for (let record = turns.next(); record !== undefined; record = turns.next()) {
-      const own = new ChangedResources();
-      this.#decideService(record, { context, changed: own });
-      asked.push(record);
-      changed.addAll(own);
-      for (const other of this.#waitList.waitersForPorts(own.portKeys)) turns.addWaiter(other);
-      this.#addGroups(turns, own, context);
+  #restorePreviousListeners(dirty: ReadonlySet<ServiceRecord>): void {
+    for (const { uid, allocation } of dirty) {
+      const listeners = this.#previousListeners.get(uid);
+      if (listeners !== undefined) this.#portAllocations.allocate(uid, listeners, allocation?.settings.hosts ?? []);
     }
-    return asked;
+    this.#previousListeners.clear();
   }
 
-  #addGroups(turns: AllocationRound, { tenants }: ChangedResources, world: AllocationContext): void {
-    for (const tenant of tenants)
-      for (const group of this.#waitList.groupsOfTenant(tenant))
-        if (!this.#isQuotaUnchanged(group, world)) turns.addGroup(group);
+  /** Fixes the priority of a dirty Service now, and of another Service when it is queued first. */
+  #freezePriorities(dirty: ReadonlySet<ServiceRecord>): (record: ServiceRecord) => Priority {
+    const priorities = new Map<ServiceRecord, Priority>();
+    const priorityOfRecord = (record: ServiceRecord): Priority => {
+      const known = priorities.get(record);
+      if (known !== undefined) return known;
+      const priority = priorityOf(record, this.#portAllocations.listenersOf(record.uid).length > 0);
+      priorities.set(record, priority);
+      return priority;
+    };
+    for (const record of dirty) priorityOfRecord(record);
+    return priorityOfRecord;
   }
 
-  /** Its tenant's limits leave it just as much as they did. */
-  #isQuotaUnchanged({ tenant: name, results }: QuotaWaitGroup, { tenancy }: AllocationContext): boolean {
-    const tenant = tenancy.tenants.get(name);
-    return (
-      tenant !== undefined && results.every(({ question, answer }) => this.quota.evaluate(tenant, question) === answer)
-    );
+  #queueWaiters(queue: RoundQueue, { resources, tenants }: ChangedResources): void {
+    for (const key of resources) queue.addWaiters('resource', key, this.#waitList.waitersForResource(key));
+    for (const tenant of tenants) queue.addWaiters('quota', tenant, this.#waitList.waitersForTenant(tenant));
   }
 
-  #release(record: ServiceRecord, touched: ChangedResources): void {
-    touched.addListeners(this.#portAllocations.listenersOf(record.uid), this.#portAllocations.hostsOf(record.uid));
-    touched.addTenant(this.quota.tenantOf(record.uid));
-    this.#portAllocations.allocate(record.uid, [], []);
-    this.quota.uncount(record.uid);
-    this.#updateWaitList(record, undefined, touched);
+  /** Thousands of Services may wait for one port or one tenant's limits: only those with another outcome are decided again. */
+  #isDue(record: ServiceRecord, cause: Cause, context: AllocationContext): boolean {
+    if (cause === 'dirty') return true;
+    return cause === 'resource' ? !this.#isRefusedAlike(record, context) : !this.#isQuotaUnchanged(record, context);
   }
 
-  /** Before anything new is granted: what serves still counts, also that of Services whose turn comes later. */
-  #dropLostListeners(record: ServiceRecord, { context, changed }: AllocationPass): void {
+  /** Whether placement would refuse a Service with the same message as in its last decision. */
+  #isRefusedAlike({ service, decision }: ServiceRecord, { fleet, nodes, tenancy }: AllocationContext): boolean {
+    const portAllocations = this.#portAllocations;
+    const ownerText = this.#ownerTextFor(service, tenancy);
+    const refused = decision?.refusedPlacement;
+    return refused !== undefined && isRefusedAlike(refused, { fleet, nodes, portAllocations, ownerText });
+  }
+
+  /** Whether every question that the last decision asked about the tenant's limits still has the same answer. */
+  #isQuotaUnchanged({ decision }: ServiceRecord, { tenancy }: AllocationContext): boolean {
+    const dependency = decision?.quotaDependency;
+    if (dependency === undefined) return true;
+    const tenant = tenancy.tenants.get(dependency.tenant);
+    if (tenant === undefined) return false;
+    return dependency.results.every(({ query, result }) => this.quota.evaluate(tenant, query) === result);
+  }
+
+  #release(record: ServiceRecord, changed: ChangedResources): void {
+    const { uid } = record;
+    this.#allocatePorts(uid, { listeners: [], hosts: [] }, changed);
+    addTenant(changed, this.quota.tenantOf(uid));
+    this.quota.uncount(uid);
+    this.#updateWaitList(record, undefined, changed);
+  }
+
+  /** Runs for all dirty Services before the first decision, so that the usage of Services with a low priority counts as well. */
+  #dropLostListeners(record: ServiceRecord, { nodes, tenancy }: AllocationContext, changed: ChangedResources): void {
     const { uid, service } = record;
-    const { nodes, tenancy } = context;
     const before = this.#portAllocations.listenersOf(uid);
+    const listeners = retainedListeners(before, service, nodes);
     const hosts = this.#portAllocations.hostsOf(uid);
-    const stays = retainedListeners(before, service, nodes);
-    if (stays.length < before.length) {
-      changed.addListeners(before, hosts);
-      this.#portAllocations.allocate(uid, stays, hosts);
-    }
-    const usedBefore = this.#usageKey(uid);
-    this.#countUsage(record, tenancy);
-    this.#noteUsageChange(usedBefore, this.#usageKey(uid), changed);
+    if (listeners.length < before.length) this.#allocatePorts(uid, { listeners, hosts }, changed);
+    this.#noteUsageChange(uid, changed, () => this.#countAllocatedPorts(record, tenancy));
   }
 
-  /** What it has: its listeners, and ports that it was given and no node is there to serve. */
-  #countUsage(record: ServiceRecord, tenancy: Tenancy): void {
+  /** Decides one Service and applies the decision. Returns what the Service gained or released. */
+  #decide(record: ServiceRecord, context: AllocationContext): ChangedResources {
+    const { uid, service } = record;
+    const { fleet, nodes, tenancy, secrets } = context;
+    const membership = tenancy.membershipOf(service.namespace);
+    const changed = noChange();
+    this.#noteUsageChange(uid, changed, () => {
+      // A Service that is decided again must not exceed the limits because of its own ports.
+      this.#countAllocatedPorts(record, tenancy);
+      record.decision = decideService(service, {
+        fleet,
+        nodes,
+        secrets,
+        membership,
+        allocation: currentAllocation(record),
+        quota: this.quota,
+        portAllocations: this.#portAllocations,
+        ownerText: this.#ownerTextFor(service, tenancy),
+      });
+      // A Service whose tenant is disputed counts for no tenant: the owner of the tenant's name must not pay for it.
+      const servedPorts = record.decision.ports.filter(({ error }) => error === null).length;
+      if (record.decision.settings === null) this.quota.uncount(uid);
+      else if (membership.kind === 'tenant') this.quota.count(membership.tenant.name, service, servedPorts);
+    });
+    const decision = record.decision as Decision;
+    this.#updateWaitList(record, hasUnmetDemand(record, nodes) ? decision : undefined, changed);
+    this.#allocatePorts(uid, { listeners: decision.listeners, hosts: decision.settings?.hosts ?? [] }, changed);
+    return changed;
+  }
+
+  /** Replaces what a Service owns, and notes the resources that it gained or released. */
+  #allocatePorts(
+    uid: string,
+    { listeners, hosts }: { readonly listeners: readonly ListenerEntry[]; readonly hosts: readonly string[] },
+    changed: ChangedResources,
+  ): void {
+    const before = this.#portAllocations.listenersOf(uid);
+    const hostsBefore = this.#portAllocations.hostsOf(uid);
+    this.#portAllocations.allocate(uid, listeners, hosts);
+    const hostsNow = this.#portAllocations.hostsOf(uid);
+    if (hasSameListeners(before, listeners) && hostsNow.join() === hostsBefore.join()) return;
+    for (const key of resourceKeysOf(before, hostsBefore)) changed.resources.add(key);
+    for (const key of resourceKeysOf(listeners, hostsNow)) changed.resources.add(key);
+  }
+
+  /** Counts the ports of a Service that have listeners, and its allocated ports for which no node is available. */
+  #countAllocatedPorts(record: ServiceRecord, tenancy: Tenancy): void {
     const { uid, service } = record;
     const membership = tenancy.membershipOf(service.namespace);
-    const tenant = membership.kind === 'tenant' ? membership.tenant.name : undefined;
-    const isBound = allocatedPortTest(this.#portAllocations.listenersOf(uid));
-    const given = currentAllocation(record)?.ports;
-    const ports = service.ports.filter((port) => isBound(port) || given?.has(portKey(port)) === true).length;
-    if (tenant !== undefined && ports > 0) this.quota.count(tenant, service, ports);
+    const hasListener = allocatedPortTest(this.#portAllocations.listenersOf(uid));
+    const allocated = currentAllocation(record)?.ports;
+    const ports = service.ports.filter((port) => hasListener(port) || allocated?.has(portKey(port)) === true).length;
+    if (membership.kind === 'tenant' && ports > 0) this.quota.count(membership.tenant.name, service, ports);
     else this.quota.uncount(uid);
   }
 
-  #decideService(record: ServiceRecord, { context, changed }: AllocationPass): void {
-    const { uid, service } = record;
-    const { fleet, nodes, tenancy, secrets } = context;
-    const before = this.#portAllocations.listenersOf(uid);
-    const hostsBefore = this.#portAllocations.hostsOf(uid);
-    const usedBefore = this.#usageKey(uid);
-    // Asked again, it is not in its own way.
-    this.#countUsage(record, tenancy);
-    const decision = decideService(service, {
-      fleet,
-      nodes,
-      secrets,
-      membership: tenancy.membershipOf(service.namespace),
-      allocation: currentAllocation(record),
-      quota: this.quota,
-      portAllocations: this.#portAllocations,
-      ownerText: (holder) => this.#ownerText(service, holder, tenancy),
-    });
-    if (decision.settings === null) {
-      this.#portAllocations.allocate(uid, [], []);
-      this.quota.uncount(uid);
-    }
-    record.decision = decision;
-    this.#updateWaitList(record, hasUnmetDemand(record, nodes) ? decision : undefined, changed);
-    const after = this.#portAllocations.listenersOf(uid);
-    const hosts = this.#portAllocations.hostsOf(uid);
-    if (!hasSameListeners(before, after) || hosts.join() !== hostsBefore.join()) {
-      changed.addListeners(before, hostsBefore);
-      changed.addListeners(after, hosts);
-    }
-    this.#noteUsageChange(usedBefore, this.#usageKey(uid), changed);
+  #noteUsageChange(uid: string, changed: ChangedResources, change: () => void): void {
+    const [tenantBefore, portsBefore] = [this.quota.tenantOf(uid), this.quota.portsOf(uid)];
+    change();
+    const [tenant, ports] = [this.quota.tenantOf(uid), this.quota.portsOf(uid)];
+    if (tenant === tenantBefore && ports === portsBefore) return;
+    addTenant(changed, tenantBefore);
+    addTenant(changed, tenant);
   }
 
-  /** Undefined: it lacks nothing. */
-  #updateWaitList(record: ServiceRecord, decision: Decision | undefined, touched: ChangedResources): void {
+  /** `decision` is undefined if the Service waits for nothing. */
+  #updateWaitList(record: ServiceRecord, decision: Decision | undefined, changed: ChangedResources): void {
     const { uid } = record;
+    const dependency = decision?.quotaDependency;
+    const isRefused = dependency?.results.some(({ result }) => typeof result === 'string') === true;
     const before = this.quota.waitingTenantOf(uid);
-    const asked = decision?.quotaDependency;
-    const isRefused = asked?.results.some(({ answer }) => typeof answer === 'string') === true;
-    const now = isRefused ? asked?.tenant : undefined;
+    const now = isRefused ? dependency?.tenant : undefined;
     if (decision === undefined) this.#waitList.delete(record);
     else this.#waitList.put(record, decision);
     if (before === now) return;
-    const concerned = [before, now].flatMap((tenant) => tenant ?? []);
-    const wereCrowded = concerned.map((tenant) => this.quota.isCrowded(tenant));
+    const tenants = [before, now].flatMap((tenant) => tenant ?? []);
+    const wereCrowded = tenants.map((tenant) => this.quota.isCrowded(tenant));
     this.quota.setWaiting(uid, now);
-    concerned.forEach((tenant, index) => {
-      if (this.quota.isCrowded(tenant) !== wereCrowded[index]) touched.addTenant(tenant);
+    // The messages of all waiting Services of the tenant change with the crowd.
+    tenants.forEach((tenant, i) => {
+      if (this.quota.isCrowded(tenant) !== wereCrowded[i]) addTenant(changed, tenant);
     });
   }
 
-  #noteUsageChange(before: string, now: string, touched: ChangedResources): void {
-    if (before !== now) for (const each of [before, now]) touched.addTenant(each.split('\n')[0]);
-  }
-
-  /** Never another tenant's names. */
-  #ownerText(asking: ServiceObject, uid: string, tenancy: Tenancy): string {
-    const tenantOf = ({ namespace }: ServiceObject): string | undefined => {
-      const membership = tenancy.membershipOf(namespace);
+  /** A message names the owner of a port only to a Service of the same tenant. Services in dispute have no tenant in common. */
+  #ownerTextFor({ namespace }: ServiceObject, tenancy: Tenancy): OwnerText {
+    const tenantOf = (name: string): string | undefined => {
+      const membership = tenancy.membershipOf(name);
       return membership.kind === 'tenant' ? membership.tenant.name : undefined;
     };
-    const holder = this.#services.byUid(uid)?.service;
-    const tenant = tenantOf(asking);
-    // Two in dispute have no tenant in common.
-    const isOwn = holder !== undefined && tenant !== undefined && tenantOf(holder) === tenant;
-    return isOwn ? `Service ${holder.namespace}/${holder.name}` : 'another tenant';
-  }
-
-  #usageKey(uid: string): string {
-    const tenant = this.quota.tenantOf(uid);
-    return tenant === undefined ? '' : `${tenant}\n${this.quota.portsOf(uid)}`;
+    return (uid) => {
+      const owner = this.#services.byUid(uid)?.service;
+      const tenant = tenantOf(namespace);
+      const isSameTenant = owner !== undefined && tenant !== undefined && tenantOf(owner.namespace) === tenant;
+      return isSameTenant ? `Service ${owner.namespace}/${owner.name}` : 'another tenant';
+    };
   }
 }
 
-/** By its last decision: what it was given in this call is not taken from it again, and what it lost is not held any more. */
+function noChange(): ChangedResources {
+  return { resources: new Set(), tenants: new Set() };
+}
+
+function addTenant({ tenants }: ChangedResources, tenant: string | undefined): void {
+  if (tenant !== undefined) tenants.add(tenant);
+}
+
+/** The allocation of the last decision; of the last table if the Service was not decided yet. */
 function currentAllocation(record: ServiceRecord): ServiceAllocation | undefined {
   return record.decision === undefined ? record.allocation : allocationOf(record);
 }
 
-interface AllocationPass {
-  readonly context: AllocationContext;
-  readonly changed: ChangedResources;
-}
-
-/** Those of a port that the Service still has, on an address that it still binds. */
-export function retainedListeners(
+/** The listeners whose port the Service still has, and whose address its node still binds for it. */
+function retainedListeners(
   listeners: readonly ListenerEntry[],
   service: ServiceObject,
   nodes: Nodes,
-): ListenerEntry[] {
+): readonly ListenerEntry[] {
   const ports = new Set(service.ports.map(portKey));
-  const bound = new Map<string, ReadonlySet<string>>();
+  const addressesByNode = new Map<string, ReadonlySet<string>>();
   for (const name of new Set(listeners.map(({ node }) => node))) {
     const node = nodes.byName.get(name);
-    bound.set(name, new Set(node === undefined ? [] : bindAddressesFor(node, service)));
+    addressesByNode.set(name, new Set(node === undefined ? [] : bindAddressesFor(node, service)));
   }
   return listeners.filter(
-    (listener) => ports.has(portKey(listener)) && bound.get(listener.node)?.has(listener.address) === true,
+    (listener) => ports.has(portKey(listener)) && addressesByNode.get(listener.node)?.has(listener.address) === true,
   );
 }
 
-export function hasSameListeners(a: readonly ListenerEntry[], b: readonly ListenerEntry[]): boolean {
+function hasSameListeners(a: readonly ListenerEntry[], b: readonly ListenerEntry[]): boolean {
   return a.length === b.length && a.every(({ id }, index) => id === b[index]?.id);
 }

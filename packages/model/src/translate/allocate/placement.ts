@@ -1,5 +1,5 @@
-// Which nodes hold the ports of a Service. The unit that is owned is (node address, protocol, port), and on ports that the fleet
-// shares (pool, port, host): who has it keeps it.
+// Chooses the nodes that bind the ports of a Service. A Service owns bindings (node, address, protocol, port), and on shared ports hosts
+// (pool, port, host); it keeps what it owns.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { RefusalReason } from '../../reason.ts';
@@ -24,133 +24,129 @@ export interface Placement {
   readonly listeners: readonly ListenerEntry[];
   /** Sorted by name. */
   readonly nodes: readonly string[];
-  /** By port, why it is not served although the others are. */
+  /** Why single ports are not served although the other ports are. */
   readonly conflicts: ReadonlyMap<ServicePort, StatusReason<RefusalReason>>;
 }
 
 export type PlacementResult =
   | { readonly kind: 'placed'; readonly placement: Placement }
-  /** No node that may be used has an address of the Service's families. */
+  /** No usable node has an address of the Service's IP families. */
   | { readonly kind: 'no-nodes' }
   | { readonly kind: 'conflict'; readonly refusal: StatusReason<RefusalReason> };
 
 export interface PlacementRequest extends Omit<HostConflictInput, 'pools'> {
   readonly fleet: FleetSettings;
-  /** Those that could be served. */
+  /** The ports that are not refused yet. */
   readonly ports: readonly ServicePort[];
-  /** How it would have each. */
   readonly modes: PortModes;
   readonly allocation: Pick<ServiceAllocation, 'exclusivePorts' | 'ports'> | undefined;
-  /** That may be used, the best first. */
+  /** The nodes that may be used, in order of preference. */
   readonly nodes: readonly NodeEntry[];
-  /** How a message calls them together: `the fleet`, `pool "edge"`. */
+  /** Names the nodes in messages: `the fleet`, `pool "edge"`. */
   readonly nodesText: string;
-  /** Of whose nodes nothing new is put: names. */
+  /** Names of the nodes that get no new Services. */
   readonly unschedulableNodes: ReadonlySet<string>;
-  /** In whose place it gets others where there are some: names. */
+  /** Names of the nodes that are replaced if other nodes are free. */
   readonly lostNodes: ReadonlySet<string>;
-  /** On so many nodes, as long as there are so many. */
+  /** The number of nodes to use, if so many are free. */
   readonly nodeCount: number;
 }
 
-/**
- * Places a Service on nodes where all its ports are free; one that is placed keeps its nodes and loses only ports. In `taken` the
- * Service is given what it gets.
- */
-export function placeService(asked: PlacementRequest): PlacementResult {
-  const { service, portAllocations, nodeCount, unschedulableNodes } = asked;
-  const nodesInUse = nodesWithPorts(asked.ports, portAllocations.listenersOf(service.uid));
-  const request: PlacementState = { ...asked, nodesInUse, pools: new Set(asked.nodes.map(({ pool }) => pool)) };
-  const able = request.nodes.filter(
+/** Places a Service on nodes where all its ports are free. A Service that has nodes keeps them, even if it loses single ports. */
+export function placeService(placementRequest: PlacementRequest): PlacementResult {
+  const { service, portAllocations, nodeCount, unschedulableNodes, nodes } = placementRequest;
+  const nodesInUse = nodesWithPorts(placementRequest.ports, portAllocations.listenersOf(service.uid));
+  const pools = new Set(nodes.map(({ pool }) => pool));
+  const request: PlacementState = { ...placementRequest, nodesInUse, pools };
+  const usable = request.nodes.filter(
     (node) =>
       bindAddressesFor(node, service).length > 0 && (!unschedulableNodes.has(node.name) || nodesInUse.has(node.name)),
   );
-  if (able.length === 0) return { kind: 'no-nodes' };
-  const kept = able.filter(({ name }) => nodesInUse.has(name));
+  if (usable.length === 0) return { kind: 'no-nodes' };
+  const kept = usable.filter(({ name }) => nodesInUse.has(name));
   const conflicts = new Map<ServicePort, StatusReason<RefusalReason>>();
   for (const port of request.ports) {
-    const lost = portConflictFor(port, kept, request);
-    if (lost !== undefined) conflicts.set(port, lost);
+    const refusal = portConflictFor(port, kept, request);
+    if (refusal !== undefined) conflicts.set(port, refusal);
   }
   const [first] = conflicts.values();
   if (kept.length === 0 && first !== undefined) return { kind: 'conflict', refusal: first };
   const ports = request.ports.filter((port) => !conflicts.has(port));
-  const chosen = ports.length === 0 ? [] : chooseNodes(able, { kept, ports, wanted: nodeCount }, request);
+  const chosen = ports.length === 0 ? [] : chooseNodes(usable, { kept, ports, nodeCount }, request);
   if (chosen.length === 0)
-    return { kind: 'conflict', refusal: first ?? portConflictRefusal(able, request.ports, request) };
+    return { kind: 'conflict', refusal: first ?? portConflictRefusal(usable, request.ports, request) };
   const listeners = chosen.flatMap((node) => ports.flatMap((port) => listenersFor(node, port, request)));
-  portAllocations.allocate(service.uid, listeners, request.hosts);
   return { kind: 'placed', placement: { listeners, nodes: chosen.map((node) => node.name), conflicts } };
 }
 
-/** Names of the nodes on which at least one of the ports is held. */
+/** Names of the nodes that have a listener for at least one of the ports. */
 export function nodesWithPorts(
   ports: readonly ServicePort[],
   listeners: readonly ListenerEntry[],
 ): ReadonlySet<string> {
-  const wanted = new Set(ports.map(portKey));
-  return new Set(listeners.filter((listener) => wanted.has(portKey(listener))).map(({ node }) => node));
+  const keys = new Set(ports.map(portKey));
+  return new Set(listeners.filter((listener) => keys.has(portKey(listener))).map(({ node }) => node));
 }
 
-/** Answers whether a port is one of those of the listeners, of which a node with many addresses makes very many. */
+/** Returns a test whether a port has a listener. The set is built once, because a node with many addresses has many listeners. */
 export function allocatedPortTest(listeners: readonly ListenerEntry[]): (port: ServicePort) => boolean {
-  const held = new Set(listeners.map(portKey));
-  return (port) => held.has(portKey(port));
+  const keys = new Set(listeners.map(portKey));
+  return (port) => keys.has(portKey(port));
 }
 
 interface PlacementState extends PlacementRequest, HostConflictInput {
-  /** Names of the nodes that hold some of the ports for it. */
+  /** Names of the nodes that have a listener of the Service for one of the ports. */
   readonly nodesInUse: ReadonlySet<string>;
 }
 
-/** Why a port is not to be had although the others are, on nodes that are kept; where its hosts are taken, it is to be had nowhere. */
+/** Why one port is refused: its hosts are taken in the pools, or another Service owns the port on a node that the Service keeps. */
 function portConflictFor(
   port: ServicePort,
   kept: readonly NodeEntry[],
   request: PlacementState,
 ): StatusReason<RefusalReason> | undefined {
-  const lost = request.modes.get(port) === 'shared' ? hostConflictRefusal(port, request) : undefined;
-  if (lost !== undefined) return lost;
+  const hostRefusal = request.modes.get(port) === 'shared' ? hostConflictRefusal(port, request) : undefined;
+  if (hostRefusal !== undefined) return hostRefusal;
   return portConflictOn(kept, port, request) === undefined ? undefined : portConflictRefusal(kept, [port], request);
 }
 
 interface NodeChoice {
   readonly kept: readonly NodeEntry[];
   readonly ports: readonly ServicePort[];
-  readonly wanted: number;
+  readonly nodeCount: number;
 }
 
-/** Those that it has, then the first that are free, and of those that it has the lost ones last; sorted by name. */
+/** Chooses the kept nodes first, then free nodes in order of preference, then kept nodes that are lost. Returns them sorted by name. */
 function chooseNodes(
-  able: readonly NodeEntry[],
-  { kept, ports, wanted }: NodeChoice,
+  usable: readonly NodeEntry[],
+  { kept, ports, nodeCount }: NodeChoice,
   request: PlacementState,
 ): NodeEntry[] {
-  const chosen = kept.filter(({ name }) => !request.lostNodes.has(name)).slice(0, wanted);
-  for (const node of able) {
-    if (chosen.length === wanted) break;
+  const chosen = kept.filter(({ name }) => !request.lostNodes.has(name)).slice(0, nodeCount);
+  for (const node of usable) {
+    if (chosen.length === nodeCount) break;
     const isFree = !kept.includes(node) && ports.every((port) => otherOwnerOn(node, port, request) === undefined);
     if (isFree) chosen.push(node);
   }
-  chosen.push(...kept.filter(({ name }) => request.lostNodes.has(name)).slice(0, wanted - chosen.length));
+  chosen.push(...kept.filter(({ name }) => request.lostNodes.has(name)).slice(0, nodeCount - chosen.length));
   return chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** Who else has the port on this node, as a message calls it. */
+/** The owner that blocks the port on this node, as a message names it; undefined if the port is free. */
 function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementState): string | undefined {
   const { service, portAllocations, modes, allocation, fleet, nodesInUse, ownerText } = request;
   const isShared = modes.get(port) === 'shared';
-  // What it had before the port was reserved or shared it keeps where it has it, and nowhere else, unless all its nodes are gone.
-  const isKept = (had: { has(key: string): boolean } | undefined): boolean =>
-    nodesInUse.has(node.name) || (nodesInUse.size === 0 && had?.has(portKey(port)) === true);
+  // A Service keeps a port that was reserved or shared later on its nodes. It gets the port on other nodes only if all its nodes are gone.
+  const isKept = (allocatedPorts: { has(key: string): boolean } | undefined): boolean =>
+    nodesInUse.has(node.name) || (nodesInUse.size === 0 && allocatedPorts?.has(portKey(port)) === true);
   if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports))
     return 'the nodes, which need it themselves';
   if (!isShared && isFleetSharedPort(port, fleet) && !isKept(allocation?.exclusivePorts))
     return 'the fleet, which shares it by host names';
   for (const listener of listenersFor(node, port, request)) {
-    const place = bindingKey(listener);
-    const others = isShared ? [] : portAllocations.sharersOf(place);
-    for (const uid of [portAllocations.ownerOf(place) ?? service.uid, ...others])
+    const binding = bindingKey(listener);
+    const sharers = isShared ? [] : portAllocations.sharersOf(binding);
+    for (const uid of [portAllocations.ownerOf(binding) ?? service.uid, ...sharers])
       if (uid !== service.uid) return ownerText(uid);
   }
   for (const host of isShared ? request.hosts : []) {
@@ -164,21 +160,21 @@ function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementStat
 function listenersFor(node: NodeEntry, port: ServicePort, { service, modes }: PlacementState): ListenerEntry[] {
   return bindAddressesFor(node, service).map((address) => {
     const protocol = port.protocol as Protocol;
-    const place = { node: node.name, address, port: port.port, protocol, service: service.uid };
+    const binding = { node: node.name, address, port: port.port, protocol, service: service.uid };
     return modes.get(port) === 'shared'
-      ? { kind: 'listener', id: sharedListenerId(place), ...place, shared: true }
-      : { kind: 'listener', id: listenerId(place), ...place };
+      ? { kind: 'listener', id: sharedListenerId(binding), ...binding, shared: true }
+      : { kind: 'listener', id: listenerId(binding), ...binding };
   });
 }
 
-/** Undefined: nobody else has it on any of the nodes. */
+/** Undefined if the port is free on all nodes. */
 function portConflictOn(
   nodes: readonly NodeEntry[],
   port: ServicePort,
   request: PlacementState,
 ): PortConflict | undefined {
-  const holders = nodes.map((node) => otherOwnerOn(node, port, request)).filter((holder) => holder !== undefined);
-  return holders.length === 0 ? undefined : { port, nodeCount: holders.length, owners: [...new Set(holders)].sort() };
+  const owners = nodes.map((node) => otherOwnerOn(node, port, request)).filter((owner) => owner !== undefined);
+  return owners.length === 0 ? undefined : { port, nodeCount: owners.length, owners: [...new Set(owners)].sort() };
 }
 
 function portConflictRefusal(
@@ -186,6 +182,8 @@ function portConflictRefusal(
   ports: readonly ServicePort[],
   request: PlacementState,
 ): StatusReason<RefusalReason> {
-  const taken = ports.map((port) => portConflictOn(nodes, port, request)).filter((port) => port !== undefined);
-  return { reason: 'PortConflict', message: conflictMessage(taken, nodes.length, request.nodesText) };
+  const conflicts = ports
+    .map((port) => portConflictOn(nodes, port, request))
+    .filter((conflict) => conflict !== undefined);
+  return { reason: 'PortConflict', message: conflictMessage(conflicts, nodes.length, request.nodesText) };
 }

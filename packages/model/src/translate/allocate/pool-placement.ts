@@ -8,13 +8,11 @@ import type { Nodes } from '../nodes.ts';
 import type { Tenant } from '../tenancy.ts';
 import { nodesWithPorts, type PlacementRequest, type PlacementResult, placeService } from './placement.ts';
 
-// The nodes that a Service may be put on: those of its pool, and while these have no room for it, those that it has.
-
-/** What a Service wants, by itself or because its tenant's policy says so. */
+/** The nodes that a Service requests, with the defaults of its tenant's policy and of the fleet. */
 export interface NodeRequirements {
   readonly pool: string;
   readonly nodeCount: number;
-  /** How a message calls the nodes of the pool together. */
+  /** Names the nodes of the pool in messages. */
   readonly nodesText: string;
 }
 
@@ -42,46 +40,46 @@ export type PoolPlacementRequest = Omit<
 export type PoolPlacementResult =
   | Exclude<PlacementResult, { readonly kind: 'placed' }>
   | (Extract<PlacementResult, { readonly kind: 'placed' }> & {
-      /** Why it is not where it asks to be. */
-      readonly stays: StatusReason<RefusalReason> | undefined;
+      /** Why the Service stays on its nodes outside of the requested pool; undefined if it is in the pool. */
+      readonly stayReason: StatusReason<RefusalReason> | undefined;
     });
 
-/** Places a Service in its pool. One that has nodes of another and gets none in this one stays where it is. */
-export function placeInPool(wish: NodeRequirements, request: PoolPlacementRequest): PoolPlacementResult {
+/** Places a Service in the requested pool. A Service that has nodes and gets none in the pool stays on its nodes. */
+export function placeInPool(requirements: NodeRequirements, request: PoolPlacementRequest): PoolPlacementResult {
   const { nodes, tenant, service, ports, portAllocations } = request;
-  const { unschedulable: cordoned, lost: lostNodes } = nodes;
   const poolOf = (node: string): string | undefined => nodes.byName.get(node)?.pool;
-  const placeOn = (some: readonly NodeEntry[]): PlacementResult =>
+  const placeOn = (candidates: readonly NodeEntry[]): PlacementResult =>
     placeService({
       ...request,
-      nodes: some,
-      unschedulableNodes: cordoned,
-      lostNodes,
+      nodes: candidates,
+      unschedulableNodes: nodes.unschedulable,
+      lostNodes: nodes.lost,
       poolOf,
-      nodeCount: wish.nodeCount,
-      nodesText: wish.nodesText,
+      nodeCount: requirements.nodeCount,
+      nodesText: requirements.nodesText,
     });
-  const inPool = nodes.entries.filter(({ pool }) => pool === wish.pool);
+  const inPool = nodes.entries.filter(({ pool }) => pool === requirements.pool);
   const result = placeOn(orderNodesFor(tenant, inPool));
-  if (result.kind === 'placed') return { ...result, stays: undefined };
-  const holding = nodesWithPorts(ports, portAllocations.listenersOf(service.uid));
-  const present = nodes.entries.filter(({ name }) => holding.has(name));
-  const before = present.length > 0 ? placeOn(present) : undefined;
-  if (before?.kind !== 'placed') return result;
-  const why: StatusReason<RefusalReason> =
+  if (result.kind === 'placed') return { ...result, stayReason: undefined };
+  const nodesInUse = nodesWithPorts(ports, portAllocations.listenersOf(service.uid));
+  const currentNodes = nodes.entries.filter(({ name }) => nodesInUse.has(name));
+  const onCurrentNodes = currentNodes.length > 0 ? placeOn(currentNodes) : undefined;
+  if (onCurrentNodes?.kind !== 'placed') return result;
+  const refusal: StatusReason<RefusalReason> =
     result.kind === 'conflict'
       ? result.refusal
-      : { reason: 'PortConflict', message: `${wish.nodesText} has no node with an address of its IP families` };
-  return { ...before, stays: { ...why, message: `${why.message}; it stays on ${before.placement.nodes.join(', ')}` } };
+      : { reason: 'PortConflict', message: `${requirements.nodesText} has no node with an address of its IP families` };
+  const message = `${refusal.message}; it stays on ${onCurrentNodes.placement.nodes.join(', ')}`;
+  return { ...onCurrentNodes, stayReason: { ...refusal, message } };
 }
 
 const TENANT_SEED = 0x7e17;
 const NODE_SEED = 0x4e0d;
 
 /**
- * The nodes in the order in which a tenant gets them: by the hash of (tenant, node), highest first (rendezvous hashing:
- * D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998). So the Services of one tenant stand together, two tenants rarely have
- * all their nodes in common, and a node that comes or goes moves nobody else.
+ * Orders nodes by the hash of (tenant, node), highest first (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998).
+ * The Services of one tenant are on the same nodes, two tenants rarely share all of their nodes, and a node that comes or goes changes
+ * the order of no other nodes.
  */
 export function orderNodesFor(tenant: string, nodes: readonly NodeEntry[]): readonly NodeEntry[] {
   const hash = hashText(tenant, TENANT_SEED);
@@ -90,44 +88,23 @@ export function orderNodesFor(tenant: string, nodes: readonly NodeEntry[]): read
   return ranked.map(({ node }) => node);
 }
 
-// Whether a Service that found its ports taken would find the same now, without deciding it again: for one port thousands may wait.
-
-/** How a message calls the holder of a port; only what the tenant who asks may know. */
-export type OwnerText = (uid: string) => string;
-/** Whether it would be told the same, in the world as it is. */
-export type RefusalCheck = (holderText: OwnerText) => boolean;
-
 /**
- * Of a Service that is refused whole because of `refusal`, as its placement said; undefined: it may find it otherwise only because it is
- * asked again. Only placement is looked at: all else that it depends on is of itself, its tenant or the nodes, and says so when it changes.
+ * A Service that placement refused in whole, without an allocation: only placement can change its result, because everything else that
+ * its decision depends on makes the Service dirty.
  */
-export function refusalCheckFor(
-  wish: NodeRequirements,
-  request: PoolPlacementRequest,
-  refusal: StatusReason<RefusalReason>,
-): RefusalCheck | undefined {
-  const { service, ports, modes, hosts, tenant, fleet, nodes, portAllocations, allocation } = request;
-  // Who loses what it had is asked otherwise the next time: as one that is new.
-  if (allocation !== undefined || portAllocations.listenersOf(service.uid).length > 0) return undefined;
-  // One by one: what else came with the request, its `holderText` above all, would keep all tenants of that time for each who waits.
-  const question = {
-    service,
-    ports,
-    modes,
-    hosts,
-    tenant,
-    fleet,
-    nodes,
-    portAllocations: portAllocations,
-    allocation: allocation,
-  };
-  return (ownerText) => {
-    const result = placeInPool(wish, { ...question, ownerText });
-    if (result.kind === 'placed') portAllocations.allocate(service.uid, [], []);
-    return (
-      result.kind === 'conflict' &&
-      result.refusal.reason === refusal.reason &&
-      result.refusal.message === refusal.message
-    );
-  };
+export interface RefusedPlacement {
+  readonly requirements: NodeRequirements;
+  readonly request: Pick<PoolPlacementRequest, 'service' | 'ports' | 'modes' | 'hosts' | 'tenant' | 'allocation'>;
+  readonly refusal: StatusReason<RefusalReason>;
+}
+
+/** Whether placement would refuse the Service with the same message now. This is cheaper than a decision. */
+export function isRefusedAlike(
+  { requirements, request, refusal }: RefusedPlacement,
+  context: Pick<PoolPlacementRequest, 'fleet' | 'nodes' | 'portAllocations' | 'ownerText'>,
+): boolean {
+  const result = placeInPool(requirements, { ...request, ...context });
+  return (
+    result.kind === 'conflict' && result.refusal.reason === refusal.reason && result.refusal.message === refusal.message
+  );
 }

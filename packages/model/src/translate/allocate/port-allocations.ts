@@ -1,77 +1,79 @@
-// Who has which (node, address, protocol, port), alone or together with others, and whose the hosts are on the shared ones,
-// while tables are being decided.
+// Who owns what, while the allocator decides. A binding is (node, address, protocol, port): one Service owns it exclusively, or several
+// Services share it by host. A host on a shared port has one owner per pool.
 import { type ListenerEntry, listenerId } from '../../table/entry.ts';
 import { portHostKey } from './port-key.ts';
 
+/** Names the owner of a port in a message, by UID; tells only what the tenant that reads the message may know. */
+export type OwnerText = (uid: string) => string;
+
 interface ServicePorts {
   readonly listeners: readonly ListenerEntry[];
-  /** That it has on those that are shared. */
+  /** The hosts of the Service on its shared ports. */
   readonly hosts: readonly string[];
 }
 
 export class PortAllocations {
-  /** By place (`placeOf`), the UID of the Service that has it alone. */
+  /** The UID of the exclusive owner, by `bindingKey`. */
   readonly #ownersByBinding = new Map<string, string>();
-  /** By place, the UIDs of those who share it. */
+  /** The UIDs of the sharers, by `bindingKey`. */
   readonly #sharersByBinding = new Map<string, Set<string>>();
-  /** By claim, the UIDs of those who have it, each with the names of its nodes. */
+  /** The UIDs of the owners, each with the names of its nodes, by `portHostKey`. */
   readonly #ownersByHost = new Map<string, Map<string, ReadonlySet<string>>>();
-  /** By UID. */
-  readonly #portsByService = new Map<string, ServicePorts>();
+  readonly #portsByUid = new Map<string, ServicePorts>();
 
-  /** UID of the Service that has the place alone. */
-  ownerOf(place: string): string | undefined {
-    return this.#ownersByBinding.get(place);
+  /** The UID of the Service that owns the binding exclusively. */
+  ownerOf(binding: string): string | undefined {
+    return this.#ownersByBinding.get(binding);
   }
 
-  /** UIDs of those who share the place. */
-  sharersOf(place: string): ReadonlySet<string> {
-    return this.#sharersByBinding.get(place) ?? NO_SHARERS;
+  /** The UIDs of the Services that share the binding. */
+  sharersOf(binding: string): ReadonlySet<string> {
+    return this.#sharersByBinding.get(binding) ?? NO_SHARERS;
   }
 
-  /** UIDs of those who have the claim (`claimKey`), each with the names of its nodes. In one pool it is one of them. */
-  hostOwnersOf(claim: string): ReadonlyMap<string, ReadonlySet<string>> {
-    return this.#ownersByHost.get(claim) ?? NO_HOST_OWNERS;
+  /** The UIDs of the Services that own the host on a port (`portHostKey`), each with the names of its nodes. */
+  hostOwnersOf(portHost: string): ReadonlyMap<string, ReadonlySet<string>> {
+    return this.#ownersByHost.get(portHost) ?? NO_HOST_OWNERS;
   }
 
   listenersOf(uid: string): readonly ListenerEntry[] {
-    return (this.#portsByService.get(uid) ?? NO_PORTS).listeners;
+    return (this.#portsByUid.get(uid) ?? NO_PORTS).listeners;
   }
 
   hostsOf(uid: string): readonly string[] {
-    return (this.#portsByService.get(uid) ?? NO_PORTS).hosts;
+    return (this.#portsByUid.get(uid) ?? NO_PORTS).hosts;
   }
 
-  /** From now on the Service has these listeners, with these hosts on the shared ones, and no others. */
+  /** Replaces what the Service owns by these listeners, with these hosts on its shared ports. No listeners release everything. */
   allocate(uid: string, listeners: readonly ListenerEntry[], hosts: readonly string[]): void {
     this.#release(uid);
     if (listeners.length === 0) return;
-    this.#portsByService.set(uid, { listeners, hosts });
+    this.#portsByUid.set(uid, { listeners, hosts });
     for (const listener of listeners) {
-      const place = bindingKey(listener);
-      if (listener.shared === true) addTo(this.#sharersByBinding, place, uid);
-      else this.#ownersByBinding.set(place, uid);
+      const binding = bindingKey(listener);
+      if (listener.shared === true) addTo(this.#sharersByBinding, binding, uid);
+      else this.#ownersByBinding.set(binding, uid);
     }
-    for (const [claim, nodes] of hostNodesOf({ listeners, hosts })) {
-      const claimants = this.#ownersByHost.get(claim) ?? new Map<string, ReadonlySet<string>>();
-      this.#ownersByHost.set(claim, claimants.set(uid, nodes));
+    for (const [portHost, nodes] of nodesByPortHost({ listeners, hosts })) {
+      const owners = this.#ownersByHost.get(portHost) ?? new Map<string, ReadonlySet<string>>();
+      this.#ownersByHost.set(portHost, owners.set(uid, nodes));
     }
   }
 
   #release(uid: string): void {
-    const before = this.#portsByService.get(uid);
+    const before = this.#portsByUid.get(uid);
     if (before === undefined) return;
-    this.#portsByService.delete(uid);
+    this.#portsByUid.delete(uid);
     for (const listener of before.listeners) {
-      const place = bindingKey(listener);
-      if (listener.shared === true) removeFrom(this.#sharersByBinding, place, uid);
-      else if (this.#ownersByBinding.get(place) === uid) this.#ownersByBinding.delete(place);
+      const binding = bindingKey(listener);
+      if (listener.shared === true) removeFrom(this.#sharersByBinding, binding, uid);
+      else if (this.#ownersByBinding.get(binding) === uid) this.#ownersByBinding.delete(binding);
     }
-    for (const claim of hostNodesOf(before).keys()) removeFrom(this.#ownersByHost, claim, uid);
+    for (const portHost of nodesByPortHost(before).keys()) removeFrom(this.#ownersByHost, portHost, uid);
   }
 }
 
-/** What tells places apart, of whoever has or shares them. */
+/** Identifies the binding of a listener, whether one Service owns the binding or several Services share it. */
 export function bindingKey(listener: ListenerEntry): string {
   return listener.shared === true ? listenerId(listener) : listener.id;
 }
@@ -80,15 +82,15 @@ const NO_PORTS: ServicePorts = { listeners: [], hosts: [] };
 const NO_SHARERS: ReadonlySet<string> = new Set();
 const NO_HOST_OWNERS: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
-/** By claim, the names of the nodes. */
-function hostNodesOf({ listeners, hosts }: ServicePorts): Map<string, ReadonlySet<string>> {
+/** The names of the Service's nodes, by `portHostKey`. */
+function nodesByPortHost({ listeners, hosts }: ServicePorts): Map<string, ReadonlySet<string>> {
   const shared = hosts.length === 0 ? [] : listeners.filter((listener) => listener.shared === true);
-  const claims = new Map<string, ReadonlySet<string>>();
-  for (const [port, ofPort] of Map.groupBy(shared, ({ port }) => port)) {
-    const nodes = new Set(ofPort.map(({ node }) => node));
-    for (const host of hosts) claims.set(portHostKey({ port, protocol: 'TCP' }, host), nodes);
+  const result = new Map<string, ReadonlySet<string>>();
+  for (const [port, listenersOfPort] of Map.groupBy(shared, ({ port }) => port)) {
+    const nodes = new Set(listenersOfPort.map(({ node }) => node));
+    for (const host of hosts) result.set(portHostKey({ port, protocol: 'TCP' }, host), nodes);
   }
-  return claims;
+  return result;
 }
 
 function addTo(sets: Map<string, Set<string>>, key: string, item: string): void {

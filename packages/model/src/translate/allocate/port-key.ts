@@ -1,14 +1,35 @@
-/** What listeners and ports of one number have in common: TCP and UDP are two. */
-export function portKey({ port, protocol }: { readonly port: number; readonly protocol: string }): string {
+import type { ListenerEntry } from '../../table/entry.ts';
+
+interface NumberedPort {
+  readonly port: number;
+  readonly protocol: string;
+}
+
+/** Identifies a port of a Service and its listeners; TCP and UDP of one number have two keys. */
+export function portKey({ port, protocol }: NumberedPort): string {
   return `${protocol}/${port}`;
 }
 
-/** A host on such a port: what one Service of a pool has at a time. */
-export function portHostKey(port: { readonly port: number; readonly protocol: string }, host: string): string {
+/** Identifies a host on a shared port: in one pool it has one owner. */
+export function portHostKey(port: NumberedPort, host: string): string {
   return `${portKey(port)}/${host}`;
 }
 
-/** Not a port of one Service alone, but some share of it: no host is the empty text. */
-export function portShareKey(port: { readonly port: number; readonly protocol: string }): string {
+/** Identifies a shared port in whole: every sharer blocks a Service that wants the port exclusively. No host is the empty text. */
+export function portShareKey(port: NumberedPort): string {
   return portHostKey(port, '');
+}
+
+/**
+ * The keys of the resources that listeners occupy: `portKey` for an exclusive port, `portShareKey` and the `portHostKey` of each host
+ * for a shared port.
+ */
+export function resourceKeysOf(listeners: readonly ListenerEntry[], hosts: readonly string[]): ReadonlySet<string> {
+  const keys = new Set<string>();
+  for (const listener of listeners) {
+    if (listener.shared !== true) keys.add(portKey(listener));
+    else if (!keys.has(portShareKey(listener)))
+      for (const host of ['', ...hosts]) keys.add(portHostKey(listener, host));
+  }
+  return keys;
 }

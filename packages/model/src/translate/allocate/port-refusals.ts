@@ -1,4 +1,4 @@
-// Which ports of a Service cannot be served whatever is free, and whether that refuses all of it.
+// Ports that are refused whatever is free on the nodes (reserved, not allowed, over a limit), and whether they refuse the whole Service.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { joinItems, joinSentences, portText } from '../../message-text.ts';
@@ -33,61 +33,70 @@ export interface PortRefusalContext {
   readonly allocation: ServiceAllocation | undefined;
   readonly quota: QuotaRecorder;
   readonly portAllocations: PortAllocations;
-  /** How it would have each port, and with which hosts those that are shared. */
   readonly modes: PortModes;
+  /** The hosts of the Service on its shared ports. */
   readonly hosts: readonly string[];
-  /** Why it is not given what it asks for; undefined: it is. */
-  readonly objection: Refusal | undefined;
-  /** What it asks for; undefined: that cannot be read. */
+  /** Why the requested settings are refused; undefined if they are accepted. */
+  readonly settingsRefusal: Refusal | undefined;
+  /** Undefined if the annotations are invalid. */
   readonly requestedSettings: ServiceSettings | undefined;
 }
 
-/** By port, why it is not served. */
+/** Returns why ports are not served, in the order of the Service's ports; a port that is missing in the result may be served. */
 export function portRefusalsFor(service: ServiceObject, context: PortRefusalContext): PortRefusals {
-  const { fleet, membership, allocation, quota, tenant, portAllocations, modes, hosts, objection, requestedSettings } =
-    context;
+  const { fleet, membership, allocation, quota, tenant, portAllocations, modes, hosts, requestedSettings } = context;
+  const { settingsRefusal } = context;
   const refusals = new Map<ServicePort, Refusal>();
-  let more = 0;
-  const isBound = allocatedPortTest(portAllocations.listenersOf(service.uid));
-  // Also without a node that it could be bound on: nodes that go and come back take nothing from anybody.
-  const isHeld = (port: ServicePort): boolean => isBound(port) || allocation?.ports.has(portKey(port)) === true;
-  const has = currentPortModes(portAllocations.listenersOf(service.uid), allocation?.exclusivePorts);
+  let newPorts = 0;
+  const hasListener = allocatedPortTest(portAllocations.listenersOf(service.uid));
+  // A port stays allocated without a node that could bind it: a node that goes and comes back costs no Service its port.
+  const isAllocated = (port: ServicePort): boolean =>
+    hasListener(port) || allocation?.ports.has(portKey(port)) === true;
+  const currentModes = currentPortModes(portAllocations.listenersOf(service.uid), allocation?.exclusivePorts);
   const hostsRefusal = hostNotAllowedRefusal(hosts, tenant);
-  // Ports that serve come first, so that a new one never takes the place of an old one under a limit.
-  const inOrder = allocation ? [...service.ports].sort((a, b) => Number(isHeld(b)) - Number(isHeld(a))) : service.ports;
-  for (const port of inOrder) {
-    const refusal = unsupportedProtocolRefusal(port) ?? (isHeld(port) ? undefined : reservedPortRefusal(port, fleet));
+  // Allocated ports come first, so that a new port never replaces an old port under a limit.
+  const allocatedFirst = allocation
+    ? [...service.ports].sort((a, b) => Number(isAllocated(b)) - Number(isAllocated(a)))
+    : service.ports;
+  for (const port of allocatedFirst) {
+    const refusal =
+      unsupportedProtocolRefusal(port) ?? (isAllocated(port) ? undefined : reservedPortRefusal(port, fleet));
     if (refusal !== undefined) refusals.set(port, refusal);
-    else if (modes.get(port) === 'alone' && has.get(portKey(port)) !== 'alone' && isFleetSharedPort(port, fleet)) {
+    else if (
+      modes.get(port) === 'exclusive' &&
+      currentModes.get(portKey(port)) !== 'exclusive' &&
+      isFleetSharedPort(port, fleet)
+    ) {
       refusals.set(port, hostsRequiredRefusal(port, tenant));
-    } else if (!isPortAllowed(port, tenant) && !isHeld(port)) refusals.set(port, portNotAllowedRefusal(port, tenant));
-    // Its limits are not known: what serves goes on, and nothing is added to it.
-    else if (membership.kind === 'disputed' && !isHeld(port)) {
+    } else if (!isPortAllowed(port, tenant) && !isAllocated(port))
+      refusals.set(port, portNotAllowedRefusal(port, tenant));
+    // The limits of a disputed tenant are not known: the Service keeps its ports, and gets no new port.
+    else if (membership.kind === 'disputed' && !isAllocated(port)) {
       refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
     } else if (
       allocation &&
-      objection !== undefined &&
-      !isHeld(port) &&
+      settingsRefusal !== undefined &&
+      !isAllocated(port) &&
       mayTerminateTls(service, requestedSettings, port)
     ) {
-      // As it was accepted last its bytes would pass undecrypted, and past the client CA.
-      refusals.set(port, objection);
-    } else if (modes.get(port) === 'shared' && !isHeld(port) && hostsRefusal !== undefined) {
+      // The last accepted settings would relay this port without TLS termination, and without the check of client certificates.
+      refusals.set(port, settingsRefusal);
+    } else if (modes.get(port) === 'shared' && !isAllocated(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);
-    } else if (allocation && !isHeld(port) && quota.portsLeft(tenant, more + 1) <= more) {
+    } else if (allocation && !isAllocated(port) && quota.portsLeft(tenant, newPorts + 1) <= newPorts) {
       refusals.set(port, {
         reason: 'QuotaExceeded',
         message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
       });
-    } else if (!isHeld(port)) more += 1;
+    } else if (!isAllocated(port)) newPorts += 1;
   }
   return inPortOrder(service.ports, refusals);
 }
 
-/** So that they are told alike, in whichever order they were found. */
+/** Sorts refusals by the order of the Service's ports, so that messages do not depend on the order in which the refusals were found. */
 export function inPortOrder(ports: readonly ServicePort[], refusals: PortRefusals): PortRefusals {
-  const places = new Map(ports.map((port, place) => [port, place]));
-  return new Map([...refusals].sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0)));
+  const positions = new Map(ports.map((port, position) => [port, position]));
+  return new Map([...refusals].sort(([a], [b]) => (positions.get(a) ?? 0) - (positions.get(b) ?? 0)));
 }
 
 function unsupportedProtocolRefusal(port: ServicePort): Refusal | undefined {
@@ -107,7 +116,7 @@ function reservedPortRefusal(port: ServicePort, fleet: FleetSettings): Refusal |
   return { reason: 'PortReserved', message };
 }
 
-/** Whether the tenant's policy lets it have the port. */
+/** Whether the tenant's policy allows the port. */
 export function isPortAllowed({ port }: ServicePort, { grants }: Tenant): boolean {
   return grants.allowedPorts === null || isPortInRanges(port, grants.allowedPorts);
 }
@@ -120,24 +129,24 @@ function portNotAllowedRefusal(port: ServicePort, { name, policy, grants }: Tena
   return { reason: 'PortNotAllowed', message };
 }
 
-/** Why nothing of the Service can be served. What serves is never measured against the limits again. */
+/** Why the whole Service is refused; undefined if it is not. The limits are not checked again for a Service that has an allocation. */
 export function serviceRefusalFor(
   ports: readonly ServicePort[],
-  badPorts: PortRefusals,
+  portRefusals: PortRefusals,
   { allocation, tenant, quota }: Pick<PortRefusalContext, 'allocation' | 'tenant' | 'quota'>,
 ): Refusal | undefined {
-  const bad = [...badPorts.values()];
-  const never = bad.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
-  if (!allocation && never !== undefined) return combineRefusals(never, bad);
-  if (ports.length === 0) return bad[0] === undefined ? NO_PORTS : combineRefusals(bad[0], bad);
+  const refusals = [...portRefusals.values()];
+  const forbidden = refusals.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
+  if (!allocation && forbidden !== undefined) return combineRefusals(forbidden, refusals);
+  if (ports.length === 0) return refusals[0] === undefined ? NO_PORTS : combineRefusals(refusals[0], refusals);
   const message = allocation ? undefined : quota.refusalFor(tenant, ports.length);
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
 }
 
 const NO_PORTS: Refusal = { reason: 'UnsupportedProtocol', message: 'the Service has no ports; add one' };
 
-/** A tenant shall not find out port by port: the first reason, and every port of which it holds. */
-function combineRefusals({ reason }: Refusal, bad: readonly Refusal[]): Refusal {
-  const messages = new Set(bad.filter((each) => each.reason === reason).map(({ message }) => message));
+/** Lists all ports with the first reason, so that a tenant does not find the ports out one by one. */
+function combineRefusals({ reason }: Refusal, refusals: readonly Refusal[]): Refusal {
+  const messages = new Set(refusals.filter((refusal) => refusal.reason === reason).map(({ message }) => message));
   return { reason, message: joinSentences([...messages]) };
 }

@@ -1,24 +1,23 @@
-// What tenants read of their counted limits.
+// The messages about the limits of a tenant on Services and ports.
 
 import { countOf, joinItems } from '../../message-text.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import { policyText, type Tenant } from '../tenancy.ts';
 
-/** What a tenant uses. */
 export interface TenantUsage {
-  /** By UID. */
+  /** The Services that are served, by UID. */
   readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
-  /** Of all of them. */
+  /** The sum over all Services. */
   ports: number;
-  /** UIDs of those that its limits keep waiting. */
+  /** UIDs of the Services that the limits refuse. */
   readonly waiting: Set<string>;
-  /** What messages call them, until there are others: a tenant may have thousands, and thousands that are refused for them. */
+  /** The list of Service names in messages, until the Services change: thousands of refused Services may list thousands of names. */
   cachedNames: { readonly by: Tenant; readonly text: string } | undefined;
 }
 
 /**
- * Whoever waits is told who is in its way, and whoever serves, by how much its tenant has too many. Both change with each Service that goes
- * and comes, and a tenant may have ten thousand: of more than so many none is told anything but what stays the same for all.
+ * A message lists the Services that use the limit, and thus changes with each Service of the tenant. A tenant may have ten thousand
+ * Services: with more waiting Services than this, their messages contain only facts that rarely change.
  */
 const MAX_NAMED_WAITERS = 100;
 
@@ -48,7 +47,7 @@ function servicesInUse(tenant: Tenant, used: TenantUsage): string {
   return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${serviceNames(tenant, used)})`;
 }
 
-/** `wanted`: by a new Service; undefined: it is one more of a Service that is served. */
+/** `wanted`: the number of ports of a new Service; undefined for another port of a Service that is served. */
 export function portLimitMessage(tenant: Tenant, used: TenantUsage, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
   if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${higherLimitHelp(tenant)}`;
@@ -71,7 +70,7 @@ function portsInUse(tenant: Tenant, used: TenantUsage): string {
   return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
 }
 
-/** What is over the limit; undefined: nothing is. */
+/** Why the tenant is over its limits; undefined if it is not. */
 export function excessMessage(tenant: Tenant, used: TenantUsage): string | undefined {
   const { services = Infinity, ports = Infinity } = tenant.limits;
   if (used.services.size > services) return excessText(tenant, used, countOf(services, 'load balancer'), servicesInUse);
@@ -91,16 +90,16 @@ function higherLimitHelp(tenant: Tenant): string {
   return `ask for a higher limit in ${policyText(tenant.policy)}`;
 }
 
-/** With their namespace where the tenant has several. */
+/** The Services of the tenant, with their namespace if the tenant has several namespaces. */
 function serviceNames(tenant: Tenant, used: TenantUsage): string {
   if (used.cachedNames?.by !== tenant) used.cachedNames = { by: tenant, text: listServiceNames(tenant, used) };
   return used.cachedNames.text;
 }
 
 function listServiceNames(tenant: Tenant, used: TenantUsage): string {
-  const hasSeveral = tenant.namespaces.length > 1;
+  const hasSeveralNamespaces = tenant.namespaces.length > 1;
   const texts = [...used.services.values()].map(({ service: { namespace, name } }) =>
-    hasSeveral ? `${namespace}/${name}` : name,
+    hasSeveralNamespaces ? `${namespace}/${name}` : name,
   );
   return joinItems(texts.sort());
 }

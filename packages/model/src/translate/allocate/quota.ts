@@ -2,13 +2,11 @@ import type { ServiceObject } from '../../snapshot.ts';
 import type { Tenant } from '../tenancy.ts';
 import { excessMessage, isCrowded, portLimitMessage, serviceLimitMessage, type TenantUsage } from './quota-messages.ts';
 
-// What each tenant uses of its counted limits, filled in the order in which Services are served.
-
-/** What a decision may want to know of a tenant's limits. */
+/** A question of a decision about the limits of a tenant. */
 export interface QuotaQuery {
   /**
-   * `service`: why the tenant cannot have one more Service with so many ports; undefined: it can. `ports left`: how many of so many
-   * further ports it may have. `port`: why one further port of a Service is one too many.
+   * `service`: why the tenant cannot have another Service with `ports` ports; undefined if it can. `ports left`: how many of `ports`
+   * more ports the tenant may have. `port`: why another port of a Service exceeds the limit.
    */
   readonly kind: 'service' | 'ports left' | 'port';
   readonly ports: number;
@@ -16,13 +14,14 @@ export interface QuotaQuery {
 
 export type QuotaResult = string | number | undefined;
 
+/** What each tenant uses of its limits, and which Services wait for these limits. */
 export class Quota {
-  /** Those of whom something is counted, or for whose limits somebody waits: namespaces come and go for months. */
+  /** Holds only tenants with usage or with waiting Services, because namespaces come and go for months. */
   readonly #byTenant = new Map<string, TenantUsage>();
   readonly #tenantByUid = new Map<string, string>();
   readonly #waitingTenantByUid = new Map<string, string>();
 
-  /** A question of a Service that is not counted, or not with these ports. */
+  /** Answers a question about a Service, or about ports of a Service, that are not counted yet. */
   evaluate(tenant: Tenant, { kind, ports }: QuotaQuery): QuotaResult {
     const used = this.#usageFor(tenant.name);
     const { limits } = tenant;
@@ -37,12 +36,12 @@ export class Quota {
     }
   }
 
-  /** What is over the limit, if anything: limits are lowered without cutting what serves. */
+  /** The message for a tenant that uses more than its limits; a lowered limit does not stop Services that are served. */
   excessOf(tenant: Tenant): string | undefined {
     return excessMessage(tenant, this.#usageFor(tenant.name));
   }
 
-  /** Counts a Service that is served, in place of what was counted of it before. */
+  /** Counts a Service that is served; replaces the former count of the Service. */
   count(tenant: string, service: ServiceObject, ports: number): void {
     this.uncount(service.uid);
     const used = this.#storedUsageFor(tenant);
@@ -52,7 +51,7 @@ export class Quota {
     this.#tenantByUid.set(service.uid, tenant);
   }
 
-  /** It is not served any more. */
+  /** Removes the count of a Service that is not served any more. */
   uncount(uid: string): void {
     const tenant = this.#tenantByUid.get(uid);
     if (tenant === undefined) return;
@@ -69,17 +68,17 @@ export class Quota {
     return { services: services.size, ports };
   }
 
-  /** For whom a Service is counted; undefined: it is not. */
+  /** The tenant for which a Service is counted; undefined if the Service is not counted. */
   tenantOf(uid: string): string | undefined {
     return this.#tenantByUid.get(uid);
   }
 
-  /** How many of its ports are counted. */
+  /** The number of ports that are counted for a Service. */
   portsOf(uid: string): number {
     return this.#usageFor(this.#tenantByUid.get(uid) ?? '').services.get(uid)?.ports ?? 0;
   }
 
-  /** Which tenant's limits keep it waiting; undefined: none. */
+  /** Notes the tenant whose limits refuse the Service; undefined if no limit does. */
   setWaiting(uid: string, tenant: string | undefined): void {
     const before = this.#waitingTenantByUid.get(uid);
     if (before === tenant) return;
@@ -94,7 +93,7 @@ export class Quota {
     }
   }
 
-  /** So many wait for its limits that none of them is told by name who is in its way. */
+  /** Whether so many Services wait for the tenant's limits that messages do not list the Services that use them. */
   isCrowded(tenant: string): boolean {
     return isCrowded(this.#usageFor(tenant));
   }
@@ -103,12 +102,12 @@ export class Quota {
     return this.#waitingTenantByUid.get(uid);
   }
 
-  /** To be read. */
+  /** For reading: does not store a new tenant. */
   #usageFor(tenant: string): TenantUsage {
     return this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), cachedNames: undefined };
   }
 
-  /** To be added to. */
+  /** For writing: stores a new tenant. */
   #storedUsageFor(tenant: string): TenantUsage {
     const used = this.#usageFor(tenant);
     this.#byTenant.set(tenant, used);
@@ -121,13 +120,13 @@ export class Quota {
   }
 }
 
-/** What one decision wanted to know of the limits of its tenant, and was told: while the answers are the same, so is the decision. */
+/** The questions of one decision about the limits of a tenant, with the results: the decision stays valid while the results do. */
 export interface QuotaDependency {
   readonly tenant: string;
-  readonly results: readonly { readonly question: QuotaQuery; readonly answer: QuotaResult }[];
+  readonly results: readonly { readonly query: QuotaQuery; readonly result: QuotaResult }[];
 }
 
-/** The quota as one decision sees it. */
+/** Records what one decision asks about the quota. */
 export class QuotaRecorder {
   readonly #quota: Quota;
   readonly #results = new Map<string, QuotaDependency['results'][number]>();
@@ -137,36 +136,32 @@ export class QuotaRecorder {
     this.#quota = quota;
   }
 
-  /** Undefined: whatever the tenant uses makes no difference. */
+  /** Undefined if the decision does not depend on the tenant's usage. */
   get dependency(): QuotaDependency | undefined {
     return this.#tenant === undefined ? undefined : { tenant: this.#tenant, results: [...this.#results.values()] };
   }
 
-  /** Why the tenant cannot have one more Service with so many ports; undefined: it can. */
+  /** Why the tenant cannot have another Service with `ports` ports; undefined if it can. */
   refusalFor(tenant: Tenant, ports: number): string | undefined {
     return this.#evaluate(tenant, { kind: 'service', ports }) as string | undefined;
   }
 
-  /** How many of so many further ports the tenant may have. */
+  /** How many of `wanted` more ports the tenant may have. */
   portsLeft(tenant: Tenant, wanted: number): number {
     return this.#evaluate(tenant, { kind: 'ports left', ports: wanted }) as number;
   }
 
-  /** Why one further port of a Service is one too many. */
+  /** Why another port of a Service exceeds the limit. */
   portRefusalFor(tenant: Tenant): string {
     return this.#evaluate(tenant, { kind: 'port', ports: 1 }) as string;
   }
 
-  count(tenant: string, service: ServiceObject, ports: number): void {
-    this.#quota.count(tenant, service, ports);
-  }
-
-  #evaluate(tenant: Tenant, question: QuotaQuery): QuotaResult {
-    const answer = this.#quota.evaluate(tenant, question);
+  #evaluate(tenant: Tenant, query: QuotaQuery): QuotaResult {
+    const result = this.#quota.evaluate(tenant, query);
     const { services, ports } = tenant.limits;
-    if (services === undefined && ports === undefined) return answer;
+    if (services === undefined && ports === undefined) return result;
     this.#tenant = tenant.name;
-    this.#results.set(`${question.kind} ${question.ports}`, { question, answer });
-    return answer;
+    this.#results.set(`${query.kind} ${query.ports}`, { query, result });
+    return result;
   }
 }
