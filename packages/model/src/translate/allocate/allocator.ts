@@ -14,12 +14,12 @@ import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
 import { type Decision, decideService } from '../decision.ts';
-import { bindAddressesFor, type Nodes } from '../nodes.ts';
+import type { Nodes } from '../nodes.ts';
 import type { SecretIndex } from '../secret-index.ts';
 import { allocationOf, hasUnmetDemand, type ServiceRecord, type ServiceRegistry } from '../service-registry.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Allocations, ServiceAllocation } from './allocations.ts';
-import { allocatedPortTest } from './placement.ts';
+import { allocatedPortTest, retainedListeners } from './placement.ts';
 import { isRefusedAlike } from './pool-placement.ts';
 import { type OwnerText, PortAllocations } from './port-allocations.ts';
 import { portKey, resourceKeysOf } from './port-key.ts';
@@ -216,7 +216,8 @@ export class Allocator {
     const hostsBefore = this.#portAllocations.hostsOf(uid);
     this.#portAllocations.allocate(uid, listeners, hosts);
     const hostsNow = this.#portAllocations.hostsOf(uid);
-    if (hasSameListeners(before, listeners) && hostsNow.join() === hostsBefore.join()) return;
+    const hasSameListeners = idsOf(before) === idsOf(listeners);
+    if (hasSameListeners && hostsNow.join() === hostsBefore.join()) return;
     for (const key of resourceKeysOf(before, hostsBefore)) changed.resources.add(key);
     for (const key of resourceKeysOf(listeners, hostsNow)) changed.resources.add(key);
   }
@@ -288,23 +289,6 @@ function currentAllocation(record: ServiceRecord): ServiceAllocation | undefined
   return record.decision === undefined ? record.allocation : allocationOf(record);
 }
 
-/** The listeners whose port the Service still has, and whose address its node still binds for it. */
-function retainedListeners(
-  listeners: readonly ListenerEntry[],
-  service: ServiceObject,
-  nodes: Nodes,
-): readonly ListenerEntry[] {
-  const ports = new Set(service.ports.map(portKey));
-  const addressesByNode = new Map<string, ReadonlySet<string>>();
-  for (const name of new Set(listeners.map(({ node }) => node))) {
-    const node = nodes.byName.get(name);
-    addressesByNode.set(name, new Set(node === undefined ? [] : bindAddressesFor(node, service)));
-  }
-  return listeners.filter(
-    (listener) => ports.has(portKey(listener)) && addressesByNode.get(listener.node)?.has(listener.address) === true,
-  );
-}
-
-function hasSameListeners(a: readonly ListenerEntry[], b: readonly ListenerEntry[]): boolean {
-  return a.length === b.length && a.every(({ id }, index) => id === b[index]?.id);
+function idsOf(listeners: readonly ListenerEntry[]): string {
+  return listeners.map(({ id }) => id).join();
 }

@@ -4,7 +4,7 @@
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { RefusalReason } from '../../reason.ts';
 import { reservationFor } from '../../reserved-ports.ts';
-import type { ServicePort } from '../../snapshot.ts';
+import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import {
   type ListenerEntry,
   listenerId,
@@ -13,7 +13,7 @@ import {
   type StatusReason,
   sharedListenerId,
 } from '../../table/entry.ts';
-import { bindAddressesFor } from '../nodes.ts';
+import { bindAddressesFor, type Nodes } from '../nodes.ts';
 import type { ServiceAllocation } from './allocations.ts';
 import { conflictMessage, type PortConflict } from './placement-messages.ts';
 import { bindingKey } from './port-allocations.ts';
@@ -92,6 +92,23 @@ export function nodesWithPorts(
 export function allocatedPortTest(listeners: readonly ListenerEntry[]): (port: ServicePort) => boolean {
   const keys = new Set(listeners.map(portKey));
   return (port) => keys.has(portKey(port));
+}
+
+/** The listeners whose port the Service still has, and whose address its node still binds for it. */
+export function retainedListeners(
+  listeners: readonly ListenerEntry[],
+  service: ServiceObject,
+  nodes: Nodes,
+): readonly ListenerEntry[] {
+  const ports = new Set(service.ports.map(portKey));
+  const addressesByNode = new Map<string, ReadonlySet<string>>();
+  for (const name of new Set(listeners.map(({ node }) => node))) {
+    const node = nodes.byName.get(name);
+    addressesByNode.set(name, new Set(node === undefined ? [] : bindAddressesFor(node, service)));
+  }
+  return listeners.filter(
+    (listener) => ports.has(portKey(listener)) && addressesByNode.get(listener.node)?.has(listener.address) === true,
+  );
 }
 
 interface PlacementState extends PlacementRequest, HostConflictInput {
