@@ -1,15 +1,16 @@
-// The journals in the state directory, one file per life of this proxy: what the ledger has not acknowledged survives us.
+// The journals in the state directory, one file per incarnation: usage that the ledger has not acknowledged survives a
+// restart of the proxy.
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJournal, encodeJournal, type Journal } from '@weir/model/data-plane';
 import { ensureDirectory, readFileIfPresent, writeFileAtomic } from '@weir/runtime';
 
-/** What one life has counted. */
+/** The usage of one incarnation. */
 export interface IncarnationRecord {
-  /** Undefined: it could not reach the store before it ended, and never had a number. */
+  /** Undefined if the incarnation ended before it reached the store, which assigns the number. */
   readonly incarnation: number | undefined;
   readonly journal: Journal;
-  /** When it was written last; milliseconds since the epoch. */
+  /** Time of the last write, in milliseconds since the epoch. */
   readonly recordedAt: number;
 }
 
@@ -27,7 +28,7 @@ export class JournalFiles {
     this.#directory = directory;
   }
 
-  /** Every record, by life; `damaged` are files that cannot be read as one: they are left where they are. */
+  /** Reads all records in the order of their incarnations. `damaged`: paths of unreadable files, which are kept. */
   async read(): Promise<{
     readonly found: IncarnationFile[];
     readonly damaged: string[];

@@ -1,57 +1,60 @@
 /**
- * `weir_service_refused_total{reason}`: connections that ended before a byte was relayed, and for `cut-off` those that were
- * open, too.
+ * The reasons of `weir_service_refused_total`: outcomes of connections that ended before a byte was relayed. `cut-off`
+ * also counts connections that were open.
  */
 export const REFUSAL_OUTCOMES = [
-  /** Nowhere to go: it arrived while its listener was being closed. */
+  /** The connection arrived while its listener was being closed. */
   'no-listener',
   'no-endpoints',
   'source-range',
-  /** This process has hardly a descriptor left, or none beyond the share that its tenant may have of them. */
+  /** The process has hardly any descriptors left, or the tenant has used its share of them. */
   'no-descriptors',
-  /** The tenant or the Service has as many open as it may have, or its client has. */
+  /** The tenant or the Service (`connection-limit`) or the client (`client-limit`) has too many open connections. */
   'connection-limit',
   'client-limit',
-  /** The tenant opens more per second than it may. */
+  /** The tenant or the Service opens too many connections per second. */
   'rate-limit',
-  /** It came from a trusted load balancer and did not begin with a PROXY header, or with a bad one. */
+  /** A connection from a trusted load balancer began without a valid PROXY header. */
   'bad-proxy-header',
-  /** No TLS, or no ClientHello that could be read. */
+  /** The connection did not begin with a valid TLS ClientHello. */
   'bad-client-hello',
-  /** The server name of its ClientHello is none of the Service's. */
+  /** The server name of the ClientHello is not a host of the Service. */
   'unknown-host',
-  /** TLS ends here, and this proxy has no certificate for it that it can use. */
+  /** TLS is terminated here, and this proxy has no usable certificate. */
   'no-certificate',
-  /** TLS ends here, and client and proxy did not come to terms: version, cipher, ALPN, the client's certificate; or it left. */
+  /** The handshake of terminated TLS failed (version, cipher, ALPN, client certificate), or the client left. */
   'tls-handshake-failed',
-  /** PROXY header, ClientHello or the rest of the handshake did not come in time (at a shared port: before many others came), or the client closed before. */
+  /**
+   * `prelude-timeout`: the PROXY header, ClientHello or rest of the handshake did not arrive in time, or too many newer
+   * connections were pending. `prelude-incomplete`: the client closed before.
+   */
   'prelude-timeout',
   'prelude-incomplete',
-  /** It had reset before it was taken, and nobody can be asked any more who it was. */
+  /** The client reset the connection before it was accepted; its address is unknown. */
   'client-gone',
-  /** Every endpoint that was tried refused, or the machine could not connect (descriptors, ports). */
+  /** Every endpoint that was tried refused, or this host could not connect (no descriptor, no local port). */
   'connect-failed',
   'connect-timeout',
-  /** A Suspension. */
+  /** A suspension of the Service or tenant. */
   'cut-off',
 ] as const;
 
 const OTHER_OUTCOMES = [
-  /** FIN both ways. */
+  /** Both sides have sent FIN. */
   'completed',
   'reset-by-client',
   'reset-by-endpoint',
   'idle-timeout',
-  /** Still open when the drain of this proxy, or of an endpoint that had left or failed its check, was over. */
+  /** Still open at the end of the drain of this proxy or of an endpoint that was removed or failed its check. */
   'drained',
-  /** A UDP flow that had been silent for long made room for a new one, under the cap of its client or tenant. */
+  /** An idle UDP flow was closed for a new flow, because its client or tenant had reached its limit. */
   'evicted',
-  /** A UDP flow whose listener was closed or became another Service's. */
+  /** The listener of a UDP flow was closed or given to another Service. */
   'listener-closed',
-  /** A bug in here. */
+  /** A bug in the proxy. */
   'internal',
 ] as const;
 
-/** How a connection ended. Every connection has exactly one, and each is counted. */
+/** How a connection ended. Every connection ends with exactly one outcome, which is counted. */
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
 export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];

@@ -3,7 +3,7 @@ import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
 import { type IncarnationFile, type IncarnationRecord, type JournalFiles, journalFileName } from './journal-files.ts';
 
-// What earlier lives of this proxy left, in the state directory or in this process, brought to the ledger under their own
+// Reports the usage of past incarnations, from the state directory or from this process, to the ledger under their own
 // numbers.
 const RESEND_PERIOD_MS = 10 * 60_000;
 const RESEND_INTERVAL_MS = 30_000;
@@ -32,95 +32,104 @@ export class PastIncarnations {
     this.#incarnations = found.map(({ file, record }) => ({ file, record, resendAt: 0 }));
   }
 
-  /** A life that this process has ended. A disk that does not take it now takes it with what is acknowledged. */
+  /** Adds an incarnation that this process has ended. A failed write is repeated after the next acknowledgement. */
   async add({ file, record }: IncarnationFile): Promise<void> {
     const { files, log } = this.#options;
     this.#incarnations.push({ file, record, resendAt: 0 });
     try {
       await files.write(file, record);
     } catch (error) {
-      log.error({ file, reason: errorMessage(error) }, 'the journal of a life that has ended cannot be written');
+      log.error(
+        { file, reason: errorMessage(error) },
+        'failed to write the journal of a past incarnation; retrying after the next acknowledgement',
+      );
     }
   }
 
-  /** One round: throws when the store is away, and goes on with the next call. A disk that fails holds up nobody else. */
+  /** Runs one round. Throws if the store is away. A disk error of one incarnation does not stop the others. */
   async flush(): Promise<void> {
-    for (const former of [...this.#incarnations]) {
+    for (const past of [...this.#incarnations]) {
       try {
-        await this.#flushOne(former);
+        await this.#flushOne(past);
       } catch (error) {
         if (error instanceof StoreError) throw error;
-        if (!this.#reported.has(former)) {
+        if (!this.#reported.has(past)) {
           const { log } = this.#options;
-          log.error({ file: former.file, reason: errorMessage(error) }, 'usage of an earlier life is stuck');
+          log.error(
+            { file: past.file, reason: errorMessage(error) },
+            'failed to report the usage of a past incarnation; retrying',
+          );
         }
-        this.#reported.add(former);
+        this.#reported.add(past);
       }
     }
   }
 
-  async #flushOne(former: PastIncarnation): Promise<void> {
-    const life = former.record.incarnation ?? (await this.#assignNumber(former));
+  async #flushOne(past: PastIncarnation): Promise<void> {
+    const life = past.record.incarnation ?? (await this.#assignNumber(past));
     const { node, clock } = this.#options;
-    const report = usageReportFor(former.record.journal, { node, life });
-    if (report !== undefined) await this.#flushUnacknowledged(former, report);
-    else if (clock.now() - former.record.recordedAt > RESEND_PERIOD_MS) await this.#forget(former);
-    else if (clock.now() >= former.resendAt) await this.#resend(former, life);
+    const report = usageReportFor(past.record.journal, { node, life });
+    if (report !== undefined) await this.#flushUnacknowledged(past, report);
+    else if (clock.now() - past.record.recordedAt > RESEND_PERIOD_MS) await this.#forget(past);
+    else if (clock.now() >= past.resendAt) await this.#resend(past, life);
   }
 
-  /** The store may have lost what it had acknowledged. */
+  /** Reports everything again, because the store may have lost acknowledged usage. */
   resendAll(): void {
-    for (const former of this.#incarnations) former.resendAt = 0;
+    for (const past of this.#incarnations) past.resendAt = 0;
   }
 
-  /** A life that never had a number gets one of its own: below ours, which is taken after this. */
-  async #assignNumber(former: PastIncarnation): Promise<number> {
+  /** Takes a number for an incarnation without one; it is lower than the current one, which is taken later. */
+  async #assignNumber(past: PastIncarnation): Promise<number> {
     const { store, node, files } = this.#options;
     const incarnation = await store.heartbeats.beginIncarnation(node, 1);
     const file = journalFileName(incarnation, 0);
-    former.record = { ...former.record, incarnation };
-    await files.write(file, former.record);
-    await files.remove(former.file);
-    former.file = file;
+    past.record = { ...past.record, incarnation };
+    await files.write(file, past.record);
+    await files.remove(past.file);
+    past.file = file;
     return incarnation;
   }
 
   async #flushUnacknowledged(
-    former: PastIncarnation,
+    past: PastIncarnation,
     report: NonNullable<ReturnType<typeof usageReportFor>>,
   ): Promise<void> {
     const { store, files, log } = this.#options;
     const result = await store.usage.flush(report);
     if (result.kind === 'seeding') return;
     if (result.kind === 'folded') {
-      log.warn({ life: report.life, file: former.file }, 'usage of an earlier life came too late and is dropped');
-      await this.#forget(former);
+      log.warn(
+        { life: report.life, file: past.file },
+        'the store has closed the account of this past incarnation; dropping its unreported usage',
+      );
+      await this.#forget(past);
       return;
     }
-    former.record = { ...former.record, journal: acknowledgeReport(former.record.journal, report) };
-    await files.write(former.file, former.record);
-    log.info({ life: report.life, slots: report.slots.length }, 'usage of an earlier life brought to the ledger');
+    past.record = { ...past.record, journal: acknowledgeReport(past.record.journal, report) };
+    await files.write(past.file, past.record);
+    log.info({ life: report.life, slots: report.slots.length }, 'reported the usage of a past incarnation');
   }
 
-  async #resend(former: PastIncarnation, life: number): Promise<void> {
+  async #resend(past: PastIncarnation, life: number): Promise<void> {
     const { store, node, clock } = this.#options;
-    const report = fullReportFor(former.record.journal, { node, life, minute: minuteOf(former.record.recordedAt) });
-    if (report === undefined) return this.#forget(former);
+    const report = fullReportFor(past.record.journal, { node, life, minute: minuteOf(past.record.recordedAt) });
+    if (report === undefined) return this.#forget(past);
     const result = await store.usage.flush(report);
-    if (result.kind === 'folded') await this.#forget(former);
-    // A ledger that is being restored has taken nothing: come again with the next round.
-    else if (result.kind === 'accepted') former.resendAt = clock.now() + RESEND_INTERVAL_MS;
+    if (result.kind === 'folded') await this.#forget(past);
+    // A ledger that is being restored ('seeding') has recorded nothing: the next round tries again.
+    else if (result.kind === 'accepted') past.resendAt = clock.now() + RESEND_INTERVAL_MS;
   }
 
-  async #forget(former: PastIncarnation): Promise<void> {
-    this.#incarnations = this.#incarnations.filter((other) => other !== former);
-    await this.#options.files.remove(former.file);
+  async #forget(past: PastIncarnation): Promise<void> {
+    this.#incarnations = this.#incarnations.filter((other) => other !== past);
+    await this.#options.files.remove(past.file);
   }
 }
 
 /**
- * Everything that a life has counted, also what the ledger has acknowledged: said again after the store was lost for a
- * moment, because a failover may have lost what it had acknowledged. Undefined when there is nothing.
+ * Returns a report of all usage of an incarnation, acknowledged or not, to be sent after the store was away: a failover
+ * may have lost acknowledged usage. Undefined if there is none.
  */
 export function fullReportFor(
   journal: Journal,

@@ -1,5 +1,5 @@
-// Who is counted in which slot, and what all workers together have counted there. Values are cumulative for the life of
-// this proxy and never go back: not when a worker dies, not when a slot changes hands. Only a new life counts from 0.
+// Assigns counter slots to Services and adds up what all workers have counted in them. Totals grow for the whole
+// incarnation: they survive the end of a worker and the reuse of a slot. Only a new incarnation counts from 0.
 import { type SlotReading, slotKey } from '@weir/model/data-plane';
 import {
   ACTIVE,
@@ -19,13 +19,13 @@ import {
 export interface SlotOwner {
   /** UID of the Service. */
   readonly service: string;
-  /** Empty: in dispute since before this proxy started; nobody can be billed for it. */
+  /** Empty if two policies claimed the Service's namespace when this proxy started: the usage cannot be billed. */
   readonly tenant: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** So many former owners are remembered, in some 25 MB: years of a quiet node, days of one whose Services come and go. */
+/** About 25 MB: years of changes on a quiet node, days on a node whose Services come and go. */
 const MAX_FORMER_OWNERS = 65_536;
 
 const ZERO_COUNTERS = new Float64Array(COLUMN_COUNT);
@@ -33,9 +33,12 @@ const ZERO_COUNTERS = new Float64Array(COLUMN_COUNT);
 interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
-  /** A row of `#bases`: counted in no slab of a living worker; below zero where these still hold what an earlier owner counted. */
+  /**
+   * A row of `#baseBlocks`: the counts of ended workers and earlier periods, minus what the blocks of running workers
+   * still hold of the slot's previous owner.
+   */
   readonly base: Float64Array;
-  /** The mark after which no new connection is counted here; undefined: in use. */
+  /** Workers that have reached this mark count no new connection here; undefined while the slot is in use. */
   releasedAtMark: number | undefined;
 }
 
@@ -43,12 +46,12 @@ export class SlotRegistry {
   readonly #blocksByWorker = new Map<number, readonly SharedArrayBuffer[]>();
   readonly #slots = new Map<string, Slot>();
   readonly #freeIndexes: number[] = [];
-  /** As many as each worker has. An array for each of thousands of slots would be larger than what is in it. */
+  /** As many blocks as each worker has; one array per slot would take more memory than its counters. */
   readonly #baseBlocks = [createCounterBlock()];
   /**
-   * What was counted in slots that are given away, by slot key. The ledger knows such a pair by one cumulative value per
-   * life, and the pair may come back in this life: counted from 0 it would be lost up to the former value. So none is
-   * forgotten alone; when they are too many, all are, with the life that the ledger knows them by.
+   * Totals of owners whose slots were freed, by slot key. The ledger keeps one cumulative value per owner and
+   * incarnation. If an owner returned and counted from 0, its usage up to the former total would be lost. The totals
+   * are therefore dropped only all at once, with a new incarnation.
    */
   readonly #formerTotals = new Map<string, Float64Array>();
   readonly #unrouted = new Float64Array(COLUMN_COUNT);
@@ -63,25 +66,25 @@ export class SlotRegistry {
     return createCounterBlock();
   }
 
-  /** As many as are in use, for a worker that starts. */
+  /** Returns as many blocks as are in use, for a worker that starts. */
   createBlocks(): SharedArrayBuffer[] {
     return this.#baseBlocks.map(createCounterBlock);
   }
 
-  /** `slabs` may grow later. */
-  addWorker(id: number, slabs: readonly SharedArrayBuffer[]): void {
-    this.#blocksByWorker.set(id, slabs);
+  /** The caller may append to `blocks` later. */
+  addWorker(id: number, blocks: readonly SharedArrayBuffer[]): void {
+    this.#blocksByWorker.set(id, blocks);
   }
 
-  /** Its connections are gone with it. */
+  /** The worker and its connections have ended; its counts are kept. */
   removeWorker(id: number): void {
-    const slabs = this.#blocksByWorker.get(id) ?? [];
+    const blocks = this.#blocksByWorker.get(id) ?? [];
     this.#blocksByWorker.delete(id);
-    for (const slot of this.#slots.values()) addFinalCounts(slot.base, counterRow(slabs, slot.index));
-    addFinalCounts(this.#unrouted, counterRow(slabs, UNROUTED_SLOT));
+    for (const slot of this.#slots.values()) addFinalCounts(slot.base, counterRow(blocks, slot.index));
+    addFinalCounts(this.#unrouted, counterRow(blocks, UNROUTED_SLOT));
   }
 
-  /** The slot of a Service and its tenant; `grows` when the workers need one slab more before they hear of it. */
+  /** Returns the slot of a Service and its tenant. `grows`: the workers need another block before they use the slot. */
   assign(owner: SlotOwner): { readonly index: number; readonly grows: boolean } {
     const key = slotKey(owner);
     const known = this.#slots.get(key);
@@ -89,31 +92,31 @@ export class SlotRegistry {
       known.releasedAtMark = undefined;
       return { index: known.index, grows: false };
     }
-    const given = this.#freeIndexes.pop();
-    const index = given ?? this.#nextIndex++;
+    const reused = this.#freeIndexes.pop();
+    const index = reused ?? this.#nextIndex++;
     const grows = index >= this.#baseBlocks.length * ROWS_PER_BLOCK;
     if (grows) this.#baseBlocks.push(createCounterBlock());
     const base = counterRow(this.#baseBlocks, index);
     base.set(this.#formerTotals.get(key) ?? ZERO_COUNTERS);
     this.#formerTotals.delete(key);
-    // One that nobody had before is 0 in all slabs.
-    if (given !== undefined) this.#forEachRow(index, (row) => addRow(base, row, -1));
+    // The rows of an index that was never used are 0.
+    if (reused !== undefined) this.#forEachRow(index, (row) => addRow(base, row, -1));
     this.#slots.set(key, { index, owner, base, releasedAtMark: undefined });
     return { index, grows };
   }
 
-  /** Whether somebody is counted under this slot key. */
+  /** Whether a Service and tenant with this slot key have a slot. */
   has(key: string): boolean {
     return this.#slots.has(key);
   }
 
-  /** From `mark` on no new connection is counted there. */
+  /** Workers that have reached `mark` count no new connection in this slot. */
   release(owner: Pick<SlotOwner, 'service' | 'tenant'>, mark: number): void {
     const slot = this.#slots.get(slotKey(owner));
     if (slot !== undefined) slot.releasedAtMark ??= mark;
   }
 
-  /** Gives slots away that no connection refers to and whose last value is known to the ledger; returns their keys. */
+  /** Frees released slots without connections whose last value the ledger has; returns their keys. */
   freeReleased(reached: number, isAcknowledged: (owner: SlotOwner, reading: SlotReading) => boolean): string[] {
     const freed: string[] = [];
     for (const [key, slot] of this.#slots) {
@@ -128,12 +131,12 @@ export class SlotRegistry {
     return freed;
   }
 
-  /** It is time for a new life: too many former owners are remembered for the sake of this one. */
+  /** Whether a new incarnation should start, because too many former owners are remembered. */
   get isFull(): boolean {
     return this.#formerTotals.size > this.#maxFormerOwners;
   }
 
-  /** From here on counts from 0, but for the connections that are open; returns what was counted until then, no byte more. */
+  /** Starts counting from 0, except for open connections; returns exactly what was counted until now. */
   startIncarnation(): SlotReading[] {
     this.#formerTotals.clear();
     const readings: SlotReading[] = [];
@@ -147,7 +150,7 @@ export class SlotRegistry {
     return readings;
   }
 
-  /** All slots, with their owner's row of totals. */
+  /** Yields each slot's owner and row of totals. */
   *totals(): Iterable<{ readonly owner: SlotOwner; readonly total: Float64Array }> {
     for (const slot of this.#slots.values()) yield { owner: slot.owner, total: this.#totalOf(slot) };
   }
@@ -158,7 +161,7 @@ export class SlotRegistry {
     return total;
   }
 
-  /** Of all slots these columns of their owner's totals, in the order asked for: of thousands of slots a row of each is much to make. */
+  /** Yields these columns of each slot's totals: cheaper than `totals` if there are thousands of slots. */
   *counts(columns: readonly number[]): Iterable<{ readonly owner: SlotOwner; readonly counts: readonly number[] }> {
     const workers = this.#viewBlocks();
     for (const slot of this.#slots.values()) {
@@ -166,7 +169,7 @@ export class SlotRegistry {
     }
   }
 
-  /** Of those slots in which something was counted. It is asked once a second, and of thousands most have nothing. */
+  /** Returns the slots with usage. Called every second; most of thousands of slots have none. */
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];
     const workers = this.#viewBlocks();
@@ -181,10 +184,7 @@ export class SlotRegistry {
     return readings;
   }
 
-  /**
-   * Connections open now, those included of whom it is not known yet whom they want. It is asked with every heartbeat, and reads
-   * one cell of each slot.
-   */
+  /** Returns the number of open connections, including those not routed yet. Called with every heartbeat. */
   activeConnections(): number {
     const workers = this.#viewBlocks();
     let active = this.#unrouted[ACTIVE] as number;
@@ -194,7 +194,7 @@ export class SlotRegistry {
   }
 
   #viewBlocks(): WorkerCounterViews {
-    return [...this.#blocksByWorker.values()].map((slabs) => slabs.map((slab) => new Float64Array(slab)));
+    return [...this.#blocksByWorker.values()].map((blocks) => blocks.map((block) => new Float64Array(block)));
   }
 
   #totalOf(slot: Slot): Float64Array {
@@ -203,14 +203,14 @@ export class SlotRegistry {
     return total;
   }
 
-  #forEachRow(index: number, see: (row: Float64Array) => void): void {
-    for (const slabs of this.#blocksByWorker.values()) {
-      if (index < slabs.length * ROWS_PER_BLOCK) see(counterRow(slabs, index));
+  #forEachRow(index: number, visit: (row: Float64Array) => void): void {
+    for (const blocks of this.#blocksByWorker.values()) {
+      if (index < blocks.length * ROWS_PER_BLOCK) visit(counterRow(blocks, index));
     }
   }
 }
 
-/** Views of all slabs, for each worker. */
+/** Views of all counter blocks, for each worker. */
 type WorkerCounterViews = readonly (readonly Float64Array[])[];
 
 function countOf({ base, index }: Slot, column: number, workers: WorkerCounterViews): number {
@@ -237,7 +237,7 @@ function addRow(sum: Float64Array, row: Float64Array, sign: 1 | -1): void {
   }
 }
 
-/** What a dead worker counted. Its open connections ended with it, as `internal`. */
+/** Adds the counts of a worker that has ended; its open connections ended with the outcome `internal`. */
 function addFinalCounts(base: Float64Array, row: Float64Array): void {
   const open = row[ACTIVE] as number;
   addRow(base, row, 1);

@@ -1,5 +1,5 @@
-// Once a second: what was counted goes into the journal, the journal to the disk, and what the ledger lacks to the ledger.
-// Reports carry cumulative values, so that one lost or sent twice changes nothing.
+// Every second: records the counters in the journal, writes the journal to the disk, and reports usage that the ledger
+// lacks. Reports carry cumulative values, so that a report lost or sent twice changes nothing.
 import {
   acknowledgeReport,
   EMPTY_JOURNAL,
@@ -21,9 +21,9 @@ import type { SlotRegistry } from './slot-registry.ts';
 
 const FINAL_RETRY_INTERVAL_MS = 200;
 const RELEASED_SLOT_TTL_MS = 10 * 60_000;
-/** Writing the journal may take this part of the time: after a long outage it is large, and written less often. */
+/** Writing the journal may take 1/20 of the time: a large journal, after a long outage, is written less often. */
 const WRITE_TIME_DIVISOR = 20;
-/** Of a proxy without a state directory. */
+/** For a proxy without a state directory. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
 export interface UsageFlusherOptions {
@@ -33,7 +33,7 @@ export interface UsageFlusherOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly startedAt: number;
-  /** A number above every one that was ever used here. */
+  /** The highest incarnation found in the state directory, or 0. */
   readonly highestIncarnation: number;
   readonly state: { readonly journalFiles: JournalFiles; readonly pastIncarnations: PastIncarnations } | undefined;
   readonly onIncarnation: (life: number) => void;
@@ -64,7 +64,7 @@ export class UsageFlusher {
     return this.#incarnation;
   }
 
-  /** One round; throws when the store is away: nothing is lost by it. */
+  /** Runs one round. Throws if the store is away; no usage is lost then. */
   async flush(): Promise<void> {
     if (this.#options.slots.isFull && this.#incarnation !== undefined) await this.#endIncarnation(this.#incarnation);
     this.#record();
@@ -74,13 +74,16 @@ export class UsageFlusher {
     await this.#send(life);
   }
 
-  /** The store was away: what it had acknowledged may be lost, and everything is said once more. */
+  /** Reports everything again after the store was away, because it may have lost acknowledged usage. */
   resendAll(): void {
     this.#pendingResends += 1;
     this.#pastIncarnations.resendAll();
   }
 
-  /** The last rounds, until the ledger has it all or the time is over; returns why it has not. Nothing else may flush. */
+  /**
+   * Flushes until the ledger has all usage or the time is over; returns why usage is missing, or undefined. `flush`
+   * must not be called meanwhile.
+   */
   async finish(withinMs: number): Promise<string | undefined> {
     const { clock, node } = this.#options;
     const end = clock.monotonic() + withinMs;
@@ -101,7 +104,7 @@ export class UsageFlusher {
     return reason;
   }
 
-  /** Whether the ledger has this value of a slot that nobody counts in any more. */
+  /** Whether the ledger has this reading of a released slot. */
   isSlotAcknowledged(reading: SlotReading): boolean {
     const known = this.#journal.slots.get(slotKey(reading))?.acknowledged;
     const { receivedBytes, sentBytes, connections, requests } = reading.counters;
@@ -117,7 +120,7 @@ export class UsageFlusher {
     );
   }
 
-  /** Nobody counts under these keys any more. They are still said for a while, should the store lose them. */
+  /** These slot keys were freed. They stay in the journal for ten minutes, in case the store loses them. */
   forget(keys: readonly string[]): void {
     const { clock, slots } = this.#options;
     const now = clock.monotonic();
@@ -128,13 +131,13 @@ export class UsageFlusher {
     if (gone.length > 0) this.#journal = removeSlots(this.#journal, gone);
   }
 
-  /** Under no tenant's name nothing can be billed: see `SlotBook`. */
+  /** Usage without a tenant cannot be billed (see `SlotOwner.tenant`). */
   #record(readings: readonly SlotReading[] = this.#options.slots.readings()): void {
     const billed = readings.filter((reading) => reading.tenant !== '');
     this.#journal = recordUsage(this.#journal, billed, minuteOf(this.#options.clock.now()));
   }
 
-  /** All that it counted belongs to it, and is brought to the ledger under its number; the next one counts what comes now. */
+  /** Hands the usage so far to `PastIncarnations`; usage from now on belongs to the next incarnation. */
   async #endIncarnation(life: number): Promise<void> {
     const { slots, clock, startedAt } = this.#options;
     this.#record(slots.startIncarnation());
@@ -156,7 +159,8 @@ export class UsageFlusher {
       this.#written = journal;
       this.#hasDiskFailed = false;
     } catch (error) {
-      if (!this.#hasDiskFailed) log.error({ reason: errorMessage(error) }, 'the journal of usage cannot be written');
+      if (!this.#hasDiskFailed)
+        log.error({ reason: errorMessage(error) }, 'failed to write the usage journal; retrying');
       this.#hasDiskFailed = true;
     }
     this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
@@ -178,15 +182,15 @@ export class UsageFlusher {
 
   async #send(life: number): Promise<void> {
     const { node, clock, store } = this.#options;
-    const owed = this.#pendingResends;
-    const what = { node, life, minute: minuteOf(clock.now()) };
-    const report = owed > 0 ? fullReportFor(this.#journal, what) : usageReportFor(this.#journal, what);
+    const resends = this.#pendingResends;
+    const origin = { node, life, minute: minuteOf(clock.now()) };
+    const report = resends > 0 ? fullReportFor(this.#journal, origin) : usageReportFor(this.#journal, origin);
     if (report === undefined) return;
     const result = await store.usage.flush(report);
     switch (result.kind) {
       case 'accepted':
         this.#journal = acknowledgeReport(this.#journal, report);
-        this.#pendingResends -= owed;
+        this.#pendingResends -= resends;
         return;
       case 'seeding':
         return;
@@ -196,12 +200,15 @@ export class UsageFlusher {
   }
 
   /**
-   * The fleet believed us dead for so long that it closed our account. What this report held may have been counted before
-   * that or not; counting it again could bill it twice, so it is given up, and the next life counts from here.
+   * The controller took this proxy for dead and closed the account of its incarnation. Whether this report was counted
+   * before is unknown. Counting its usage again could bill it twice, so the usage is dropped.
    */
   #onFolded(report: UsageReport): void {
     const { log, slots } = this.#options;
-    log.warn({ life: report.life, slots: report.slots.length }, 'this life was folded away; its last usage is dropped');
+    log.warn(
+      { life: report.life, slots: report.slots.length },
+      'the store has closed the account of this incarnation; dropping its unreported usage',
+    );
     slots.startIncarnation();
     this.#journal = EMPTY_JOURNAL;
     this.#incarnation = undefined;

@@ -1,5 +1,5 @@
-// The TCP port of admin is one per host, and for a while there are two proxies on it: whoever serves the node has the port. The other one
-// waits for it, and serves clients or drains all the same.
+// A host has one TCP port for admin, but two proxies during an upgrade. The proxy that serves the node has the port;
+// the other proxy waits for the port, and drains or serves clients meanwhile.
 import {
   type AdminServer,
   type Clock,
@@ -12,14 +12,14 @@ import {
 } from '@weir/runtime';
 
 const RETRY_INTERVAL_MS = 250;
-/** A proxy that has just handed the node over needs no longer to close. */
+/** The predecessor closes its port within this time, so no warning is needed before. */
 const WARN_AFTER_MS = 2_000;
 
 export interface AdminPortOptions {
   readonly at: HostPort;
   /** Called once, by `start`. */
   readonly server: () => AdminServer;
-  /** Whether another proxy has the node, and therefore the port. */
+  /** Whether another proxy serves the node and therefore has the port. */
   readonly isOtherProxyServing: () => boolean;
   readonly clock: Clock;
   readonly log: Logger;
@@ -34,7 +34,7 @@ export class AdminPort {
   #settling: Promise<void> | undefined;
   #retry: Timer | undefined;
   #failure: string | undefined;
-  /** Since when the port is missing although nobody else has the node. */
+  /** When the port was first in use although no other proxy serves the node. */
   #missingSince: number | undefined;
   #isWarned = false;
 
@@ -42,7 +42,7 @@ export class AdminPort {
     this.#options = options;
   }
 
-  /** Throws when the port can never be had; one that somebody has is waited for. */
+  /** Throws if the port can never be opened; a port in use is retried. */
   async start(): Promise<void> {
     this.#server = this.#options.server();
     this.#isWanted = true;
@@ -51,12 +51,12 @@ export class AdminPort {
     if (failure !== undefined) this.#onOpenFailed(failure);
   }
 
-  /** Undefined while it does not listen. */
+  /** Undefined while the port is closed. */
   get address(): HostPort | undefined {
     return this.#isOpen ? this.#server?.address() : undefined;
   }
 
-  /** Why it does not listen, and what to do, once it is nothing that a hand-over explains. */
+  /** Why the port is closed, and what to do. Undefined as long as a takeover can explain it. */
   get warning(): string | undefined {
     return this.#isWarned ? this.#failure : undefined;
   }
@@ -103,7 +103,7 @@ export class AdminPort {
     }
   }
 
-  /** What was thrown. */
+  /** Returns the error, or undefined if the port is open. */
   async #open(): Promise<unknown> {
     const { at, log } = this.#options;
     try {
@@ -112,7 +112,7 @@ export class AdminPort {
       return error;
     }
     this.#isOpen = true;
-    if (this.#failure !== undefined) log.info({ address: formatHostPort(at) }, 'admin has its port now');
+    if (this.#failure !== undefined) log.info({ address: formatHostPort(at) }, 'opened the admin port');
     this.#failure = undefined;
     this.#isWarned = false;
     this.#missingSince = undefined;
@@ -121,9 +121,9 @@ export class AdminPort {
 
   #onOpenFailed(failure: unknown): void {
     const { clock, log, isOtherProxyServing } = this.#options;
-    // What a server says of its port is complete; its cause would say it again.
+    // The message of a WeirError includes its cause.
     const reason = failure instanceof WeirError ? failure.message : errorMessage(failure);
-    if (this.#failure !== reason) log.info({ reason }, 'admin waits for its port');
+    if (this.#failure !== reason) log.info({ reason }, 'waiting for the admin port');
     this.#failure = reason;
     const now = clock.monotonic();
     if (isOtherProxyServing()) {
@@ -132,7 +132,10 @@ export class AdminPort {
     } else this.#missingSince ??= now;
     if (this.#missingSince !== undefined && now - this.#missingSince >= WARN_AFTER_MS && !this.#isWarned) {
       this.#isWarned = true;
-      log.warn({ reason }, 'clients are served, but nobody can ask this proxy how it is');
+      log.warn(
+        { reason },
+        'failed to open the admin port; clients are served, but probes and metrics are not answered',
+      );
     }
     this.#retry = clock.setTimeout(() => this.#reconcile(), RETRY_INTERVAL_MS);
   }

@@ -11,18 +11,18 @@ import type { HeartbeatStore } from '@weir/store';
 import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
 
 const HEARTBEAT_INTERVAL_MS = 1_000;
-/** Between two that something has caused. */
+/** Between two heartbeats that events trigger. */
 const MIN_HEARTBEAT_GAP_MS = 20;
 
 export interface HeartbeatLoopOptions {
   readonly store: HeartbeatStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Undefined while this life has no number. */
+  /** Undefined while this incarnation has no number. */
   readonly heartbeat: () => Heartbeat | undefined;
 }
 
-/** Says once a second, and at once after `trigger`, what this proxy is and has. */
+/** Sends a heartbeat every second, and soon after `trigger`. */
 export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatLoopOptions): Loop {
   return createLoop({
     async run() {
@@ -33,28 +33,28 @@ export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatL
     resyncMs: HEARTBEAT_INTERVAL_MS,
     retryMs: [HEARTBEAT_INTERVAL_MS, HEARTBEAT_INTERVAL_MS],
     clock,
-    onError: (error) => log.debug({ err: error }, 'heartbeat failed'),
+    onError: (error) => log.debug({ err: error }, 'failed to record the heartbeat; retrying'),
   });
 }
 
-/** Undefined: all work. One of each port first, so that no Service's are hidden behind another's many. */
+/** Undefined if all endpoints work. Takes turns between ports, so that one Service's many endpoints hide no other's. */
 export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): UnhealthyReport | undefined {
   const ports = [...health.unhealthy()];
   const total = ports.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
   if (total === 0) return undefined;
-  const told: UnhealthyEndpoint[] = [];
-  for (let index = 0; told.length < Math.min(total, MAX_REPORTED_UNHEALTHY_ENDPOINTS); index += 1) {
+  const reported: UnhealthyEndpoint[] = [];
+  for (let index = 0; reported.length < Math.min(total, MAX_REPORTED_UNHEALTHY_ENDPOINTS); index += 1) {
     for (const { route, endpoints } of ports) {
-      const one = endpoints[index];
-      if (one === undefined || told.length === MAX_REPORTED_UNHEALTHY_ENDPOINTS) continue;
+      const endpoint = endpoints[index];
+      if (endpoint === undefined || reported.length === MAX_REPORTED_UNHEALTHY_ENDPOINTS) continue;
       const { service, listener } = route;
-      told.push({ service: service.uid, protocol: listener.protocol, port: listener.port, ...one });
+      reported.push({ service: service.uid, protocol: listener.protocol, port: listener.port, ...endpoint });
     }
   }
-  return { total, endpoints: told };
+  return { total, endpoints: reported };
 }
 
-/** Which of these addresses exist on this host. On a loopback interface the whole network does. */
+/** Returns the addresses that exist on this host. A loopback interface accepts every address of its network. */
 export function localAddresses(wanted: readonly string[]): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const exact = new Set(interfaces.map(({ address }) => address));

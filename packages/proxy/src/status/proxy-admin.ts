@@ -18,7 +18,7 @@ export interface ProxyAdminOptions extends Pick<ProxyOptions, 'admin' | 'adminTl
   readonly log: Logger;
 }
 
-/** The admin of a proxy that may be made later; undefined: it is off. */
+/** Undefined if admin is off. `proxy` is called when admin starts, since the supervisor is created after its admin. */
 export function createProxyAdmin(proxy: () => Supervisor, options: ProxyAdminOptions): AdminPort | undefined {
   const { admin: at, clock, log } = options;
   if (at === undefined || at === 'off') return undefined;
@@ -56,22 +56,19 @@ function createAdminServerFor(proxy: Supervisor, at: HostPort, options: ProxyAdm
   });
 }
 
-/**
- * The library that keeps metrics is a sixth of all modules of the main thread, and nobody is served sooner for it: it is loaded when the
- * first table is served, or when somebody asks before.
- */
-export function createLazyMetrics(parts: ProxyMetricsSources, served: Promise<void>): () => Promise<Metrics> {
+/** Loads the metrics library, a sixth of the main thread's modules, after the first table is served or on request. */
+export function createLazyMetrics(sources: ProxyMetricsSources, served: Promise<void>): () => Promise<Metrics> {
   let loading: Promise<Metrics> | undefined;
   const metrics = (): Promise<Metrics> => {
-    loading ??= loadMetrics(parts);
+    loading ??= loadMetrics(sources);
     return loading;
   };
-  // Closed before; or it cannot be loaded, which whoever asks is told.
+  // Rejects if the proxy closes before it serves, or if loading fails, which the next request reports.
   served.then(metrics).catch(() => undefined);
   return metrics;
 }
 
-async function loadMetrics(parts: ProxyMetricsSources): Promise<Metrics> {
+async function loadMetrics(sources: ProxyMetricsSources): Promise<Metrics> {
   const { createProxyMetrics } = await import('./proxy-metrics.ts');
-  return createProxyMetrics(parts);
+  return createProxyMetrics(sources);
 }

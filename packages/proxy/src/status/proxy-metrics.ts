@@ -12,7 +12,7 @@ import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import { addWorkerMetrics } from './worker-metrics.ts';
 
-// What Prometheus sees of a proxy: read from shared memory when it asks. Series grow with Services only.
+// The metrics of a proxy, read from shared memory on each scrape. The number of series grows with Services only.
 type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 
@@ -22,13 +22,13 @@ export interface ProxyMetricsSources {
   readonly propagation: PropagationLatency;
   readonly health: HealthMonitor;
   readonly pool: WorkerPool;
-  /** Of the main thread. */
+  /** Event loop delay of the main thread, in the order of DELAY_QUANTILES. */
   readonly delaySeconds: Float64Array;
   readonly log: Logger;
 }
 
-export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
-  const { slots, table, propagation, health, pool, delaySeconds, log } = parts;
+export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
+  const { slots, table, propagation, health, pool, delaySeconds, log } = sources;
   const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: countOpenDescriptors });
   const column = (index: number) => () => perSlot(slots, index);
 
@@ -46,25 +46,25 @@ export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
   });
   metrics.collectCounter({
     name: 'weir_service_connections_total',
-    help: 'Connections that were given to the Service.',
+    help: 'Connections and UDP flows that were routed to the Service.',
     labels: SERVICE,
     collect: column(CONNECTIONS),
   });
   metrics.collectGauge({
     name: 'weir_service_connections_active',
-    help: 'Connections open now.',
+    help: 'Connections and UDP flows of the Service that are open now.',
     labels: SERVICE,
     collect: () => perService(slots, ACTIVE),
   });
   metrics.collectCounter({
     name: 'weir_service_refused_total',
-    help: 'Connections and UDP flows that ended before a byte was relayed; of cut-off those that were open, too.',
+    help: 'Connections and UDP flows that ended before a byte was relayed, by reason; for cut-off also those that were open.',
     labels: [...SERVICE, 'reason'],
     collect: () => refusals(slots),
   });
   metrics.collectGauge({
     name: 'weir_tenant_used',
-    help: 'Connections and UDP flows that a tenant has open on this proxy, as its limit counts them.',
+    help: 'Connections and UDP flows that the tenant has open on this proxy, as counted for its limit.',
     labels: ['tenant', 'resource'],
     collect: () =>
       [...table.limits.openCounts()].map(({ tenant, connections }) => ({
@@ -74,7 +74,7 @@ export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
   });
   metrics.collectGauge({
     name: 'weir_service_endpoints',
-    help: 'Of the port of the Service that has the fewest: endpoints used here (ready), left out because they do not work (ejected), gone with connections open (draining).',
+    help: 'Endpoints of the Service, of its port with the fewest ready ones: ready; ejected by failed connects or checks; draining, that is, removed with connections still open.',
     labels: [...SERVICE, 'state'],
     collect: () => endpointSamples(table, health),
   });
@@ -86,13 +86,13 @@ export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
   });
   const propagated = metrics.histogram({
     name: 'weir_table_propagation_seconds',
-    help: 'From a change in the API (the trigger of an EndpointSlice where it says one) until all workers have applied it.',
+    help: 'Time from a change in the Kubernetes API (for endpoints, its trigger time) until all workers have applied it.',
     buckets: PROPAGATION_BUCKETS_SECONDS,
   });
   propagation.onSample((seconds) => propagated.observe({}, seconds));
   metrics.collectCounter({
     name: 'weir_unrouted_bytes_total',
-    help: 'Bytes that reached no Service.',
+    help: 'Bytes of connections that were not routed to any Service.',
     labels: ['direction'],
     collect: () => {
       const total = slots.unroutedTotal();
@@ -104,7 +104,7 @@ export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
   });
   metrics.collectGauge({
     name: 'weir_proxy_event_loop_delay_seconds',
-    help: 'By how much heartbeats, cut-offs and all else of the main thread came too late within the last half to whole minute.',
+    help: 'Event loop delay of the main thread (heartbeats, cut-offs, checks) over the last 30 to 60 seconds.',
     labels: ['quantile'],
     collect: () =>
       DELAY_QUANTILES.map((quantile, index) => ({
@@ -116,14 +116,14 @@ export function createProxyMetrics(parts: ProxyMetricsSources): Metrics {
   return metrics;
 }
 
-/** A Service that changed its tenant is counted in two slots: of counters with the same labels the sum is shown. */
+/** A Service whose tenant changed has two slots; samples of counters with equal labels are added up by the library. */
 function* perSlot(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   for (const { owner, counts } of slots.counts([column])) {
     yield { labels: { namespace: owner.namespace, service: owner.name }, value: counts[0] ?? 0 };
   }
 }
 
-/** For a gauge they are added up here. */
+/** Adds up the slots of a Service, because samples of gauges are not added up. */
 function perService(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
   for (const { labels, value } of perSlot(slots, column)) {
@@ -135,7 +135,7 @@ function perService(slots: SlotRegistry, column: number): Iterable<Sample<Servic
   return sums.values();
 }
 
-/** Only of those that were ever refused: reasons times Services would be many. */
+/** Leaves out zeros: one series per reason and Service would be too many. */
 function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
   for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
     for (const [index, reason] of REFUSAL_OUTCOMES.entries()) {
@@ -145,11 +145,10 @@ function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'
   }
 }
 
-// What Prometheus sees of endpoints and of their checks.
 export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void {
   metrics.collectCounter({
     name: 'weir_health_checks_total',
-    help: 'Checks of endpoints that were answered, by what was found.',
+    help: 'Health checks of endpoints that were completed, by result.',
     labels: ['result'],
     collect: () => {
       const { good, bad } = health.checkCounts;
@@ -161,16 +160,16 @@ export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void 
   });
   metrics.collectCounter({
     name: 'weir_health_checks_stretched_total',
-    help: 'Checks that began later than asked for, because a proxy makes at most 500 a second (100 over TLS).',
+    help: 'Health checks that began late, because a proxy makes at most 500 a second (100 over TLS).',
     collect: () => [{ labels: {}, value: health.checkCounts.stretched }],
   });
 }
 
 type EndpointSample = Sample<'namespace' | 'service' | 'state'>;
 
-/** Of the port that has the fewest to use: a Service works as well as its worst port. */
+/** Samples of each Service's port with the fewest ready endpoints: a Service works as well as its worst port. */
 export function* endpointSamples({ matcher }: TableDistributor, health: HealthMonitor): Iterable<EndpointSample> {
-  const fewest = new Map<
+  const worstPorts = new Map<
     string,
     { readonly service: ServiceEntry; readonly ready: number; readonly ejected: number }
   >();
@@ -178,10 +177,10 @@ export function* endpointSamples({ matcher }: TableDistributor, health: HealthMo
     const { service, endpoints } = route;
     const ejected = health.countEjected(route);
     const ready = endpoints.length - ejected;
-    const known = fewest.get(service.uid);
-    if (known === undefined || known.ready > ready) fewest.set(service.uid, { service, ready, ejected });
+    const known = worstPorts.get(service.uid);
+    if (known === undefined || known.ready > ready) worstPorts.set(service.uid, { service, ready, ejected });
   }
-  for (const [uid, { service, ready, ejected }] of fewest) {
+  for (const [uid, { service, ready, ejected }] of worstPorts) {
     const { namespace, name } = service;
     yield { labels: { namespace, service: name, state: 'ready' }, value: ready };
     yield { labels: { namespace, service: name, state: 'ejected' }, value: ejected };

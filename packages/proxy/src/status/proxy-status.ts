@@ -24,11 +24,11 @@ export interface ProxyStatusOptions {
   readonly pool: WorkerPool;
   readonly health: HealthMonitor;
   readonly isDraining: () => boolean;
-  /** What is wrong with this host beside what is known since the start. */
+  /** A warning about the admin port, added to the warnings known since the start. */
   readonly adminWarning: () => string | undefined;
 }
 
-/** What a proxy says of itself: to the store, to probes, to people. */
+/** Describes the state of this proxy for the store, for probes and for the debug page. */
 export class ProxyStatus {
   readonly #options: ProxyStatusOptions;
 
@@ -36,7 +36,7 @@ export class ProxyStatus {
     this.#options = options;
   }
 
-  /** Undefined: it may get traffic. */
+  /** Why this proxy should get no traffic; undefined if it is ready. */
   get notReady(): string | undefined {
     const { table, takeover, pool, isDraining } = this.#options;
     if (isDraining()) return 'draining';
@@ -44,7 +44,7 @@ export class ProxyStatus {
     return takeover.notServingReason ?? (pool.live === 0 ? 'no worker is up' : undefined);
   }
 
-  /** Undefined: the store has not given this life its number yet. */
+  /** Undefined while this incarnation has no number. */
   get heartbeat(): Heartbeat | undefined {
     const { flusher, settings } = this.#options;
     const { incarnation } = flusher;
@@ -102,17 +102,17 @@ function append(known: readonly string[] | undefined, more: string | undefined):
   return more === undefined ? known : [...(known ?? []), more];
 }
 
-/** Replacing workers goes on meanwhile; a restart costs all that is left of this proxy, its counts included. */
+/** The pool replaces workers meanwhile; a restart would lose the counts that are not reported yet. */
 const MAX_TIME_WITHOUT_WORKERS_MS = 60_000;
 
 export interface WorkerLiveness {
-  /** Once a second. */
+  /** To be called once a second. */
   check(): void;
-  /** Why only a restart helps. */
+  /** Why only a restart helps; undefined if all is well. */
   readonly problem: string | undefined;
 }
 
-/** That the main thread goes on needs no look: one that hangs answers no probe. */
+/** A main thread that hangs needs no detection here: it answers no probe. */
 export function createWorkerLiveness(workers: () => number, clock: Pick<Clock, 'monotonic'>): WorkerLiveness {
   let lastUpAt = clock.monotonic();
   let now = lastUpAt;

@@ -4,14 +4,14 @@ import { OUTCOMES, type Outcome } from '../metering/outcome.ts';
 import { readingOf, type SlotRegistry } from '../metering/slot-registry.ts';
 import type { WorkerSlotView } from '../supervisor/worker-slots.ts';
 
-/** What a proxy knows of itself: for /debug/listeners, and for those who run it in their process. */
+/** The state of a proxy as returned by /debug/listeners and by `view()`. */
 export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
-  /** Null while the store has not given it a number. */
+  /** The incarnation; null while the store has not assigned its number. */
   readonly life: number | null;
-  /** Why it serves nothing: another proxy serves its node. */
+  /** Set if another proxy serves the node, and this one therefore serves no traffic. */
   readonly conflict: string | null;
   readonly services: readonly ServiceCount[];
-  /** Each worker, and those who were there before it. */
+  /** One entry per worker slot. */
   readonly threads: readonly WorkerSlotView[];
 }
 
@@ -35,7 +35,7 @@ export function serviceCounts(slots: SlotRegistry): ServiceCount[] {
   }));
 }
 
-/** How the connections counted in a row ended; outcomes that never came are left out. */
+/** How the connections counted in a row ended; outcomes with a count of 0 are left out. */
 export function outcomeCounts(total: Float64Array): Partial<Record<Outcome, number>> {
   const counts: Partial<Record<Outcome, number>> = {};
   for (const outcome of OUTCOMES) {

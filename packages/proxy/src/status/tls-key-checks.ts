@@ -8,16 +8,16 @@ import {
 import type { Logger, Secret } from '@weir/runtime';
 import type { Sealer } from '@weir/runtime/sealing';
 
-/** Said to whoever owns the Service and to whoever runs the proxy: behind the name of the node. */
-const NO_FLEET_SECRET = 'TLS cannot end here, since this proxy has no WEIR_FLEET_SECRET; ask the operator';
+/** Shown to the Service's owner and to the operator, after the name of the node. */
+const NO_FLEET_SECRET = 'TLS cannot be terminated: this proxy has no WEIR_FLEET_SECRET; ask the operator';
 
 const DIFFERENT_FLEET_SECRET =
-  'TLS cannot end here, since this proxy has another WEIR_FLEET_SECRET than the controller; ask the operator';
+  'TLS cannot be terminated: this proxy and the controller have different values of WEIR_FLEET_SECRET; ask the operator';
 
 const NO_CERTIFICATE =
-  'TLS cannot end here, since this proxy has no certificate of the Service yet; ask the operator if it lasts';
+  'TLS cannot be terminated: this proxy has no certificate of the Service yet; ask the operator if this lasts';
 
-/** Why this proxy can serve nobody where TLS is to end, although the port is open: else it would be published. */
+/** Finds routes whose TLS this proxy cannot terminate: its node must not be published for them. */
 export class TlsKeyChecker {
   readonly #sealer: Sealer | undefined;
   readonly #cache = new WeakMap<CertificateEntry, { readonly fault: string | null }>();
@@ -26,7 +26,7 @@ export class TlsKeyChecker {
     this.#sealer = sealer;
   }
 
-  /** Null: none. It is asked for each route with every heartbeat. */
+  /** Null if there is no problem. Called for each route with every heartbeat, hence the cache. */
   problemFor(route: Route): string | null {
     if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
     const { certificate } = route;
@@ -49,23 +49,23 @@ export interface MissingSecretWarningOptions {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** To be told of the routes that change: warns once when TLS is to end here, and there is no secret to open keys by. */
+/** Takes changed routes; warns once if one of them terminates TLS and no secret is set to decrypt its private key. */
 export function createMissingSecretWarning({
   fleetSecret,
   routes,
   log,
 }: MissingSecretWarningOptions): (keys: readonly RouteKey[]) => void {
-  let isSaid = fleetSecret !== undefined;
+  let isWarned = fleetSecret !== undefined;
   return (keys) => {
-    if (isSaid) return;
-    isSaid = keys.some((key) => {
+    if (isWarned) return;
+    isWarned = keys.some((key) => {
       const route = routes().get(key);
       return route !== undefined && terminatingTlsPort(route) !== undefined;
     });
-    if (!isSaid) return;
+    if (!isWarned) return;
     log.warn(
       { advice: 'set WEIR_FLEET_SECRET to the same as the controller has' },
-      'TLS is to end here, but no private key can be opened: clients of such ports are refused',
+      'no private key can be decrypted without WEIR_FLEET_SECRET; clients of ports that terminate TLS are refused',
     );
   };
 }

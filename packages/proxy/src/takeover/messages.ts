@@ -2,31 +2,32 @@ import type { Socket } from 'node:net';
 import { isTablePosition, type ListenerKey, type TablePosition } from '@weir/model/data-plane';
 import { parseJsonObject } from '../supervisor/json-object.ts';
 
-// What two proxies of one node say to each other over the lock of the node: lines of JSON. The socket is abstract, so any
-// process of this host may be at the other end; nothing it says is believed that it cannot show (see beside-us.ts).
+// The messages that two proxies of one node exchange over the node's lock: one JSON object a line. The lock is an
+// abstract Unix socket, so any process of this host can connect: a successor's claim to listen is verified with the
+// kernel (see shared-listeners.ts).
 
-/** Of one that waits, to the one that serves. */
+/** Sent by a proxy that waits for the node to the proxy that serves it. */
 export type TakeoverRequest =
-  /** I know how to take over. */
+  /** The sender supports takeovers. */
   | { readonly kind: 'hello' }
-  /** I could serve this table now. */
+  /** The sender could serve now, with this table. */
   | { readonly kind: 'ready'; readonly applied: TablePosition }
-  /** I listen on all that you named and that is still wanted. */
+  /** The sender listens on every listener named in `join` that the table still has. */
   | { readonly kind: 'listening' }
-  /** I cannot; go on serving. */
+  /** The sender could not open all listeners; the predecessor goes on serving. */
   | { readonly kind: 'abandon' };
 
-/** Of the one that serves. */
+/** Sent by the proxy that serves the node. */
 export type TakeoverReply =
-  /** I am about to end: whoever can serve should say so. */
+  /** The predecessor is about to end; a successor that can serve should send `ready`. */
   | { readonly kind: 'leaving' }
-  /** Not now; ask again. */
+  /** The successor may not take over yet and should ask again. */
   | { readonly kind: 'wait' }
-  /** Listen beside me, on these and on whatever else the table says. */
+  /** The successor should open these listeners, which the predecessor has open, and all others of its table. */
   | { readonly kind: 'join'; readonly open: readonly ListenerKey[] }
-  /** You do not listen where you should. */
+  /** The successor does not listen everywhere that the predecessor does. */
   | { readonly kind: 'refused'; readonly reason: string }
-  /** I listen nowhere any more, and the lock is free. */
+  /** The predecessor has closed its listeners and released the lock. */
   | { readonly kind: 'yours' };
 
 export function parseTakeoverRequest(line: string): TakeoverRequest | undefined {
@@ -63,10 +64,10 @@ function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-/** As long as the list of a hundred thousand listeners. */
+/** Room for the keys of 100,000 listeners. */
 const MAX_LINE_CHARACTERS = 8_388_608;
 
-/** Tells each line that arrives. A peer that sends more without an end of line is cut off. */
+/** Calls `onLine` for each line; destroys a socket whose line is too long. */
 export function readLines(socket: Socket, onLine: (line: string) => void): void {
   let rest = '';
   socket.setEncoding('utf8');

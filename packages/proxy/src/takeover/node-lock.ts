@@ -5,32 +5,32 @@ import { type Clock, type Timer, wait } from '@weir/runtime';
 import { Predecessor, type TakeoverActions } from './predecessor.ts';
 import { Successor } from './successor.ts';
 
-// One serving proxy per fleet and node: an abstract Unix socket is the lock. It belongs to the network namespace, like the
-// ports that it guards, and the kernel takes it back whatever happens to its holder. Over it one proxy hands its node to
-// the next (ADR 9).
+// The lock that lets only one proxy per fleet and node serve: an abstract Unix socket. Like the ports that it guards,
+// the socket belongs to the network namespace, and the kernel releases it however its process ends. Over connections
+// to this socket one proxy hands its node over to the next (ADR 9).
 const LOCK_RETRY_INTERVAL_MS = 250;
-/** Not at once: a holder that lets nobody wait must not be asked without end. */
+/** Not 0: a proxy that closes every connection at once must not be asked in a busy loop. */
 const LOCK_RETRY_AFTER_RELEASE_MS = 5;
 const LEAVE_POLL_INTERVAL_MS = 20;
 const MAX_LOCK_NAME_BYTES = 100;
 
-/** Who listens on this node, as far as we may. */
+/** Which proxy serves this node. */
 export type NodeOwnership =
-  /** We, alone. */
-  | { readonly kind: 'ours' }
-  /** We may, beside the one that is about to hand over; it listens on these. */
-  | { readonly kind: 'beside'; readonly open: readonly ListenerKey[] }
-  /** Another one. `handedOver`: we did before, and it took over from us. */
-  | { readonly kind: 'others'; readonly reason: string; readonly handedOver: boolean };
+  /** Only this proxy. */
+  | { readonly kind: 'own' }
+  /** The predecessor, which hands over: this proxy opens its listeners as well. `open`: the predecessor's listeners. */
+  | { readonly kind: 'joining'; readonly open: readonly ListenerKey[] }
+  /** Another proxy. `handedOver`: this proxy served the node before and handed it over. */
+  | { readonly kind: 'other'; readonly reason: string; readonly handedOver: boolean };
 
 export interface NodeLockOptions {
   readonly fleet: string;
   readonly node: string;
   readonly clock: Clock;
   readonly actions: TakeoverActions;
-  /** The table that could be served now; undefined: none yet. */
+  /** The table that this proxy could serve now; undefined before the first table. */
   readonly tableReadyToServe: () => TablePosition | undefined;
-  readonly onOwnershipChange: (turn: NodeOwnership) => void;
+  readonly onOwnershipChange: (ownership: NodeOwnership) => void;
 }
 
 export class NodeLock {
@@ -48,30 +48,30 @@ export class NodeLock {
     this.#path = lockPathFor(options.fleet, options.node);
   }
 
-  /** Resolves when it is known whether the lock is ours; goes on trying when it is not. */
+  /** Tries to take the lock; resolves when the result is known. Goes on trying if another proxy has it. */
   acquire(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const server = createServer((socket) => holder.addWaiting(socket));
+    const server = createServer((socket) => predecessor.addWaiting(socket));
     const { clock, actions } = this.#options;
-    const holder = new Predecessor(server, { clock, actions, onCeded: () => this.#onHandedOver() });
+    const predecessor = new Predecessor(server, { clock, actions, onCeded: () => this.#onHandedOver() });
     server.once('error', (error: NodeJS.ErrnoException) => {
       this.#onAcquireFailed(error);
       resolve();
     });
     server.listen({ path: this.#path }, () => {
       if (this.#isReleased) server.close();
-      else this.#onAcquired(holder);
+      else this.#onAcquired(predecessor);
       resolve();
     });
     return promise;
   }
 
-  /** Those whom we were to join have all been tried; `problem`: one that the other has could not be opened. */
+  /** Every listener is open or has failed. `problem`: why a listener that the predecessor has could not be opened. */
   onListenersSettled(problem: string | undefined): void {
     this.#successor?.settled(problem);
   }
 
-  /** Before a drain: somebody who waits may take over first. Resolves when nobody does, or has, or the time is over. */
+  /** Before a drain: waits until a successor has taken over, no successor is left, or the time is over. */
   async leave(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + limitMs;
@@ -80,7 +80,7 @@ export class NodeLock {
     }
   }
 
-  /** For good. */
+  /** Releases the lock for good. */
   release(): void {
     this.#isReleased = true;
     this.#retry?.cancel();
@@ -89,17 +89,17 @@ export class NodeLock {
     this.#predecessor = undefined;
   }
 
-  /** After `release`: whether another proxy serves the node by now. */
+  /** After `release`: whether another proxy has taken the lock. */
   isHeldByOther(): Promise<boolean> {
     return isSocketListening(this.#path);
   }
 
-  #onAcquired(holder: Predecessor): void {
-    this.#predecessor = holder;
+  #onAcquired(predecessor: Predecessor): void {
+    this.#predecessor = predecessor;
     this.#hasServed = true;
     this.#isListening = true;
     this.#successor = undefined;
-    this.#options.onOwnershipChange({ kind: 'ours' });
+    this.#options.onOwnershipChange({ kind: 'own' });
   }
 
   #onHandedOver(): void {
@@ -115,7 +115,7 @@ export class NodeLock {
       this.#waitForNode();
       return;
     }
-    this.#reportOther(`cannot take the lock of node ${node}: ${error.message}; it is tried again`);
+    this.#reportOther(`failed to take the lock of node ${node}: ${error.message}; retrying`);
     this.#retryIn(LOCK_RETRY_INTERVAL_MS);
   }
 
@@ -124,7 +124,7 @@ export class NodeLock {
     this.#reportOther(
       this.#hasServed
         ? `another proxy has taken over node ${node} of fleet ${fleet} on this host`
-        : `another proxy serves node ${node} of fleet ${fleet} on this host, and has not handed over; stop it, or give this one another WEIR_NODE`,
+        : `another proxy serves node ${node} of fleet ${fleet} on this host and has not handed it over; stop that proxy, or give this one another WEIR_NODE`,
     );
     this.#successor = new Successor({
       path: this.#path,
@@ -133,7 +133,7 @@ export class NodeLock {
       tableReadyToServe,
       onJoin: (open) => {
         this.#isListening = true;
-        onOwnershipChange({ kind: 'beside', open });
+        onOwnershipChange({ kind: 'joining', open });
       },
       onRejected: (reason) => {
         this.#isListening = false;
@@ -144,11 +144,11 @@ export class NodeLock {
   }
 
   #reportOther(reason: string): void {
-    this.#options.onOwnershipChange({ kind: 'others', reason, handedOver: this.#hasServed });
+    this.#options.onOwnershipChange({ kind: 'other', reason, handedOver: this.#hasServed });
   }
 
   #onLockReleased(before: 'reached' | 'unreachable'): void {
-    // Whoever listens already takes the lock at once; the others leave it to that one.
+    // A proxy that listens already takes the lock at once; the others give it time to do so.
     if (this.#isListening) void this.acquire();
     else this.#retryIn(before === 'reached' ? LOCK_RETRY_AFTER_RELEASE_MS : LOCK_RETRY_INTERVAL_MS);
   }
@@ -162,11 +162,11 @@ export class NodeLock {
 
 function lockPathFor(fleet: string, node: string): string {
   const name = `weir/${fleet}/${node}`;
-  // The kernel takes 107 bytes; a node may have a name of 253.
+  // A Unix socket's path has at most 107 bytes; a node name may have 253.
   return `\0${name.length <= MAX_LOCK_NAME_BYTES ? name : `weir/${createHash('sha256').update(name).digest('hex')}`}`;
 }
 
-/** Whether somebody listens on this Unix socket. */
+/** Whether a process listens on this Unix socket. */
 export function isSocketListening(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ path });

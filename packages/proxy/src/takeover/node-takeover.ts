@@ -1,4 +1,4 @@
-// Whose turn it is to listen on this node, brought to the listeners.
+// Opens, keeps closed or shares the listeners of this proxy according to which proxy serves the node.
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Logger } from '@weir/runtime';
 import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
@@ -12,9 +12,9 @@ export interface NodeTakeoverOptions {
   readonly log: Logger;
   readonly listeners: ListenerReconciler;
   readonly actions: TakeoverActions;
-  /** The table that could be served now; undefined: none yet. */
+  /** The table that this proxy could serve now; undefined before the first table. */
   readonly tableReadyToServe: () => TablePosition | undefined;
-  /** The node is this proxy's. */
+  /** This proxy serves the node from now on. */
   readonly onNodeAcquired: () => void;
 }
 
@@ -23,87 +23,87 @@ export class NodeTakeover {
   readonly #listeners: ListenerReconciler;
   readonly #lock: NodeLock;
   readonly #onNodeAcquired: () => void;
-  #ownership: NodeOwnership = { kind: 'ours' };
+  #ownership: NodeOwnership = { kind: 'own' };
   #hasOpened = false;
 
   constructor({ log, listeners, onNodeAcquired, ...options }: NodeTakeoverOptions) {
     this.#log = log;
     this.#listeners = listeners;
     this.#onNodeAcquired = onNodeAcquired;
-    this.#lock = new NodeLock({ ...options, onOwnershipChange: (turn) => this.#onOwnershipChange(turn) });
+    this.#lock = new NodeLock({ ...options, onOwnershipChange: (ownership) => this.#onOwnershipChange(ownership) });
   }
 
-  /** Resolves when it is known whose turn it is. */
+  /** Resolves when it is known which proxy serves the node. */
   start(): Promise<void> {
     return this.#lock.acquire();
   }
 
-  /** Why this proxy serves nothing: another one of its node does. */
+  /** Why this proxy serves no traffic: another proxy serves the node. */
   get conflict(): string | undefined {
-    return this.#ownership.kind === 'others' ? this.#ownership.reason : undefined;
+    return this.#ownership.kind === 'other' ? this.#ownership.reason : undefined;
   }
 
-  /** Another proxy serves the node, or is about to hand it over. */
+  /** Whether another proxy serves the node, or is handing it over. */
   get isOtherProxyServing(): boolean {
-    return this.#ownership.kind !== 'ours';
+    return this.#ownership.kind !== 'own';
   }
 
-  /** Why clients do not reach this proxy, or not it alone; undefined: its node is its own, and its listeners have been opened. */
+  /** Undefined if this proxy alone serves the node and has opened its listeners. */
   get notServingReason(): string | undefined {
-    if (this.#ownership.kind === 'beside') return 'the proxy that serves the node is handing it over';
+    if (this.#ownership.kind === 'joining') return 'the proxy that serves the node is handing it over';
     return this.conflict ?? (this.#hasOpened ? undefined : 'the listeners are being opened');
   }
 
-  /** It served, and another one has taken over. */
+  /** Whether this proxy served the node and another proxy has taken over. */
   get hasHandedOver(): boolean {
-    return this.#ownership.kind === 'others' && this.#ownership.handedOver;
+    return this.#ownership.kind === 'other' && this.#ownership.handedOver;
   }
 
-  /** All listeners are open, held or failed. */
+  /** Every listener is open, allocated without listening, or has failed. */
   onListenersSettled(): void {
-    if (this.#ownership.kind === 'ours') this.#hasOpened = true;
-    if (this.#ownership.kind === 'beside')
+    if (this.#ownership.kind === 'own') this.#hasOpened = true;
+    if (this.#ownership.kind === 'joining')
       this.#lock.onListenersSettled(this.#listeners.firstError(this.#ownership.open));
   }
 
-  /** Before a drain: lets somebody who waits take over first, for at most so long. */
+  /** Before a drain: lets a waiting proxy take over, for at most `limitMs`. */
   leave(limitMs: number, signal: AbortSignal): Promise<void> {
     return this.#lock.leave(limitMs, signal);
   }
 
-  /** After the end: whether another proxy serves the node by now. */
+  /** After `close`: whether another proxy serves the node. */
   isHeldByOther(): Promise<boolean> {
     return this.#lock.isHeldByOther();
   }
 
-  /** For good. */
+  /** Releases the node for good. */
   close(): void {
     this.#lock.release();
   }
 
-  #onOwnershipChange(turn: NodeOwnership): void {
+  #onOwnershipChange(ownership: NodeOwnership): void {
     const before = this.#ownership;
-    this.#ownership = turn;
-    switch (turn.kind) {
-      case 'ours':
-        if (before.kind !== 'ours') this.#log.info('this proxy serves its node now');
+    this.#ownership = ownership;
+    switch (ownership.kind) {
+      case 'own':
+        if (before.kind !== 'own') this.#log.info('this proxy now serves its node');
         this.#listeners.setMode({ kind: 'serving' });
         this.#onNodeAcquired();
         return;
-      case 'beside':
-        this.#log.info({ listeners: turn.open.length }, 'this proxy listens beside the one that hands over');
-        this.#listeners.setMode({ kind: 'joining', predecessorListeners: new Set<ListenerKey>(turn.open) });
+      case 'joining':
+        this.#log.info({ listeners: ownership.open.length }, 'opening listeners next to the predecessor');
+        this.#listeners.setMode({ kind: 'joining', predecessorListeners: new Set<ListenerKey>(ownership.open) });
         return;
-      case 'others':
+      case 'other':
         this.#hasOpened = false;
-        if (turn.handedOver) {
-          this.#log.info({ reason: turn.reason }, 'this proxy has handed over its node');
+        if (ownership.handedOver) {
+          this.#log.info({ reason: ownership.reason }, 'this proxy has handed over its node');
           this.#listeners.setMode({ kind: 'silent' });
           return;
         }
-        if (before.kind !== 'others' || before.reason !== turn.reason)
-          this.#log.warn({ reason: turn.reason }, 'nothing is served');
-        this.#listeners.setMode({ kind: 'blocked', reason: turn.reason });
+        if (before.kind !== 'other' || before.reason !== ownership.reason)
+          this.#log.warn({ reason: ownership.reason }, 'this proxy serves no traffic');
+        this.#listeners.setMode({ kind: 'blocked', reason: ownership.reason });
     }
   }
 }

@@ -8,31 +8,31 @@ import type { WorkerPool } from '../supervisor/worker-pool.ts';
 import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverRequest, writeLine } from './messages.ts';
 import { findUnsharedListener } from './shared-listeners.ts';
 
-// The side of a hand-over that serves: keeps whoever waits, and lets one of them listen beside us before we close. It goes
-// on serving whatever the other one does or fails to do, until the other one has shown that it listens.
+// The serving side of a takeover. The predecessor admits one successor at a time to listen next to it, and serves until
+// the kernel confirms that the successor listens on every address (`findUnsharedListener`).
 
-/** For a successor to open all of its listeners; it is given up then, and may ask again. */
+/** How long a successor may take to open its listeners before its connection is closed; it may then ask again. */
 const JOIN_TIMEOUT_MS = 10_000;
-/** The others who wait learn of the release only after the successor has had time to take the lock. */
+/** The successor gets this much time to take the lock before other waiting proxies learn that the lock is free. */
 const LOCK_HANDOVER_MS = 1_000;
 
-/** What the proxy does for a hand-over. */
+/** What this proxy does in a takeover. */
 export interface TakeoverActions {
-  /** Whether one with this table may take over; `isLeaving`: we are about to end anyway. */
+  /** Whether a proxy with this table may take over. `isLeaving`: this proxy is about to end. */
   mayTakeOver(applied: TablePosition, at: { readonly isLeaving: boolean }): boolean;
-  /** From now on no listener is opened or closed; returns those that are open. */
+  /** Stops opening and closing listeners; returns the open ones. */
   freeze(): readonly ListenerKey[];
   unfreeze(): void;
-  /** Why the successor cannot be relied on; undefined: it listens wherever we do. */
+  /** Why the takeover is refused; undefined if the successor listens on every address of this proxy. */
   reasonToRefuse(): Promise<string | undefined>;
-  /** Closes all listeners; resolves when no worker has one any more. Connections run on. */
+  /** Closes all listeners; resolves when no worker listens any more. Open connections go on. */
   cede(): Promise<void>;
 }
 
 export interface PredecessorOptions {
   readonly clock: Clock;
   readonly actions: TakeoverActions;
-  /** The lock is free, and the successor knows. */
+  /** The lock is free, and the successor has been told. */
   readonly onCeded: () => void;
 }
 
@@ -40,7 +40,7 @@ export class Predecessor {
   readonly #options: PredecessorOptions;
   readonly #server: Server;
   readonly #waiting = new Set<Socket>();
-  /** Those who have said that they know how to take over. */
+  /** Connections that have sent `hello` or `ready`. */
   readonly #takeoverCapable = new Set<Socket>();
   #successor: Socket | undefined;
   #deadline: Timer | undefined;
@@ -52,7 +52,7 @@ export class Predecessor {
     this.#options = options;
   }
 
-  /** Whoever waits for the lock learns of its release by the end of this connection, also when this process is killed. */
+  /** The end of the connection tells the waiting proxy that the lock is free, also when this process is killed. */
   addWaiting(socket: Socket): void {
     this.#waiting.add(socket);
     socket.on('error', () => socket.destroy());
@@ -65,14 +65,14 @@ export class Predecessor {
     if (this.#isLeaving) this.#send(socket, { kind: 'leaving' });
   }
 
-  /** Before we end: whoever can should take over. Whether anybody may. */
+  /** Tells every waiting proxy that this one is about to end. Returns whether any of them can take over. */
   announceLeaving(): boolean {
     if (!this.#isLeaving) for (const socket of this.#waiting) this.#send(socket, { kind: 'leaving' });
     this.#isLeaving = true;
     return this.#takeoverCapable.size > 0;
   }
 
-  /** The lock is given back; whoever waits is told last by the end of its connection. */
+  /** Releases the lock, then closes every connection. */
   release(): void {
     this.#deadline?.cancel();
     this.#hasCeded = true;
@@ -121,7 +121,7 @@ export class Predecessor {
     this.#deadline?.cancel();
     this.#hasCeded = true;
     await actions.cede();
-    // Closed first, so that the successor finds the lock free when it hears of it.
+    // The lock is released first, because the successor takes it when it receives `yours`.
     this.#server.close();
     this.#send(socket, { kind: 'yours' });
     this.#endWaiting(socket);
@@ -156,7 +156,7 @@ export class Predecessor {
 }
 
 const CLOSE_POLL_INTERVAL_MS = 2;
-/** For workers to close their listeners. One that takes longer is dead. */
+/** A worker that has not closed its listeners by then no longer responds. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export interface TakeoverActionsOptions {
@@ -165,11 +165,11 @@ export interface TakeoverActionsOptions {
   readonly pool: () => Pick<WorkerPool, 'mark' | 'reached'>;
   readonly store: Pick<Store, 'connection'>;
   readonly clock: Clock;
-  /** The successor is about to have the node. */
+  /** The node is about to be handed over. */
   readonly onCede: () => void;
 }
 
-/** What this proxy does when another one of its node asks to take over. */
+/** The actions of this proxy when another proxy of the node asks to take over. */
 export function createTakeoverActions({
   listeners,
   table,
@@ -181,7 +181,8 @@ export function createTakeoverActions({
   return {
     mayTakeOver(applied, { isLeaving }) {
       const ours = table.applied;
-      // The id of a revision is random: who has the same one follows the same store, and is no stranger of the same name.
+      // The id of a revision is random, so equal ids prove that the successor follows the same store, and not merely a
+      // store of a fleet with the same name.
       if (isLeaving || ours === null || applied.id === ours.id) return true;
       return store.connection === 'away' && isLater(applied, ours);
     },
@@ -199,7 +200,7 @@ export function createTakeoverActions({
       const lone = await findUnsharedListener(own);
       if (lone === undefined) return undefined;
       const at = formatHostPort({ host: lone.at.address, port: lone.at.port });
-      return `nobody of the same user listens on ${lone.protocol} ${at} yet`;
+      return `no other process of this user listens on ${lone.protocol} ${at} yet`;
     },
     async cede() {
       listeners.setMode({ kind: 'silent' });

@@ -1,5 +1,6 @@
-// The proof that a successor of our own user listens: the kernel lets only the same user share a port (SO_REUSEPORT), and
-// says of each listening socket whose it is. Without it any process on this host could talk a proxy into closing.
+// Proves that another process of the same user listens on the addresses of this proxy: the kernel lets only processes
+// of one user share a port (SO_REUSEPORT) and lists the user of each listening socket. Without this check any process
+// of the host could make a proxy close its listeners.
 import { open } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
@@ -10,18 +11,18 @@ const PROC_NET_FILES = {
   TCP: { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' },
   UDP: { 4: '/proc/net/udp', 6: '/proc/net/udp6' },
 };
-/** A UDP socket that is connected to nobody stands there as a closed one. */
+/** The state column in /proc/net: an unconnected UDP socket is listed as closed (07). */
 const LISTEN_STATES = { TCP: '0A', UDP: '07' };
 const READ_CHUNK_BYTES = 65_536;
 
 export interface OwnListener {
   readonly protocol: Protocol;
   readonly at: SocketAddress;
-  /** How many sockets of this process listen there. */
+  /** How many sockets of this process listen on this address. */
   readonly sockets: number;
 }
 
-/** The first where nobody of this user listens besides us; undefined: everywhere somebody does. */
+/** Returns the first listener that no other process of this user shares; undefined if all are shared. */
 export async function findUnsharedListener(own: readonly OwnListener[]): Promise<OwnListener | undefined> {
   const tables = new Map<string, Map<string, number>>();
   for (const { protocol, at } of own) {
@@ -34,7 +35,7 @@ export async function findUnsharedListener(own: readonly OwnListener[]): Promise
   });
 }
 
-/** Listening sockets of this user, by address as the kernel writes it. */
+/** Counts the listening sockets of this user by local address, as written in /proc/net. */
 async function countListeners(path: string, protocol: Protocol): Promise<Map<string, number>> {
   const uid = process.getuid?.() ?? 0;
   const counts = new Map<string, number>();
@@ -45,13 +46,13 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
       isListening = state === LISTEN_STATES[protocol] || state === 'st';
       if (state === LISTEN_STATES[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
     }
-    // Of TCP they come first; behind them may be a hundred thousand connections, which nobody needs to print.
+    // Listening TCP sockets come first; the kernel need not print the connections after them, which may be 100,000.
     if (protocol === 'TCP' && !isListening) break;
   }
   return counts;
 }
 
-/** `0100007F:1F90`: words of 32 bits in the order of this machine. */
+/** `0100007F:1F90`: the address in words of 32 bits in the byte order of this machine, and the port. */
 export function procNetAddress({ address, port }: SocketAddress): string {
   const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);
   const words = Array.from({ length: bytes.length / 4 }, (_, word) => bytes.slice(word * 4, word * 4 + 4));
@@ -59,7 +60,7 @@ export function procNetAddress({ address, port }: SocketAddress): string {
   return `${ordered.map((byte) => hex(byte, 2)).join('')}:${hex(port, 4)}`;
 }
 
-/** Whole lines, at least one at a time. */
+/** Complete lines, at least one per batch. */
 async function* linesOf(path: string): AsyncIterable<string[]> {
   const file = await open(path);
   try {

@@ -1,25 +1,26 @@
-// The side of a hand-over that waits. It asks the one that serves as soon as it could serve itself; one that has handed
-// over before does not ask again, or two that were started by mistake would take the node from each other for ever.
+// The waiting side of a takeover: asks for the node as soon as this proxy could serve. A proxy that has handed the node
+// over does not ask for it again until the other leaves; else two proxies started by mistake would take the node from
+// each other for ever.
 import { connect, type Socket } from 'node:net';
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { parseTakeoverReply, readLines, type TakeoverReply, writeLine } from './messages.ts';
 
 const REQUEST_INTERVAL_MS = 250;
-/** After it was refused, or could not: what is wrong will not be right at once. */
+/** After a refusal, or a listener that cannot be opened: the cause is unlikely to be gone at once. */
 const RETRY_AFTER_REFUSAL_MS = 15_000;
 
 export interface SuccessorOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly requestsNode: 'at-once' | 'when-it-leaves';
-  /** The table that it could serve now; undefined: not yet. */
+  /** The table that this proxy could serve now; undefined if there is none yet. */
   readonly tableReadyToServe: () => TablePosition | undefined;
-  /** It may listen beside the one that serves, where that one does. */
+  /** This proxy may open its listeners next to the predecessor, which has these open. */
   readonly onJoin: (open: readonly ListenerKey[]) => void;
-  /** It must not listen any more: why. */
+  /** This proxy must close its listeners. */
   readonly onRejected: (reason: string) => void;
-  /** The one that served has gone, or let go of the lock; once. `before`: whether we had reached it. */
+  /** The predecessor has ended or released the lock. Called once. `before`: whether it had accepted the connection. */
   readonly onLockReleased: (before: 'reached' | 'unreachable') => void;
 }
 
@@ -50,7 +51,7 @@ export class Successor {
     });
   }
 
-  /** After `onJoin`: all listeners are settled; `problem`: one that the other has could not be opened. Said again: ignored. */
+  /** After `onJoin`, every listener is open or has failed (`problem`: why). Repeated calls are ignored. */
   settled(problem: string | undefined): void {
     if (!this.#hasJoined || this.#hasSettled) return;
     this.#hasSettled = true;
@@ -114,7 +115,7 @@ export class Successor {
     this.#isEnded = true;
     this.#timer?.cancel();
     this.#options.onLockReleased(this.#isConnected ? 'reached' : 'unreachable');
-    // Kept until the lock was tried: its end lets those in who wait behind us.
+    // Closed only after the attempt to take the lock: the predecessor lets other waiting proxies try when this closes.
     setImmediate(() => this.#socket.destroy());
   }
 }

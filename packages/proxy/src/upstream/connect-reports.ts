@@ -1,26 +1,26 @@
 import type { RouteKey } from '@weir/model/data-plane';
 
-/** What the connects of one worker to one endpoint of a listener have shown since the last report. */
+/** The results of one worker's connects to one endpoint of a listener since the last report. */
 export interface PassiveHealthReport {
   readonly listener: RouteKey;
-  /** As of `endpointKey`. */
+  /** Its `endpointKey`. */
   readonly endpoint: string;
-  /** One has succeeded after earlier ones had failed. */
+  /** Whether a connect has succeeded after failures. */
   readonly succeeded: boolean;
-  /** So many have failed since: in a row, as this worker saw it. */
+  /** How many connects of this worker have failed in a row since then. */
   readonly failures: number;
 }
 
 const REPORT_INTERVAL_MS = 100;
 
-/** Merges what the main thread must know of connects: it hears of an endpoint, not of each connection that met it. */
+/** Merges connect results per endpoint, so that the main thread does not get a message per connection. */
 export class PassiveHealthReporter {
   readonly #send: (reports: readonly PassiveHealthReport[]) => void;
   readonly #pending = new Map<RouteKey, Map<string, { succeeded: boolean; failures: number }>>();
   #isScheduled = false;
 
-  constructor(tell: (reports: readonly PassiveHealthReport[]) => void) {
-    this.#send = tell;
+  constructor(send: (reports: readonly PassiveHealthReport[]) => void) {
+    this.#send = send;
   }
 
   failed(listener: RouteKey, endpoint: string): void {
@@ -28,12 +28,12 @@ export class PassiveHealthReporter {
   }
 
   succeeded(listener: RouteKey, endpoint: string): void {
-    const of = this.#pendingFor(listener, endpoint);
-    of.succeeded = true;
-    of.failures = 0;
+    const report = this.#pendingFor(listener, endpoint);
+    report.succeeded = true;
+    report.failures = 0;
   }
 
-  /** It has left: what is not told yet would count against another one at the same address. */
+  /** The endpoint was removed: unsent failures must not count against a new endpoint at the same address. */
   forget(listener: RouteKey, endpoint: string): void {
     this.#pending.get(listener)?.delete(endpoint);
   }
@@ -44,32 +44,29 @@ export class PassiveHealthReporter {
       endpoints = new Map();
       this.#pending.set(listener, endpoints);
     }
-    let of = endpoints.get(endpoint);
-    if (of === undefined) {
-      of = { succeeded: false, failures: 0 };
-      endpoints.set(endpoint, of);
+    let report = endpoints.get(endpoint);
+    if (report === undefined) {
+      report = { succeeded: false, failures: 0 };
+      endpoints.set(endpoint, report);
     }
     if (!this.#isScheduled) {
       this.#isScheduled = true;
       setTimeout(() => this.#flush(), REPORT_INTERVAL_MS).unref();
     }
-    return of;
+    return report;
   }
 
   #flush(): void {
     this.#isScheduled = false;
     const reports = [...this.#pending].flatMap(([listener, endpoints]) =>
-      [...endpoints].map(([endpoint, of]): PassiveHealthReport => ({ listener, endpoint, ...of })),
+      [...endpoints].map(([endpoint, report]): PassiveHealthReport => ({ listener, endpoint, ...report })),
     );
     this.#pending.clear();
     if (reports.length > 0) this.#send(reports);
   }
 }
 
-// Connections that this host could not make, whatever the endpoint would have said: counted by their code, so that nobody
-// takes it for a fault of the endpoints.
-
-/** As errno has them; what is not here is the endpoint's or the network's. */
+/** Errno codes of connects that failed on this host; all other codes are failures of the endpoint or the network. */
 export const LOCAL_FAILURES = ['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EPERM', 'EACCES'] as const;
 export type LocalFailure = (typeof LOCAL_FAILURES)[number];
 
@@ -83,16 +80,16 @@ export class LocalFailureReporter {
   readonly #send: (counts: LocalFailureCounts) => void;
   #counts: LocalFailureCounts = {};
 
-  constructor(tell: (counts: LocalFailureCounts) => void) {
-    this.#send = tell;
+  constructor(send: (counts: LocalFailureCounts) => void) {
+    this.#send = send;
   }
 
-  /** `code` of a connect that failed. */
+  /** Counts a failed connect if `code` is a local failure. */
   count(code: string | undefined): void {
     if (isLocalFailure(code)) this.#counts[code] = (this.#counts[code] ?? 0) + 1;
   }
 
-  /** Once a second: tells what came since the last time. */
+  /** Sends the counts since the last call. To be called once a second. */
   tick(): void {
     if (Object.keys(this.#counts).length === 0) return;
     this.#send(this.#counts);

@@ -4,47 +4,48 @@ import type { SessionTerminator } from '../relay/session-terminator.ts';
 import { BatchedAction } from '../relay/session-terminator.ts';
 import type { DrainingEndpoint } from './health/draining-endpoints.ts';
 
-/** Changes of the table come in bursts: what is open of a Service is gone through once for many of them. */
+/** Table changes come in bursts; this delay lets one pass over a Service's sessions handle many changes. */
 const NOTIFY_DELAY_MS = 100;
 
 interface DrainDeadline {
-  /** UID of its Service. */
+  /** UID of the endpoint's Service. */
   readonly service: string;
   readonly sessions: Iterable<Session>;
+  /** In ticks. */
   readonly dueAt: number;
 }
 
 /**
- * Endpoints that have left, or fail their checks, while connections to them are open: these may go on for a while that the Service
- * gives them. Those that still try to reach one hear of it, since it may be gone for good: a Pod that was deleted answers nothing.
+ * Ends sessions with endpoints that were removed or fail their checks, after the drain timeout of the Service. Sessions
+ * that are still connecting to such an endpoint are notified at once: a deleted Pod answers nothing, so they should try
+ * another.
  */
 export class EndpointDrainer {
   readonly #terminator: SessionTerminator;
   readonly #draining = new Map<EndpointStats, DrainDeadline>();
-  /** Of whom nobody was told yet. */
+  /** Endpoints whose sessions are not notified yet. */
   readonly #unnotified = new Set<EndpointStats>();
   readonly #notifications: BatchedAction<Session>;
 
-  constructor(severing: SessionTerminator, onThrow: (thrown: unknown) => void) {
-    this.#terminator = severing;
-    // Before its turn comes a member may have gone on by itself: then it must not give up the endpoint that it tries now.
+  constructor(terminator: SessionTerminator, onThrow: (thrown: unknown) => void) {
+    this.#terminator = terminator;
+    // Checked again per session, because it may have moved on to another endpoint since it was queued.
     this.#notifications = new BatchedAction(
-      (member) => this.#isDraining(member.endpointStats) && member.onEndpointUnavailable(),
+      (session) => this.#isDraining(session.endpointStats) && session.onEndpointUnavailable(),
       onThrow,
     );
   }
 
-  /** `members` are those of its Service; `dueAt` in ticks. */
-  add(load: EndpointStats, departure: DrainDeadline): void {
-    if (load.activeConnections === 0) return;
-    this.#draining.set(load, departure);
+  add(endpoint: EndpointStats, deadline: DrainDeadline): void {
+    if (endpoint.activeConnections === 0) return;
+    this.#draining.set(endpoint, deadline);
     if (this.#unnotified.size === 0) setTimeout(() => this.#notifySessions(), NOTIFY_DELAY_MS).unref();
-    this.#unnotified.add(load);
+    this.#unnotified.add(endpoint);
   }
 
-  /** It is back among the endpoints, or works again. */
-  remove(load: EndpointStats): void {
-    this.#draining.delete(load);
+  /** The endpoint has returned or is healthy again. */
+  remove(endpoint: EndpointStats): void {
+    this.#draining.delete(endpoint);
   }
 
   get endpoints(): readonly DrainingEndpoint[] {
@@ -53,40 +54,44 @@ export class EndpointDrainer {
 
   tick(now: number): void {
     const due: [EndpointStats, DrainDeadline][] = [];
-    for (const [load, departure] of this.#draining) {
-      if (load.activeConnections > 0 && now < departure.dueAt) continue;
-      this.#draining.delete(load);
-      if (load.activeConnections > 0) due.push([load, departure]);
+    for (const [endpoint, deadline] of this.#draining) {
+      if (endpoint.activeConnections > 0 && now < deadline.dueAt) continue;
+      this.#draining.delete(endpoint);
+      if (endpoint.activeConnections > 0) due.push([endpoint, deadline]);
     }
-    for (const members of sessionsByService(due)) this.#terminator.terminate(members, 'drained');
+    for (const sessions of sessionsByService(due)) this.#terminator.terminate(sessions, 'drained');
   }
 
   #notifySessions(): void {
-    const left: [EndpointStats, DrainDeadline][] = [];
-    for (const load of this.#unnotified) {
-      const departure = this.#draining.get(load);
-      if (departure !== undefined && load.activeConnections > 0) left.push([load, departure]);
+    const busy: [EndpointStats, DrainDeadline][] = [];
+    for (const endpoint of this.#unnotified) {
+      const deadline = this.#draining.get(endpoint);
+      if (deadline !== undefined && endpoint.activeConnections > 0) busy.push([endpoint, deadline]);
     }
     this.#unnotified.clear();
-    for (const members of sessionsByService(left)) this.#notifications.add(members);
+    for (const sessions of sessionsByService(busy)) this.#notifications.add(sessions);
   }
 
-  #isDraining(load: EndpointStats | undefined): boolean {
-    return load !== undefined && this.#draining.has(load);
+  #isDraining(endpoint: EndpointStats | undefined): boolean {
+    return endpoint !== undefined && this.#draining.has(endpoint);
   }
 }
 
-/** Each Service is gone through once: a rollout replaces hundreds of endpoints, and as many thousands may be open. */
-function sessionsByService(departures: readonly (readonly [EndpointStats, DrainDeadline])[]): Iterable<Session>[] {
-  const loadsOf = new Map<Iterable<Session>, Set<EndpointStats>>();
-  for (const [load, { sessions }] of departures) {
-    const loads = loadsOf.get(sessions);
-    if (loads === undefined) loadsOf.set(sessions, new Set([load]));
-    else loads.add(load);
+/**
+ * Visits each Service's sessions once: a rollout replaces hundreds of endpoints of a Service with thousands of
+ * sessions.
+ */
+function sessionsByService(deadlines: readonly (readonly [EndpointStats, DrainDeadline])[]): Iterable<Session>[] {
+  const endpointsBySessions = new Map<Iterable<Session>, Set<EndpointStats>>();
+  for (const [endpoint, { sessions }] of deadlines) {
+    const endpoints = endpointsBySessions.get(sessions);
+    if (endpoints === undefined) endpointsBySessions.set(sessions, new Set([endpoint]));
+    else endpoints.add(endpoint);
   }
-  return [...loadsOf].map(([members, loads]) => sessionsTo(loads, members));
+  return [...endpointsBySessions].map(([sessions, endpoints]) => sessionsTo(endpoints, sessions));
 }
 
-function* sessionsTo(loads: ReadonlySet<EndpointStats>, members: Iterable<Session>): Iterable<Session> {
-  for (const member of members) if (member.endpointStats !== undefined && loads.has(member.endpointStats)) yield member;
+function* sessionsTo(endpoints: ReadonlySet<EndpointStats>, sessions: Iterable<Session>): Iterable<Session> {
+  for (const session of sessions)
+    if (session.endpointStats !== undefined && endpoints.has(session.endpointStats)) yield session;
 }

@@ -1,4 +1,5 @@
-// The homes of all routes of a worker: kept by Service, so that whatever else changes its connections have what they had.
+// The upstreams of all routes of a worker. An upstream belongs to a Service and stays when its route changes, so that
+// its connections keep their counts.
 import { type ListenerKey, listenerKeyOfRoute, type Matcher, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { ServiceSessions, ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import type { Session } from '../relay/session.ts';
@@ -9,13 +10,13 @@ export interface UpstreamRegistryOptions {
   readonly matcher: Matcher;
   readonly services: Pick<ServiceSessionsRegistry, 'addListener' | 'removeListener' | 'updateService'>;
   readonly wheel: Pick<TimeoutWheel<Session>, 'now'>;
-  /** To be asked for a route that is not here; true: it is here now. */
+  /** Loads a route that is not in the registry yet; returns whether it is now. */
   readonly loadLazyRoute: (key: RouteKey) => boolean;
-  /** What each home is made with. */
+  /** Options of each upstream. */
   readonly upstreamOptions: Omit<UpstreamOptions, 'service'>;
 }
 
-/** A home that nobody has asked for yet: most of thousands of Services have no connection at the moment, or ever. */
+/** An upstream that is created on first use: most of thousands of Services have no connections. */
 interface LazyUpstream {
   readonly route: Route;
   readonly service: ServiceSessions;
@@ -29,52 +30,57 @@ export class UpstreamRegistry {
     this.#options = options;
   }
 
-  /** Made for the first who asks: as it would have been since the route came, for a route that changes asks, too. */
+  /**
+   * Creates the upstream on first use. It misses no change meanwhile, because a change of the route calls `get` as
+   * well.
+   */
   get(key: RouteKey): Upstream | undefined {
     const found = this.#upstreams.get(key) ?? (this.#options.loadLazyRoute(key) ? this.#upstreams.get(key) : undefined);
     if (found === undefined || found instanceof Upstream) return found;
-    const home = new Upstream(found.route, { ...this.#options.upstreamOptions, service: found.service });
-    this.#upstreams.set(key, home);
-    return home;
+    const upstream = new Upstream(found.route, { ...this.#options.upstreamOptions, service: found.service });
+    this.#upstreams.set(key, upstream);
+    return upstream;
   }
 
-  /** Of those who share a listener, the one that is known by this name; null: the client gives none. */
+  /** Returns the upstream on a shared listener that serves this server name; null: the client sent no name. */
   findByServerName(listener: ListenerKey, serverName: string | null): Upstream | undefined {
     const route =
       serverName === null ? undefined : this.#options.matcher.listeners.get(listener)?.findByServerName(serverName);
     return route && this.get(route.key);
   }
 
-  /** These routes of the matcher have come, changed or gone. */
+  /** These routes of the matcher were added, changed or removed. */
   applyChanges(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#moveToNewKey(key);
     for (const key of keys) this.#refresh(key);
   }
 
-  /** Who had a listener alone and shares it now, or the other way round, is at home where its connections are. */
+  /**
+   * The key of a route changes when its listener becomes shared or exclusive; the upstream and its connections stay.
+   */
   #moveToNewKey(key: RouteKey): void {
     const { routes, listeners } = this.#options.matcher;
-    const home = routes.has(key) ? undefined : this.get(key);
-    if (home === undefined) return;
-    const next = listeners.get(listenerKeyOfRoute(key))?.routeOfService(home.service.entry.uid);
+    const upstream = routes.has(key) ? undefined : this.get(key);
+    if (upstream === undefined) return;
+    const next = listeners.get(listenerKeyOfRoute(key))?.routeOfService(upstream.service.entry.uid);
     if (next === undefined || this.#upstreams.has(next.key)) return;
     this.#upstreams.delete(key);
-    this.#upstreams.set(next.key, home);
+    this.#upstreams.set(next.key, upstream);
   }
 
   #refresh(key: RouteKey): void {
     const { matcher, services, wheel } = this.#options;
     const route = matcher.routes.get(key);
-    const home = this.get(key);
-    if (route !== undefined && home?.service.entry.uid === route.service.uid) {
-      home.update(route, wheel.now);
-      services.updateService(home.service, route.service);
+    const upstream = this.get(key);
+    if (route !== undefined && upstream?.service.entry.uid === route.service.uid) {
+      upstream.update(route, wheel.now);
+      services.updateService(upstream.service, route.service);
       return;
     }
     if (route === undefined) this.#upstreams.delete(key);
     else this.#upstreams.set(key, { route, service: services.addListener(route.service) });
-    if (home === undefined) return;
-    home.close(wheel.now);
-    services.removeListener(home.service);
+    if (upstream === undefined) return;
+    upstream.close(wheel.now);
+    services.removeListener(upstream.service);
   }
 }

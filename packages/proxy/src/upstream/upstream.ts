@@ -26,36 +26,36 @@ import type { EndpointDrainer } from './endpoint-drainer.ts';
 export interface UpstreamOptions {
   readonly service: ServiceSessions;
   readonly removedDrainer: EndpointDrainer;
-  /** Of endpoints that are there and fail their checks. */
+  /** Drains endpoints that fail their checks; `removedDrainer` drains endpoints that left the route. */
   readonly unhealthyDrainer: EndpointDrainer;
   readonly balancerOptions: BalancerOptions;
   readonly healthReporter: PassiveHealthReporter;
 }
 
-/** What the connections of one listener share: the route of the moment, and how many are open to each endpoint. */
+/** What the sessions of one route in this worker share: the route, its balancer, and the stats of its endpoints. */
 export class Upstream implements RelayUpstream {
   readonly service: ServiceSessions;
   readonly #removedDrainer: EndpointDrainer;
   readonly #unhealthyDrainer: EndpointDrainer;
   readonly #balancerOptions: BalancerOptions;
   readonly #healthReporter: PassiveHealthReporter;
-  /** Left, with connections that may go on for a while. */
+  /** Removed endpoints with open connections, by endpoint key. */
   readonly #drainingByKey = new Map<string, EndpointStats>();
-  /** By key: not to be chosen while others can be. Of endpoints that may have left meanwhile, too. */
+  /** Keys of endpoints to be chosen only if no other is left. The three sets may contain removed endpoints. */
   #excludedKeys: ReadonlySet<string> = NO_KEYS;
-  /** By key: whose check fails, chosen or not. Likewise. */
+  /** Keys of endpoints whose check fails, excluded or not. */
   #failingKeys: ReadonlySet<string> = NO_KEYS;
-  /** By key: whose connections are given a while. Likewise. */
+  /** Keys of unhealthy endpoints whose connections end after the drain timeout for failed checks. */
   #drainingKeys: ReadonlySet<string> = NO_KEYS;
-  /** Whose next success is news: the last connect failed, or others found it not working. */
+  /** Endpoints whose next successful connect is reported, because the last one failed or the endpoint was excluded. */
   readonly #awaitingRecovery = new Set<EndpointStats>();
   #route: Route;
   #balancer: Balancer;
   #maglev: MaglevTable | undefined;
   #pool: EndpointPool = EMPTY_POOL;
-  /** Those of the pool, made when first asked for: most homes never doubt an endpoint. */
+  /** The pool's endpoints as a set, created on first use: most upstreams never have a failed connect. */
   #currentEndpoints: ReadonlySet<EndpointStats> | undefined;
-  /** Undefined: every name is served. */
+  /** Undefined if the Service serves every host. */
   #hosts: ReadonlyMap<string, true> | undefined;
 
   constructor(
@@ -81,7 +81,9 @@ export class Upstream implements RelayUpstream {
     return this.service.sessions;
   }
 
-  /** Endpoints that stay keep their counts; connections to those that leave run on for the drain timeout. `now` in ticks. */
+  /**
+   * Endpoints that stay keep their stats; sessions of removed endpoints end after the drain timeout. `now` in ticks.
+   */
   update(route: Route, now: number): void {
     if (!canKeepBalancer(route, this.#route)) this.#balancer = createBalancer(route, this.#balancerOptions);
     if (route.settings !== this.#route.settings) this.#hosts = hostsOf(route);
@@ -91,25 +93,25 @@ export class Upstream implements RelayUpstream {
     this.#drainRemoved(before, now);
   }
 
-  /** The table of the endpoints that the route has now; undefined: it needs none any more. */
+  /** Sets the Maglev table for the current endpoints; undefined if the algorithm needs none. */
   setMaglev(slots: Uint16Array | undefined): void {
     this.#maglev = slots && { slots, endpoints: this.#pool.all };
     this.#rebuildPool(this.#pool.all);
   }
 
-  /** The listener is no longer the Service's. */
+  /** The route was removed, or its listener was given to another Service. `now` in ticks. */
   close(now: number): void {
     const before = this.#pool.all;
     this.#rebuildPool([]);
     this.#drainRemoved(before, now);
   }
 
-  /** Whether a client that asks for this name by TLS is at home here; null: it names none. */
+  /** Whether the Service serves this TLS server name; null: the client sent none. */
   servesHost(serverName: string | null): boolean {
     return this.#hosts === undefined || (serverName !== null && findHost(this.#hosts, serverName) === true);
   }
 
-  /** What the main thread found of the health of the endpoints. `now` in ticks. */
+  /** Applies the main thread's evaluation of the endpoints. `now` in ticks. */
   setHealth(
     { excluded, failing, draining }: Pick<HealthCommand, 'excluded' | 'failing' | 'draining'>,
     now: number,
@@ -120,16 +122,16 @@ export class Upstream implements RelayUpstream {
     if (this.#drainingKeys.size + draining.length > 0) this.#updateDraining(new Set(draining), now);
   }
 
-  onConnected(load: EndpointStats): void {
-    if (this.#awaitingRecovery.size === 0 || !this.#awaitingRecovery.delete(load)) return;
-    this.#healthReporter.succeeded(this.#route.key, endpointKey(load.endpoint));
+  onConnected(stats: EndpointStats): void {
+    if (this.#awaitingRecovery.size === 0 || !this.#awaitingRecovery.delete(stats)) return;
+    this.#healthReporter.succeeded(this.#route.key, endpointKey(stats.endpoint));
   }
 
-  onConnectFailed(load: EndpointStats): void {
-    // One that has left is no longer judged, and would be remembered here for ever.
-    if (load.tier === EXCLUDED && !this.#isCurrent(load)) return;
-    this.#awaitingRecovery.add(load);
-    this.#healthReporter.failed(this.#route.key, endpointKey(load.endpoint));
+  onConnectFailed(stats: EndpointStats): void {
+    // A removed endpoint would stay in #awaitingRecovery for ever.
+    if (stats.tier === EXCLUDED && !this.#isCurrent(stats)) return;
+    this.#awaitingRecovery.add(stats);
+    this.#healthReporter.failed(this.#route.key, endpointKey(stats.endpoint));
   }
 
   choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
@@ -137,69 +139,69 @@ export class Upstream implements RelayUpstream {
   }
 
   hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean {
-    return this.#pool.all.some((load) => load.tier !== EXCLUDED && !isTried(load, tried));
+    return this.#pool.all.some((stats) => stats.tier !== EXCLUDED && !isTried(stats, tried));
   }
 
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { all } = this.#pool;
     const from = Math.floor(this.#balancerOptions.random() * all.length);
     for (let step = 0; step < all.length; step += 1) {
-      const load = all[(from + step) % all.length] as EndpointStats;
-      if (load.tier === EXCLUDED && !isTried(load, tried)) return load;
+      const stats = all[(from + step) % all.length] as EndpointStats;
+      if (stats.tier === EXCLUDED && !isTried(stats, tried)) return stats;
     }
     return undefined;
   }
 
-  /** Sorts the endpoints anew, into those that are chosen first and the others. */
-  #rebuildPool(loads: readonly EndpointStats[]): void {
+  #rebuildPool(endpoints: readonly EndpointStats[]): void {
     const { settings, zone } = this.#route;
-    this.#markHealth(loads);
+    this.#markHealth(endpoints);
     this.#currentEndpoints = undefined;
-    this.#pool = buildPool(this.#pool, loads, {
+    this.#pool = buildPool(this.#pool, endpoints, {
       zone: settings.preferSameZone ? zone : null,
       maglev: this.#maglev,
     });
   }
 
-  #markHealth(loads: readonly EndpointStats[]): void {
-    const othersServe = loads.some(({ isHealthy }) => isHealthy);
-    if (this.#awaitingRecovery.size > 0) this.#forgetRemoved(new Set(loads));
-    for (const load of loads) {
-      const isHealthy = this.#excludedKeys.size === 0 || !this.#excludedKeys.has(endpointKey(load.endpoint));
-      if (isHealthy === load.isHealthy) continue;
-      load.isHealthy = isHealthy;
-      // One that is chosen again since all fail has not recovered: spared, it would leave all to who failed last.
-      if (isHealthy && othersServe && !this.#failingKeys.has(endpointKey(load.endpoint)))
-        load.slowStartAt = this.#balancerOptions.now();
-      if (!isHealthy) this.#awaitingRecovery.add(load);
+  #markHealth(endpoints: readonly EndpointStats[]): void {
+    const anyHealthy = endpoints.some(({ isHealthy }) => isHealthy);
+    if (this.#awaitingRecovery.size > 0) this.#forgetRemoved(new Set(endpoints));
+    for (const stats of endpoints) {
+      const isHealthy = this.#excludedKeys.size === 0 || !this.#excludedKeys.has(endpointKey(stats.endpoint));
+      if (isHealthy === stats.isHealthy) continue;
+      stats.isHealthy = isHealthy;
+      // An endpoint that is used again only because all fail has not recovered: a slow start would shift its share to
+      // the endpoint that failed last.
+      if (isHealthy && anyHealthy && !this.#failingKeys.has(endpointKey(stats.endpoint)))
+        stats.slowStartAt = this.#balancerOptions.now();
+      if (!isHealthy) this.#awaitingRecovery.add(stats);
     }
   }
 
   #updateDraining(keys: ReadonlySet<string>, now: number): void {
     const { healthCheck } = this.#route.settings;
-    // What else the Service asks for now has been read by the main thread, too, and is judged anew.
-    const forMs = healthCheck.kind === 'off' ? undefined : healthCheck.drainTimeoutMs;
+    // If the setting has changed, the main thread evaluates it as well and sends another command.
+    const drainTimeoutMs = healthCheck.kind === 'off' ? undefined : healthCheck.drainTimeoutMs;
     const before = this.#drainingKeys;
-    this.#drainingKeys = forMs === undefined ? NO_KEYS : keys;
-    for (const load of this.#pool.all) {
-      const key = endpointKey(load.endpoint);
-      if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(load);
-      else if (!before.has(key)) this.#startDraining(this.#unhealthyDrainer, load, now + ticksFor(forMs ?? 0));
+    this.#drainingKeys = drainTimeoutMs === undefined ? NO_KEYS : keys;
+    for (const stats of this.#pool.all) {
+      const key = endpointKey(stats.endpoint);
+      if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(stats);
+      else if (!before.has(key))
+        this.#startDraining(this.#unhealthyDrainer, stats, now + ticksFor(drainTimeoutMs ?? 0));
     }
   }
 
-  /** One that has left is judged no longer. */
-  #forgetRemoved(loads: ReadonlySet<EndpointStats>): void {
-    for (const load of this.#awaitingRecovery) {
-      if (loads.has(load)) continue;
-      this.#awaitingRecovery.delete(load);
-      this.#healthReporter.forget(this.#route.key, endpointKey(load.endpoint));
+  #forgetRemoved(endpoints: ReadonlySet<EndpointStats>): void {
+    for (const stats of this.#awaitingRecovery) {
+      if (endpoints.has(stats)) continue;
+      this.#awaitingRecovery.delete(stats);
+      this.#healthReporter.forget(this.#route.key, endpointKey(stats.endpoint));
     }
   }
 
-  #isCurrent(load: EndpointStats): boolean {
+  #isCurrent(stats: EndpointStats): boolean {
     this.#currentEndpoints ??= new Set(this.#pool.all);
-    return this.#currentEndpoints.has(load);
+    return this.#currentEndpoints.has(stats);
   }
 
   #endpointStatsForRoute(): readonly EndpointStats[] {
@@ -210,28 +212,28 @@ export class Upstream implements RelayUpstream {
   }
 
   #reclaimDraining(key: string): EndpointStats | undefined {
-    const load = this.#drainingByKey.get(key);
-    if (load === undefined) return undefined;
+    const stats = this.#drainingByKey.get(key);
+    if (stats === undefined) return undefined;
     this.#drainingByKey.delete(key);
-    this.#removedDrainer.remove(load);
-    // Why it was given a while went by while it was away.
-    if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(load);
-    return load;
+    this.#removedDrainer.remove(stats);
+    // The endpoint was evaluated as healthy while it was removed.
+    if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(stats);
+    return stats;
   }
 
   #drainRemoved(before: readonly EndpointStats[], now: number): void {
     const dueAt = now + ticksFor(this.#route.settings.drainTimeoutMs);
-    for (const [key, load] of this.#drainingByKey) if (load.activeConnections === 0) this.#drainingByKey.delete(key);
+    for (const [key, stats] of this.#drainingByKey) if (stats.activeConnections === 0) this.#drainingByKey.delete(key);
     const stayed = new Set(this.#pool.all);
-    for (const load of before) {
-      if (stayed.has(load) || load.activeConnections === 0) continue;
-      this.#drainingByKey.set(endpointKey(load.endpoint), load);
-      this.#startDraining(this.#removedDrainer, load, dueAt);
+    for (const stats of before) {
+      if (stayed.has(stats) || stats.activeConnections === 0) continue;
+      this.#drainingByKey.set(endpointKey(stats.endpoint), stats);
+      this.#startDraining(this.#removedDrainer, stats, dueAt);
     }
   }
 
-  #startDraining(departures: EndpointDrainer, load: EndpointStats, dueAt: number): void {
-    departures.add(load, { service: this.service.entry.uid, sessions: this.service.sessions, dueAt });
+  #startDraining(drainer: EndpointDrainer, stats: EndpointStats, dueAt: number): void {
+    drainer.add(stats, { service: this.service.entry.uid, sessions: this.service.sessions, dueAt });
   }
 }
 
@@ -244,5 +246,7 @@ function hostsOf({ settings: { hosts } }: Route): ReadonlyMap<string, true> | un
   return index;
 }
 
-/** By the list of a Service, so that all its ports share one index: a Service can have thousands of hosts and of ports. */
+/**
+ * By the list of a Service, so that all its ports share one index: a Service can have thousands of hosts and of ports.
+ */
 const HOST_INDEXES = new WeakMap<readonly string[], ReadonlyMap<string, true>>();

@@ -139,9 +139,9 @@ test('that another proxy has the port is no news; that a foreign program keeps i
   assert.deepEqual(
     told.map(({ level, msg }) => `${level}: ${msg}`),
     [
-      'info: admin waits for its port',
-      'warn: clients are served, but nobody can ask this proxy how it is',
-      'info: admin has its port now',
+      'info: waiting for the admin port',
+      'warn: failed to open the admin port; clients are served, but probes and metrics are not answered',
+      'info: opened the admin port',
     ],
   );
 });

@@ -82,7 +82,10 @@ test('one of the same name that follows another store does not take over: it ser
   await other.serve(webService([endpointOf(backend)]));
   const stranger = await other.proxy({ fleet: fleet.name });
   await stranger.ready;
-  assert.match(String(stranger.view().conflict), /^another proxy serves node a of fleet test-.* has not handed over/);
+  assert.match(
+    String(stranger.view().conflict),
+    /^another proxy serves node a of fleet test-.* has not handed it over/,
+  );
   assert.equal(stranger.view().listeners[0]?.error, stranger.view().conflict);
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await echo(client);

@@ -18,7 +18,7 @@ test('one that claims to listen and does not is refused, and nothing is closed',
   stranger.say({ kind: 'ready', applied: proxy.view().applied });
   assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`TCP/${fleet.addressOf()}/${PORT}`] });
   stranger.say({ kind: 'listening' });
-  assert.match(JSON.stringify(await stranger.hears('refused')), /nobody of the same user listens on/);
+  assert.match(JSON.stringify(await stranger.hears('refused')), /no other process of this user listens on/);
   await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
@@ -30,7 +30,7 @@ test('nor is one believed that listens by TCP only where the holder has UDP, too
   stranger.say({ kind: 'ready', applied: proxy.view().applied });
   assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`UDP/${fleet.addressOf()}/${PORT}`] });
   stranger.say({ kind: 'listening' });
-  assert.match(JSON.stringify(await stranger.hears('refused')), /nobody of the same user listens on UDP/);
+  assert.match(JSON.stringify(await stranger.hears('refused')), /no other process of this user listens on UDP/);
 });
 
 test('one that goes away midway leaves the holder serving, and the holder opens and closes listeners again', async () => {

@@ -81,7 +81,7 @@ describe('two proxies of one node with one port for admin', requireProgram('redi
       assert.match(broken.process.output(), /weir-proxy: .*\n$/);
     }
     const lost = await host.start({ WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
-    await lost.process.waitForOutput(/admin waits for its port/, BUSY);
+    await lost.process.waitForOutput(/waiting for the admin port/, BUSY);
     const { exit, line } = await runProbe(lost.socket);
     assert.deepEqual(exit, EXITS.not);
     assert.match(line, /^no routing table yet\n$/);

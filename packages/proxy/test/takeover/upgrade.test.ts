@@ -28,7 +28,7 @@ const HAND_OVERS = 3;
 const PER_SECOND = 250;
 /** Four processes and a load on a machine that may be busy with other tests. */
 const BUSY = { timeoutMs: 40_000 };
-const SERVES = /this proxy serves its node now/;
+const SERVES = /this proxy now serves its node/;
 
 const needs = namespace.skip ? namespace : requireProgram('redis');
 describe('an upgrade under load', needs, () => {
@@ -67,7 +67,7 @@ describe('an upgrade under load', needs, () => {
     await using host = await prepareHost();
     let serving = await host.start();
     await host.listens();
-    for (const ready of [/has not handed over/, /this proxy serves its node now|started/]) {
+    for (const ready of [/has not handed it over/, /this proxy now serves its node|started/]) {
       const next = await host.start();
       await next.waitForOutput(ready, BUSY);
       serving.signal('SIGKILL');

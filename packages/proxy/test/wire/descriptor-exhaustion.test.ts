@@ -30,7 +30,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
   assert.equal(full.view.services[0]?.outcomes['no-descriptors'], refused);
   assert.equal(full.view.connections, clients.length);
   for (const client of clients) await echo(client);
-  await eventually(() => assert.match(proxy.logged, /"limit":200,.*descriptors become few/));
+  await eventually(() => assert.match(proxy.logged, /"limit":200,.*descriptors are running out/));
   const { cpu } = await proxy.ask();
   const spentMs = (cpu.user + cpu.system - full.cpu.user - full.cpu.system) / 1_000;
   t.diagnostic(`${clients.length} let in, ${refused} refused; ${spentMs} ms of CPU meanwhile`);

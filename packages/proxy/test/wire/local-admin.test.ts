@@ -43,8 +43,8 @@ test('what is asked for wrongly is told, and a drain ends the proxy in good orde
     ['/', 404, /POST \/profile\?worker=0&seconds=5 or POST \/drain/],
     ['//', 400, /not a path/],
     ['http://[', 400, /not a path/],
-    ['/profile?worker=2', 400, /worker is 2; use an integer from 0 to 1/],
-    ['/profile?seconds=61', 400, /seconds is 61; use a number above 0, up to 60/],
+    ['/profile?worker=2', 400, /invalid worker \\"2\\": expected an integer from 0 to 1/],
+    ['/profile?seconds=61', 400, /invalid seconds \\"61\\": expected a number above 0, up to 60/],
   ];
   for (const [path, status, says] of wrong) {
     const answer = await post(socketPath, path);
@@ -76,7 +76,7 @@ test('of one worker there is one profile at a time; who asks for another is told
   await eventually(() => assert.equal(asked.length, 1));
   const second = await post(path, '/profile?worker=0');
   assert.equal(second.status, 409);
-  assert.match(second.body, /worker 0 is being profiled; try again/);
+  assert.match(second.body, /worker 0 is already being profiled; try again/);
   const other = post(path, '/profile?worker=1');
   await eventually(() => assert.equal(asked.length, 2));
   asked[0]?.reject(new Error('the worker ended'));

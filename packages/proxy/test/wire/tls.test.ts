@@ -169,10 +169,13 @@ test('a proxy that cannot open a key does not confirm the port, and says why; no
   const plainly = { bound: true, error: null };
   const why = (words: string) => ({
     bound: false,
-    error: `TLS cannot end here, since this proxy has ${words}; ask the operator`,
+    error: `TLS cannot be terminated: ${words}; ask the operator`,
   });
-  assert.deepEqual(saidBy(without), [plainly, why('no WEIR_FLEET_SECRET')]);
-  assert.deepEqual(saidBy(stranger), [plainly, why('another WEIR_FLEET_SECRET than the controller')]);
+  assert.deepEqual(saidBy(without), [plainly, why('this proxy has no WEIR_FLEET_SECRET')]);
+  assert.deepEqual(saidBy(stranger), [
+    plainly,
+    why('this proxy and the controller have different values of WEIR_FLEET_SECRET'),
+  ]);
   assert.equal(none.lines.filter((line) => line.includes('WEIR_FLEET_SECRET')).length, 1);
   const told = other.lines.filter((line) => line.includes('certificate cannot be used'));
   assert.equal(told.length, 1);

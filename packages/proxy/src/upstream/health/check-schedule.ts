@@ -1,43 +1,43 @@
-// When each check begins: pure but for its own memory. Time is milliseconds of a clock that never jumps.
+// Decides when each check begins. It sets no timers; `now` is milliseconds of a monotonic clock.
 import { type RateLimit, takeWithinRate } from '@weir/model/data-plane';
 
 /** At most 500 checks of cost 1 in any second: 480 at the rate, and a burst of 20. */
 const CHECK_RATE: RateLimit = { ratePerSecond: 480, burstNs: 20n * BigInt(Math.ceil(1_000_000_000 / 480)) };
-/** Under way at once. */
+/** Limit of concurrent checks. */
 const MAX_RUNNING_CHECKS = 512;
-/** Checks due within the same so many milliseconds are found together. */
+/** Due times are grouped into slots of this length. */
 const SLOT_MS = 10;
-/** Looked ahead so far for the next one. */
+/** `wakeAt` searches this far ahead for the next due check. */
 const LOOKAHEAD_MS = 1_000;
 const JITTER_SHARE = 0.1;
-/** A busy main thread is late by so much without any cap. */
+/** A busy main thread delays checks by this much even below the rate limit, so such delays are not counted. */
 const MAX_UNCOUNTED_DELAY_MS = 50;
 
 export interface ScheduledCheck {
   readonly key: string;
-  /** Among whom the checks are divided when there are too many: one tenant must not keep another's from being made. */
+  /** The tenant. Groups share the rate limit fairly, so that one tenant's checks do not displace another's. */
   readonly group: string;
   readonly intervalMs: number;
-  /** As many as it counts for, by what it takes of the main thread; at most the burst. */
+  /** Cost units, by the time that the check takes on the main thread; at most the burst. */
   readonly cost: number;
 }
 
 interface ScheduleEntry extends ScheduledCheck {
   dueAt: number;
-  /** How often its group had its turn and waited for it: as many as it costs, less one. */
+  /** Turns that the group has spent on this check; it begins when these reach its cost. */
   turns: number;
   state: 'waiting' | 'ready' | 'running' | 'removed';
 }
 
-/** A check that has begun; to be given back when it is over. */
+/** A check that has begun; pass it to `end` when it is over. */
 export type RunningCheck = Pick<ScheduledCheck, 'key' | 'group'>;
 
 export class CheckSchedule {
   readonly #random: () => number;
   readonly #entries = new Map<string, ScheduleEntry>();
-  /** By number of the slot in which they are due. */
+  /** Waiting checks by the number of the slot in which they are due. */
   readonly #slots = new Map<number, Set<ScheduleEntry>>();
-  /** Due, in the order in which they became so; the group whose turn is next comes first. */
+  /** Due checks by group, in due order; the group whose turn is next comes first. */
   readonly #dueByGroup = new Map<string, Set<ScheduleEntry>>();
   readonly #runningByGroup = new Map<string, number>();
   #runningCount = 0;
@@ -56,12 +56,15 @@ export class CheckSchedule {
     return this.#entries.size;
   }
 
-  /** How many began notably later than asked for, since the start. */
+  /** How many checks began late. */
   get stretched(): number {
     return this.#stretched;
   }
 
-  /** The first one comes anywhere within the interval, so that endpoints which appear together are not checked together. */
+  /**
+   * The first check is due at a random time within the interval, so that endpoints added together are not checked
+   * together.
+   */
   add(check: ScheduledCheck, now: number): void {
     const entry: ScheduleEntry = {
       ...check,
@@ -82,7 +85,7 @@ export class CheckSchedule {
     entry.state = 'removed';
   }
 
-  /** The next one to begin now; undefined: none may. */
+  /** Returns the next check to begin now; undefined if none is due or allowed. */
   begin(now: number): RunningCheck | undefined {
     this.#collectDue(now);
     for (const [group, entries] of this.#dueByGroup) {
@@ -121,7 +124,7 @@ export class CheckSchedule {
     this.#wait(entry);
   }
 
-  /** When to call `begin` again, unless one ends or is added before; undefined: not at all. */
+  /** When to call `begin` again if no check ends or is added before; undefined if nothing is scheduled. */
   wakeAt(now: number): number | undefined {
     if ([...this.#dueByGroup.keys()].some((group) => this.#mayRun(group))) return now + SLOT_MS;
     if (this.#slots.size === 0) return undefined;
@@ -132,7 +135,7 @@ export class CheckSchedule {
     return now + LOOKAHEAD_MS;
   }
 
-  /** As many as remain free: whoever has hanging endpoints leaves room for the next one, and that one for another. */
+  /** A group may run as many checks as are still free, so a tenant with hanging endpoints leaves room for others. */
   #mayRun(group: string): boolean {
     return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;
   }
@@ -156,7 +159,7 @@ export class CheckSchedule {
   }
 
   #wait(entry: ScheduleEntry): void {
-    // A slot that has passed is not looked at again.
+    // Slots before #slot are not searched again.
     entry.dueAt = Math.max(entry.dueAt, this.#slot * SLOT_MS);
     put(this.#slots, slotOf(entry.dueAt), entry);
   }

@@ -1,9 +1,9 @@
-/** Endpoints that have left while connections to them are open, as the workers tell of theirs. */
+/** Endpoints that were removed while connections to them are open, as reported by the workers. */
 export class DrainingEndpoints {
-  /** By worker and Service UID: keys of endpoints. */
+  /** Keys of endpoints, by worker and UID of the Service. */
   readonly #endpointsByWorker = new Map<number, ReadonlyMap<string, readonly string[]>>();
 
-  /** All that this worker has now. */
+  /** Replaces the list of this worker. */
   update(worker: number, endpoints: readonly DrainingEndpoint[]): void {
     const byService = Map.groupBy(endpoints, ([service]) => service);
     const keys = [...byService].map(([service, ofService]) => [service, ofService.map(([, key]) => key)] as const);
@@ -11,17 +11,16 @@ export class DrainingEndpoints {
     else this.#endpointsByWorker.set(worker, new Map(keys));
   }
 
-  /** The worker has ended. */
   removeWorker(worker: number): void {
     this.#endpointsByWorker.delete(worker);
   }
 
-  /** How many of this Service: each once, however many workers have connections to it. */
+  /** Returns the number of draining endpoints of this Service; an endpoint of several workers counts once. */
   countOf(service: string): number {
     if (this.#endpointsByWorker.size === 0) return 0;
     return new Set([...this.#endpointsByWorker.values()].flatMap((byService) => byService.get(service) ?? [])).size;
   }
 }
 
-/** UID of its Service, and as of `endpointKey`. */
+/** UID of the Service and `endpointKey` of the endpoint. */
 export type DrainingEndpoint = readonly [service: string, endpoint: string];

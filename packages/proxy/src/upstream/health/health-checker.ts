@@ -12,25 +12,25 @@ import {
 } from './check.ts';
 import { CheckSchedule, type RunningCheck } from './check-schedule.ts';
 
-// All checks that Services of this node ask for, each made once however many ask for it, and what they have shown.
+// Runs all checks that Services of this node ask for, and keeps their results. Equal checks of several ports run once.
 
-/** Asks the endpoint. Rejects or answers soon after the signal is aborted, and has left nothing open by then. */
+/** Checks the endpoint. Settles soon after the signal is aborted, with its connection closed. */
 export type RunCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<CheckResult>;
-/** Its handshake takes the main thread so many times as long as all of a check by HTTP; else one tenant could keep it from all else. */
+/** A TLS handshake occupies the main thread five times as long as a whole HTTP check; one tenant must not block it. */
 const TLS_CHECK_COST = 5;
 
 export interface HealthCheckerOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly runCheck: RunCheck;
-  /** Whether a check is passed, or proven, is otherwise than before: for these askers. */
-  readonly onResultChange: (askers: Iterable<string>) => void;
+  /** `failureOf` or `isProven` of a check of these subscribers has changed. */
+  readonly onResultChange: (subscribers: Iterable<string>) => void;
 }
 
 export interface CheckCounts {
   readonly good: number;
   readonly bad: number;
-  /** Begun later than asked for, because there are too many. */
+  /** Checks that began late, because there are too many. */
   readonly stretched: number;
 }
 
@@ -38,7 +38,7 @@ interface TrackedCheck {
   readonly wanted: WantedCheck;
   readonly subscribers: Set<string>;
   state: CheckState;
-  /** The last bad answer. */
+  /** Why the check failed last. */
   lastFailure: string;
 }
 
@@ -59,27 +59,27 @@ export class HealthChecker {
     this.#schedule = new CheckSchedule(random, clock.monotonic());
   }
 
-  /** All that this asker wants from now on; what nobody wants any more is forgotten. */
-  subscribe(asker: string, group: string, checks: Iterable<WantedCheck>): void {
-    const before = this.#keysBySubscriber.get(asker);
+  /** Replaces the checks of this subscriber; a check without subscribers ends. */
+  subscribe(subscriber: string, group: string, checks: Iterable<WantedCheck>): void {
+    const before = this.#keysBySubscriber.get(subscriber);
     const now = new Set<string>();
     for (const wanted of checks) {
       now.add(wanted.key);
-      if (!before?.has(wanted.key)) this.#addSubscriber(asker, group, wanted);
+      if (!before?.has(wanted.key)) this.#addSubscriber(subscriber, group, wanted);
     }
-    for (const key of before ?? []) if (!now.has(key)) this.#removeSubscriber(asker, key);
-    if (now.size === 0) this.#keysBySubscriber.delete(asker);
-    else this.#keysBySubscriber.set(asker, now);
+    for (const key of before ?? []) if (!now.has(key)) this.#removeSubscriber(subscriber, key);
+    if (now.size === 0) this.#keysBySubscriber.delete(subscriber);
+    else this.#keysBySubscriber.set(subscriber, now);
     this.#runDue();
   }
 
-  /** Undefined: it passes; else why not. */
+  /** Why the check fails; undefined if it passes. */
   failureOf(key: string): string | undefined {
-    const kept = this.#checks.get(key);
-    return kept === undefined || kept.state.passes ? undefined : kept.lastFailure;
+    const tracked = this.#checks.get(key);
+    return tracked === undefined || tracked.state.passes ? undefined : tracked.lastFailure;
   }
 
-  /** It passes, and its last answer was good. */
+  /** Whether the check passes and its last result was good. */
   isProven(key: string): boolean {
     return this.#checks.get(key)?.state.isConfirmed === true;
   }
@@ -94,22 +94,22 @@ export class HealthChecker {
     for (const running of this.#running) running.abort();
   }
 
-  #addSubscriber(asker: string, group: string, wanted: WantedCheck): void {
+  #addSubscriber(subscriber: string, group: string, wanted: WantedCheck): void {
     const { key, check } = wanted;
-    const kept = this.#checks.get(key);
-    if (kept !== undefined) {
-      kept.subscribers.add(asker);
+    const tracked = this.#checks.get(key);
+    if (tracked !== undefined) {
+      tracked.subscribers.add(subscriber);
       return;
     }
-    this.#checks.set(key, { wanted, subscribers: new Set([asker]), state: INITIAL_CHECK_STATE, lastFailure: '' });
+    this.#checks.set(key, { wanted, subscribers: new Set([subscriber]), state: INITIAL_CHECK_STATE, lastFailure: '' });
     const cost = healthCheckName(check) === 'https' ? TLS_CHECK_COST : 1;
     this.#schedule.add({ key, group, intervalMs: check.intervalMs, cost }, this.#options.clock.monotonic());
   }
 
-  #removeSubscriber(asker: string, key: string): void {
-    const kept = this.#checks.get(key);
-    kept?.subscribers.delete(asker);
-    if (kept?.subscribers.size !== 0) return;
+  #removeSubscriber(subscriber: string, key: string): void {
+    const tracked = this.#checks.get(key);
+    tracked?.subscribers.delete(subscriber);
+    if (tracked?.subscribers.size !== 0) return;
     this.#checks.delete(key);
     this.#schedule.remove(key);
   }
@@ -129,11 +129,11 @@ export class HealthChecker {
   }
 
   async #run(running: RunningCheck): Promise<void> {
-    const kept = this.#checks.get(running.key);
-    if (kept !== undefined) {
-      const answer = await this.#runWithTimeout(kept.wanted);
-      // Nobody may want it by now, or somebody else anew.
-      if (this.#checks.get(running.key) === kept && !this.#isClosed) this.#recordResult(kept, answer);
+    const tracked = this.#checks.get(running.key);
+    if (tracked !== undefined) {
+      const result = await this.#runWithTimeout(tracked.wanted);
+      // The check may have been removed, or removed and added again.
+      if (this.#checks.get(running.key) === tracked && !this.#isClosed) this.#recordResult(tracked, result);
     }
     this.#schedule.end(running, this.#options.clock.monotonic());
     this.#runDue();
@@ -158,32 +158,31 @@ export class HealthChecker {
     }
   }
 
-  #recordResult(kept: TrackedCheck, answer: CheckResult): void {
-    const { state, wanted, subscribers } = kept;
-    if (answer.kind === 'good') this.#good += 1;
+  #recordResult(tracked: TrackedCheck, result: CheckResult): void {
+    const { state, wanted, subscribers } = tracked;
+    if (result.kind === 'good') this.#good += 1;
     else {
       this.#bad += 1;
-      kept.lastFailure = answer.why;
+      tracked.lastFailure = result.why;
     }
-    kept.state = recordCheckResult(state, answer.kind === 'good', wanted.check);
-    if (kept.state.passes !== state.passes || kept.state.isConfirmed !== state.isConfirmed)
+    tracked.state = recordCheckResult(state, result.kind === 'good', wanted.check);
+    if (tracked.state.passes !== state.passes || tracked.state.isConfirmed !== state.isConfirmed)
       this.#options.onResultChange(subscribers);
   }
 }
 
-/** As the Service asks for it. */
 export const runHealthCheck: RunCheck = (wanted, signal) => {
   const { check } = wanted;
   return check.kind === 'http' ? checkHttp(wanted, check, signal) : checkTcp(wanted, signal);
 };
 
-/** Its client is a tenth of all that a proxy loads, and most fleets have no such check. */
+/** Loaded on first use: the HTTP client is a tenth of all modules of a proxy, and most fleets have no HTTP checks. */
 const checkHttp: typeof import('./http-check.ts')['checkHttp'] = async (...wanted) => {
   const loaded = await import('./http-check.ts');
   return loaded.checkHttp(...wanted);
 };
 
-/** Good: it takes a connection. Rejects when it does not, or is stopped. */
+/** Passes if the endpoint accepts a connection. Rejects if it does not, or on abort. */
 export async function checkTcp(wanted: WantedCheck, signal: AbortSignal): Promise<CheckResult> {
   const socket = connectForCheck(wanted);
   try {

@@ -1,5 +1,5 @@
-// The health of this node's endpoints as the main thread holds it: checks where Services ask for them, and what the
-// workers tell of their connects; the workers are told which endpoints not to choose.
+// Evaluates the health of this node's endpoints on the main thread, from health checks and from the connect results of
+// the workers, and tells the workers which endpoints not to choose.
 import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { RoutesByPort } from '../../supervisor/table/routes-by-port.ts';
@@ -9,17 +9,19 @@ import { DrainingEndpoints } from './draining-endpoints.ts';
 import { type CheckCounts, HealthChecker, type RunCheck, runHealthCheck } from './health-checker.ts';
 import { PortHealth, type UnhealthyPortEndpoint } from './port-health.ts';
 
-/** A port is judged no more often: many of its endpoints may fail together, and the workers are told of all at once. */
-const MIN_JUDGE_INTERVAL_MS = 100;
+/**
+ * Endpoints often fail together; this interval lets one evaluation and one command to the workers cover all of them.
+ */
+const MIN_EVALUATION_INTERVAL_MS = 100;
 
 export interface HealthMonitorOptions {
   readonly routes: ReadonlyMap<RouteKey, Route>;
   readonly clock: Clock;
-  readonly post: (order: WorkerCommand) => void;
+  readonly post: (command: WorkerCommand) => void;
   readonly random?: () => number;
-  /** Another way to ask endpoints: for tests. */
+  /** Replaces the checks in tests. */
   readonly runCheck?: RunCheck;
-  /** Something is told to the workers. */
+  /** The health of an endpoint has changed. */
   readonly onChange?: () => void;
 }
 
@@ -29,11 +31,11 @@ export class HealthMonitor {
   readonly #checker: HealthChecker;
   /** Each Service has its own view: the clients and settings of another Service must not decide about its endpoints. */
   readonly #ports = new RoutesByPort(() => new PortHealth());
-  /** To be judged when the gap is over. */
+  /** Ports to be evaluated when the interval is over. */
   readonly #stale = new Set<string>();
-  /** New listeners of ports, to be told what the others know. */
+  /** New listeners of ports with excluded endpoints: the workers get the port's command again, with them. */
   readonly #newListeners = new Set<RouteKey>();
-  #judgeTimer: Timer | undefined;
+  #evaluationTimer: Timer | undefined;
   #ejectionTimer: Timer | undefined;
 
   constructor(options: HealthMonitorOptions) {
@@ -43,16 +45,16 @@ export class HealthMonitor {
       clock,
       random,
       runCheck,
-      onResultChange: (ports) => this.#scheduleJudgement(ports),
+      onResultChange: (ports) => this.#scheduleEvaluation(ports),
     });
   }
 
-  /** These routes have changed, and the workers have been told. */
+  /** These routes have changed; the commands for the workers are already queued. */
   onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }
 
-  /** What a worker tells. Of listeners that have changed hands, or endpoints that have left, it tells nothing that counts. */
+  /** Records the reports of a worker; ignores listeners and endpoints that are no longer in the table. */
   recordPassiveHealth(reports: readonly PassiveHealthReport[]): void {
     const now = this.#options.clock.monotonic();
     for (const [listener, ofListener] of Map.groupBy(reports, (report) => report.listener)) {
@@ -62,30 +64,30 @@ export class HealthMonitor {
       const present = new Set(route.endpoints.map(endpointKey));
       for (const report of ofListener)
         if (present.has(report.endpoint)) this.#ports.portOf(listener)?.recordPassiveHealth(report, now);
-      this.#scheduleJudgement([name]);
+      this.#scheduleEvaluation([name]);
     }
   }
 
-  /** For a worker that starts. */
+  /** Returns the health commands for a worker that starts. */
   commandsForNewWorker(): WorkerCommand[] {
-    return [...this.#ports.ports.values()].filter(({ judgement }) => judgement.excluded.length > 0).map(commandFor);
+    return [...this.#ports.ports.values()].filter(({ evaluation }) => evaluation.excluded.length > 0).map(commandFor);
   }
 
-  /** Of each port of a Service that has some which do not work. */
+  /** Yields each port with endpoints that fail their check or are ejected. */
   *unhealthy(): Iterable<{ readonly route: Route; readonly endpoints: readonly UnhealthyPortEndpoint[] }> {
     for (const port of this.#ports.ports.values()) {
-      const { failing, ejected } = port.judgement;
+      const { failing, ejected } = port.evaluation;
       const route = failing.length + ejected.length === 0 ? undefined : this.#routeOf(port);
       if (route !== undefined)
         yield { route, endpoints: port.unhealthy(route, (check) => this.#checker.failureOf(check)) };
     }
   }
 
-  /** How many endpoints of this route clients are not sent to. */
+  /** Returns the number of endpoints of this route that are excluded from balancing. */
   countEjected(route: Route): number {
-    const unused = this.#ports.portOf(route.key)?.judgement.excluded ?? [];
-    if (unused.length === 0) return 0;
-    const keys = new Set(unused);
+    const excluded = this.#ports.portOf(route.key)?.evaluation.excluded ?? [];
+    if (excluded.length === 0) return 0;
+    const keys = new Set(excluded);
     return route.endpoints.filter((endpoint) => keys.has(endpointKey(endpoint))).length;
   }
 
@@ -94,7 +96,7 @@ export class HealthMonitor {
   }
 
   close(): void {
-    this.#judgeTimer?.cancel();
+    this.#evaluationTimer?.cancel();
     this.#ejectionTimer?.cancel();
     this.#stale.clear();
     this.#checker.close();
@@ -105,9 +107,9 @@ export class HealthMonitor {
     if (left !== undefined) this.#leave(key, left);
     const port = this.#ports.portOf(key);
     if (route === undefined || name === undefined || port === undefined) return;
-    if (isNew && port.judgement.excluded.length > 0) this.#newListeners.add(key);
+    if (isNew && port.evaluation.excluded.length > 0) this.#newListeners.add(key);
     port.forgetRemoved(route);
-    if (!port.isIdle || route.settings.healthCheck.kind !== 'off') this.#scheduleJudgement([name]);
+    if (!port.isIdle || route.settings.healthCheck.kind !== 'off') this.#scheduleEvaluation([name]);
   }
 
   #leave(key: RouteKey, name: string): void {
@@ -117,25 +119,26 @@ export class HealthMonitor {
     this.#checker.subscribe(name, '', []);
   }
 
-  #scheduleJudgement(ports: Iterable<string>): void {
+  #scheduleEvaluation(ports: Iterable<string>): void {
     for (const name of ports) this.#stale.add(name);
-    this.#judgeTimer ??= this.#options.clock.setTimeout(() => {
-      this.#judgeTimer = undefined;
-      this.#judge();
-    }, MIN_JUDGE_INTERVAL_MS);
+    this.#evaluationTimer ??= this.#options.clock.setTimeout(() => {
+      this.#evaluationTimer = undefined;
+      this.#evaluateStalePorts();
+    }, MIN_EVALUATION_INTERVAL_MS);
   }
 
-  #judge(): void {
+  #evaluateStalePorts(): void {
     const { post, onChange } = this.#options;
     let isChanged = false;
     for (const name of this.#stale) {
       const port = this.#ports.ports.get(name);
       if (port === undefined) continue;
-      const { judgement: before, drained } = port;
-      this.#judgeOne(name, port);
-      const isNews = !isSame(before.excluded, port.judgement.excluded) || !isSame(drained, port.drained);
-      isChanged ||= isNews || !isSame(before.failing, port.judgement.failing);
-      if (isNews || [...port.listeners].some((key) => this.#newListeners.has(key))) post(commandFor(port));
+      const { evaluation: before, drainingEndpoints } = port;
+      this.#evaluatePort(name, port);
+      const hasNewCommand =
+        !isSame(before.excluded, port.evaluation.excluded) || !isSame(drainingEndpoints, port.drainingEndpoints);
+      isChanged ||= hasNewCommand || !isSame(before.failing, port.evaluation.failing);
+      if (hasNewCommand || [...port.listeners].some((key) => this.#newListeners.has(key))) post(commandFor(port));
     }
     this.#stale.clear();
     this.#newListeners.clear();
@@ -143,13 +146,13 @@ export class HealthMonitor {
     if (isChanged) onChange?.();
   }
 
-  #judgeOne(name: string, port: PortHealth): void {
+  #evaluatePort(name: string, port: PortHealth): void {
     const { clock } = this.#options;
     const route = this.#routeOf(port);
     if (route === undefined) return;
     const { tenant, uid } = route.service;
     this.#checker.subscribe(name, tenant ?? uid, port.wantedChecks(route));
-    port.judge(route, clock.monotonic(), this.#checker);
+    port.evaluate(route, clock.monotonic(), this.#checker);
   }
 
   #routeOf({ listeners }: PortHealth): Route | undefined {
@@ -157,18 +160,18 @@ export class HealthMonitor {
     return key === undefined ? undefined : this.#options.routes.get(key);
   }
 
-  /** Ejections end by time alone. */
+  /** An ejection ends by time, without a report or check that would trigger an evaluation. */
   #scheduleEjectionEnd(): void {
     const { clock } = this.#options;
     this.#ejectionTimer?.cancel();
     let at = Number.POSITIVE_INFINITY;
-    for (const { judgement } of this.#ports.ports.values()) at = Math.min(at, judgement.nextChangeAt);
+    for (const { evaluation } of this.#ports.ports.values()) at = Math.min(at, evaluation.nextChangeAt);
     if (at === Number.POSITIVE_INFINITY) return;
     this.#ejectionTimer = clock.setTimeout(
       () => {
         const now = clock.monotonic();
-        this.#scheduleJudgement(
-          [...this.#ports.ports].flatMap(([name, port]) => (port.judgement.nextChangeAt <= now ? [name] : [])),
+        this.#scheduleEvaluation(
+          [...this.#ports.ports].flatMap(([name, port]) => (port.evaluation.nextChangeAt <= now ? [name] : [])),
         );
       },
       Math.max(0, at - clock.monotonic()),
@@ -176,8 +179,8 @@ export class HealthMonitor {
   }
 }
 
-function commandFor({ listeners, judgement, drained: draining }: PortHealth): WorkerCommand {
-  const { excluded, failing } = judgement;
+function commandFor({ listeners, evaluation, drainingEndpoints: draining }: PortHealth): WorkerCommand {
+  const { excluded, failing } = evaluation;
   return { kind: 'health', listeners: [...listeners], excluded, failing, draining };
 }
 

@@ -9,20 +9,23 @@ import type { WantedCheck } from './check.ts';
 import { type CheckResult, closeCheckSocket, connectForCheck, failed, PASSED } from './check.ts';
 
 const MAX_HEAD_BYTES = 16_384;
-/** A body is read so that the endpoint can end its answer, but not for ever. */
+/** The body is read up to this limit, so that the endpoint can finish its response. */
 const MAX_BODY_BYTES = 65_536;
-/** Of all that is read: interim answers (RFC 9110 §15.2), blank lines and what stands between chunks have no end of their own. */
+/**
+ * Limit of all bytes read: interim responses (RFC 9110 §15.2), blank lines and chunk extensions have no limit of their
+ * own.
+ */
 const MAX_RESPONSE_BYTES = 196_608;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
 /**
- * Of what an endpoint may ask for by TLS 1.2, without what takes the main thread long: groups of its own choice, of many thousands of
- * bits, and one handshake after another.
+ * Excludes what lets a hostile endpoint occupy the main thread under TLS 1.2: Diffie-Hellman groups of its own choice
+ * with many thousands of bits, and repeated renegotiation.
  */
 const CHEAP_TLS_OPTIONS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
 /**
- * Good: GET is answered with a status from 200 to 399. Rejects when it is not answered in HTTP, or is stopped. Over TLS the
- * certificate is not verified: what answers may be anybody, and nothing but the question is said to it.
+ * Passes if the endpoint answers GET with a status from 200 to 399. Rejects if the response is not valid HTTP, or on
+ * abort. The certificate is not verified, because the request contains nothing secret.
  */
 export async function checkHttp(
   wanted: WantedCheck,
@@ -32,14 +35,14 @@ export async function checkHttp(
   const socket = overTls ? connectTlsForCheck(wanted) : connectForCheck(wanted);
   let client: Client | undefined;
   try {
-    // Not left to the client: it does not give up a connection that is still being made when it is told to stop.
+    // The HTTP client would not abort a connection attempt, so the connection is made here.
     await once(socket, overTls ? 'secureConnect' : 'connect', { signal });
     limitBytes(socket);
     client = clientOver(socket, originOf(wanted, overTls ? 'https' : 'http'));
-    const answer = await client.request({ method: 'GET', path, headers: HEADERS, signal, reset: true });
-    const { statusCode, body } = answer;
+    const response = await client.request({ method: 'GET', path, headers: HEADERS, signal, reset: true });
+    const { statusCode, body } = response;
     await body.dump({ limit: MAX_BODY_BYTES, signal }).catch((error: unknown) => {
-      // Its status is known.
+      // The status is known already, so a body that is too large does not matter.
       if (!exceedsLimit(socket)) throw error;
     });
     return statusCode >= 200 && statusCode < 400 ? PASSED : failed(`status ${statusCode}`);
@@ -50,7 +53,7 @@ export async function checkHttp(
   }
 }
 
-/** An address is no server name (RFC 6066 §3): who has no host is asked without one. */
+/** Sends no server name if the Service has no host, because an address is not allowed there (RFC 6066 §3). */
 function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
   const socket = connectForCheck(wanted);
   tlsSocketInternals.resetWhenClosed(socket);
@@ -59,7 +62,7 @@ function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
   return connect(host === null ? options : { ...options, servername: host }).on('error', () => undefined);
 }
 
-/** Before anybody else reads from it. */
+/** Must be called before another reader is attached. */
 function limitBytes(socket: Socket): void {
   socket.on('readable', () => {
     if (exceedsLimit(socket)) socket.destroy(new Error(`an answer of more than ${MAX_RESPONSE_BYTES} bytes`));
@@ -70,7 +73,7 @@ const exceedsLimit = ({ bytesRead }: Socket): boolean => bytesRead > MAX_RESPONS
 
 function clientOver(socket: Socket, origin: string): Client {
   return new Client(origin, {
-    // The time is the caller's signal.
+    // The caller's signal limits the time.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: MAX_HEAD_BYTES,
