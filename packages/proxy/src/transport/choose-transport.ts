@@ -5,14 +5,17 @@ import { dgramTransport } from './udp/dgram-transport.ts';
 import { findRawUdpBinding } from './udp/raw-udp-binding.ts';
 import type { UdpTransport } from './udp-transport.ts';
 
-/** Bare handles where this Node has them as we know them; else public `net`, which is right everywhere and costs more. */
+/**
+ * Returns the transport on raw handles if this Node.js version has them in the known form; else the slower public
+ * `net`.
+ */
 export async function chooseTcpTransport(): Promise<TcpTransport> {
   if (findRawTcpBinding() === undefined) return netTransport;
   const { rawTransport } = await import('./tcp/raw-transport.ts');
   return rawTransport;
 }
 
-/** Bare handles where this Node has them. */
+/** Returns the transport on raw handles if this Node.js version has them; else the slower public `dgram`. */
 export async function chooseUdpTransport(): Promise<UdpTransport> {
   if (findRawUdpBinding() === undefined) return dgramTransport;
   return (await import('./udp/raw-udp-transport.ts')).rawUdpTransport;

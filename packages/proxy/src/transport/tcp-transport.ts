@@ -1,15 +1,15 @@
-// The one door to TCP. What stands behind it (bare handles, or public `net`) is held to
-// `test/tcp/transport-contract.ts`. Nothing here allocates a closure or a timer per chunk, and nothing buffers without a
-// bound: who writes looks at what is queued and stops reading its source.
+// The interface to TCP. Each implementation passes `test/transport/tcp/transport-contract.ts`. An implementation
+// allocates no closure or timer per chunk. It queues what the kernel does not take, without a limit: a writer must look
+// at the returned number of queued bytes and stop reading its source.
 import type { Socket } from 'node:net';
 
-/** Of every listener; the kernel cuts it to `net.core.somaxconn`. */
+/** Accept queue of each listen socket; the kernel limits it to `net.core.somaxconn`. */
 export const LISTEN_BACKLOG = 4_096;
 
 export interface TcpTransport {
-  /** Binds and listens. Exactly one of `onListening` and `onFailed` follows. */
+  /** Binds and listens. Exactly one of `onListening` and `onFailed` is called after `listen` has returned. */
   listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket;
-  /** `address` is an IP literal: no look-up. The stream does not read before `readStart`. */
+  /** `address` is an IP literal; nothing is resolved. The stream does not read before `readStart`. */
   connect(to: SocketAddress, events: StreamEvents): TcpStream;
 }
 
@@ -19,72 +19,78 @@ export interface SocketAddress {
 }
 
 export interface TcpListenOptions extends SocketAddress {
-  /** Several sockets, of this process or of another of the same user, may share the port. */
+  /** SO_REUSEPORT: several sockets of this user, of one or more processes, may share the port. */
   readonly reusePort: boolean;
 }
 
 export interface TcpListenSocketEvents {
   onListening(): void;
-  /** `code` as in errno, such as EADDRINUSE. The listener is closed. */
+  /** The socket is closed. `code` is an errno name such as EADDRINUSE. */
   onFailed(code: string): void;
-  /** A stream that reads and tells nothing until `accept`; it must be accepted or reset before the call returns. */
+  /** The stream does not read or call back before `accept`. The handler must accept or reset it before it returns. */
   onConnection(stream: AcceptedStream): void;
-  /** One connection could not be accepted (EMFILE …); the listener goes on. */
+  /** A connection could not be accepted (EMFILE, for example); the socket goes on listening. */
   onAcceptError(code: string): void;
 }
 
 export interface TcpListenSocket {
-  /** Releases the port before it returns. Accepted streams are not touched. */
+  /** Releases the port before it returns. Accepted streams stay open. */
   close(): void;
 }
 
 /**
- * What a stream tells its owner. A throw in one of the first four ends in `onThrow`, never in the event loop: one
- * connection's mistake must not end the worker.
+ * The owner of a stream implements these. An exception from one of the first four is passed to `onThrow` and never
+ * reaches the event loop, where it would end the worker and its other connections.
  */
 export interface StreamEvents {
-  /** Only after `connect`. */
+  /** Only for streams of `connect`. */
   onConnect(stream: TcpStream): void;
-  /** `bytes` are valid until the call returns: the next read of any stream may overwrite them. */
+  /** `bytes` are valid until the handler returns: the next read of any stream may overwrite them. */
   onData(stream: TcpStream, bytes: Uint8Array): void;
-  /** The peer's FIN. Writing goes on. */
+  /** The peer has sent FIN. Writing is still possible. */
   onEnd(stream: TcpStream): void;
-  /** The kernel has taken all that was queued. */
+  /** The kernel has taken all queued bytes. */
   onDrain(stream: TcpStream): void;
-  /** Once, and the last: after both FINs, a reset, a failure. `code` as in errno; undefined when nothing failed. */
+  /**
+   * The last call, made once: after both FINs, a reset or a failure. `code` is an errno name; undefined without
+   * failure.
+   */
   onClose(stream: TcpStream, code: string | undefined): void;
   onThrow(stream: TcpStream, thrown: unknown): void;
 }
 
 export interface TcpStream {
-  /** The peer's address; empty when it is gone already. */
+  /** The peer's address; empty if the connection ended before it was read. */
   readonly remoteAddress: string;
-  /** The peer's port; 0 when it is gone already. */
+  /** The peer's port; 0 if the connection ended before it was read. */
   readonly remotePort: number;
-  /** Bytes written here that the kernel has not taken. */
+  /** Written bytes that the kernel has not taken. After a failure: those that it never took. */
   readonly queuedBytes: number;
-  /** More than this in one `write` would hold up all others; absent: it takes anything quickly. */
+  /** A longer `write` would block the worker for too long, for example to encrypt. Absent if there is no such limit. */
   readonly maxWriteBytes?: number;
-  /** Takes over a stream of `onConnection`; called again, also by an event of the stream, it hands the stream to another owner. */
+  /** Makes `events` the owner of a stream of `onConnection`. A later call, also from an event, changes the owner. */
   accept(events: StreamEvents): void;
-  /** Before the first read: none takes more. For those whose bytes per second are limited; absent where reads cannot be told. */
+  /**
+   * Limits the bytes of each read, for rate-limited connections. To be called before the first read. Absent if
+   * unsupported.
+   */
   limitReadBytes?(bytes: number): void;
   readStart(): void;
-  /** No `onData` after it returns, until `readStart`. */
+  /** `onData` is not called after this has returned, until `readStart`. */
   readStop(): void;
-  /** Copies what the kernel does not take at once. Returns `queued`; not 0: `onDrain` follows. */
+  /** Copies and queues what the kernel does not take at once. Returns `queuedBytes`; if not 0, `onDrain` follows. */
   write(bytes: Uint8Array): number;
-  /** FIN, after what is queued. */
+  /** Sends FIN after the queued bytes. */
   shutdown(): void;
-  /** RST, now: what is queued here and in the kernel is discarded. */
+  /** Sends RST at once; queued bytes, also those in the kernel, are discarded. */
   reset(): void;
 }
 
-/** As a listener gives it. */
+/** A stream of `onConnection`. */
 export interface AcceptedStream extends TcpStream {
   /**
-   * Gives the connection away as the socket below a TLSSocket, which has `unread` to be read first; nobody else may read from it.
-   * Only before anything was written. From then on the stream does and tells nothing, also not of the end.
+   * Converts the connection into a socket for a TLSSocket, which reads `unread` first. Must be called before the first
+   * write. Afterwards the stream does nothing and calls no handler, not even `onClose`.
    */
   detachSocket(unread: Uint8Array): Socket;
 }

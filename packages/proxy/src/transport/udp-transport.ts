@@ -1,61 +1,60 @@
-// The one door to UDP. What stands behind it (bare handles, or public `dgram`) is held to
-// `test/udp/transport-contract.ts`. Nothing waits in here: what the kernel does not take is dropped, as UDP may, but for
-// the one datagram that libuv keeps by itself.
+// The interface to UDP. Each implementation passes `test/transport/udp/transport-contract.ts`. Nothing is queued: a
+// datagram that the kernel does not take is dropped, as UDP permits, except for one per socket that libuv keeps.
 import type { SocketAddress } from './tcp-transport.ts';
 
 export interface UdpTransport {
-  /** Binds. Exactly one of `onListening` and `onFailed` follows, after it has returned. */
+  /** Binds. Exactly one of `onListening` and `onFailed` is called after `bind` has returned. */
   bind(at: UdpBindOptions, events: UdpListenSocketEvents): UdpListenSocket;
   /**
-   * A socket that talks with this endpoint only: the kernel drops what others send to it, and tells the ICMP errors of
-   * what is sent. `address` is an IP literal. Undefined: there is no socket to be had (descriptors, ports, no way there).
+   * Returns a socket connected to this endpoint: the kernel drops datagrams from other addresses and reports ICMP
+   * errors. `address` is an IP literal. Undefined if no socket can be opened (no descriptor, no local port, no route).
    */
   connect(to: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined;
 }
 
 export interface UdpBindOptions extends SocketAddress {
-  /** Several sockets may share the port: the kernel gives all of one client address and port to the same one. */
+  /** SO_REUSEPORT: several sockets may share the port; the kernel picks one by the client's address and port. */
   readonly reusePort: boolean;
 }
 
 export interface UdpListenSocketEvents {
   onListening(): void;
-  /** `code` as in errno, such as EADDRINUSE. The listener is closed. */
+  /** The socket is closed. `code` is an errno name such as EADDRINUSE. */
   onFailed(code: string): void;
-  /** `bytes`, which may be none, belong to whom they are told. */
+  /** The handler owns `bytes`, which may be empty. */
   onMessage(bytes: Uint8Array, address: string, port: number): void;
-  /** What a handler threw; never let into the event loop, where it would end the worker. */
+  /** Gets exceptions of the handlers, which would end the worker if they reached the event loop. */
   onThrow(thrown: unknown): void;
 }
 
 export interface UdpListenSocket {
-  /** From the address that it is bound to. `bytes` must not change afterwards. */
+  /** Sends from the bound address. The caller must not change `bytes` afterwards. */
   send(bytes: Uint8Array, to: UdpRecipient): void;
-  /** Releases the port before it returns. Nothing is told afterwards, not even what was sent. */
+  /** Releases the port before it returns. No handler is called afterwards, not even `onSent`. */
   close(): void;
 }
 
 export interface UdpRecipient extends SocketAddress {
-  /** So many bytes, one datagram, were taken by the kernel: at once, or a little later. */
+  /** The kernel has taken a datagram of this many bytes, during `send` or later. */
   onSent(bytes: number): void;
 }
 
 export interface UdpEndpointSocketEvents {
   onMessage(bytes: Uint8Array): void;
-  /** Of something sent earlier, such as ECONNREFUSED: the host says that nobody listens there. The socket is as good as before. */
+  /** An earlier datagram failed, for example ECONNREFUSED: no process listens on the port. The socket stays usable. */
   onError(code: string): void;
   onThrow(thrown: unknown): void;
 }
 
 export interface UdpEndpointSocket {
   /**
-   * `bytes` must not change afterwards. A code: this datagram was not sent, which may be for what became of an earlier one.
-   * Undefined: it was, or it was dropped because the kernel had no room.
+   * The caller must not change `bytes` afterwards. Returns an errno name if the datagram was not sent, which may be the
+   * error of an earlier datagram; undefined if it was sent, or dropped because the send buffer is full.
    */
   send(bytes: Uint8Array): string | undefined;
-  /** Nothing is told afterwards. */
+  /** No handler is called afterwards. */
   close(): void;
 }
 
-/** Room for a burst while the worker is busy; the kernel cuts it to `net.core.rmem_max`. */
+/** Room for a burst while the worker is busy; the kernel limits it to `net.core.rmem_max`. */
 export const UDP_RECEIVE_BUFFER_BYTES = 1_048_576;

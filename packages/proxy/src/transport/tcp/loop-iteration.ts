@@ -1,4 +1,4 @@
-/** Whoever has read its share of this turn of the event loop goes on in the next one, behind the others. */
+/** Resumes streams that have used up their read quantum in the next iteration of the event loop. */
 export class NextIterationQueue<T> {
   readonly #resume: (item: T) => void;
   #waiting: T[] = [];
@@ -13,16 +13,16 @@ export class NextIterationQueue<T> {
   }
 
   readonly #runAll = (): void => {
-    const turn = this.#waiting;
+    const items = this.#waiting;
     this.#waiting = [];
-    for (const item of turn) this.#resume(item);
+    for (const item of items) this.#resume(item);
   };
 }
 
 let iteration = 1;
 let isWatched = false;
 
-/** A number that is another one in each turn of the event loop. */
+/** Returns a number that differs between iterations of the event loop. */
 export function currentLoopIteration(): number {
   if (!isWatched) {
     isWatched = true;
@@ -36,5 +36,5 @@ function endIteration(): void {
   iteration += 1;
 }
 
-/** The stream of this worker that has read last, of whatever kind: who finds itself here has been alone since its last read. */
+/** The stream of this worker that has read last: a stream that finds itself here has read alone since its last read. */
 export const lastReader: { stream: unknown } = { stream: undefined };

@@ -1,6 +1,6 @@
-// A stream on a public socket. Accepted ones can only be read through 'data' (each chunk is a fresh buffer, which a write may
-// keep); connected ones read into one shared buffer, which a write must never keep. Those of TLS differ in a few ways: `SocketWays`.
-// What is left is the state of one stream, and too much of it for a short file.
+// A stream on a public `net.Socket`. Accepted sockets are read through 'data': each chunk is a new buffer, which a
+// write may keep. Connected sockets read into one shared buffer, which a write must copy. `SocketOperations` has what
+// differs for TLS.
 import { connect, type Socket } from 'node:net';
 import type { AcceptedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
 import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
@@ -8,24 +8,23 @@ import { PausedStreams } from './paused-streams.ts';
 import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-operations.ts';
 
 const READ_BUFFER_BYTES = 65_536;
-/** What one stream may take in one turn: libuv alone would read 32 times in a row. */
+/** What one stream may read in one loop iteration; libuv alone would read 32 times in a row. */
 const READ_QUANTUM_BYTES = 262_144;
 
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
-/** The chunk that is being told and belongs to nobody else: a write may keep it as it is. */
+/** The chunk passed to `onData` right now, if it is not in the shared buffer: a write may keep it without a copy. */
 let ownedChunk: Uint8Array | undefined;
 
 const paused = new PausedStreams();
 const yieldedStreams = new NextIterationQueue<NetTcpStream>((stream) => stream.resumeReading());
 
-/** The stream of a new connection. Nobody is told anything before `accept`. */
 export function acceptedStream(socket: Socket): NetTcpStream {
   return new NetTcpStream(socket);
 }
 
-/** A stream on another kind of socket. It does not read before `readStart`. */
-export function streamOverSocket(socket: Socket, ways: SocketOperations, events: StreamEvents): NetTcpStream {
-  const stream = new NetTcpStream(socket, ways);
+/** Returns a stream on another kind of socket. It does not read before `readStart`. */
+export function streamOverSocket(socket: Socket, operations: SocketOperations, events: StreamEvents): NetTcpStream {
+  const stream = new NetTcpStream(socket, operations);
   socket.pause();
   stream.accept(events);
   return stream;
@@ -54,7 +53,7 @@ export function connectedStream({ address, port }: SocketAddress, events: Stream
 }
 
 const STREAM = Symbol('stream');
-/** Found from the socket by the event handlers, which are functions of the module: no closures per connection. */
+/** Module-level event handlers find the stream here, so that a connection needs no closures. */
 type OwnedSocket = Socket & { [STREAM]: NetTcpStream };
 
 export class NetTcpStream implements AcceptedStream {
@@ -66,17 +65,17 @@ export class NetTcpStream implements AcceptedStream {
   #isReading = false;
   #hasYielded = false;
   #hasEnded = false;
-  /** Read in this turn. */
+  /** Bytes read in loop iteration #iteration. */
   #bytesThisIteration = 0;
   #iteration = 0;
-  /** Stays as it was when the socket fails: what it held then never reached the kernel. */
+  /** After a failure keeps its value: the bytes that never reached the kernel. */
   #queued = 0;
-  /** Of the oldest write that is not over: taken all the same. */
+  /** Bytes of the oldest pending write that the kernel has taken already. */
   #taken = 0;
 
-  constructor(socket: Socket, ways: SocketOperations = PLAIN_SOCKET_OPERATIONS) {
+  constructor(socket: Socket, operations: SocketOperations = PLAIN_SOCKET_OPERATIONS) {
     this.#socket = socket;
-    this.#operations = ways;
+    this.#operations = operations;
     (socket as OwnedSocket)[STREAM] = this;
     socket.on('error', onError);
     socket.on('close', onClose);
@@ -131,7 +130,7 @@ export class NetTcpStream implements AcceptedStream {
     const before = this.#queued;
     const isFirst = socket.writableLength === 0;
     if (!socket.destroyed)
-      this.#operations.write(socket, bytes, { isOurs: bytes === ownedChunk, onWritten: this.#onWritten });
+      this.#operations.write(socket, bytes, { mayKeep: bytes === ownedChunk, onWritten: this.#onWritten });
     if (hasFailed(socket)) {
       this.#queued = before + bytes.length;
     } else {
@@ -152,7 +151,7 @@ export class NetTcpStream implements AcceptedStream {
   detachSocket(unread: Uint8Array): Socket {
     const socket = this.#socket;
     socket.pause();
-    // It remembers, once asked.
+    // The socket caches the address when it is read.
     void socket.remoteAddress;
     socket.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
     paused.forget(this);
@@ -161,13 +160,13 @@ export class NetTcpStream implements AcceptedStream {
     return socket;
   }
 
-  /** It failed in a way that the socket does not know of. */
+  /** Ends the stream for a reason that the socket does not know. */
   fail(code: string): void {
     this.failed(code);
     this.reset();
   }
 
-  /** What `onClose` says later. */
+  /** Sets the code that `onClose` will report. */
   failed(code: string): void {
     codes.set(this.#socket, code);
   }
@@ -181,11 +180,11 @@ export class NetTcpStream implements AcceptedStream {
 
   take(bytes: Uint8Array): void {
     lastReader.stream = this;
-    const turn = currentLoopIteration();
-    if (this.#iteration !== turn) this.#bytesThisIteration = 0;
-    this.#iteration = turn;
+    const iteration = currentLoopIteration();
+    if (this.#iteration !== iteration) this.#bytesThisIteration = 0;
+    this.#iteration = iteration;
     this.#bytesThisIteration += bytes.length;
-    // One more might be too much.
+    // Another full read could exceed the quantum.
     if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
     try {
       this.events?.onData(this, bytes);
@@ -205,7 +204,7 @@ export class NetTcpStream implements AcceptedStream {
     if (this.#isReading) this.#socket.resume();
   }
 
-  /** All that the peer sent has been told. */
+  /** The peer's FIN, after all its data. */
   end(): void {
     const fault = this.#operations.endFault?.(this.#socket);
     if (fault !== undefined) {
@@ -226,7 +225,7 @@ export class NetTcpStream implements AcceptedStream {
   }
 }
 
-/** From then on `writableLength` falls without anything being sent. */
+/** After a failure `writableLength` decreases without anything being sent. */
 function hasFailed(socket: Socket): boolean {
   return socket.destroyed || socket.errored !== null;
 }

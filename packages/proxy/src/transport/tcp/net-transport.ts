@@ -11,11 +11,11 @@ import { acceptedStream, connectedStream } from './net-stream.ts';
 
 const ceiling = descriptorCeiling();
 
-/** TCP on the public `net` module: right everywhere, and not the fastest. */
+/** TCP on the public `net` module: works on every version of Node.js, but is slower than raw handles. */
 export const netTransport: TcpTransport = { listen, connect: connectedStream };
 
 function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket {
-  // Paused, so that not a byte is read before somewhere to send it is found.
+  // Paused, so that nothing is read before the connection has an owner.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
   server.on('connection', (socket) => {
     if (descriptorOf(socket) < ceiling) {
@@ -42,7 +42,7 @@ function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenS
   return { close: () => void server.close() };
 }
 
-/** Public `net` does not tell it; where it cannot be seen, the limit is libuv's to handle. */
+/** Reads an internal field; without it (-1), only libuv handles the descriptor limit. */
 function descriptorOf(socket: Socket): number {
   return (socket as Socket & { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1;
 }

@@ -1,18 +1,18 @@
 const PROBE_INTERVAL_MS = 1_000;
 
 export interface Pausable {
-  /** The book's own: where in it, -1: it is not watched. */
+  /** Index in `PausedStreams`, which alone sets it; -1 if not watched. */
   watchedAt: number;
-  /** Nothing is read from it at the moment, so a reset of its peer would not be noticed. */
+  /** Whether the stream is not being read, so that a reset by its peer would go unnoticed. */
   readonly isReadPaused: boolean;
-  /** Ends the stream if its peer is gone. */
+  /** Ends the stream if its peer has reset. */
   probe(): void;
 }
 
 /**
- * Streams that were paused, looked at once a second: a peer that resets while nothing is read would hold its connection,
- * and that of the other side, until the idle timeout. Pausing and going on costs the streams no more than a flag: those that
- * read again are found out by the look. A list and no Set, for the reason that `Members` is none.
+ * Probes paused streams every second: if a peer resets while its stream is not read, the connections on both sides
+ * would stay open until the idle timeout. Pausing and resuming sets only a flag; the next probe drops streams that read
+ * again. An array with indexes in the streams is cheaper than a Set.
  */
 export class PausedStreams {
   readonly #streams: Pausable[] = [];
@@ -25,7 +25,7 @@ export class PausedStreams {
     this.#timer ??= setInterval(this.#probeAll, PROBE_INTERVAL_MS).unref();
   }
 
-  /** Nothing happens when it is not watched. */
+  /** Ignored if the stream is not watched. */
   forget(stream: Pausable): void {
     const at = stream.watchedAt;
     if (at < 0) return;
@@ -37,7 +37,7 @@ export class PausedStreams {
   }
 
   readonly #probeAll = (): void => {
-    // From the end: who leaves is replaced by one that was looked at already.
+    // Backwards, because a removed stream is replaced by the last one, which has been probed already.
     for (let at = this.#streams.length - 1; at >= 0; at -= 1) {
       const stream = this.#streams[at];
       if (stream?.isReadPaused) stream.probe();

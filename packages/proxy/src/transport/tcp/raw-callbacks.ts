@@ -1,33 +1,37 @@
 import { END_OF_FILE, type HandleRequest, requireRawTcpBinding, type TcpHandle } from './raw-tcp-binding.ts';
 import { BufferPool } from './write-buffers.ts';
 
-// What Node calls: functions of a module, so that no stream needs closures. Each finds its stream by the handle or request.
+// The callbacks of handles and requests. They are module-level functions, so that a stream needs no closures, and find
+// the stream through the `owner` of the handle or request.
 
-/** Of a handle and of the requests that are made of it: a stream. A `status` below 0 is an error as libuv numbers them. */
+/** The stream of a handle and its requests. A `status` below 0 is a libuv error. */
 export interface HandleOwner {
   connected(status: number): void;
-  /** So much has been read. Returns where the next read goes, if elsewhere. */
+  /** `count` bytes were read. Returns another buffer for the next read, or undefined to keep the current one. */
   take(count: number): Uint8Array | undefined;
-  /** All that the peer sent has been told. */
+  /** The peer's FIN, after all its data. */
   end(): void;
   written(status: number): void;
-  /** Its FIN. */
+  /** The FIN was sent. */
   finished(status: number): void;
   fail(error: number): void;
   emitClose(): void;
 }
 
-/** What must not be told in the middle of somebody's call: told when the callback from Node that we are in is over. */
+/**
+ * Defers items until the current callback from Node has returned, so that handlers are not called during their own
+ * calls.
+ */
 export class DeferredQueue<T> {
   readonly #handle: (item: T) => void;
   #items: T[] = [];
   #isInside = false;
 
-  constructor(tell: (item: T) => void) {
-    this.#handle = tell;
+  constructor(handle: (item: T) => void) {
+    this.#handle = handle;
   }
 
-  /** A callback from Node begins; `leave` must follow. */
+  /** Marks the start of a callback from Node; `leave` must follow. */
   enter(): void {
     this.#isInside = true;
   }
@@ -51,14 +55,14 @@ export class DeferredQueue<T> {
 
 const MAX_SPARE_BYTES = 4_194_304;
 const { state, READ_RESULT } = requireRawTcpBinding();
-/** Streams that are over, to be told when the callback that we are in is. */
+/** Closed streams whose `onClose` is still to be called. */
 export const closingStreams: DeferredQueue<HandleOwner> = new DeferredQueue((stream) => stream.emitClose());
-/** What the kernel did not take of large writes: libuv has it until its write is over. */
+/** Buffers with the rest of large writes, in use by libuv until the write completes. */
 export const pendingWrites: BufferPool = new BufferPool(MAX_SPARE_BYTES);
 
 export function onRead(this: TcpHandle): Uint8Array | undefined {
   const result = state[READ_RESULT] as number;
-  // 0 is EAGAIN, not the end.
+  // 0 means EAGAIN, not the end of the stream.
   if (result === 0) return undefined;
   closingStreams.enter();
   const stream = this.owner as HandleOwner;
@@ -70,7 +74,6 @@ export function onRead(this: TcpHandle): Uint8Array | undefined {
   return next;
 }
 
-/** For `connect`, whose request belongs to a stream, too. */
 export function onConnected(this: HandleRequest, status: number): void {
   closingStreams.enter();
   (this.owner as HandleOwner).connected(status);

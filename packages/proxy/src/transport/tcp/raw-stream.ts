@@ -1,7 +1,7 @@
-// A stream on a bare handle of Node's: what `net.Socket` stands on, without the socket. Two rules keep tenants apart:
-// the buffer that all streams read into never goes to libuv, which would keep its address while the next read
-// overwrites it; and a descriptor is never written to after its handle began to close, for the kernel gives its number
-// to the next connection. All of it is the state of one stream, which is why the file is long.
+// A TCP stream on a libuv handle, without `net.Socket`. Two rules keep the data of tenants apart: the read buffer that
+// all streams share is never passed to a libuv write, which would keep its address while the next read overwrites it;
+// and a descriptor is never written to once its handle is closing, because the kernel reuses its number for another
+// connection.
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
@@ -11,17 +11,17 @@ import { closingStreams, type HandleOwner, onFinished, onRead, onWritten, pendin
 import { requireRawTcpBinding, socketFromHandle, type TcpHandle, writeToDescriptor } from './raw-tcp-binding.ts';
 import { CopyBuffer, PrefixViews } from './write-buffers.ts';
 
-/** What one stream may take in one turn while others want theirs. Libuv alone would fill any buffer 32 times in a row. */
+/** Read quantum while several streams are active. Libuv alone would fill any buffer 32 times in a row. */
 const NARROW_READ_BYTES = 262_144;
-/** What a stream may take that has been the only one to read for a while: half the cost per byte is in waking the peers. */
+/** Read quantum of a stream that reads alone: half of the cost per byte is waking the peers. */
 const WIDE_READ_BYTES = 4_194_304;
-/** So many times in a row it must have filled the narrow buffer, without anybody else. */
+/** A stream that has filled the narrow buffer this often in a row, while no other stream read, gets the wide one. */
 const MIN_FULL_READS_TO_WIDEN = 4;
-/** While slow peers keep more than this waiting, all read narrowly: what is read widely may have to wait, too. */
+/** With more bytes queued than this, all streams read narrowly, because wide reads may have to be queued as well. */
 const MAX_PENDING_WRITE_BYTES = 33_554_432;
 /** Fits into one segment of any network. */
 const MAX_SEGMENT_BYTES = 1_024;
-/** Up to here a copy costs less than what a write past libuv has to go through. */
+/** Up to this size copying costs less than the exception of a direct write. */
 const MAX_COPIED_WRITE_BYTES = 8_192;
 
 const { newShutdownRequest } = requireRawTcpBinding();
@@ -46,34 +46,34 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   #isAccepted = false;
   #isConnecting = false;
   #wantsToRead = false;
-  /** What libuv does: it takes a second `readStart` for a mistake. */
+  /** Whether libuv reads now: a second `readStart` would be an error. */
   #isPolling = false;
   #hasYielded = false;
   #hasEnded = false;
-  /** The size of the buffer that it reads into, and what that may be. */
+  /** The current read quantum and its limit. */
   #window = NARROW_READ_BYTES;
-  #most = Number.POSITIVE_INFINITY;
-  /** It was told to read no more than its window. */
+  #maxWindow = Number.POSITIVE_INFINITY;
+  /** Whether the handle has its read buffer. */
   #isOpen = false;
   #streak = 0;
   #fin: Fin = 'none';
   #isClosed = false;
   /**
-   * Nagle's algorithm (RFC 896) holds a small write back while one before is not acknowledged. To turn it off is a system call, and
-   * nothing to most connections towards endpoints, on which there is one write: so it is made before the second.
+   * Nagle's algorithm (RFC 896) delays a small write while an earlier one is not acknowledged. Most connections to
+   * endpoints have one write only, so the system call that turns the algorithm off is made before the second write.
    */
   #nagle: 'off' | 'unused' | 'used';
-  /** The FIN must be out before it can be reset. */
+  /** `reset` was called while the FIN is queued; libuv can reset only after it is sent. */
   #resetsAfterFin = false;
   #code: string | undefined;
-  /** Writes that libuv holds. */
+  /** Number of writes that libuv holds. */
   #pending = 0;
-  /** As it was when last looked at; from the close on what never reached the kernel. */
+  /** The last known number of queued bytes; after the close, the bytes that never reached the kernel. */
   #queued = 0;
   #peer: PeerName | undefined;
   watchedAt = -1;
 
-  /** Connected already, unless it is said to be `connecting`. */
+  /** The handle is connected unless `connecting` is called. */
   constructor(handle: TcpHandle, nagle: 'off' | 'unused' = 'off') {
     this.#handle = handle;
     this.#nagle = nagle;
@@ -114,15 +114,15 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
       return;
     }
     this.#open();
-    this.#tell('onConnect');
+    this.#emit('onConnect');
     if (this.#wantsToRead) this.readStart();
     if (this.#fin === 'wanted' && this.#pending === 0) this.#sendFin();
   }
 
   limitReadBytes(bytes: number): void {
-    this.#most = Math.max(1, bytes);
-    // A stream that reads already takes the new size with the read after the next one.
-    if (!this.#isOpen) this.#window = Math.min(this.#most, NARROW_READ_BYTES);
+    this.#maxWindow = Math.max(1, bytes);
+    // A stream that already reads uses the new size from the read after the next one.
+    if (!this.#isOpen) this.#window = Math.min(this.#maxWindow, NARROW_READ_BYTES);
   }
 
   readStart(): void {
@@ -140,12 +140,12 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   }
 
   write(bytes: Uint8Array): number {
-    if (this.#nagle !== 'off') this.#hurry(bytes.length);
+    if (this.#nagle !== 'off') this.#disableNagleOnSecondWrite(bytes.length);
     if (this.#isClosed) {
       this.#queued += bytes.length;
     } else if (bytes.length <= MAX_COPIED_WRITE_BYTES) {
-      // A small one is tried by libuv itself, on a copy that it may keep.
-      if (this.#give(copies.copy(bytes))) copies.keep();
+      // Libuv writes a copy, which it may keep.
+      if (this.#writeWithLibuv(copies.copy(bytes))) copies.keep();
     } else {
       this.#writeLarge(bytes);
     }
@@ -160,26 +160,26 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     else streamsToShutDown.add(this);
   }
 
-  /** Most peers close as soon as they have their answer, and then one close does for both. */
+  /** Runs one loop iteration after `shutdown`: if the peer closes until then, one close(2) ends both directions. */
   finish(): void {
     if (this.#fin === 'wanted' && this.#pending === 0 && !this.#isClosed) this.#sendFin();
   }
 
   reset(): void {
     if (this.#isClosed) return;
-    this.#seal(undefined);
-    // libuv refuses it while a FIN waits for its turn, and the descriptor would leak; it is sent within this turn.
+    this.#stop(undefined);
+    // Libuv refuses to reset while a FIN is queued, and the descriptor would leak. The FIN is sent in this iteration.
     if (this.#fin === 'sending') this.#resetsAfterFin = true;
     else this.#resetNow();
   }
 
   detachSocket(unread: Uint8Array): Socket {
     if (this.#isClosed || this.#pending > 0 || this.#fin !== 'none')
-      throw new Error('a stream in use was to be given away');
-    // While it can still be asked.
+      throw new Error('a stream in use cannot be detached');
+    // Must be read before the handle is given away.
     this.#peerName();
     if (this.#isPolling) this.#stopPolling();
-    this.#seal(undefined);
+    this.#stop(undefined);
     this.#events = undefined;
     this.#handle.owner = undefined;
     return socketFromHandle(this.#handle, unread);
@@ -199,7 +199,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     }
     if (!isAlone) this.#streak = 0;
     const isWide = this.#streak >= MIN_FULL_READS_TO_WIDEN && pendingWrites.lentBytes < MAX_PENDING_WRITE_BYTES;
-    const window = Math.min(this.#most, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
+    const window = Math.min(this.#maxWindow, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
     if (window === this.#window) return undefined;
     this.#window = window;
     return bufferOf(window);
@@ -208,7 +208,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   end(): void {
     this.#hasEnded = true;
     this.#isPolling = false;
-    this.#tell('onEnd');
+    this.#emit('onEnd');
     if (this.#isClosed) return;
     if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.#pending === 0)) this.#close(undefined);
     else paused.watch(this);
@@ -218,14 +218,14 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     this.#pending -= 1;
     if (this.#isClosed) return;
     if (status < 0) {
-      // libuv has forgotten by now how much of it went out: what was known last stands.
+      // Libuv no longer knows how much was written, so #queued keeps the last known value.
       this.#pending = 0;
       this.fail(status);
       return;
     }
     this.#queued = this.#pending === 0 ? 0 : this.#handle.writeQueueSize;
     if (this.#pending > 0) return;
-    this.#tell('onDrain');
+    this.#emit('onDrain');
     if (this.#fin === 'wanted' && this.#pending === 0 && !this.#isClosed) this.#sendFin();
   }
 
@@ -237,7 +237,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     else if (this.#hasEnded) this.#close(undefined);
   }
 
-  /** The connection is broken: nobody has to be told of it by a RST. */
+  /** Closes a broken connection; no RST is needed. */
   fail(error: number): void {
     if (!this.#isClosed) this.#close(getSystemErrorName(error));
   }
@@ -247,12 +247,12 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     if (this.#wantsToRead) this.readStart();
   }
 
-  /** Whether nothing would be noticed now if the peer reset. */
+  /** Whether a reset by the peer would go unnoticed now. */
   get isReadPaused(): boolean {
     return !this.#isClosed && !this.#isConnecting && (this.#hasEnded || !this.#wantsToRead);
   }
 
-  /** A write of no bytes: fails on a broken connection, and sends nothing on another. */
+  /** Writes no bytes, which fails if the connection is broken and otherwise sends nothing. */
   probe(): void {
     if (this.#pending > 0 || this.#fin !== 'none') return;
     const result = this.#handle.writeBuffer(null, received.first(0));
@@ -263,7 +263,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     this.#events?.onClose(this, this.#code);
   }
 
-  /** A system call: made once, and only for who asks. */
+  /** Read on first use, because it is a system call. */
   #peerName(): PeerName {
     if (this.#peer === undefined) {
       this.#peer = {};
@@ -279,7 +279,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     this.#isOpen = true;
   }
 
-  #hurry(length: number): void {
+  #disableNagleOnSecondWrite(length: number): void {
     if (this.#nagle === 'unused' && length <= MAX_SEGMENT_BYTES) {
       this.#nagle = 'used';
       return;
@@ -288,8 +288,8 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     if (!this.#isClosed) this.#handle.setNoDelay(true);
   }
 
-  /** Whether libuv keeps `bytes`, wholly or in part. */
-  #give(bytes: Uint8Array): boolean {
+  /** Returns whether libuv keeps `bytes`, wholly or in part. */
+  #writeWithLibuv(bytes: Uint8Array): boolean {
     const handle = this.#handle;
     const result = handle.writeBuffer(null, bytes);
     if (result === 0) return false;
@@ -314,11 +314,11 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
       this.fail(taken);
     } else if (taken < bytes.length) {
       const rest = pendingWrites.copy(taken === 0 ? bytes : bytes.subarray(taken));
-      if (!this.#give(rest)) pendingWrites.giveBack(rest);
+      if (!this.#writeWithLibuv(rest)) pendingWrites.giveBack(rest);
     }
   }
 
-  /** libuv stops reading at once, and does not fill the buffer up to 32 times in a row. */
+  /** Lets other streams read first: libuv would otherwise fill the buffer up to 32 times in a row. */
   #yieldTurn(): void {
     this.#hasYielded = true;
     this.#stopPolling();
@@ -331,7 +331,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   }
 
   #sendFin(): void {
-    // With the peer's FIN in, and nothing queued, close(2) sends the same FIN and saves a request.
+    // After the peer's FIN, with nothing queued, close(2) sends the FIN and saves a request.
     if (this.#hasEnded) {
       this.#close(undefined);
       return;
@@ -345,7 +345,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   }
 
   #close(code: string | undefined): void {
-    this.#seal(code);
+    this.#stop(code);
     this.#handle.close();
     closingStreams.add(this);
   }
@@ -355,8 +355,8 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     closingStreams.add(this);
   }
 
-  /** From here on nothing is read, written or told but the close. */
-  #seal(code: string | undefined): void {
+  /** Stops reads, writes and all handlers except `onClose`. */
+  #stop(code: string | undefined): void {
     if (this.#pending > 0) this.#queued = this.#handle.writeQueueSize;
     this.#isClosed = true;
     this.#isPolling = false;
@@ -364,9 +364,9 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     paused.forget(this);
   }
 
-  #tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
+  #emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
     try {
-      // Written out: for a name that varies V8 looks into a hash table.
+      // Not `events[event]`: for a varying name V8 uses a slow dictionary lookup.
       if (event === 'onEnd') this.#events?.onEnd(this);
       else if (event === 'onDrain') this.#events?.onDrain(this);
       else this.#events?.onConnect(this);

@@ -2,18 +2,17 @@ import { writeSync } from 'node:fs';
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { constants } from 'node:os';
 
-// The only file that touches Node's inner bindings (DEP0111: deprecated in documentation, and warned of only with
-// --pending-deprecation). What they offer is looked at before it is used: whatever is missing or of another form makes
-// the choice fall on public `net`. Every thread has bindings of its own.
+// Access to Node's internal TCP bindings (deprecated as DEP0111, with a warning under --pending-deprecation only). If
+// anything is missing or has another form, the public `net` module is used instead.
 export interface TcpHandle {
-  /** Ours: found by the functions below, which are functions of a module, so that no stream needs closures. */
+  /** Set by Weir: module-level callbacks find the stream here, so that a stream needs no closures. */
   owner: unknown;
-  /** May return the buffer for the next reads. */
+  /** May return another buffer for the following reads. */
   onread: (this: TcpHandle) => Uint8Array | undefined;
   onconnection: (this: TcpHandle, status: number, handle: TcpHandle | undefined) => void;
-  /** -1 without a descriptor. */
+  /** -1 if there is no descriptor. */
   readonly fd: number;
-  /** What libuv has not brought to the kernel yet. */
+  /** Bytes that libuv has not written to the kernel yet. */
   readonly writeQueueSize: number;
   bind(address: string, port: number, flags: number): number;
   bind6(address: string, port: number, flags: number): number;
@@ -22,26 +21,26 @@ export interface TcpHandle {
   connect6(request: HandleRequest, address: string, port: number): number;
   getpeername(into: { address?: string; port?: number }): number;
   setNoDelay(isOn: boolean): number;
-  /** Reads go there, whoever else reads there, too. The handle does not keep it alive. */
+  /** Reads write into this buffer, which several handles may share. The handle does not keep the buffer alive. */
   useUserBuffer(buffer: Uint8Array): void;
   readStart(): number;
   readStop(): number;
   /**
-   * Tries at once. A number: it is over, 0 or an error; a request: what the kernel did not take waits in libuv, which reads it
-   * from `bytes` later, and `bytes` must be kept alive and unchanged until then.
+   * Tries to write at once. Returns 0 if the kernel has taken all bytes, an error below 0, or a request if libuv keeps
+   * the rest: `bytes` must then stay alive and unchanged until the request completes.
    */
   writeBuffer(request: null, bytes: Uint8Array): number | HandleRequest;
   shutdown(request: HandleRequest): number;
-  /** RST. EINVAL, and nothing is closed, while a FIN waits for its turn. */
+  /** Sends RST. Returns EINVAL and closes nothing while a FIN is queued. */
   reset(): number;
-  /** The descriptor is released before it returns. */
+  /** Releases the descriptor before it returns. */
   close(): void;
 }
 
 export interface HandleRequest {
   owner: unknown;
   oncomplete: (this: HandleRequest, status: number) => void;
-  /** Keeps what is being written from the garbage collector: libuv has only its address. */
+  /** Keeps the bytes alive while libuv, which has only their address, writes them. */
   bytes?: Uint8Array;
 }
 
@@ -50,7 +49,7 @@ export interface RawTcpBinding {
   newServer(): TcpHandle;
   newConnectRequest(): HandleRequest;
   newShutdownRequest(): HandleRequest;
-  /** `[READ_RESULT]` is, during `onread`, the count of bytes or an error. */
+  /** `state[READ_RESULT]` is, during `onread`, the number of bytes or an error. */
   readonly state: Int32Array;
   readonly READ_RESULT: number;
   readonly IPV6_ONLY: number;
@@ -69,7 +68,7 @@ export interface StreamBinding {
   readonly ShutdownWrap?: new () => HandleRequest;
   readonly streamBaseState?: Int32Array;
   readonly kReadBytesOrError?: number;
-  /** Came together with `writeBuffer(null, …)`; an older Node aborts on that call. */
+  /** Added together with `writeBuffer(null, …)`; older versions of Node.js abort on that call. */
   readonly kLastWriteErr?: number;
 }
 
@@ -78,7 +77,7 @@ const REQUIRED_METHODS = [
   ...['useUserBuffer', 'readStart', 'readStop', 'writeBuffer', 'shutdown'],
 ];
 
-/** Undefined where this Node does not have what is needed. */
+/** Undefined if this Node.js version lacks a required part. */
 export function findRawTcpBinding(): RawTcpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): unknown };
@@ -88,7 +87,7 @@ export function findRawTcpBinding(): RawTcpBinding | undefined {
   }
 }
 
-/** What the two inner bindings offer, if it is all that is needed. */
+/** Undefined if the two internal bindings lack a required part. */
 export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): RawTcpBinding | undefined {
   const { TCP, TCPConnectWrap, constants } = tcp;
   const { ShutdownWrap, streamBaseState: state, kReadBytesOrError: READ_RESULT, kLastWriteErr } = stream;
@@ -112,16 +111,16 @@ export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): Raw
   };
 }
 
-/** For the modules that stand on it, and are loaded only where it was found. */
+/** For modules that are loaded only if the binding was found. */
 export function requireRawTcpBinding(): RawTcpBinding {
   const found = findRawTcpBinding();
-  if (found === undefined) throw new Error('this Node has no bare TCP handles');
+  if (found === undefined) throw new Error('this version of Node.js has no raw TCP handles');
   return found;
 }
 
 /**
- * A public socket that has the handle from now on, with `unread` to be read first. It is for a TLSSocket: what it read itself would go
- * into the buffer that was given to the handle before.
+ * Returns a public socket that owns the handle and reads `unread` first. Only a TLSSocket may read from it: the
+ * socket's own reads would go into the shared buffer set before.
  */
 export function socketFromHandle(handle: TcpHandle, unread: Uint8Array): Socket {
   const given = { handle, allowHalfOpen: true, pauseOnCreate: true };
@@ -131,11 +130,11 @@ export function socketFromHandle(handle: TcpHandle, unread: Uint8Array): Socket 
 }
 
 /**
- * write(2) on a descriptor that does not block: how many bytes the kernel took, 0 when it takes none now, below 0 the
- * negative errno. It never keeps `bytes`, as a write of libuv's would: so a shared buffer may be given here.
+ * write(2) on a non-blocking descriptor. Returns the number of bytes that the kernel took, 0 if the send buffer is
+ * full, or the negative errno. Unlike a write by libuv it never keeps `bytes`, so they may be in a shared buffer.
  */
 export function writeToDescriptor(descriptor: number, bytes: Uint8Array): number {
-  // A full send buffer is told by a throw: nobody reads its stack, and making it is what costs.
+  // A full send buffer throws; building the stack of that error would dominate the cost.
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {

@@ -1,33 +1,33 @@
-/** Smaller ones are not worth keeping. */
+/** The smallest buffer size of the pool. */
 const MIN_BUFFER_BYTES = 8_192;
-/** What nobody has needed for so long is given back to the system. */
+/** Free buffers are released if the pool was not used for this long. */
 const IDLE_TIMEOUT_MS = 5_000;
 
 /**
- * Memory for what the kernel did not take at once, used again and again: made anew each time it would weigh on the garbage
- * collector, which counts its bytes, as much as relaying does. Sizes are powers of two.
+ * A pool of buffers for bytes that the kernel did not take at once. Allocating them each time would cost the garbage
+ * collector as much as relaying costs. Sizes are powers of two.
  */
 export class BufferPool {
   readonly #maxFreeBytes: number;
   readonly #free = new Map<number, ArrayBuffer[]>();
   #freeBytes = 0;
-  /** So that nothing is ever lent to two. */
+  /** Guards against returning a buffer twice, which would lend it to two writes. */
   readonly #lent = new Set<ArrayBufferLike>();
   #lentBytes = 0;
   #isNeeded = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Of what is given back at most so many bytes are kept. */
-  constructor(most: number) {
-    this.#maxFreeBytes = most;
+  /** Keeps at most `maxFreeBytes` of returned buffers. */
+  constructor(maxFreeBytes: number) {
+    this.#maxFreeBytes = maxFreeBytes;
   }
 
-  /** In use, with what is left over at the end of each. */
+  /** Total size of the buffers in use. */
   get lentBytes(): number {
     return this.#lentBytes;
   }
 
-  /** A copy of `bytes` that is nobody else's until it is given back. */
+  /** Returns a copy of `bytes` in a buffer that is exclusive until `giveBack`. */
   copy(bytes: Uint8Array): Uint8Array {
     const memory = this.#take(sizeFor(bytes.length));
     this.#lent.add(memory);
@@ -38,7 +38,7 @@ export class BufferPool {
     return copy;
   }
 
-  /** Nobody looks at it any more. Nothing happens when it was not lent from here, or came back already. */
+  /** Returns a buffer to the pool. Ignored if the buffer is not from this pool or was returned before. */
   giveBack({ buffer }: Uint8Array): void {
     if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return;
     this.#lentBytes -= buffer.byteLength;
@@ -72,10 +72,10 @@ function sizeFor(length: number): number {
   return Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(length)));
 }
 
-/** Up to this length a view is made once: most messages are short, and of few lengths. */
+/** Views up to this length are cached: most messages are short and of few lengths. */
 const MAX_CACHED_LENGTH = 1_024;
 
-/** Some memory, seen from its beginning. */
+/** A buffer and cached views of its first bytes. */
 export class PrefixViews {
   readonly memory: Buffer<ArrayBuffer>;
   readonly #views: (Uint8Array | undefined)[] = [];
@@ -96,9 +96,9 @@ export class PrefixViews {
 }
 
 /**
- * Room for the copies that writes work on. A write that the kernel takes at once leaves its copy free for the next one;
- * one that must wait keeps it for good, and a new room is made. So almost nothing is allocated while peers keep up, and
- * no waiting write ever shares its bytes with anybody.
+ * A buffer for copies of written bytes. If the kernel takes a write at once, the next write reuses the buffer; a
+ * pending write keeps it, and a new one is allocated. So almost nothing is allocated while peers keep up, and a pending
+ * write never shares its bytes.
  */
 export class CopyBuffer {
   readonly #size: number;
@@ -109,14 +109,14 @@ export class CopyBuffer {
     this.#memory = new PrefixViews(size);
   }
 
-  /** At most `size` bytes. The copy is good until the next `copy`, unless `keep` is called before that. */
+  /** Copies at most `size` bytes. The copy is valid until the next `copy`, or for good if `keep` is called before. */
   copy(bytes: Uint8Array): Uint8Array {
     const copy = this.#memory.first(bytes.length);
     copy.set(bytes);
     return copy;
   }
 
-  /** The last copy is still in use. */
+  /** Keeps the last copy valid for good. */
   keep(): void {
     this.#memory = new PrefixViews(this.#size);
   }

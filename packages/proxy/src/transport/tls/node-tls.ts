@@ -5,58 +5,57 @@ import type { TLSSocket } from 'node:tls';
 import { getSystemErrorName } from 'node:util';
 import { findRawTcpBinding, type TcpHandle } from '../tcp/raw-tcp-binding.ts';
 
-// What Node's public interface does not tell of a TLSSocket and the socket below it. Each is looked for before it is used. Where it
-// is missing no client is believed, and no end is taken for a cut.
+// Internal state of a TLSSocket and of the socket below it, which Node's public interface does not offer. If a field is
+// missing, no client certificate counts as verified and no end of input counts as truncated.
 
-/** libuv's: it reads already. */
+/** Libuv's code for a handle that already reads. */
 const UV_EALREADY = -constants.errno.EALREADY;
 const NO_BYTES = new Uint8Array(0);
-/** Then handles are as we know them. */
 const hasKnownHandles = findRawTcpBinding() !== undefined;
 
 interface SocketInternals {
-  /** Its close is a reset. */
+  /** Makes `close` send RST. */
   resetAndClosing?: boolean;
   readonly _handle?:
     | (Partial<TcpHandle> & {
         readonly reading?: boolean;
-        /** Null: the certificate of the peer is believed, or there is none. */
+        /** Returns null if the peer's certificate is verified or absent. */
         verifyError?(): Error | null;
       })
     | null;
 }
 
 export const tlsSocketInternals = {
-  /** Whether the kernel has taken all that was written to this socket. */
+  /** Whether the kernel has taken all bytes written to this socket. */
   isWriteQueueEmpty(raw: Socket): boolean {
     return (raw as SocketInternals)._handle?.writeQueueSize === 0;
   },
 
-  /** Why nothing can be written to this socket any more, as errno has it; sends nothing. */
+  /** Returns the errno name if the socket cannot be written to any more; sends nothing. */
   writeErrorOf(raw: Socket): string | undefined {
     const handle = (raw as SocketInternals)._handle;
-    // Past records that wait, the end of this write would be taken for theirs.
+    // While records are pending, the completion of this write would be taken for theirs.
     if (!hasKnownHandles || handle?.writeQueueSize !== 0) return undefined;
     const result = handle.writeBuffer?.(null, NO_BYTES);
     return typeof result === 'number' && result < 0 ? getSystemErrorName(result) : undefined;
   },
 
   /**
-   * When its TLSSocket is destroyed, this one is closed by RST. `resetAndDestroy` would close it first, and Node ends by a
-   * segmentation fault when the TLSSocket is destroyed between that and the end of what it had written.
+   * Makes destroying the TLSSocket close this socket by RST. `resetAndDestroy` would close this socket first, and Node
+   * crashes with a segmentation fault if the TLSSocket is destroyed before its pending writes have ended.
    */
   resetWhenClosed(raw: Socket): void {
     (raw as SocketInternals).resetAndClosing = true;
   },
 
-  /** Whether the certificate that the peer has shown is believed. */
+  /** Whether the peer's certificate is verified. */
   isPeerVerified(socket: TLSSocket): boolean {
     return (socket as SocketInternals)._handle?.verifyError?.() === null;
   },
 
   /**
-   * At the moment at which the end of what is read becomes known: whether the peer has closed without saying so by TLS. With a FIN
-   * libuv stops reading; where it reads on, or was told to pause, the end is by close_notify.
+   * To be called when the input ends: whether the peer sent FIN without close_notify. Libuv stops reading on a FIN; if
+   * it still reads, or was paused, the end came by close_notify.
    */
   isTruncated(socket: TLSSocket, raw: Socket): boolean {
     const handle = (raw as SocketInternals)._handle;
@@ -69,7 +68,7 @@ export const tlsSocketInternals = {
 
 let loadedTls: typeof tls | undefined;
 
-/** Loaded for the first client whose TLS ends here: in most workers none ever comes, and it takes megabytes and tens of milliseconds. */
+/** Loaded for the first TLS client: most workers have none, and the module takes megabytes and tens of milliseconds. */
 export function loadNodeTls(): typeof tls {
   loadedTls ??= process.getBuiltinModule('node:tls');
   return loadedTls;

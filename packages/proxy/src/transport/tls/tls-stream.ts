@@ -1,5 +1,5 @@
-// The stream of a client whose TLS ends here: bytes are read and written in the clear, and never past its TLSSocket: what is
-// written to the descriptor goes out unencrypted.
+// The stream of a client whose TLS is terminated here. All bytes must pass through its TLSSocket: bytes written to the
+// descriptor would be sent unencrypted.
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import { type NetTcpStream, streamOverSocket } from '../tcp/net-stream.ts';
@@ -7,40 +7,40 @@ import { isSendingFin, type SocketOperations } from '../tcp/socket-operations.ts
 import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp-transport.ts';
 import { loadNodeTls, tlsSocketInternals } from './node-tls.ts';
 
-/** On which a client is met. */
+/** Server settings of a handshake. */
 export interface TlsServerOptions {
   readonly context: SecureContext;
-  /** Protocols as ALPN writes them (RFC 7301); empty: none is agreed on. */
+  /** Protocols in the wire format of ALPN (RFC 7301); empty to negotiate none. */
   readonly alpn: Uint8Array;
-  /** It must show a certificate of one of the CAs of `context`. */
+  /** Whether the client must present a certificate of a CA of `context`. */
   readonly requestsClientCertificate: boolean;
 }
 
-/** What a handshake came to. */
+/** The result of a handshake. */
 export interface NegotiatedTls {
-  /** `TLSv1.3` */
+  /** For example `TLSv1.3`. */
   readonly version: string;
-  /** Null: none. */
+  /** Null if no protocol was negotiated. */
   readonly alpn: string | null;
-  /** The client has shown a certificate that is believed. */
+  /** Whether the client has presented a verified certificate. */
   readonly isVerified: boolean;
 }
 
 export interface TlsServerStream {
   readonly stream: TcpStream;
-  /** From `onConnect` on; undefined: the client must show a certificate that is believed, and has not. */
+  /** To be called after `onConnect`. Undefined if a required client certificate is missing or not valid. */
   negotiated(now: number): NegotiatedTls | undefined;
 }
 
 export interface StartTlsOptions {
   readonly tls: TlsServerOptions;
-  /** The ClientHello, and what came behind it. */
+  /** The bytes read so far, from the ClientHello on. */
   readonly unread: Uint8Array;
 }
 
 /**
- * Takes the stream, which is not to be used any more, and makes the handshake: `onConnect` says that it is done, `onClose` without
- * it that it has failed. In the clear it does not read before `readStart`.
+ * Takes over the stream and performs the handshake: `onConnect` follows if it succeeds, `onClose` alone if it fails.
+ * The decrypted stream does not read before `readStart`.
  */
 export function startTls(
   from: AcceptedStream,
@@ -49,7 +49,7 @@ export function startTls(
 ): TlsServerStream {
   const { context, alpn, requestsClientCertificate } = tls;
   const raw = from.detachSocket(unread);
-  // It tells the TLSSocket, which tells us.
+  // The TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);
   const socket = tlsSocketOn(raw, {
     isServer: true,
@@ -70,7 +70,7 @@ export function startTls(
   };
 }
 
-/** Whatever it throws: nobody else has the descriptor any more. */
+/** If the constructor throws, the raw socket is destroyed, because nothing else owns its descriptor. */
 function tlsSocketOn(raw: Socket, options: TLSSocketOptions): TlsServerSocket {
   try {
     return new (loadNodeTls().TLSSocket)(raw, options) as TlsServerSocket;
@@ -82,7 +82,7 @@ function tlsSocketOn(raw: Socket, options: TLSSocketOptions): TlsServerSocket {
 
 const RAW_SOCKET = Symbol('raw');
 const STREAM = Symbol('stream of');
-const IS_TRUNCATED = Symbol('is cut');
+const IS_TRUNCATED = Symbol('is truncated');
 
 interface TlsServerSocket extends TLSSocket {
   [RAW_SOCKET]: Socket;
@@ -90,23 +90,23 @@ interface TlsServerSocket extends TLSSocket {
   [IS_TRUNCATED]?: boolean;
 }
 
-/** As many records as Node hands to the kernel in one go. */
+/** Node passes at most this much to the kernel in one write. */
 const MAX_WRITE_BYTES = 131_072;
 
-/** Of which all parts go to the kernel in one go. */
+/** A write of at most one TLS record reaches the kernel in one piece. */
 const MAX_RECORD_BYTES = 16_384;
 
 const TLS_SOCKET_OPERATIONS: SocketOperations = {
   maxWriteBytes: MAX_WRITE_BYTES,
-  write(socket, bytes, { isOurs, onWritten }) {
-    // With no write before it that waits, it is encrypted before the call returns: only who waits must not share memory.
-    socket.write(isOurs || socket.writableLength === 0 ? bytes : Buffer.from(bytes), onWritten);
+  write(socket, bytes, { mayKeep, onWritten }) {
+    // Without a pending write the bytes are encrypted before `write` returns; only a pending write needs a copy.
+    socket.write(mayKeep || socket.writableLength === 0 ? bytes : Buffer.from(bytes), onWritten);
   },
-  // Node says so only in the next turn: to wait for it would stop and start the other side for each message.
+  // Node reports this one loop iteration later; waiting for it would pause and resume the peer for each message.
   hasTaken: (socket, length) => length <= MAX_RECORD_BYTES && tlsSocketInternals.isWriteQueueEmpty(rawOf(socket)),
   reset(socket) {
     if (!isSendingFin(socket)) resetNow.call(socket as TlsServerSocket);
-    // libuv refuses to reset while a FIN waits: for its turn, or, which is rare, for a client that reads nothing.
+    // Libuv refuses to reset while a FIN is queued, briefly or, rarely, because the client does not read.
     else if (tlsSocketInternals.isWriteQueueEmpty(rawOf(socket))) socket.once('finish', resetNow);
     else socket.destroy();
   },
@@ -129,8 +129,8 @@ function resetNow(this: TlsServerSocket): void {
 }
 
 /**
- * RFC 8446, 6.1: only close_notify is the end of what the peer has to say, for anybody on the way can send a FIN; where ours
- * is out already, its answer may be a FIN alone, as many send it.
+ * Only close_notify is a proper end of the peer's data (RFC 8446 §6.1), because an attacker on the path can forge a
+ * FIN. After our own close_notify a bare FIN is accepted, as many peers send it.
  */
 function push(this: TlsServerSocket, chunk: unknown, encoding?: BufferEncoding): boolean {
   if (chunk === null) this[IS_TRUNCATED] = tlsSocketInternals.isTruncated(this, this[RAW_SOCKET]);
@@ -141,12 +141,12 @@ function onSecure(this: TlsServerSocket): void {
   this[STREAM].tell('onConnect');
 }
 
-/** Its alert, if it is one of ours, is on its way. */
+/** An alert of this side has already been sent. */
 function onTlsError(this: TlsServerSocket, error: NodeJS.ErrnoException): void {
   failWith(this, error.code ?? 'EPROTO');
 }
 
-/** The TLSSocket first, always: it does not survive (Node ends by a fault) that the socket below is closed before it. */
+/** Destroys the TLSSocket first: Node crashes if the socket below it is closed before. */
 function failWith(socket: TlsServerSocket, code: string): void {
   socket[STREAM].failed(code);
   socket.destroy();
@@ -167,7 +167,7 @@ function negotiatedTlsOf(
   };
 }
 
-/** Node lets any certificate pass, for its owner to judge. That of a session that is resumed may have ended meanwhile. */
+/** Node leaves the decision to the application. The certificate of a resumed session may have expired meanwhile. */
 function isPeerCertificateValid(socket: TLSSocket, now: number): boolean {
   const certificate = socket.getPeerX509Certificate();
   return (

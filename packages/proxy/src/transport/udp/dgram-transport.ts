@@ -1,4 +1,4 @@
-// UDP on the public `dgram` module: right everywhere, and not the fastest.
+// UDP on the public `dgram` module: works on every version of Node.js, but is slower than raw handles.
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import type { SocketAddress } from '../tcp-transport.ts';
 import {
@@ -28,7 +28,7 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
     setImmediate(() => isOpen && events.onListening());
   });
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    // One that comes later belongs to no datagram and ends nothing.
+    // A later error belongs to no datagram and does not end the socket.
     if (isListening || !isOpen) return;
     close();
     setImmediate(() => events.onFailed(codeOf(error)));
@@ -40,7 +40,7 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
   return {
     close,
     send(bytes: Uint8Array, to: UdpRecipient): void {
-      // Nobody can be answered at port 0, from which anybody can forge a datagram; `dgram` would throw.
+      // An attacker can forge a datagram from port 0; `dgram` would throw on the reply.
       if (!isOpen || to.port === 0 || socket.getSendQueueCount() > 0) return;
       socket.send(bytes, to.port, to.address, (error) => {
         if (isOpen && !error) to.onSent(bytes.length);
@@ -51,13 +51,13 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
 
 function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined {
   const socket = socketFor(address, {});
-  // What fails while it connects is told by the result.
+  // Errors of `connect` itself are reported by the return value.
   let isOpen = false;
-  const tell = (error: NodeJS.ErrnoException): void => {
+  const emitError = (error: NodeJS.ErrnoException): void => {
     if (isOpen) guarded(events, () => events.onError(codeOf(error)));
   };
-  socket.on('error', tell);
-  // An address needs no look-up, so that it is connected when this returns.
+  socket.on('error', emitError);
+  // Connects synchronously, because `lookup` below is synchronous.
   socket.connect(port, address);
   if (!isConnected(socket)) {
     socket.close();
@@ -71,7 +71,7 @@ function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEven
     send(bytes: Uint8Array): undefined {
       if (!isOpen || socket.getSendQueueCount() > 0) return;
       socket.send(bytes, (error) => {
-        if (error) tell(error);
+        if (error) emitError(error);
       });
     },
     close(): void {
@@ -81,7 +81,7 @@ function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEven
   };
 }
 
-/** `dgram` would ask the resolver, which answers later, for an address, too. */
+/** Replaces the asynchronous resolver, which `dgram` calls for IP addresses as well. */
 const lookup: SocketOptions['lookup'] = (address, family, callback) => {
   callback(null, address, typeof family === 'number' ? family : (family.family as number));
 };
@@ -111,7 +111,7 @@ function trySet(set: () => void): void {
   try {
     set();
   } catch {
-    // The kernel's own size is good enough.
+    // The kernel's default size is good enough.
   }
 }
 

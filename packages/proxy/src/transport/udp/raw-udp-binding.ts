@@ -1,13 +1,13 @@
-// The only file here that touches Node's inner binding (as `tcp/bare-binding.ts` does for TCP: DEP0111). Whatever is missing
-// or of another form makes the choice fall on public `dgram`.
+// Access to Node's internal UDP binding (deprecated as DEP0111, see `tcp/raw-tcp-binding.ts`). If anything is missing
+// or has another form, the public `dgram` module is used instead.
 
 export interface UdpHandle {
-  /** Ours: found by functions of a module, so that no socket needs closures. */
+  /** Set by Weir: module-level callbacks find the socket here, so that a socket needs no closures. */
   owner: unknown;
-  /** `count` below 0: an error. `bytes` are a buffer of their own for each datagram: Node gives no choice. */
+  /** `count` below 0 is an error. Node allocates a buffer per datagram. */
   onmessage: (this: UdpHandle, count: number, handle: UdpHandle, bytes: Uint8Array, from: UdpSource) => void;
   onerror: (this: UdpHandle) => void;
-  /** -1 without a descriptor. */
+  /** -1 if there is no descriptor. */
   readonly fd: number;
   bind(address: string, port: number, flags: number): number;
   bind6(address: string, port: number, flags: number): number;
@@ -15,14 +15,14 @@ export interface UdpHandle {
   connect6(address: string, port: number): number;
   recvStart(): number;
   /**
-   * With address and port, or without for a connected socket. More than 0: the kernel has taken it, and `request` was not
-   * used. 0: it waits in libuv, which tells `request` later. Less: an error.
+   * Address and port are omitted for a connected socket. Returns above 0 if the kernel has taken the datagram
+   * (`request` is unused), 0 if libuv keeps it and completes `request` later, below 0 an error.
    */
-  send(request: SendRequest, bytes: readonly Uint8Array[], count: 1, isTold: true): number;
-  send(...to: [SendRequest, readonly Uint8Array[], 1, port: number, address: string, isTold: true]): number;
-  send6(...to: [SendRequest, readonly Uint8Array[], 1, port: number, address: string, isTold: true]): number;
-  bufferSize(size: number, isReceive: boolean, failure: object): number | undefined;
-  /** The descriptor is released before it returns. */
+  send(request: SendRequest, bytes: readonly Uint8Array[], count: 1, hasCallback: true): number;
+  send(...to: [SendRequest, readonly Uint8Array[], 1, port: number, address: string, hasCallback: true]): number;
+  send6(...to: [SendRequest, readonly Uint8Array[], 1, port: number, address: string, hasCallback: true]): number;
+  bufferSize(size: number, isReceive: boolean, error: object): number | undefined;
+  /** Releases the descriptor before it returns. */
   close(): void;
 }
 
@@ -33,7 +33,7 @@ export interface UdpSource {
 
 export interface SendRequest {
   owner: unknown;
-  /** libuv has only their address: kept from the garbage collector. */
+  /** Keeps the bytes alive while libuv has their address. */
   bytes: Uint8Array;
   oncomplete: (this: SendRequest, status: number) => void;
 }
@@ -53,7 +53,7 @@ interface UdpBinding {
 
 const REQUIRED_METHODS = ['bind', 'bind6', 'connect', 'connect6', 'recvStart', 'send', 'send6', 'bufferSize', 'close'];
 
-/** Undefined where this Node does not have what is needed. */
+/** Undefined if this Node.js version lacks a required part. */
 export function findRawUdpBinding(): RawUdpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): UdpBinding };
@@ -69,9 +69,9 @@ export function findRawUdpBinding(): RawUdpBinding | undefined {
   }
 }
 
-/** For the modules that stand on it, and are loaded only where it was found. */
+/** For modules that are loaded only if the binding was found. */
 export function requireRawUdpBinding(): RawUdpBinding {
   const found = findRawUdpBinding();
-  if (found === undefined) throw new Error('this Node has no bare UDP handles');
+  if (found === undefined) throw new Error('this version of Node.js has no raw UDP handles');
   return found;
 }

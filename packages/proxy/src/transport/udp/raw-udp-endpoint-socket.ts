@@ -51,7 +51,7 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
     this.#handle.close();
   }
 
-  /** `status` below 0: an error, and no bytes. */
+  /** A `status` below 0 is an error without bytes. */
   take(status: number, bytes: Uint8Array | undefined): void {
     if (this.#isClosed) return;
     try {
@@ -78,23 +78,23 @@ function onMessage(this: UdpHandle, status: number, _handle: UdpHandle, bytes: U
 
 function onError(): void {}
 
-// Sending on bare handles. What the kernel takes at once, which is nearly always, costs no object: list and request are
-// used again. What it does not take waits in libuv with a request and list of its own, one datagram per socket at most.
+// Sending on raw handles allocates nothing if the kernel takes the datagram at once, as it nearly always does: list and
+// request are reused. Otherwise libuv keeps the datagram with its own request; at most one per socket.
 const { newRequest } = requireRawUdpBinding();
 
-/** The next send may use both. */
+/** The list and request of the next send. */
 export const reusable: { request: SendRequest; readonly list: [Uint8Array] } = {
   request: newRequest(),
   list: [new Uint8Array(0)],
 };
 
-/** Whoever waits for the kernel to take a datagram. */
+/** A socket with a datagram that libuv keeps. */
 export interface PendingSend {
   onTaken(bytes: number): void;
   onRefused(status: number): void;
 }
 
-/** libuv has kept the last send: `waiting` hears of it. */
+/** Must be called if libuv keeps the last send; `waiting` gets the result. */
 export function replaceReusable(waiting: PendingSend): void {
   const { request, list } = reusable;
   request.owner = waiting;

@@ -16,7 +16,7 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
   readonly #handle: UdpHandle = newHandle();
   readonly #events: UdpListenSocketEvents;
   readonly #isIPv6: boolean;
-  /** To whom goes what libuv holds: until it is gone, the kernel has no room for more. */
+  /** The recipient of the datagram that libuv keeps; until it is sent, the send buffer is full. */
   #pendingRecipient: UdpRecipient | undefined;
   #isClosed = false;
 
@@ -27,8 +27,8 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
     this.#handle.onmessage = onMessage;
     this.#handle.onerror = onError;
     const error = this.#open(at);
-    // Told only when the caller has this object in hand.
-    setImmediate(() => this.#tell(error));
+    // Deferred, because the caller does not have this object yet.
+    setImmediate(() => this.#emitResult(error));
   }
 
   send(bytes: Uint8Array, to: UdpRecipient): void {
@@ -80,7 +80,7 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
     return handle.recvStart();
   }
 
-  #tell(error: number): void {
+  #emitResult(error: number): void {
     if (this.#isClosed) return;
     if (error === 0) {
       this.#events.onListening();
@@ -92,13 +92,13 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
 }
 
 function onMessage(this: UdpHandle, count: number, _handle: UdpHandle, bytes: Uint8Array, from: UdpSource): void {
-  // An error belongs to no datagram and ends nothing.
+  // An error belongs to no datagram and does not end the socket.
   if (count >= 0) (this.owner as RawUdpListenSocket).take(bytes, from);
 }
 
 function onError(): void {}
 
-/** UDP on the handles that `dgram` itself stands on, without its event emitters, look-ups and copies of lists. */
+/** UDP on the libuv handles below `dgram`, without its event emitters, lookups and list copies. */
 export const rawUdpTransport: UdpTransport = {
   bind: (at, events) => new RawUdpListenSocket(at, events),
   connect: connectRawUdp,
