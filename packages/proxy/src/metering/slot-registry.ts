@@ -58,8 +58,8 @@ export class SlotRegistry {
   readonly #maxFormerOwners: number;
   #nextIndex = UNROUTED_SLOT + 1;
 
-  constructor({ mostFormer = MAX_FORMER_OWNERS }: { readonly mostFormer?: number } = {}) {
-    this.#maxFormerOwners = mostFormer;
+  constructor({ maxFormerOwners = MAX_FORMER_OWNERS }: { readonly maxFormerOwners?: number } = {}) {
+    this.#maxFormerOwners = maxFormerOwners;
   }
 
   createBlock(): SharedArrayBuffer {

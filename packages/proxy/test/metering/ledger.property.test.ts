@@ -1,4 +1,4 @@
-// Law: whatever happens to reports, workers and processes, the ledger ends at what was counted.
+// Property: whatever happens to reports, workers and processes, the ledger ends with exactly the counted usage.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
@@ -30,67 +30,67 @@ type Step =
 
 const service = fc.constantFrom(...SERVICES);
 const fate = fc.constantFrom<ReportFate>('arrives', 'lost', 'unanswered', 'repeated', 'overtaken');
-const step: fc.Arbitrary<Step> = fc.oneof(
+const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('count' as const), service, bytes: fc.nat(100_000) }) },
   { weight: 4, arbitrary: fc.record({ kind: fc.constant('flush' as const), fate }) },
   fc.record({ kind: fc.constant('move' as const), service, tenant: fc.constantFrom(...TENANTS) }),
   fc.record({ kind: fc.constantFrom('free' as const, 'minute' as const, 'worker dies' as const, 'crash' as const) }),
 );
 
-/** How many former owners of slots are remembered: all there can be, and fewer, so that lives end early. */
-for (const mostFormer of [TENANTS.length * SERVICES.length, 0]) {
-  test(`the ledger ends at what was counted, with any report lost, repeated or reordered (${mostFormer} former owners)`, async () => {
-    await assertLedgerMatches(mostFormer);
+/** The limit of remembered former owners: never reached, or 0, so that incarnations end early. */
+for (const maxFormerOwners of [TENANTS.length * SERVICES.length, 0]) {
+  test(`the ledger equals the counted usage with reports lost, repeated or reordered (${maxFormerOwners} former owners)`, async () => {
+    await assertLedgerMatches(maxFormerOwners);
   });
 }
 
-test('a Service that comes back to a tenant whose total was forgotten is counted on, in a new life', async () => {
+test('counts a Service in a new incarnation when it returns to a tenant whose total was dropped', async () => {
   await using directory = temporaryDirectory('ledger');
-  const world = new LedgerScenario(directory.path, 0);
-  await world.begin();
+  const scenario = new LedgerScenario(directory.path, 0);
+  await scenario.begin();
   const move = (tenant: Tenant): Step => ({ kind: 'move', service: 'web', tenant });
   const count = (bytes: number): Step => ({ kind: 'count', service: 'web', bytes });
   const settle: readonly Step[] = [{ kind: 'flush', fate: 'arrives' }, { kind: 'free' }];
-  for (const each of [count(1_000), move('y'), ...settle, ...settle, move('x'), count(10)]) await world.take(each);
-  await world.end();
-  assert.deepEqual(await usageByService(world.store, START), world.counted());
-  assert.equal(world.lives, 2);
+  for (const each of [count(1_000), move('y'), ...settle, ...settle, move('x'), count(10)]) await scenario.apply(each);
+  await scenario.end();
+  assert.deepEqual(await usageByService(scenario.store, START), scenario.counted());
+  assert.equal(scenario.incarnations, 2);
 });
 
-async function assertLedgerMatches(mostFormer: number): Promise<void> {
+async function assertLedgerMatches(maxFormerOwners: number): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+    fc.asyncProperty(fc.array(stepArbitrary, { maxLength: 40 }), async (steps) => {
       await using directory = temporaryDirectory('ledger');
-      const world = new LedgerScenario(directory.path, mostFormer);
-      await world.begin();
-      for (const each of steps) await world.take(each);
-      await world.end();
-      assert.deepEqual(await usageByService(world.store, START), world.counted());
+      const scenario = new LedgerScenario(directory.path, maxFormerOwners);
+      await scenario.begin();
+      for (const each of steps) await scenario.apply(each);
+      await scenario.end();
+      assert.deepEqual(await usageByService(scenario.store, START), scenario.counted());
     }),
     { numRuns: 60 },
   );
 }
 
-/** One node's proxy, of which only the counting is real: a worker's part is played by hand. */
+/** A proxy's usage reporting without workers: the test writes their counters. */
 class LedgerScenario {
   readonly store: Store = createMemoryStore();
   readonly #directory: string;
   readonly #clock = new ManualClock(START);
   readonly #expected = new Map<Service, number[]>();
   readonly #tenants: Record<Service, Tenant> = { web: 'x', game: 'x' };
-  readonly #mostFormer: number;
+  readonly #maxFormerOwners: number;
   #slots = new SlotRegistry();
-  /** How many have begun. */
-  lives = 0;
+  /** How many incarnations have begun. */
+  incarnations = 0;
   #flusher!: UsageFlusher;
   #fate: ReportFate = 'arrives';
   #worker = 0;
-  #slabs: SharedArrayBuffer[] = [];
+  #blocks: SharedArrayBuffer[] = [];
   #mark = 0;
 
-  constructor(directory: string, mostFormer: number) {
+  constructor(directory: string, maxFormerOwners: number) {
     this.#directory = directory;
-    this.#mostFormer = mostFormer;
+    this.#maxFormerOwners = maxFormerOwners;
   }
 
   async begin(): Promise<void> {
@@ -98,7 +98,7 @@ class LedgerScenario {
     const store = faultyStore(this.store, () => this.#fate);
     const common = { node: 'a', store, clock: this.#clock, log: silentLogger() };
     const state = await openStateDirectory({ ...common, path: this.#directory });
-    this.#slots = new SlotRegistry({ mostFormer: this.#mostFormer });
+    this.#slots = new SlotRegistry({ maxFormerOwners: this.#maxFormerOwners });
     this.#flusher = new UsageFlusher({
       ...common,
       slots: this.#slots,
@@ -106,24 +106,24 @@ class LedgerScenario {
       highestIncarnation: state.highestIncarnation,
       state,
       onIncarnation: () => {
-        this.lives += 1;
+        this.incarnations += 1;
       },
     });
     this.#spawn();
   }
 
-  async take(taken: Step): Promise<void> {
-    switch (taken.kind) {
+  async apply(step: Step): Promise<void> {
+    switch (step.kind) {
       case 'count':
-        return this.#count(taken.service, taken.bytes);
+        return this.#count(step.service, step.bytes);
       case 'move': {
-        this.#slots.release(this.#owner(taken.service), this.#mark);
-        this.#tenants[taken.service] = taken.tenant;
-        this.#slots.assign(this.#owner(taken.service));
+        this.#slots.release(this.#owner(step.service), this.#mark);
+        this.#tenants[step.service] = step.tenant;
+        this.#slots.assign(this.#owner(step.service));
         return;
       }
       case 'flush':
-        this.#fate = taken.fate;
+        this.#fate = step.fate;
         await this.#flusher.flush().catch(() => undefined);
         return;
       case 'free':
@@ -140,7 +140,7 @@ class LedgerScenario {
         this.#spawn();
         return;
       case 'crash':
-        // After the journal of the interval was written: what a SIGKILL may cost is what came after that.
+        // A SIGKILL loses the usage since the last write of the journal, so the crash follows a write.
         this.#fate = 'lost';
         await this.#flusher.flush().catch(() => undefined);
         await this.begin();
@@ -163,7 +163,7 @@ class LedgerScenario {
 
   #count(name: Service, bytes: number): void {
     const { index } = this.#slots.assign(this.#owner(name));
-    const row = counterRow(this.#slabs, index);
+    const row = counterRow(this.#blocks, index);
     row[RECEIVED] = (row[RECEIVED] as number) + bytes;
     row[SENT] = (row[SENT] as number) + 2 * bytes;
     row[CONNECTIONS] = (row[CONNECTIONS] as number) + 1;
@@ -177,7 +177,7 @@ class LedgerScenario {
 
   #spawn(): void {
     this.#worker += 1;
-    this.#slabs = this.#slots.createBlocks();
-    this.#slots.addWorker(this.#worker, this.#slabs);
+    this.#blocks = this.#slots.createBlocks();
+    this.#slots.addWorker(this.#worker, this.#blocks);
   }
 }

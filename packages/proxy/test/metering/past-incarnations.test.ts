@@ -9,7 +9,7 @@ import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
 
 const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
 
-/** A disk that takes nothing from one file on. */
+/** A disk on which one file cannot be written. */
 class FullDisk extends JournalFiles {
   readonly #file: string;
 
@@ -24,8 +24,8 @@ class FullDisk extends JournalFiles {
   }
 }
 
-test('an earlier life whose file cannot be written holds up neither the others nor us', async (t) => {
-  const directory = temporaryDirectory('former-lives');
+test('reports all past incarnations although the file of one cannot be written', async (t) => {
+  const directory = temporaryDirectory('past-incarnations');
   t.after(() => directory.close());
   const clock = new ManualClock();
   const store = createMemoryStore({ clock });
@@ -39,26 +39,26 @@ test('an earlier life whose file cannot be written holds up neither the others n
     },
   });
   const files = new FullDisk(directory.path, 'usage-1.json');
-  const former = new PastIncarnations([life(1, 10), life(2, 20)], {
+  const past = new PastIncarnations([life(1, 10), life(2, 20)], {
     node: 'n1',
     store,
     files,
     clock,
     log: silentLogger(),
   });
-  await former.flush();
-  await former.flush();
+  await past.flush();
+  await past.flush();
   const [row] = await store.usage.rows('1970-01');
   assert.equal(row?.counters.sentBytes, 30);
 });
 
-test('a store that is away ends the round', async () => {
+test('rejects a flush while the store is away', async () => {
   const clock = new ManualClock();
   const store = createMemoryStore({ clock });
   store.faults.goAway();
   const journal = recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes: 1 } }], 0);
   const found = [{ file: 'usage-1.json', record: { incarnation: 1, journal, recordedAt: clock.now() } }];
   const files = new JournalFiles('/nowhere');
-  const former = new PastIncarnations(found, { node: 'n1', store, files, clock, log: silentLogger() });
-  await assert.rejects(former.flush(), { code: 'AWAY' });
+  const past = new PastIncarnations(found, { node: 'n1', store, files, clock, log: silentLogger() });
+  await assert.rejects(past.flush(), { code: 'AWAY' });
 });

@@ -1,4 +1,4 @@
-// The moments at which a port is given up or wanted back while it is being opened or closed.
+// The admin port is released or wanted back while it is being opened or closed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AdminServer, createLogger, ManualClock, WeirError } from '@weir/runtime';
@@ -6,34 +6,34 @@ import { AdminPort } from '../../src/status/admin-port.ts';
 
 const AT = { host: '127.0.0.1', port: 8_687 };
 
-/** A server whose port is opened and closed when the test says so. */
+/** A server that opens and closes its port when the test completes the call. */
 class SlowServer implements AdminServer {
   readonly name = 'admin';
-  readonly waiting: { readonly what: 'open' | 'close'; done(error?: Error): void }[] = [];
+  readonly waiting: { readonly kind: 'open' | 'close'; done(error?: Error): void }[] = [];
 
   start(): Promise<void> {
-    return this.#asked('open');
+    return this.#pendingCall('open');
   }
 
   close(): Promise<void> {
-    return this.#asked('close');
+    return this.#pendingCall('close');
   }
 
   address(): typeof AT {
     return AT;
   }
 
-  /** What was asked first, and is not done yet. */
-  async next(what: 'open' | 'close', error?: Error): Promise<void> {
-    const asked = this.waiting.shift();
-    assert.equal(asked?.what, what);
-    asked?.done(error);
+  /** Completes the oldest pending call. */
+  async next(kind: 'open' | 'close', error?: Error): Promise<void> {
+    const call = this.waiting.shift();
+    assert.equal(call?.kind, kind);
+    call?.done(error);
     await settled();
   }
 
-  #asked(what: 'open' | 'close'): Promise<void> {
+  #pendingCall(kind: 'open' | 'close'): Promise<void> {
     return new Promise((resolve, reject) => {
-      this.waiting.push({ what, done: (error) => (error === undefined ? resolve() : reject(error)) });
+      this.waiting.push({ kind, done: (error) => (error === undefined ? resolve() : reject(error)) });
     });
   }
 }
@@ -68,7 +68,7 @@ async function opened(): Promise<ReturnType<typeof portOf>> {
   return all;
 }
 
-test('a port that is wanted back while it is being closed is opened again', async () => {
+test('reopens a port that is wanted back while it is being closed', async () => {
   const { port, server } = await opened();
   port.release();
   assert.equal(server.waiting.length, 1, 'closing begins at once');
@@ -79,7 +79,7 @@ test('a port that is wanted back while it is being closed is opened again', asyn
   assert.deepEqual(port.address, AT);
 });
 
-test('a port that is given up while it is being opened is closed as soon as it is open', async () => {
+test('closes a port that is released while it is being opened', async () => {
   const { port, server } = await opened();
   port.release();
   await server.next('close');
@@ -91,7 +91,7 @@ test('a port that is given up while it is being opened is closed as soon as it i
   assert.deepEqual(server.waiting, []);
 });
 
-test('one that is given up is not tried again, and a proxy that ends waits for the end of what is under way', async () => {
+test('does not retry a released port, and waits on close for a pending call', async () => {
   const { port, server, clock } = portOf();
   const starting = port.start();
   await server.next('open', inUse());
@@ -113,9 +113,9 @@ test('one that is given up is not tried again, and a proxy that ends waits for t
   assert.deepEqual(server.waiting, []);
 });
 
-test('that another proxy has the port is no news; that a foreign program keeps it is warned of once', async () => {
-  let isOthers = true;
-  const { port, server, clock, lines } = portOf(() => isOthers);
+test('warns once if another program has the port, and not if another proxy has it', async () => {
+  let isOtherProxyServing = true;
+  const { port, server, clock, lines } = portOf(() => isOtherProxyServing);
   const starting = port.start();
   await server.next('open', inUse());
   await starting;
@@ -127,7 +127,7 @@ test('that another proxy has the port is no news; that a foreign program keeps i
   };
   await refusedFor(20);
   assert.equal(port.warning, undefined);
-  isOthers = false;
+  isOtherProxyServing = false;
   await refusedFor(5);
   assert.equal(port.warning, undefined);
   await refusedFor(20);
@@ -135,9 +135,9 @@ test('that another proxy has the port is no news; that a foreign program keeps i
   await clock.advance(250);
   await server.next('open');
   assert.equal(port.warning, undefined);
-  const told = lines.map((line) => JSON.parse(line) as { level: string; msg: string });
+  const logged = lines.map((line) => JSON.parse(line) as { level: string; msg: string });
   assert.deepEqual(
-    told.map(({ level, msg }) => `${level}: ${msg}`),
+    logged.map(({ level, msg }) => `${level}: ${msg}`),
     [
       'info: waiting for the admin port',
       'warn: failed to open the admin port; clients are served, but probes and metrics are not answered',

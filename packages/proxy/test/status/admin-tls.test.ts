@@ -1,4 +1,4 @@
-// Admin over TLS, with certificates that are replaced as the kubelet replaces them.
+// Admin over TLS, with certificates replaced like those of a mounted Secret.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const AUTHORITY = makeCertificate({ name: 'Admin CA', isAuthority: true });
 const certificateFor = (name: string): Certificate =>
   makeCertificate({ name, names: ['127.0.0.1'], issuer: AUTHORITY });
 
-/** A directory as of a mounted Secret: the files are links into one that is swapped as a whole. */
+/** A directory like a mounted Secret: its files are links into a directory that is replaced atomically. */
 class Mounted {
   readonly path: string;
   #version = 0;
@@ -71,8 +71,8 @@ async function statusOf(port: number, path: string, headers: RequestOptions['hea
   return response.statusCode;
 }
 
-/** The common name that a client is shown. */
-async function shownAt(port: number, options: ConnectionOptions = {}): Promise<string> {
+/** Returns the common name of the server's certificate. */
+async function certificateNameAt(port: number, options: ConnectionOptions = {}): Promise<string> {
   const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca: AUTHORITY.certificate, ...options });
   await once(socket, 'secureConnect');
   const name = String(socket.getPeerCertificate().subject.CN);
@@ -80,14 +80,14 @@ async function shownAt(port: number, options: ConnectionOptions = {}): Promise<s
   return name;
 }
 
-test('admin is answered over TLS alone, and the token is asked for', async () => {
+test('answers over TLS only, and requires the token', async () => {
   await using directory = temporaryDirectory('admin');
   const mounted = new Mounted(directory.path, certificateFor('first'));
   await using admin = await start(serverOn(mounted.path));
   assert.equal(await statusOf(admin.port, '/healthz'), 200);
   assert.equal(await statusOf(admin.port, '/metrics'), 401);
   assert.equal(await statusOf(admin.port, '/metrics', { authorization: `Bearer ${TOKEN}` }), 200);
-  await assert.rejects(shownAt(admin.port, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }));
+  await assert.rejects(certificateNameAt(admin.port, { maxVersion: 'TLSv1.1', minVersion: 'TLSv1' }));
   const plain = connectPlain({ host: '127.0.0.1', port: admin.port });
   let answer = '';
   plain.setEncoding('latin1').on('data', (text) => {
@@ -99,20 +99,20 @@ test('admin is answered over TLS alone, and the token is asked for', async () =>
   assert.doesNotMatch(answer, /live/);
 });
 
-test('a certificate that was replaced is shown to the next connection', async () => {
+test('uses a replaced certificate for the next connection', async () => {
   await using directory = temporaryDirectory('admin');
   const mounted = new Mounted(directory.path, certificateFor('first'));
   const lines: string[] = [];
   await using admin = await start(serverOn(mounted.path, lines));
-  assert.equal(await shownAt(admin.port), 'first');
+  assert.equal(await certificateNameAt(admin.port), 'first');
   const second = certificateFor('second');
   mounted.swap(second.certificate, second.key);
-  assert.equal(await shownAt(admin.port), 'second');
-  assert.equal(await shownAt(admin.port), 'second');
+  assert.equal(await certificateNameAt(admin.port), 'second');
+  assert.equal(await certificateNameAt(admin.port), 'second');
   assert.equal(lines.length, 1);
 });
 
-test('a pair that cannot be used leaves the last good one, is warned of once, and heals', async () => {
+test('keeps the last certificate and warns once if the new pair is unusable, and recovers', async () => {
   await using directory = temporaryDirectory('admin');
   const first = certificateFor('first');
   const mounted = new Mounted(directory.path, first);
@@ -126,40 +126,40 @@ test('a pair that cannot be used leaves the last good one, is warned of once, an
   ];
   for (const [index, broken] of breaks.entries()) {
     broken();
-    assert.equal(await shownAt(admin.port), 'first');
-    assert.equal(await shownAt(admin.port, { maxVersion: 'TLSv1.2' }), 'first');
+    assert.equal(await certificateNameAt(admin.port), 'first');
+    assert.equal(await certificateNameAt(admin.port, { maxVersion: 'TLSv1.2' }), 'first');
     assert.equal(lines.length, index + 1);
     assert.match(String(lines[index]), /"warn".*failed to reload the certificate; keeping the previous certificate/);
   }
   mounted.swap(second.certificate, second.key);
-  assert.equal(await shownAt(admin.port), 'second');
+  assert.equal(await certificateNameAt(admin.port), 'second');
 });
 
-test('a server that listens again shows the last good certificate, whatever is there now', async () => {
+test('keeps the last certificate when the server listens again and the files are gone', async () => {
   await using directory = temporaryDirectory('admin');
   const mounted = new Mounted(directory.path, certificateFor('first'));
   const server = serverOn(mounted.path);
   await (await start(server))[Symbol.asyncDispose]();
   mounted.remove();
   await using admin = await start(server);
-  assert.equal(await shownAt(admin.port), 'first');
+  assert.equal(await certificateNameAt(admin.port), 'first');
 });
 
-test('at the start a pair that cannot be used is a wrong setting', async () => {
+test('refuses to start with an unusable pair', async () => {
   await using directory = temporaryDirectory('admin');
-  const refused = async (what: RegExp): Promise<void> =>
+  const assertRefused = async (message: RegExp): Promise<void> =>
     assert.rejects(
       async () => serverOn(directory.path).start(new AbortController().signal),
-      (error) => error instanceof UsageError && what.test(error.message) && error.message.includes(directory.path),
+      (error) => error instanceof UsageError && message.test(error.message) && error.message.includes(directory.path),
     );
-  await refused(/ENOENT.*; expected a matching tls.crt and tls.key in PEM format$/);
+  await assertRefused(/ENOENT.*; expected a matching tls.crt and tls.key in PEM format$/);
   const [one, other] = [certificateFor('one'), certificateFor('other')];
   writeFileSync(join(directory.path, 'tls.crt'), one.certificate);
   writeFileSync(join(directory.path, 'tls.key'), other.key);
-  await refused(/key values mismatch/);
+  await assertRefused(/key values mismatch/);
 });
 
-test('one that connects and says nothing does not keep the server from closing for more than a second', async () => {
+test('closes within a second although a client has connected and sent nothing', async () => {
   await using directory = temporaryDirectory('admin');
   const mounted = new Mounted(directory.path, certificateFor('first'));
   const clock = new ManualClock();
@@ -168,7 +168,7 @@ test('one that connects and says nothing does not keep the server from closing f
   const silent = connectPlain({ host: '127.0.0.1', port: admin.port });
   await once(silent, 'connect');
   silent.on('error', () => undefined);
-  assert.equal(await shownAt(admin.port), 'first');
+  assert.equal(await certificateNameAt(admin.port), 'first');
   const closing = server.close();
   await clock.advance(1_000);
   await Promise.all([closing, once(silent, 'close')]);

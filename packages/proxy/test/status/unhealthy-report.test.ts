@@ -19,11 +19,11 @@ function reportFor(...counts: number[]): ReturnType<typeof unhealthyReportFor> {
   return unhealthyReportFor({ unhealthy: () => unhealthy });
 }
 
-test('nothing is said while all work', () => {
+test('reports nothing if all endpoints work', () => {
   assert.equal(reportFor(0, 0), undefined);
 });
 
-test('all are counted, at most so many are named, and no Service’s are hidden behind another’s many', () => {
+test('counts all unhealthy endpoints and lists at most the maximum, with those of every Service', () => {
   const report = reportFor(5_000, 3);
   assert.equal(report?.total, 5_003);
   assert.equal(report.endpoints.length, MAX_REPORTED_UNHEALTHY_ENDPOINTS);

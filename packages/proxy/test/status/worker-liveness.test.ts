@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
 import { createWorkerLiveness } from '../../src/status/proxy-status.ts';
 
-test('a restart is asked for only after a minute in which no worker could be kept up', async () => {
+test('reports a problem only after a minute without a running worker', async () => {
   const clock = new ManualClock();
   let workers = 0;
   const liveness = createWorkerLiveness(() => workers, clock);

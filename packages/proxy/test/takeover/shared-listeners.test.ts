@@ -5,9 +5,9 @@ import { echoServer } from '@weir/testkit';
 import { findUnsharedListener, procNetAddress } from '../../src/takeover/shared-listeners.ts';
 import { loopbackAddress, PORT } from '../fixtures/listen-address.ts';
 
-describe('who listens beside us', () => {
-  test('addresses are written as the kernel writes them', {
-    skip: endianness() !== 'LE' && 'as on x86 and ARM',
+describe('findUnsharedListener', () => {
+  test('formats addresses as in /proc/net', {
+    skip: endianness() !== 'LE' && 'the expected text is little-endian',
   }, () => {
     const cases: [string, string][] = [
       ['127.0.0.1', '0100007F:1F90'],
@@ -20,7 +20,7 @@ describe('who listens beside us', () => {
     for (const [address, text] of cases) assert.equal(procNetAddress({ address, port: PORT }), text);
   });
 
-  test('the kernel is asked: alone, and with another one', async () => {
+  test('returns a listener until another socket of this user shares its port', async () => {
     const host = loopbackAddress();
     await using _ours = await echoServer({ host, port: PORT, reusePort: true });
     const own = [{ protocol: 'TCP' as const, at: { address: host, port: PORT }, sockets: 1 }];
@@ -29,7 +29,7 @@ describe('who listens beside us', () => {
     assert.equal(await findUnsharedListener(own), undefined);
   });
 
-  test('the same over IPv6', async () => {
+  test('does the same over IPv6', async () => {
     await using ours = await echoServer({ host: '::1', port: 0, reusePort: true });
     const own = [{ protocol: 'TCP' as const, at: { address: '::1', port: ours.port }, sockets: 1 }];
     assert.equal(await findUnsharedListener(own), own[0]);

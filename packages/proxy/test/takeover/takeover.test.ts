@@ -1,4 +1,4 @@
-// Two proxies of one node: an upgrade, or a mistake.
+// Two proxies of one node, started by an upgrade or by mistake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
@@ -9,7 +9,7 @@ import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
 const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
 
-test('a newer proxy of the node takes over as soon as it could serve; the older one keeps its connections and waits', async () => {
+test('a successor takes over as soon as it has a table; the predecessor keeps its connections and waits', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]), webService([], { name: 'held', port: 9_090 }));
@@ -22,7 +22,7 @@ test('a newer proxy of the node takes over as soon as it could serve; the older 
   await waitForListenerReport(second, { bound: true, listening: true, error: null });
   assert.equal(second.view().conflict, null);
   await eventually(async () => assert.equal(await readiness(second), 200));
-  // Admin is the port of whoever serves.
+  // The proxy that serves has the admin port.
   assert.equal(first.adminAddress, undefined);
   await using next = await connectClient({ host: fleet.addressOf(), port: PORT });
   await echo(next);
@@ -42,7 +42,7 @@ test('a newer proxy of the node takes over as soon as it could serve; the older 
   await first.close();
 });
 
-test('an older proxy serves again when the one that took over ends, and hands over each time', async () => {
+test('a predecessor serves again when its successor ends, and hands over to the next one', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const first = await startServing(fleet, webService([endpointOf(backend)]));
@@ -59,7 +59,7 @@ test('an older proxy serves again when the one that took over ends, and hands ov
   }
 });
 
-test('changes of the table during and after a hand-over reach whoever serves', async () => {
+test('table changes during and after a takeover reach the proxy that serves', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const first = await startServing(fleet, webService([endpointOf(backend)]));
@@ -74,29 +74,26 @@ test('changes of the table during and after a hand-over reach whoever serves', a
   await assert.rejects(connectClient({ host: fleet.addressOf(), port: 10_038 }), { code: 'ECONNREFUSED' });
 });
 
-test('one of the same name that follows another store does not take over: it serves nothing, and both go on', async () => {
+test('a proxy of the same node name with another store waits instead of taking over', async () => {
   await using fleet = await startFleet();
-  await using other = await startFleet({ addresses: { a: fleet.addressOf() } });
+  await using otherFleet = await startFleet({ addresses: { a: fleet.addressOf() } });
   await using backend = await echoServer();
   const first = await startServing(fleet, webService([endpointOf(backend)]));
-  await other.serve(webService([endpointOf(backend)]));
-  const stranger = await other.proxy({ fleet: fleet.name });
-  await stranger.ready;
-  assert.match(
-    String(stranger.view().conflict),
-    /^another proxy serves node a of fleet test-.* has not handed it over/,
-  );
-  assert.equal(stranger.view().listeners[0]?.error, stranger.view().conflict);
+  await otherFleet.serve(webService([endpointOf(backend)]));
+  const other = await otherFleet.proxy({ fleet: fleet.name });
+  await other.ready;
+  assert.match(String(other.view().conflict), /^another proxy serves node a of fleet test-.* has not handed it over/);
+  assert.equal(other.view().listeners[0]?.error, other.view().conflict);
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await echo(client);
   await client.end();
   await client.ended;
   assert.equal(first.view().services[0]?.counters.connections, 1);
   await first.close();
-  await waitForListenerReport(stranger, { bound: true, listening: true, error: null });
+  await waitForListenerReport(other, { bound: true, listening: true, error: null });
 });
 
-test('one that cannot open what the other has leaves it serving, and says why', async () => {
+test('a successor that cannot open a listener of the predecessor gives up and reports why', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const first = await startServing(fleet, webService([endpointOf(backend)]));

@@ -1,4 +1,4 @@
-// Whoever speaks to the lock of a node: any process of this host can.
+// Any process of the host can connect to the lock of a node; the serving proxy must not trust it.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -10,56 +10,56 @@ import { type Fleet, startFleet, waitForListenerReport } from '../fixtures/fleet
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
-test('one that claims to listen and does not is refused, and nothing is closed', async () => {
+test('refuses a successor that claims to listen but does not, and keeps serving', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
-  using stranger = await connectToLock(fleet);
-  stranger.say({ kind: 'ready', applied: proxy.view().applied });
-  assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`TCP/${fleet.addressOf()}/${PORT}`] });
-  stranger.say({ kind: 'listening' });
-  assert.match(JSON.stringify(await stranger.hears('refused')), /no other process of this user listens on/);
-  await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
+  using successor = await connectToLock(fleet);
+  successor.send({ kind: 'ready', applied: proxy.view().applied });
+  assert.deepEqual(await successor.receive('join'), { kind: 'join', open: [`TCP/${fleet.addressOf()}/${PORT}`] });
+  successor.send({ kind: 'listening' });
+  assert.match(JSON.stringify(await successor.receive('refused')), /no other process of this user listens on/);
+  await assertServing(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
-test('nor is one believed that listens by TCP only where the holder has UDP, too', async () => {
+test('refuses a successor that does not listen on a UDP port of the predecessor', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, { ...webService([endpointOf(backend)]), protocol: 'UDP' });
-  using stranger = await connectToLock(fleet);
-  stranger.say({ kind: 'ready', applied: proxy.view().applied });
-  assert.deepEqual(await stranger.hears('join'), { kind: 'join', open: [`UDP/${fleet.addressOf()}/${PORT}`] });
-  stranger.say({ kind: 'listening' });
-  assert.match(JSON.stringify(await stranger.hears('refused')), /no other process of this user listens on UDP/);
+  using successor = await connectToLock(fleet);
+  successor.send({ kind: 'ready', applied: proxy.view().applied });
+  assert.deepEqual(await successor.receive('join'), { kind: 'join', open: [`UDP/${fleet.addressOf()}/${PORT}`] });
+  successor.send({ kind: 'listening' });
+  assert.match(JSON.stringify(await successor.receive('refused')), /no other process of this user listens on UDP/);
 });
 
-test('one that goes away midway leaves the holder serving, and the holder opens and closes listeners again', async () => {
+test('keeps serving and applies table changes after a successor disconnects during the takeover', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
-  const stranger = await connectToLock(fleet);
-  stranger.say({ kind: 'ready', applied: proxy.view().applied });
-  await stranger.hears('join');
-  stranger[Symbol.dispose]();
-  await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
+  const successor = await connectToLock(fleet);
+  successor.send({ kind: 'ready', applied: proxy.view().applied });
+  await successor.receive('join');
+  successor[Symbol.dispose]();
+  await assertServing(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
-test('one without our table is told to wait, and one that says what nobody understands is cut off', async () => {
+test('lets a successor with another table wait, and disconnects one that sends an invalid message', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
-  using stranger = await connectToLock(fleet);
-  stranger.say({ kind: 'ready', applied: { epoch: 1, revision: 1, id: 'another' } });
-  await stranger.hears('wait');
+  using successor = await connectToLock(fleet);
+  successor.send({ kind: 'ready', applied: { epoch: 1, revision: 1, id: 'another' } });
+  await successor.receive('wait');
   for (const nonsense of [{ kind: 'ready' }, { kind: 'yours' }, [], 'x'.repeat(10_000)]) {
-    using fool = await connectToLock(fleet);
-    fool.say(nonsense);
-    await fool.ended;
+    using sender = await connectToLock(fleet);
+    sender.send(nonsense);
+    await sender.ended;
   }
-  await goesOn(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
+  await assertServing(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
-async function goesOn(fleet: Fleet, proxy: RunningProxy, another: Parameters<Fleet['serve']>[0]): Promise<void> {
+async function assertServing(fleet: Fleet, proxy: RunningProxy, another: Parameters<Fleet['serve']>[0]): Promise<void> {
   await waitForListenerReport(proxy, { bound: true, listening: true, error: null });
   await fleet.serve({ ...another, name: 'web', port: PORT }, another);
   for (const port of [PORT, another.port]) {
@@ -74,31 +74,31 @@ function connected(fleet: Fleet, port: number): ReturnType<typeof connectClient>
 }
 
 interface UntrustedSuccessor extends Disposable {
-  say(what: unknown): void;
-  hears(kind: TakeoverReply['kind']): Promise<TakeoverReply>;
+  send(message: unknown): void;
+  receive(kind: TakeoverReply['kind']): Promise<TakeoverReply>;
   readonly ended: Promise<unknown>;
 }
 
 async function connectToLock(fleet: Fleet): Promise<UntrustedSuccessor> {
   const socket: Socket = connect({ path: `\0weir/${fleet.name}/a` });
   const ended = new Promise((resolve) => socket.on('close', resolve));
-  const heard: TakeoverReply[] = [];
+  const replies: TakeoverReply[] = [];
   let wake = (): void => undefined;
   let rest = '';
   socket.setEncoding('utf8').on('data', (chunk: string) => {
     const lines = (rest + chunk).split('\n');
     rest = lines.pop() ?? '';
-    for (const line of lines) heard.push(parseTakeoverReply(line) ?? assert.fail(line));
+    for (const line of lines) replies.push(parseTakeoverReply(line) ?? assert.fail(line));
     wake();
   });
   socket.on('error', () => undefined);
   await once(socket, 'connect');
   return {
     ended,
-    say: (what) => void socket.write(`${JSON.stringify(what)}\n`),
-    async hears(kind) {
+    send: (message) => void socket.write(`${JSON.stringify(message)}\n`),
+    async receive(kind) {
       for (;;) {
-        const found = heard.find((reply) => reply.kind === kind);
+        const found = replies.find((reply) => reply.kind === kind);
         if (found !== undefined) return found;
         await new Promise<void>((resolve) => {
           wake = resolve;

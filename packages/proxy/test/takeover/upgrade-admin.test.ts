@@ -1,4 +1,4 @@
-// An upgrade as a DaemonSet with maxSurge makes it: both proxies on the network of the host, with the same settings for admin.
+// An upgrade like that of a DaemonSet with maxSurge: both proxies use the host's network and the same admin port.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -29,47 +29,47 @@ import { tableFor } from '../fixtures/tables.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const TOKEN = 'a-token-of-24-characters';
 const BUSY = { timeoutMs: 40_000 };
-/** Far more than the 250 ms between two tries, far less than what a scraper waits for. */
+/** Far more than the 250 ms between two attempts to open the port, far less than the timeout of a scraper. */
 const MAX_GAP_MS = 2_000;
-const EXITS = { fine: { code: 0, signal: null }, not: { code: 1, signal: null }, usage: { code: 2, signal: null } };
+const EXITS = { ok: { code: 0, signal: null }, failed: { code: 1, signal: null }, usage: { code: 2, signal: null } };
 
-describe('two proxies of one node with one port for admin', requireProgram('redis'), () => {
-  test('admin goes to the new one with the node, which is ready only then; nobody is refused', async (t) => {
+describe('two proxies of one node with one admin port', requireProgram('redis'), () => {
+  test('the successor gets the admin port with the node and is ready only then; no client is refused', async (t) => {
     await using host = await prepareHost();
     const old = await host.start();
     await old.ready();
     const [oldLife, stop] = [await host.life(), new AbortController()];
     const load = steadyLoad({ host: host.address, port: PORT }, { perSecond: 150, signal: stop.signal });
-    const watching = host.watchAdmin(stop.signal);
+    const watch = host.watchAdmin(stop.signal);
     const next = await host.start();
     const refusals = await next.refusalsUntilReady();
     await old.process.waitForOutput(/has handed over its node/, BUSY);
-    assert.deepEqual(await runProbe(next.socket), { exit: EXITS.fine, line: 'ok\n' });
+    assert.deepEqual(await runProbe(next.socket), { exit: EXITS.ok, line: 'ok\n' });
     const { exit, line } = await runProbe(old.socket);
-    assert.deepEqual(exit, EXITS.not);
+    assert.deepEqual(exit, EXITS.failed);
     assert.match(line, /^another proxy has taken over node n1 of fleet .* on this host\n$/);
-    assert.deepEqual((await runProbe(old.socket, 'live')).exit, EXITS.fine);
+    assert.deepEqual((await runProbe(old.socket, 'live')).exit, EXITS.ok);
     const nextLife = await eventually(() => host.life());
     assert.ok(nextLife > oldLife);
     old.process.signal('SIGTERM');
-    assert.deepEqual(await old.process.exited, EXITS.fine);
+    assert.deepEqual(await old.process.exited, EXITS.ok);
     assert.equal(await host.life(), nextLife);
     stop.abort();
     const { completed, failed } = await load;
-    const { lives, longestGapMs } = await watching;
-    t.diagnostic(`${completed} connections, ${JSON.stringify(failed)}; admin was silent for ${longestGapMs} ms`);
+    const { lives, longestGapMs } = await watch;
+    t.diagnostic(`${completed} connections, ${JSON.stringify(failed)}; admin was unreachable for ${longestGapMs} ms`);
     t.diagnostic(`not ready before: ${[...new Set(refusals)].join(' | ')}`);
     assert.ok(completed > 0);
-    // What waits in the queue of the old one is reset where the kernel does not move it: upgrade.test.ts.
+    // The kernel may reset connections in the accept queue of the predecessor: see upgrade.test.ts.
     assert.deepEqual(
       Object.keys(failed).filter((code) => code !== 'ECONNRESET'),
       [],
     );
     assert.deepEqual(lives, [oldLife, nextLife]);
-    assert.ok(longestGapMs < MAX_GAP_MS, `admin was silent for ${longestGapMs} ms`);
+    assert.ok(longestGapMs < MAX_GAP_MS, `admin was unreachable for ${longestGapMs} ms`);
   });
 
-  test('one that ends at its start, or cannot read Redis, leaves node and admin where they are', async () => {
+  test('a proxy that fails to start, or has no Redis, takes neither the node nor the admin port', async () => {
     await using host = await prepareHost();
     const old = await host.start();
     await old.ready();
@@ -83,16 +83,16 @@ describe('two proxies of one node with one port for admin', requireProgram('redi
     const lost = await host.start({ WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
     await lost.process.waitForOutput(/waiting for the admin port/, BUSY);
     const { exit, line } = await runProbe(lost.socket);
-    assert.deepEqual(exit, EXITS.not);
+    assert.deepEqual(exit, EXITS.failed);
     assert.match(line, /^no routing table yet\n$/);
     assert.equal(await host.life(), life);
     await host.echo();
     lost.process.signal('SIGTERM');
-    assert.deepEqual(await lost.process.exited, EXITS.fine);
+    assert.deepEqual(await lost.process.exited, EXITS.ok);
     assert.equal(await host.life(), life);
   });
 
-  test('the old one takes admin back with the node when the new one is killed', async () => {
+  test('the predecessor takes node and admin port back when the successor is killed', async () => {
     await using host = await prepareHost();
     const old = await host.start();
     await old.ready();
@@ -106,12 +106,12 @@ describe('two proxies of one node with one port for admin', requireProgram('redi
     await old.ready();
     await host.echo();
     const after = await runProbe(next.socket);
-    assert.deepEqual(after.exit, EXITS.not);
+    assert.deepEqual(after.exit, EXITS.failed);
     assert.match(after.line, /^no proxy answers on .*probe.sock: connect ECONNREFUSED/);
   });
 });
 
-test('the probe says what is wrong with how it was called', async () => {
+test('the probe reports wrong usage', async () => {
   const unset = await runProbe(undefined);
   assert.deepEqual(unset.exit, EXITS.usage);
   assert.match(unset.line, /^weir-probe: WEIR_PROBE_SOCKET is not set/);
@@ -120,7 +120,7 @@ test('the probe says what is wrong with how it was called', async () => {
   assert.match(unknown.line, /ready \(the default\) or live/);
 });
 
-test('before anything else a proxy answers probes, and its settings for them are checked', async () => {
+test('a proxy answers probes before it reaches Redis, and validates the probe settings first', async () => {
   await using directory = temporaryDirectory('probe');
   const socket = join(directory.path, 'probe.sock');
   const env = { WEIR_REDIS_URL: `redis://127.0.0.1:${await freePort()}`, WEIR_ADMIN: 'off' };
@@ -139,7 +139,7 @@ interface Started {
   readonly process: SpawnedProcess;
   readonly socket: string;
   ready(): Promise<void>;
-  /** What its probe said before. */
+  /** Returns what its probe reported before it was ready. */
   refusalsUntilReady(): Promise<string[]>;
 }
 
@@ -147,14 +147,14 @@ interface Host extends AsyncDisposable {
   readonly address: string;
   readonly refusedUrl: string;
   start(env?: Record<string, string>): Promise<Started>;
-  /** Of whoever answers at admin. */
+  /** The incarnation of the proxy that answers on the admin port. */
   life(): Promise<number>;
-  /** Who answered, in order, until the signal. */
+  /** Returns the incarnations that answered, in order, until the signal is aborted. */
   watchAdmin(signal: AbortSignal): Promise<{ readonly lives: readonly number[]; readonly longestGapMs: number }>;
   echo(): Promise<void>;
 }
 
-/** Redis, a table, an endpoint and a certificate: everything but proxies. */
+/** Starts Redis and an endpoint, and publishes a table; proxies are started by the test. */
 async function prepareHost(): Promise<Host> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await startRedis({ password: 'right' }));
@@ -212,7 +212,7 @@ async function prepareHost(): Promise<Host> {
     async watchAdmin(signal) {
       const lives: number[] = [];
       let [answeredAt, longestGapMs] = [performance.now(), 0];
-      // As a scraper does: new connections without end would be refused.
+      // Keep-alive, like a scraper: a flood of new connections would be refused.
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       signal.addEventListener('abort', () => agent.destroy());
       while (!signal.aborted) {
@@ -241,14 +241,14 @@ async function readyAt(socket: string): Promise<void> {
 }
 
 async function refusalsOf(socket: string): Promise<string[]> {
-  const said: string[] = [];
+  const reported: string[] = [];
   await eventually(async () => {
     const { status, body } = await requestSocket(socket);
     const { reasons } = body as { reasons: { reason: string }[] };
-    if (status !== 200) said.push(reasons.map(({ reason }) => reason).join('; '));
+    if (status !== 200) reported.push(reasons.map(({ reason }) => reason).join('; '));
     assert.equal(status, 200);
   }, BUSY);
-  return said;
+  return reported;
 }
 
 function spawnProxy(env: Record<string, string>): Promise<SpawnedProcess> {

@@ -1,4 +1,4 @@
-// Proxies as processes, each taking over from the one before under a steady load of new connections.
+// Proxy processes that take over from one another under a steady load of new connections.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -24,23 +24,23 @@ import { tableFor } from '../fixtures/tables.ts';
 const ADDRESS = '10.240.0.1';
 const namespace = insideNamespace({ addresses: [ADDRESS] });
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
-const HAND_OVERS = 3;
+const TAKEOVERS = 3;
 const PER_SECOND = 250;
-/** Four processes and a load on a machine that may be busy with other tests. */
+/** A long timeout, because the machine may be busy with other tests. */
 const BUSY = { timeoutMs: 40_000 };
 const SERVES = /this proxy now serves its node/;
 
 const needs = namespace.skip ? namespace : requireProgram('redis');
 describe('an upgrade under load', needs, () => {
-  test('where the kernel moves waiting connections, none is refused and none is reset', async (t) => {
+  test('refuses and resets no connection if the kernel migrates waiting connections', async (t) => {
     await upgrade(t, { migrates: 1, allowed: [] });
   });
 
-  test('where it does not, none is refused; resets are told', async (t) => {
+  test('refuses no connection if the kernel does not migrate waiting connections', async (t) => {
     await upgrade(t, { migrates: 0, allowed: ['ECONNRESET'] });
   });
 
-  test('one that is killed after it took over gives the node back to the older one, which still has its connections', async () => {
+  test('the predecessor takes the node back, with its connections, when its successor is killed', async () => {
     await using host = await prepareHost();
     const older = await host.start();
     await host.listens();
@@ -63,7 +63,7 @@ describe('an upgrade under load', needs, () => {
     assert.deepEqual(await older.exited, { code: 0, signal: null });
   });
 
-  test('one that is killed while it serves is followed by the one that waits, at whatever moment it dies', async () => {
+  test('a waiting proxy takes over when the serving proxy is killed, at any moment', async () => {
     await using host = await prepareHost();
     let serving = await host.start();
     await host.listens();
@@ -90,7 +90,7 @@ async function upgrade(t: TestContext, { migrates, allowed }: { migrates: 0 | 1;
   const stop = new AbortController();
   const load = steadyLoad({ host: ADDRESS, port: PORT }, { perSecond: PER_SECOND, signal: stop.signal });
   try {
-    for (let count = 0; count < HAND_OVERS; count += 1) {
+    for (let count = 0; count < TAKEOVERS; count += 1) {
       const next = await host.start();
       await next.waitForOutput(SERVES, BUSY);
       serving.signal('SIGTERM');
@@ -103,10 +103,10 @@ async function upgrade(t: TestContext, { migrates, allowed }: { migrates: 0 | 1;
   const { completed, failed } = await load;
   await serving.stop();
   t.diagnostic(
-    `tcp_migrate_req=${migrates}: ${completed} connections, ${HAND_OVERS} hand-overs, ${JSON.stringify(failed)}`,
+    `tcp_migrate_req=${migrates}: ${completed} connections, ${TAKEOVERS} takeovers, ${JSON.stringify(failed)}`,
   );
-  const others = Object.entries(failed).filter(([code]) => !allowed.includes(code));
-  assert.deepEqual(others, []);
+  const unexpected = Object.entries(failed).filter(([code]) => !allowed.includes(code));
+  assert.deepEqual(unexpected, []);
   const [row] = await host.store.usage.rows(monthOf(Date.now()));
   assert.equal(row?.counters.connections, completed);
   assert.equal(row?.counters.receivedBytes, 4 * completed);
@@ -119,7 +119,7 @@ interface Host extends AsyncDisposable {
   listens(): Promise<void>;
 }
 
-/** Redis, a table and an endpoint: everything but proxies. */
+/** Starts Redis and an endpoint, and publishes a table; proxies are started by the test. */
 async function prepareHost(): Promise<Host> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await startRedis());

@@ -1,4 +1,4 @@
-// What becomes of open connections when a health check takes their endpoint out, in a worker whose clock the test moves.
+// What happens to open connections when a health check excludes their endpoint, in a worker with a manual clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -26,10 +26,10 @@ interface DrainScenario extends AsyncDisposable {
   readonly worker: WorkerInTest;
   readonly endpoints: readonly Endpoint[];
   readonly servers: readonly ByteCountingServer[];
-  /** Open to the endpoint of the same place. */
+  /** Each client is connected to the endpoint of the same index. */
   readonly clients: readonly TestClient[];
-  /** The endpoints of these places fail, and connections to those of the others are let be. */
-  fail(...places: readonly number[]): void;
+  /** Reports the endpoints of these indexes as failing and draining, all others as healthy. */
+  fail(...indexes: readonly number[]): void;
 }
 
 async function twoEndpoints(): Promise<DrainScenario> {
@@ -37,14 +37,14 @@ async function twoEndpoints(): Promise<DrainScenario> {
   const endpoints = servers.map(endpointOf);
   const worker = await startWorkerInTest(checked(endpoints));
   const clients = [await clientAt(worker, servers), await clientAt(worker, servers)];
-  if (clients[0]?.place === 1) clients.reverse();
+  if (clients[0]?.index === 1) clients.reverse();
   return {
     worker,
     endpoints,
     servers,
     clients: clients.map(({ client }) => client),
-    fail(...places) {
-      const keys = places.map((place) => endpointKey(endpoints[place] as Endpoint));
+    fail(...indexes) {
+      const keys = indexes.map((index) => endpointKey(endpoints[index] as Endpoint));
       worker.apply({ kind: 'health', listeners: [worker.listener.key], excluded: keys, failing: keys, draining: keys });
     },
     async [Symbol.asyncDispose]() {
@@ -58,13 +58,13 @@ async function twoEndpoints(): Promise<DrainScenario> {
 async function clientAt(
   worker: WorkerInTest,
   servers: readonly ByteCountingServer[],
-): Promise<{ client: TestClient; place: number }> {
+): Promise<{ client: TestClient; index: number }> {
   const before = servers.map(({ acceptedConnections }) => acceptedConnections);
   const client = await connectClient(worker);
   await answers(client);
   return {
     client,
-    place: servers.findIndex(({ acceptedConnections }, index) => acceptedConnections > (before[index] ?? 0)),
+    index: servers.findIndex(({ acceptedConnections }, index) => acceptedConnections > (before[index] ?? 0)),
   };
 }
 
@@ -73,9 +73,9 @@ async function answers(client: TestClient | undefined): Promise<void> {
   assert.equal((await client?.take(1))?.toString(), 'a');
 }
 
-test('they go on for the time of the check, and are reset then; those to others are not', async () => {
-  await using scene = await twoEndpoints();
-  const { worker, clients, fail } = scene;
+test('resets connections to a failing endpoint after the drain timeout, and no others', async () => {
+  await using scenario = await twoEndpoints();
+  const { worker, clients, fail } = scenario;
   fail(0);
   worker.tick(5);
   await answers(clients[0]);
@@ -85,9 +85,9 @@ test('they go on for the time of the check, and are reset then; those to others 
   assert.deepEqual(worker.outcomes(), { drained: 1 });
 });
 
-test('they go on when it works again in time, and have their whole time when it fails once more', async () => {
-  await using scene = await twoEndpoints();
-  const { worker, clients, fail } = scene;
+test('keeps connections if the endpoint recovers in time, and starts the timeout again at the next failure', async () => {
+  await using scenario = await twoEndpoints();
+  const { worker, clients, fail } = scenario;
   fail(0);
   worker.tick(5);
   fail();
@@ -101,9 +101,9 @@ test('they go on when it works again in time, and have their whole time when it 
   assert.deepEqual(await clients[0]?.ended, RESET);
 });
 
-test('they have no more time when it leaves meanwhile, and those of one that only leaves have its own', async () => {
-  await using scene = await twoEndpoints();
-  const { worker, clients, endpoints, fail } = scene;
+test('does not extend the drain when a failing endpoint is removed; a healthy removed endpoint has its own timeout', async () => {
+  await using scenario = await twoEndpoints();
+  const { worker, clients, endpoints, fail } = scenario;
   fail(0);
   worker.tick(3);
   worker.serve(checked([]));
@@ -114,9 +114,9 @@ test('they have no more time when it leaves meanwhile, and those of one that onl
   await answers(clients[1]);
 });
 
-test('they go on when it leaves meanwhile, and works when it returns', async () => {
-  await using scene = await twoEndpoints();
-  const { worker, clients, endpoints, fail } = scene;
+test('keeps connections if a failing endpoint is removed and returns healthy', async () => {
+  await using scenario = await twoEndpoints();
+  const { worker, clients, endpoints, fail } = scenario;
   fail(0);
   worker.serve(checked(endpoints.slice(1)));
   fail();
@@ -125,9 +125,9 @@ test('they go on when it leaves meanwhile, and works when it returns', async () 
   await answers(clients[0]);
 });
 
-test('they go on where the Service says no longer how long', async () => {
-  await using scene = await twoEndpoints();
-  const { worker, clients, endpoints, fail } = scene;
+test('keeps connections if the Service has no drain timeout for failed checks any more', async () => {
+  await using scenario = await twoEndpoints();
+  const { worker, clients, endpoints, fail } = scenario;
   const { drainTimeoutMs: _, ...check } = CHECK as Extract<HealthCheck, { kind: 'tcp' }>;
   worker.serve(checked(endpoints, check));
   fail(0);
@@ -136,13 +136,13 @@ test('they go on where the Service says no longer how long', async () => {
   await answers(clients[0]);
 });
 
-test('one that is chosen again only because all fail has its whole share at once', async () => {
-  await using scene = await twoEndpoints();
-  const { worker, endpoints, servers } = scene;
+test('gives an endpoint its whole share at once if it is used again only because all fail', async () => {
+  await using scenario = await twoEndpoints();
+  const { worker, endpoints, servers } = scenario;
   const [first = '', second = ''] = endpoints.map(endpointKey);
-  const order = { kind: 'health', listeners: [worker.listener.key], draining: [] } as const;
-  worker.apply({ ...order, excluded: [first], failing: [first] });
-  worker.apply({ ...order, excluded: [], failing: [first, second] });
+  const command = { kind: 'health', listeners: [worker.listener.key], draining: [] } as const;
+  worker.apply({ ...command, excluded: [first], failing: [first] });
+  worker.apply({ ...command, excluded: [], failing: [first, second] });
   const before = servers.map(({ acceptedConnections }) => acceptedConnections);
   for (let count = 0; count < 4; count += 1) {
     await using client = await connectClient(worker);

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CheckSchedule, type RunningCheck, type ScheduledCheck } from '../../../src/upstream/health/check-schedule.ts';
 
-/** Deterministic, and different for each seed. */
+/** A Lehmer generator. */
 function randomOf(seed: number): () => number {
   let state = seed + 1;
   return () => {
@@ -17,7 +17,7 @@ interface Began {
   readonly at: number;
 }
 
-/** Runs the schedule for `forMs`; a check of a key is over after what `tookMs` says, or never. */
+/** Runs the schedule for `forMs`; a check ends after `tookMs(key)`, which may be infinite. */
 function run(
   schedule: CheckSchedule,
   { forMs, tookMs = () => 1 }: { readonly forMs: number; readonly tookMs?: (key: string) => number },
@@ -41,14 +41,14 @@ function run(
   return began;
 }
 
-function mostInAnySecond(began: readonly Began[]): number {
-  let most = 0;
+function maxInAnySecond(began: readonly Began[]): number {
+  let max = 0;
   let from = 0;
   began.forEach(({ at }, index) => {
     while ((began[from] as Began).at <= at - 1_000) from += 1;
-    most = Math.max(most, index - from + 1);
+    max = Math.max(max, index - from + 1);
   });
-  return most;
+  return max;
 }
 
 function add(schedule: CheckSchedule, count: number, over: Partial<ScheduledCheck> = {}): void {
@@ -56,19 +56,19 @@ function add(schedule: CheckSchedule, count: number, over: Partial<ScheduledChec
   for (let index = 0; index < count; index += 1) schedule.add({ ...check, key: `${check.group}-${index}` }, 0);
 }
 
-test('a thousand endpoints that want a check each second get 500 in any second, each its share, and it is told', () => {
+test('limits 1,000 endpoints to 500 checks in any second, with equal shares, and counts the delayed checks', () => {
   const schedule = new CheckSchedule(randomOf(1), 0);
   add(schedule, 1_000);
   const began = run(schedule, { forMs: 10_000 });
-  const most = mostInAnySecond(began);
-  assert.ok(most <= 500 && most >= 470, `${most}`);
+  const max = maxInAnySecond(began);
+  assert.ok(max <= 500 && max >= 470, `${max}`);
   const counts = Map.groupBy(began, ({ key }) => key);
   assert.equal(counts.size, 1_000);
   for (const { length } of counts.values()) assert.ok(length >= 3 && length <= 6, `${length}`);
   assert.ok(schedule.stretched > 500);
 });
 
-test('checks that cost more are fewer, and leave room for another tenant’s', () => {
+test('runs fewer checks of a higher cost, and leaves room for the checks of another tenant', () => {
   const schedule = new CheckSchedule(randomOf(5), 0);
   add(schedule, 1_000, { group: 'costly', cost: 5 });
   add(schedule, 10, { group: 'modest' });
@@ -76,12 +76,12 @@ test('checks that cost more are fewer, and leave room for another tenant’s', (
   const [costly = [], modest = []] = ['costly', 'modest'].map((group) =>
     began.filter(({ key }) => key.startsWith(group)),
   );
-  const most = mostInAnySecond(costly);
-  assert.ok(most <= 100 && most >= 90, `${most}`);
+  const max = maxInAnySecond(costly);
+  assert.ok(max <= 100 && max >= 90, `${max}`);
   assert.ok(modest.length >= 90, `${modest.length}`);
 });
 
-test('two tenants who want more than there is get as much of it each, whatever their checks cost', () => {
+test('gives two tenants above the limit equal shares of the cost, whatever their checks cost', () => {
   const schedule = new CheckSchedule(randomOf(6), 0);
   add(schedule, 1_000, { group: 'costly', cost: 5 });
   add(schedule, 1_000, { group: 'modest' });
@@ -91,7 +91,7 @@ test('two tenants who want more than there is get as much of it each, whatever t
   assert.ok(Math.abs(costly - modest) < 0.1 * modest, `${costly} and ${modest}`);
 });
 
-test('where there is room each check begins within a tenth of its interval, spread from the start', () => {
+test('below the limit begins each check within a tenth of its interval, spread from the start', () => {
   const schedule = new CheckSchedule(randomOf(2), 0);
   add(schedule, 100, { intervalMs: 2_000 });
   const began = run(schedule, { forMs: 20_000 });
@@ -106,7 +106,7 @@ test('where there is room each check begins within a tenth of its interval, spre
   assert.equal(schedule.stretched, 0);
 });
 
-test('a tenant with too many endpoints does not keep another’s from being checked in time', () => {
+test('checks a tenant in time while another tenant has too many endpoints', () => {
   const schedule = new CheckSchedule(randomOf(3), 0);
   add(schedule, 5_000, { group: 'greedy' });
   add(schedule, 10, { group: 'modest' });
@@ -119,7 +119,7 @@ test('a tenant with too many endpoints does not keep another’s from being chec
   }
 });
 
-test('endpoints that hang hold a bounded number of checks, and leave room for another tenant’s', () => {
+test('bounds the running checks of a tenant whose endpoints hang, and leaves room for another tenant', () => {
   const schedule = new CheckSchedule(randomOf(4), 0);
   add(schedule, 2_000, { group: 'hanging' });
   add(schedule, 10, { group: 'modest' });
@@ -129,7 +129,7 @@ test('endpoints that hang hold a bounded number of checks, and leave room for an
   assert.ok(began.filter(({ key }) => key.startsWith('modest')).length >= 85);
 });
 
-test('for any comings and goings no check is lost, none runs twice at once, and none begins after it was removed', () => {
+test('for any sequence of calls loses no check, runs none twice at once, and begins none after its removal', () => {
   const step = fc.record({
     key: fc.constantFrom('a', 'b', 'c', 'd'),
     what: fc.constantFrom('add', 'remove', 'begin', 'begin', 'end'),
