@@ -54,7 +54,7 @@ describe('what Weir lacks', () => {
   const served = Object.keys(ports).map((name) => ({ name, state: 'Programmed', message: '' }));
   const notEnforced = (name: string) => ({
     subject: 'TenantPolicy bench',
-    message: `spec.limits.${name} is not enforced yet by this version (/tmp/x/services.yaml:65)`,
+    message: `spec.limits.${name} is not enforced by this version and has no effect (/tmp/x/services.yaml:65)`,
   });
 
   test('is nothing when every Service is taken', () => {

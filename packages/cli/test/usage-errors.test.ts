@@ -58,17 +58,14 @@ const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE
 test('a doctor without a patient says how to name one', async () => {
   const { code, output } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: undefined });
   assert.equal(code, 2);
-  assert.match(
-    output,
-    /^weir: no Kubernetes API server to be found: .*--kubeconfig; and no Redis was named by --redis.*\n$/,
-  );
+  assert.match(output, /^weir: no Kubernetes API server found: .*--kubeconfig; and no Redis was named by --redis.*\n$/);
 });
 
 test('without a kubeconfig the doctor looks at Redis alone', async () => {
   const redis = `redis://127.0.0.1:${await freePort()}`;
   const { code, stdout } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: redis });
   assert.equal(code, 1);
-  assert.match(stdout, /^warning +KubernetesVersion .*: not checked: no Kubernetes API server to be found: /m);
+  assert.match(stdout, /^warning +KubernetesVersion .*: not checked: no Kubernetes API server found: /m);
   assert.match(stdout, /^error +RedisReachable .* is not there: nothing listens/m);
 });
 

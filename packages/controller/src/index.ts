@@ -23,7 +23,6 @@ export type { CommandLineNode } from './watch/directory/implied-objects.ts';
 export {
   KubernetesSource,
   type KubernetesSourceOptions,
-  openKubernetesSource,
 } from './watch/kubernetes/kubernetes-source.ts';
 export {
   type LiveEndpointsOptions,

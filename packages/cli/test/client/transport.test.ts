@@ -141,7 +141,7 @@ test('what does not go together, or cannot be read, is said before anybody is as
     [`--server ${server} --token-file /nowhere`, /--token-file is \/nowhere, which cannot be read/],
     [`--server ${server} --ca-file /nowhere`, /--ca-file is \/nowhere, which cannot be read/],
     [`--server ${server} --ca-file ${process.execPath}`, /--ca-file is for https/],
-    ['--kubeconfig /nowhere', /\/nowhere cannot be read: the file does not exist; name a kubeconfig by --kubeconfig/],
+    ['--kubeconfig /nowhere', /\/nowhere cannot be read: the file does not exist; name a kubeconfig with --kubeconfig/],
   ];
   for (const [args, message] of cases) {
     const { code, stderr } = await runWeirInProcess(['get', 'services', ...args.split(' ')]);

@@ -23,6 +23,6 @@ test('a kubeconfig that is not there yet is one line of warning; the files serve
   assert.equal(warnings.length, 1, running.output());
   assert.match(
     warnings[0] ?? '',
-    /Service shop\/web.*kubeconfig cannot be read: the file does not exist; name a kubeconfig by --kubeconfig; until then those of the files serve/,
+    /Service shop\/web.*kubeconfig cannot be read: the file does not exist; name a kubeconfig with --kubeconfig; until then the endpoints in the files are used/,
   );
 });

@@ -6,8 +6,8 @@ import { Fields } from '../parse/fields.ts';
 import { readTenantPolicySpec, unenforcedProblems } from '../parse/tenant-policy.ts';
 
 /**
- * The policy of namespaces that no TenantPolicy selects: a file (YAML or JSON) with what would stand in `spec`, or with a whole
- * TenantPolicy. Throws `UsageError` with all mistakes.
+ * Reads the policy of namespaces that no TenantPolicy selects from a YAML or JSON file. The file holds either the `spec` of a
+ * TenantPolicy or a complete TenantPolicy. Without a path nothing is restricted. Throws `UsageError` with all mistakes.
  */
 export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
   return path === undefined ? { policy: UNRESTRICTED_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));
@@ -15,7 +15,7 @@ export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
 
 export interface DefaultPolicy {
   readonly policy: TenantPolicySpec;
-  /** What of it is not enforced. */
+  /** Warnings about fields that this version does not enforce. */
   readonly problems: readonly Problem[];
 }
 
@@ -27,8 +27,8 @@ export function parseDefaultPolicy(path: string, text: string): DefaultPolicy {
     throw new UsageError(`default tenant policy ${path} is not valid YAML: ${errorMessage(error)}`, { cause: error });
   }
   const mistakes: string[] = [];
-  const whole = new Fields(content ?? {}, mistakes);
-  const spec = whole.has('kind') ? whole.object('spec') : whole;
+  const document = new Fields(content ?? {}, mistakes);
+  const spec = document.has('kind') ? document.object('spec') : document;
   const policy = readTenantPolicySpec(spec);
   if (mistakes.length > 0) throw new UsageError(`default tenant policy ${path}: ${mistakes.join('; ')}`);
   return { policy, problems: unenforcedProblems(path, spec) };

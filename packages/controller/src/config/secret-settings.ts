@@ -23,14 +23,14 @@ interface SecretSettings {
   readonly fleetSecret: Secret | undefined;
 }
 
-/** Whose Secrets are read, and what private keys are sealed with. */
+/** Which Secrets the controller reads, and the key that seals private keys. */
 export const SECRET_SETTINGS: { readonly [Name in keyof SecretSettings]: Setting<SecretSettings[Name]> } = {
   secretAccess: oneOf('WEIR_SECRET_ACCESS', ['none', 'namespaces', 'cluster'], { default: 'none' }),
   secretNamespaces: list('WEIR_SECRET_NAMESPACES', NAMESPACE_FORMAT, { default: [] }),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
 };
 
-/** How they contradict each other; none: they do not. */
+/** The mistakes that follow from the combination of settings. */
 export function validateSecretSettings({
   secretAccess,
   secretNamespaces,
@@ -38,19 +38,19 @@ export function validateSecretSettings({
 }: SecretSettings): readonly ConfigMistake[] {
   const mistakes: ConfigMistake[] = [];
   const since = `since WEIR_SECRET_ACCESS is ${secretAccess}`;
-  const ofNamespaces = { variable: 'WEIR_SECRET_NAMESPACES' };
+  const variable = 'WEIR_SECRET_NAMESPACES';
   if (secretAccess === 'namespaces' && secretNamespaces.length === 0) {
     mistakes.push({
-      ...ofNamespaces,
+      variable,
       redactedValue: undefined,
       allowed: `the namespaces whose Secrets may be read, ${since}`,
     });
   } else if (secretAccess !== 'namespaces' && secretNamespaces.length > 0) {
     const redactedValue = JSON.stringify(secretNamespaces.join(','));
     mistakes.push({
-      ...ofNamespaces,
+      variable,
       redactedValue,
-      allowed: `it with WEIR_SECRET_ACCESS=namespaces only, which is ${secretAccess}`,
+      allowed: `this setting only with WEIR_SECRET_ACCESS=namespaces (WEIR_SECRET_ACCESS is ${secretAccess})`,
     });
   }
   if (secretAccess !== 'none' && fleetSecret === undefined) {

@@ -77,9 +77,9 @@ function watchMetrics(metrics: Metrics): WatchObserver {
     help: 'Lists that were discarded because they were older than what the controller had read before.',
   });
   return {
-    ended: (reason) => restarts.add({ reason }),
-    listed: (which) => relists.add({}, which === 'again' ? 1 : 0),
-    stale: () => stale.add({}),
+    watchEnded: (reason) => restarts.add({ reason }),
+    listCompleted: (which) => relists.add({}, which === 'again' ? 1 : 0),
+    staleListRefused: () => stale.add({}),
   };
 }
 

@@ -12,7 +12,7 @@ import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
 import { KubernetesSuspensionWriter } from '../suspensions/kubernetes-suspension-writer.ts';
 import { KubernetesUsageArchive } from '../usage/kubernetes-usage-archive.ts';
-import { openKubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
+import { KubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
 import type { ReadableSecrets } from '../watch/kubernetes/secret-watches.ts';
 import type { Controller } from './controller.ts';
 import { startController } from './controller.ts';
@@ -74,7 +74,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     clock,
     log: log.child({ part: 'policies' }),
   });
-  const source = openKubernetesSource({
+  const source = new KubernetesSource({
     api,
     clock,
     log: log.child({ part: 'watch' }),

@@ -1,27 +1,30 @@
 export interface ConcurrencyOptions {
-  /** So many at once. */
+  /** The most calls at a time. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }
 
-/** Runs `act` over the items, a few at a time. The first failure ends it, after those under way; so does the signal. */
+/**
+ * Calls `act` for each item, with at most `concurrency` calls at a time. After the first failure or an abort no call starts; the
+ * promise rejects once the running calls have ended.
+ */
 export async function forEachConcurrently<T extends object>(
   items: readonly T[],
-  turns: ConcurrencyOptions,
+  options: ConcurrencyOptions,
   act: (item: T) => Promise<void>,
 ): Promise<void> {
-  const rest = items.values();
-  await runConcurrently(() => rest.next().value, turns, act).done;
+  const remaining = items.values();
+  await runConcurrently(() => remaining.next().value, options, act).done;
 }
 
 export interface ConcurrentRun {
-  /** Nothing is next, and nothing under way. */
+  /** Resolves when `next` returned undefined and no call is running. */
   readonly done: Promise<void>;
-  /** Something may be next that was not: it waits for none of those under way while there is room for it. */
+  /** Asks `next` again, after it returned undefined. Starts calls at once while fewer than `concurrency` are running. */
   wake(): void;
 }
 
-/** The same over whatever is next when there is room for it, until nothing is. */
+/** Like `forEachConcurrently`, for items that `next` returns one at a time until it returns undefined. */
 export function runConcurrently<T extends object | string>(
   next: () => T | undefined,
   { concurrency, signal }: ConcurrencyOptions,

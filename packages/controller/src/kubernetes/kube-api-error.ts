@@ -1,19 +1,19 @@
 import { WeirError } from '@weir/runtime';
 
 export type KubeApiErrorCode =
-  /** No connection, no answer in time, or overloaded: it heals by itself. */
+  /** No connection, a time-out, or an overloaded server: heals by itself. */
   | 'AWAY'
   /** 401: the credentials are not accepted. */
   | 'UNAUTHORIZED'
   /** 403. */
   | 'FORBIDDEN'
-  /** 404: the object, or the whole kind. */
+  /** 404: the object or the kind does not exist. */
   | 'NOT_FOUND'
-  /** 409: somebody changed the object meanwhile, or it is another one of the same name. */
+  /** 409: the object was changed or replaced since it was read. */
   | 'CONFLICT'
-  /** 410: too old a place to go on from. */
+  /** 410: the resource version or the continue token is too old. */
   | 'GONE'
-  /** Any other refusal: asking again the same way is of no use. */
+  /** Any other refusal: repeating the same request does not help. */
   | 'REFUSED';
 
 interface KubeApiErrorOptions {
@@ -23,13 +23,13 @@ interface KubeApiErrorOptions {
   readonly status?: number;
 }
 
-/** The API server failing or refusing; its own words are in the message. */
+/** The API server failed or refused a request. The message contains the server's message. */
 export class KubeApiError extends WeirError<KubeApiErrorCode> {
-  /** Of a 404: the name of the object that does not exist; undefined when the kind itself is unknown. */
+  /** For 404: the name of the missing object. Undefined if the API server does not know the kind. */
   readonly missingName: string | undefined;
-  /** Of a server that says when to come again (429, 503): in how many milliseconds. */
+  /** Milliseconds from `Retry-After`, which the server sends with 429 and 503. */
   readonly retryAfterMs: number | undefined;
-  /** Of the answer; undefined: there was none. */
+  /** HTTP status. Undefined if there was no response. */
   readonly status: number | undefined;
 
   constructor(code: KubeApiErrorCode, message: string, options: KubeApiErrorOptions = {}) {
@@ -40,20 +40,20 @@ export class KubeApiError extends WeirError<KubeApiErrorCode> {
   }
 }
 
-/** The error of an answer that is none of success. */
-export function kubeApiErrorFor(what: string, head: ResponseHead, body: string): KubeApiError {
+/** The error for a response whose status is not 2xx. `request` is method and path. */
+export function kubeApiErrorFor(request: string, head: ResponseHead, body: string): KubeApiError {
   const { statusCode = 0 } = head;
   const { message = `HTTP ${statusCode}`, name } = readStatus(body);
   const retryAfter = Number(head.headers['retry-after']);
-  return new KubeApiError(errorCodeFor(statusCode), `${what}: ${message}`, {
+  return new KubeApiError(errorCodeFor(statusCode), `${request}: ${message}`, {
     status: statusCode,
     ...(name !== undefined && { missingName: name }),
-    // A date is allowed, too; the API server sends seconds.
+    // HTTP also allows a date, but the API server sends seconds.
     ...(retryAfter > 0 && { retryAfterMs: retryAfter * 1000 }),
   });
 }
 
-/** As of `http.IncomingMessage`. */
+/** The part of `http.IncomingMessage` that is used. */
 interface ResponseHead {
   readonly statusCode?: number | undefined;
   readonly headers: { readonly 'retry-after'?: string | undefined };
@@ -76,7 +76,7 @@ export function errorCodeFor(statusCode: number): KubeApiErrorCode {
   }
 }
 
-/** metav1.Status, as far as it is one. */
+/** Reads a metav1.Status. Proxies in front of an API server may send other bodies. */
 function readStatus(body: string): { readonly message?: string; readonly name?: string } {
   try {
     const { message, details } = JSON.parse(body) as { message?: unknown; details?: { name?: unknown } };

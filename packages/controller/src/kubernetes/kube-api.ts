@@ -5,7 +5,11 @@ import { errorMessage, type HttpClient, WeirError } from '@weir/runtime';
 import { KubeApiError, kubeApiErrorFor } from './kube-api-error.ts';
 import { connectTo, loadKubeConfig } from './kube-config.ts';
 
+/** A JSON object. */
 export type Json = Readonly<Record<string, unknown>>;
+
+export const WEIR_API_VERSION = 'weir.dev/v1alpha1';
+export const WEIR_API_PATH = '/apis/weir.dev/v1alpha1';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -16,7 +20,7 @@ export interface ApiRequest {
   readonly contentType?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** Called in the turn in which the request leaves; what it throws is what `request` rejects with, and nothing was sent. */
+  /** Called synchronously before the request is sent. If it throws, nothing is sent and `request` rejects with the error. */
   readonly beforeSending?: () => void;
 }
 
@@ -24,29 +28,30 @@ export interface WatchRequest {
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
   readonly signal: AbortSignal;
-  /** The server has accepted it. */
+  /** Called when the server has accepted the watch. */
   onOpen(): void;
   onEvent(type: string, object: Json): void;
 }
 
-/** Told of each request: its method, `WATCH` for the opening of a watch, and the status of the answer; undefined: there was none. */
+/** Called once per request with the method (`WATCH` when a watch opens) and the HTTP status. Undefined if there was no response. */
 export type ResponseObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
+
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
 
 export interface KubeApiOptions {
-  /** In which an answer must be there; of a watch its head. */
+  /** Limit for a complete response, or for the response head of a watch. */
   readonly timeoutMs?: number;
-  /** How long a watch may say nothing before it is asked for again. */
+  /** How long a watch may be silent before it is opened again. */
   readonly watchIdleTimeoutMs?: number;
   readonly onResponse?: ResponseObserver;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** More than a minute, after which most servers send a bookmark. */
+/** Longer than a minute, since most servers send a bookmark each minute. */
 const DEFAULT_WATCH_IDLE_TIMEOUT_MS = 90_000;
 
-/** JSON in, JSON out. Rejects with `ApiError`, or the reason of the signal. */
+/** A client for JSON requests and watches. Rejects with `KubeApiError`, or with the reason of the signal. */
 export class KubeApi {
   readonly #connection: HttpClient;
   readonly #timeoutMs: number;
@@ -69,10 +74,10 @@ export class KubeApi {
     return this.#connection.server;
   }
 
-  async request(asked: ApiRequest): Promise<Json> {
-    const { method, path, query, body, contentType, timeoutMs, signal, beforeSending } = asked;
-    const limit = new RenewableTimeout(timeoutMs ?? this.#timeoutMs, signal);
-    const what = `${method} ${path}`;
+  async request(request: ApiRequest): Promise<Json> {
+    const { method, path, query, body, contentType, timeoutMs, signal, beforeSending } = request;
+    const timeout = new RenewableTimeout(timeoutMs ?? this.#timeoutMs, signal);
+    const requestName = `${method} ${path}`;
     let code: number | undefined;
     try {
       const response = await this.#connection.send({
@@ -81,31 +86,31 @@ export class KubeApi {
         headers: body === undefined ? {} : { 'content-type': contentType ?? 'application/json' },
         ...(body !== undefined && { body: JSON.stringify(body) }),
         ...(beforeSending !== undefined && { beforeSending }),
-        signal: limit.signal,
+        signal: timeout.signal,
       });
       const text = await readText(response);
       const { statusCode = 0 } = response;
       code = statusCode;
       this.#onResponse(method, code);
-      if (statusCode < 200 || statusCode > 299) throw kubeApiErrorFor(what, response, text);
-      return parseJson(text, what) as Json;
+      if (statusCode < 200 || statusCode > 299) throw kubeApiErrorFor(requestName, response, text);
+      return parseJson(text, requestName) as Json;
     } catch (error) {
-      const failure = this.#apiErrorFrom(error, { what, limit, signal });
+      const failure = this.#toApiError(error, { requestName, timeout, signal });
       if (code === undefined && failure instanceof KubeApiError) this.#onResponse(method, undefined);
       throw failure;
     } finally {
-      limit.clear();
+      timeout.clear();
     }
   }
 
   /**
-   * Resolves when the server ends the watch, as it does every few minutes, or has said nothing for long. Not every server sends
-   * bookmarks of kinds that do not change (etcd 3.4 has no progress to tell of), so silence does not say that it is away: whether
-   * it is, asking for the next watch tells.
+   * Resolves when the server ends the watch, as it does every few minutes, or after `watchIdleTimeoutMs` of silence. Silence is no
+   * failure: some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no progress). If the server is away,
+   * opening the next watch fails.
    */
   async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
-    const limit = new RenewableTimeout(this.#timeoutMs, signal);
-    const what = `WATCH ${path}`;
+    const timeout = new RenewableTimeout(this.#timeoutMs, signal);
+    const requestName = `WATCH ${path}`;
     let isOpen = false;
     let code: number | undefined;
     try {
@@ -114,26 +119,26 @@ export class KubeApi {
         method: 'GET',
         path: fullPath,
         headers: {},
-        signal: limit.signal,
+        signal: timeout.signal,
       });
       code = response.statusCode;
       this.#onResponse('WATCH', code);
-      if (code !== 200) throw kubeApiErrorFor(what, response, await readText(response));
+      if (code !== 200) throw kubeApiErrorFor(requestName, response, await readText(response));
       isOpen = true;
-      limit.renew(this.#watchIdleTimeoutMs);
+      timeout.renew(this.#watchIdleTimeoutMs);
       onOpen();
       for await (const line of linesOf(response)) {
-        limit.renew(this.#watchIdleTimeoutMs);
-        const { type, object } = parseJson(line, what) as { type: string; object: Json };
+        timeout.renew(this.#watchIdleTimeoutMs);
+        const { type, object } = parseJson(line, requestName) as { type: string; object: Json };
         onEvent(type, object);
       }
     } catch (error) {
-      if (isOpen && limit.isExpired && !signal.aborted) return;
-      const failure = this.#apiErrorFrom(error, { what, limit, signal });
+      if (isOpen && timeout.isExpired && !signal.aborted) return;
+      const failure = this.#toApiError(error, { requestName, timeout, signal });
       if (code === undefined && failure instanceof KubeApiError) this.#onResponse('WATCH', undefined);
       throw failure;
     } finally {
-      limit.clear();
+      timeout.clear();
     }
   }
 
@@ -141,28 +146,30 @@ export class KubeApi {
     this.#connection.close();
   }
 
-  #apiErrorFrom(
+  #toApiError(
     error: unknown,
     {
-      what,
-      limit,
+      requestName,
+      timeout,
       signal,
-    }: { readonly what: string; readonly limit: RenewableTimeout; readonly signal: AbortSignal | undefined },
+    }: { readonly requestName: string; readonly timeout: RenewableTimeout; readonly signal: AbortSignal | undefined },
   ): unknown {
     if (signal?.aborted) return signal.reason;
-    if (limit.isExpired)
-      return new KubeApiError('AWAY', `${what}: the API server ${this.server} did not answer in time`);
+    if (timeout.isExpired)
+      return new KubeApiError('AWAY', `${requestName}: the API server ${this.server} did not answer in time`);
     if (error instanceof WeirError) return error;
-    return new KubeApiError('AWAY', `${what}: the answer of the API server ${this.server} broke off`, { cause: error });
+    return new KubeApiError('AWAY', `${requestName}: the response of the API server ${this.server} was cut off`, {
+      cause: error,
+    });
   }
 }
 
-/** The parser's own words would quote the answer, which may be of a Secret. */
-function parseJson(text: string, what: string): unknown {
+/** Drops the parser's message, because it quotes the response, which may contain a Secret. */
+function parseJson(text: string, requestName: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new KubeApiError('AWAY', `${what}: the answer of the API server is no JSON`);
+    throw new KubeApiError('AWAY', `${requestName}: the response of the API server is not JSON`);
   }
 }
 
@@ -172,18 +179,18 @@ async function readText(response: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Unlike readline it tells when the stream broke off, and does not take half a line for a whole one. */
+/** Unlike readline it rejects when the stream fails, and never yields an incomplete line. */
 async function* linesOf(response: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
-  let begun: string[] = [];
+  let incomplete: string[] = [];
   for await (const chunk of response) {
     const lines = decoder.write(chunk).split('\n');
     const last = lines.pop() ?? '';
     for (const line of lines) {
-      yield begun.join('') + line;
-      begun = [];
+      yield incomplete.join('') + line;
+      incomplete = [];
     }
-    if (last !== '') begun.push(last);
+    if (last !== '') incomplete.push(last);
   }
 }
 
@@ -191,7 +198,7 @@ function queryText(query: Readonly<Record<string, string>> | undefined): string 
   return query === undefined ? '' : `?${new URLSearchParams(query)}`;
 }
 
-/** A time limit that can be renewed, beside the wish of whoever asked. */
+/** Aborts its signal after a time that can be renewed, or when the caller's signal aborts. */
 class RenewableTimeout {
   readonly signal: AbortSignal;
   readonly #expired = new AbortController();
@@ -220,7 +227,7 @@ class RenewableTimeout {
   }
 }
 
-/** The API server of a kubeconfig that may be written, mended and replaced while we run. What is wrong with it is an `ApiError`. */
+/** Reads the kubeconfig again whenever the file changes. An unusable kubeconfig rejects with a `KubeApiError`. */
 export class ReloadingKubeApi {
   readonly #path: string;
   readonly #options: KubeApiOptions;
@@ -231,12 +238,12 @@ export class ReloadingKubeApi {
     this.#options = options;
   }
 
-  async request(asked: ApiRequest): Promise<Json> {
-    return (await this.#api()).request(asked);
+  async request(request: ApiRequest): Promise<Json> {
+    return (await this.#api()).request(request);
   }
 
-  async watch(asked: WatchRequest): Promise<void> {
-    return (await this.#api()).watch(asked);
+  async watch(request: WatchRequest): Promise<void> {
+    return (await this.#api()).watch(request);
   }
 
   close(): void {
@@ -244,7 +251,7 @@ export class ReloadingKubeApi {
   }
 
   async #api(): Promise<KubeApi> {
-    // Why it cannot be read the loading says.
+    // If the file is unreadable, loadKubeConfig throws the reason.
     const text = await readFile(this.#path, 'utf8').catch(() => undefined);
     if (text !== undefined && this.#loaded?.text === text) return this.#loaded.api;
     try {

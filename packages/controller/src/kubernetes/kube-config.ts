@@ -5,17 +5,17 @@ import { errorMessage, HttpClient, isProxyUrl, PROXY_URL_FORMAT, redactUrl, Usag
 import { KubeApiError, kubeApiErrorFor } from './kube-api-error.ts';
 
 /**
- * The way to the API server: the kubeconfig at `path`, else those named by KUBECONFIG, else ~/.kube/config, else the service account
- * of the pod. Throws `UsageError` when there is none, or it cannot be used; `namedBy` is what a user names one by.
+ * Loads the kubeconfig at `path`, else the files in KUBECONFIG, else ~/.kube/config, else the service account of the pod. Throws
+ * `UsageError` if there is no usable configuration; `setBy` is the option or variable with which the user names a kubeconfig.
  */
-export function loadKubeConfig(path?: string, namedBy = 'KUBECONFIG'): KubeConfig {
+export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig {
   const config = new KubeConfig();
   const where = path ?? (process.env.KUBECONFIG || 'the kubeconfig');
   try {
     if (path === undefined) config.loadFromDefault();
     else config.loadFromFile(path);
   } catch (error) {
-    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig by ${namedBy}`);
+    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig with ${setBy}`);
   }
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
@@ -24,14 +24,16 @@ export function loadKubeConfig(path?: string, namedBy = 'KUBECONFIG'): KubeConfi
       `${where} has no cluster for its current context "${config.getCurrentContext() ?? ''}"; choose one of ${contexts.join(', ') || '(none)'} with kubectl config use-context`,
     );
   }
-  // What the library falls back to when it finds nothing at all.
+  // The library falls back to this cluster if it finds no configuration.
   if (cluster.name === 'cluster' && cluster.server === 'http://localhost:8080' && config.getUsers().length === 1) {
     throw new UsageError(
-      'no Kubernetes API server to be found: no KUBECONFIG, no ~/.kube/config, and this is no pod with a service account; name a kubeconfig by KUBECONFIG',
+      'no Kubernetes API server found: KUBECONFIG is not set, ~/.kube/config does not exist, and this is not a pod with a service account; name a kubeconfig with KUBECONFIG',
     );
   }
   if (!URL.canParse(cluster.server)) {
-    throw new UsageError(`${where}: the server "${cluster.server}" of cluster "${cluster.name}" is no URL`);
+    throw new UsageError(
+      `${where}: the server "${cluster.server}" of cluster "${cluster.name}" is not a URL; correct it`,
+    );
   }
   if (cluster.proxyUrl !== undefined && !isProxyUrl(cluster.proxyUrl)) {
     throw new UsageError(
@@ -44,14 +46,14 @@ export function loadKubeConfig(path?: string, namedBy = 'KUBECONFIG'): KubeConfi
   return config;
 }
 
-/** Only the first line of what a parser says, and no cause: it goes on with lines of the file, and those may hold a token. */
+/** Keeps only the first line of a parser's message and no cause: the next lines quote the file, which may contain a token. */
 function reason(error: unknown): string {
   if (!(error instanceof Error)) return errorMessage(error);
   if ('code' in error && error.code === 'ENOENT') return 'the file does not exist';
   return error.message.split('\n')[0]?.slice(0, 200) ?? 'unknown error';
 }
 
-/** To the API server of a kubeconfig, signed in as it says. Requests reject with `ApiError`, or the reason of their signal. */
+/** Connects to the cluster of a kubeconfig as its user. Requests reject with `KubeApiError`, or with the reason of their signal. */
 export function connectTo(config: KubeConfig): HttpClient {
   const { server = '', proxyUrl } = config.getCurrentCluster() ?? {};
   const connection = new HttpClient({
@@ -67,7 +69,7 @@ export function connectTo(config: KubeConfig): HttpClient {
   return connection;
 }
 
-/** Reads certificates and tokens that are rotated on disk, runs credential plugins. */
+/** Reads rotated certificates and tokens from disk, and runs credential plugins. */
 async function credentialsFor(config: KubeConfig): Promise<RequestOptions> {
   const options: RequestOptions = {};
   try {
@@ -80,22 +82,21 @@ async function credentialsFor(config: KubeConfig): Promise<RequestOptions> {
   return options;
 }
 
-/** What an API server says of itself to whoever asks once. */
 export interface ServerProbe {
-  /** As `https://10.0.0.1:6443`. */
+  /** URL such as `https://10.0.0.1:6443`. */
   readonly server: string;
-  /** As `v1.36.2`; what follows is the vendor's. */
+  /** Version such as `v1.36.2`; vendors add a suffix. */
   readonly version: string;
-  /** Milliseconds since the epoch by its clock, cut to the second below; undefined: it does not say (a proxy in front took it). */
+  /** The server's clock in milliseconds since the epoch, rounded down to a second. Undefined if a proxy removed the Date header. */
   readonly date: number | undefined;
 }
 
-const TIMEOUT_MS = 10_000;
+const PROBE_TIMEOUT_MS = 10_000;
 
-/** Asks the API server for its version and its time. Rejects with `ApiError`, or the reason of the signal. */
+/** Asks the API server for its version and time. Rejects with `KubeApiError`, or with the reason of the signal. */
 export async function probeServer(config: KubeConfig, signal: AbortSignal): Promise<ServerProbe> {
   const connection = connectTo(config);
-  const limit = AbortSignal.timeout(TIMEOUT_MS);
+  const limit = AbortSignal.timeout(PROBE_TIMEOUT_MS);
   try {
     const response = await connection.send({
       method: 'GET',
@@ -112,7 +113,7 @@ export async function probeServer(config: KubeConfig, signal: AbortSignal): Prom
     if (signal.aborted) throw signal.reason;
     if (limit.aborted) throw new KubeApiError('AWAY', `the API server ${connection.server} did not answer in time`);
     if (error instanceof KubeApiError) throw error;
-    throw new KubeApiError('REFUSED', `what answers at ${connection.server} is no API server of Kubernetes`, {
+    throw new KubeApiError('REFUSED', `${connection.server} is not a Kubernetes API server`, {
       cause: error,
     });
   } finally {
@@ -122,6 +123,6 @@ export async function probeServer(config: KubeConfig, signal: AbortSignal): Prom
 
 function parseVersion(text: string): string {
   const { gitVersion } = JSON.parse(text) as { gitVersion?: unknown };
-  if (typeof gitVersion !== 'string') throw new Error('its answer names no version');
+  if (typeof gitVersion !== 'string') throw new Error('the response has no gitVersion');
   return gitVersion;
 }

@@ -1,31 +1,31 @@
 import type { Json, KubeApi } from './kube-api.ts';
 import { KubeApiError } from './kube-api-error.ts';
 
-const PAGE_SIZE = 500;
+const DEFAULT_PAGE_SIZE = 500;
 
 export interface ListRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** The objects of a list, a page at a time; none of a kind that is not installed. */
+/** Yields the objects of a list page by page; one empty page if the kind is not installed. */
 export async function* listPages(
   { path, query = {} }: ListRequest,
-  { api, signal, pageSize = PAGE_SIZE }: ListPagesOptions,
+  { api, signal, pageSize = DEFAULT_PAGE_SIZE }: ListPagesOptions,
 ): AsyncGenerator<readonly Json[]> {
-  let from: string | undefined;
+  let continueToken: string | undefined;
   do {
-    const page = await pageAt({
+    const page = await readPage({
       path,
-      query: { ...query, limit: String(pageSize), ...(from !== undefined && { continue: from }) },
+      query: { ...query, limit: String(pageSize), ...(continueToken !== undefined && { continue: continueToken }) },
     });
     yield page?.items ?? [];
-    from = page?.metadata?.continue || undefined;
-  } while (from !== undefined);
+    continueToken = page?.metadata?.continue || undefined;
+  } while (continueToken !== undefined);
 
-  async function pageAt(listing: ListRequest): Promise<Page | undefined> {
+  async function readPage(request: ListRequest): Promise<Page | undefined> {
     try {
-      return (await api.request({ method: 'GET', ...listing, ...(signal && { signal }) })) as Page;
+      return (await api.request({ method: 'GET', ...request, ...(signal && { signal }) })) as Page;
     } catch (error) {
       if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return undefined;
       throw error;

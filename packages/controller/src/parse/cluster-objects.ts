@@ -19,7 +19,7 @@ export function parseNode(raw: unknown): ParseResult<NodeObject> {
   });
 }
 
-/** In their order: the first of a family is the node's main one. */
+/** Keeps the order: the first address of an IP family is the node's main address. */
 function addressesOf(addresses: readonly Fields[], type: string): string[] {
   return addresses.filter((each) => each.text('type') === type).map((each) => each.requiredText('address', IP_ADDRESS));
 }
@@ -27,8 +27,8 @@ function addressesOf(addresses: readonly Fields[], type: string): string[] {
 const ENDED_PHASES = ['Succeeded', 'Failed'];
 
 /**
- * A pod that has ended keeps its address in its status while the network may give it to another namespace's pod: believing it would
- * let its owner reach that one.
+ * Drops the addresses of a pod that has ended. Its status still lists them, but the network may have given them to a pod of another
+ * namespace, which the owner of the ended pod could then reach.
  */
 export function parsePod(raw: unknown): ParseResult<PodObject> {
   return parseObject('Pod', raw, (fields) => {
@@ -46,7 +46,7 @@ export function parsePod(raw: unknown): ParseResult<PodObject> {
   });
 }
 
-/** One that is being deleted counts until it is gone: Services may have addresses of it. */
+/** A ServiceCIDR that is being deleted counts until it is gone, because Services may still have addresses in its ranges. */
 export function parseServiceCidr(raw: unknown): ParseResult<ServiceCidrObject> {
   return parseObject('ServiceCIDR', raw, (fields) => ({
     name: fields.object('metadata').requiredText('name', DNS_SUBDOMAIN),

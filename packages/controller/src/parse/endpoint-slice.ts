@@ -12,9 +12,9 @@ const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
   FQDN: DNS_SUBDOMAIN,
 };
 
-/** A slice that names no Service is nobody's: no object, and a warning. */
+/** Returns no object and a warning for a slice whose labels name no Service. */
 export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
-  const projection = parseObject('EndpointSlice', raw, (fields) => {
+  const result = parseObject('EndpointSlice', raw, (fields) => {
     if (!fields.has('addressType')) fields.noteMissing('addressType', ADDRESS_TYPES.join(', '));
     const addressType = fields.oneOf('addressType', ADDRESS_TYPES, 'IPv4');
     return {
@@ -27,7 +27,7 @@ export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
       ),
     };
   });
-  if (projection.object?.serviceName !== '') return projection;
+  if (result.object?.serviceName !== '') return result;
   return { object: undefined, problems: [missingServiceProblem(raw)] };
 }
 
@@ -53,7 +53,7 @@ function readPorts(fields: Fields): readonly SlicePort[] {
   return Object.freeze(ports);
 }
 
-/** The API server itself writes an empty name for the port of a Service that has only one. */
+/** The API server writes an empty name if the Service has a single port without a name. */
 const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => text === '' || DNS_LABEL.matches(text) };
 
 function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
@@ -74,7 +74,7 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
 
 const CHANGE_TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
-/** Of Kubernetes itself: in a slice that somebody made by hand the time is whatever they wrote. */
+/** Only slices of this controller carry a trustworthy time; in a slice made by hand it is any text. */
 const ENDPOINT_SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 
 interface RawObject {
@@ -86,8 +86,8 @@ interface RawObject {
 }
 
 /**
- * When the pod or Service changed for which an EndpointSlice was written, milliseconds since the epoch; undefined: it does not say.
- * Kubernetes tells it to the second, and takes it away when a later write has another cause.
+ * When the pod or Service changed that caused this version of the EndpointSlice, in milliseconds since the epoch with a resolution of
+ * one second. Undefined if the slice has no such annotation: Kubernetes removes it when a later write has another cause.
  */
 export function changeTriggerTimeOf(raw: unknown): number | undefined {
   const { metadata } = raw as RawObject;
@@ -95,7 +95,7 @@ export function changeTriggerTimeOf(raw: unknown): number | undefined {
   return timeOf(metadata.annotations?.[CHANGE_TRIGGER_ANNOTATION]);
 }
 
-/** When the API server made the object, which nobody else can write; milliseconds since the epoch. */
+/** When the API server created the object, in milliseconds since the epoch. Users cannot forge this field. */
 export function creationTimeOf(raw: unknown): number | undefined {
   return timeOf((raw as RawObject).metadata?.creationTimestamp);
 }

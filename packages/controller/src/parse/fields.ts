@@ -1,7 +1,10 @@
-// A JSON object of which nothing is known, read field by field. What is wrong is noted with its path and what is allowed, and
-// reading goes on with a harmless value: all mistakes of an object come out at once, and none is ever thrown.
+// Reads an untrusted JSON object field by field. A wrong field is noted with its path and the allowed values, and reading goes on
+// with a harmless value. So all mistakes of an object are reported at once, and reading never throws.
+
+import type { Json } from '../kubernetes/kube-api.ts';
 
 export interface TextFormat {
+  /** Follows "use " in a message. */
   readonly allowed: string;
   matches(text: string): boolean;
 }
@@ -11,10 +14,8 @@ export interface IntegerRange {
   readonly to: number;
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
 export class Fields {
-  /** Where this object stands in its document: `spec.ports[1]`; empty for the whole. */
+  /** Path of this object in its document, such as `spec.ports[1]`; empty for the document. */
   readonly path: string;
   readonly #json: Json;
   readonly #mistakes: string[];
@@ -26,7 +27,7 @@ export class Fields {
     if (!isObject(json) && !isAbsent(json)) this.#note(path || 'the object', json, 'a mapping');
   }
 
-  /** JSON null is how Kubernetes writes "not set". */
+  /** Kubernetes writes null for a field that is not set. */
   has(name: string): boolean {
     return !isAbsent(this.#json[name]);
   }
@@ -35,7 +36,7 @@ export class Fields {
     return this.#json[name] ?? null;
   }
 
-  /** Null when it is absent, or wrong. */
+  /** Null if the field is absent or wrong. */
   text(name: string, format?: TextFormat): string | null {
     const value = this.#json[name];
     if (isAbsent(value)) return null;
@@ -78,7 +79,7 @@ export class Fields {
     return found ?? fallback;
   }
 
-  /** An absent one reads as empty. */
+  /** An absent object reads as an empty object. */
   object(name: string): Fields {
     return new Fields(this.#json[name], this.#mistakes, this.#pathOf(name));
   }
@@ -100,7 +101,7 @@ export class Fields {
     return found;
   }
 
-  /** Labels, annotations: text by text. */
+  /** Labels or annotations. */
   textMap(name: string): Record<string, string> {
     const map = this.#json[name];
     if (isAbsent(map)) return {};
@@ -113,7 +114,7 @@ export class Fields {
     return Object.fromEntries(entries);
   }
 
-  /** A field that is written and not known must never look as if it were kept. */
+  /** An unknown field is a mistake: it must not look as if Weir honoured it. */
   refuseUnknown(known: readonly string[]): void {
     for (const name of this.names()) {
       if (!known.includes(name)) this.#mistakes.push(`${this.#pathOf(name)} is unknown; use ${known.join(', ')}`);
@@ -124,7 +125,7 @@ export class Fields {
     return Object.keys(this.#json).filter((name) => this.has(name));
   }
 
-  /** As it stands: of items that may be of several types. */
+  /** For lists whose items may be of several types. */
   list(name: string): readonly unknown[] {
     return this.#list(name);
   }
@@ -158,7 +159,7 @@ export class Fields {
   }
 }
 
-function isObject(value: unknown): value is Json {
+export function isObject(value: unknown): value is Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
@@ -176,12 +177,15 @@ function shown(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (isObject(value)) return 'a mapping';
   if (isAbsent(value)) return 'empty';
-  // JSON has no .nan and .inf, and would call them null.
+  // JSON.stringify would show YAML's .nan and .inf as null.
   const text = typeof value === 'number' ? String(value) : (JSON.stringify(value) ?? String(value));
   return truncateAt(text, MAX_SHOWN_CHARACTERS);
 }
 
-/** Not within a character: half of one would come back from an API server as another, and what it stands in look changed. */
-export function truncateAt(text: string, most: number): string {
-  return text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`;
+/**
+ * Cuts text to `maxLength` UTF-16 code units without splitting a surrogate pair: an API server would replace half a pair, and the
+ * object that carries the text would look changed.
+ */
+export function truncateAt(text: string, maxLength: number): string {
+  return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
 }

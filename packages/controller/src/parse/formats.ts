@@ -1,4 +1,4 @@
-// How Kubernetes spells names and numbers in text: what its API server would refuse, a directory has to be told.
+// Formats of names and numbers in Kubernetes objects. Files are checked here as strictly as an API server would check them.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { parseCidr, parseHost } from '@weir/model';
 import type { IntegerRange, TextFormat } from './fields.ts';
@@ -20,7 +20,7 @@ export const DNS_SUBDOMAIN: TextFormat = {
   matches: (text) => text.length <= 253 && SUBDOMAIN.test(text),
 };
 
-/** What may stand as the value of a label, so what a tenant may be called. */
+/** A label value that is not empty; tenants and pools are named like this. */
 export const LABEL_TEXT: TextFormat = {
   allowed: 'letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
   matches: (text) => text !== '' && LABEL_VALUE.test(text),
@@ -55,7 +55,7 @@ export const COUNT: IntegerRange = { from: 0, to: Number.MAX_SAFE_INTEGER };
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Milliseconds since the epoch of `2026-07-01T12:00:00Z`; undefined for anything else. */
+/** Milliseconds since the epoch for a time such as `2026-07-01T12:00:00Z` (RFC 3339); undefined for any other text. */
 export function parseTimestamp(text: string): number | undefined {
   const ms = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;

@@ -5,7 +5,7 @@ import type { Sealer } from '@weir/runtime';
 import { DNS_LABEL, DNS_SUBDOMAIN } from './formats.ts';
 import { type ParseResult, parseObject } from './parse-object.ts';
 
-/** Of everything in a Secret only three values are looked at; the private key is sealed at once, and the rest is forgotten. */
+/** Reads only tls.crt, tls.key and ca.crt of a Secret, and seals the private key at once. */
 export function parseSecret(raw: unknown, sealer: Sealer): ParseResult<SecretObject> {
   return parseObject('Secret', raw, (fields) => {
     const metadata = fields.object('metadata');
@@ -25,28 +25,28 @@ function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret
   const certificates = readCertificates(value.text, 'ca.crt');
   if (certificates.kind === 'unusable') return certificates;
   const { list } = certificates;
-  // It could vouch for itself at best, and whoever named it by mistake would wonder why no client is let in.
-  const other = list.findIndex((each) => !each.ca);
-  if (other >= 0) return unusable(`has a ca.crt whose certificate ${other + 1} is not that of a CA`);
+  // A certificate that is not of a CA would verify no client, and the user would not know why.
+  const nonCa = list.findIndex((each) => !each.ca);
+  if (nonCa >= 0) return unusableSecret(`has a ca.crt whose certificate ${nonCa + 1} is not a CA certificate`);
   return Object.freeze({ kind: 'good', certificates: list.map(String).join('') });
 }
 
-export interface PairValues {
+export interface SecretPair {
   /** `tls.crt` */
   readonly chain: SecretValue;
   /** `tls.key` */
   readonly key: SecretValue;
 }
 
-/** What proxies can show their clients. The private key leaves only sealed; null: there is neither it nor a certificate. */
+/** The server certificate with its sealed private key. Null if the Secret has neither a certificate nor a key. */
 export function readCertificatePair(
-  { chain, key }: PairValues,
+  { chain, key }: SecretPair,
   sealer: Sealer,
 ): CertificatePair | UnusableSecret | null {
   if (chain.kind === 'unusable') return chain;
   if (key.kind === 'unusable') return key;
-  if (chain.kind === 'none') return key.kind === 'none' ? null : unusable('has a tls.key but no tls.crt');
-  if (key.kind === 'none') return unusable('has a tls.crt but no tls.key');
+  if (chain.kind === 'none') return key.kind === 'none' ? null : unusableSecret('has a tls.key but no tls.crt');
+  if (key.kind === 'none') return unusableSecret('has a tls.crt but no tls.key');
   const certificates = readCertificates(chain.text, 'tls.crt');
   if (certificates.kind === 'unusable') return certificates;
   const { list } = certificates;
@@ -54,14 +54,14 @@ export function readCertificatePair(
   if (read.kind === 'unusable') return read;
   const { privateKey } = read;
   const owner = list.findIndex((each) => each.checkPrivateKey(privateKey));
-  if (owner < 0) return unusable('has a tls.key that does not belong to its tls.crt');
+  if (owner < 0) return unusableSecret('has a tls.key that does not belong to its tls.crt');
   if (owner > 0)
-    return unusable(
-      `has the certificate of its tls.key as number ${owner + 1} in its tls.crt; it must be the first, and those that lead to its CA follow`,
+    return unusableSecret(
+      `has the certificate of its tls.key as number ${owner + 1} in its tls.crt; put it first, followed by the intermediate certificates`,
     );
   const pem = { chain: list.map(String).join(''), key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
-  const refusal = openSslRefusal(pem);
-  if (refusal !== undefined) return unusable(`has a certificate that OpenSSL refuses: ${refusal}`);
+  const refusal = openSslErrorFor(pem);
+  if (refusal !== undefined) return unusableSecret(`has a certificate that OpenSSL refuses: ${refusal}`);
   const keyDigest = publicKeyDigest(list[0].publicKey);
   return Object.freeze({
     kind: 'good',
@@ -72,13 +72,16 @@ export function readCertificatePair(
   });
 }
 
-/** For each new connection it is used once, in a thread that serves others as well: the time grows with the cube of its length. */
+/** Each handshake signs once in a worker that serves other clients as well; the time grows with the cube of the key's length. */
 const MAX_RSA_BITS = 4_096;
 const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
-/** As OpenSSL calls P-256, P-384 and P-521. TLS 1.3 signs by no others (RFC 8446, 4.2.3): OpenSSL takes the key and then turns all clients away. */
+/**
+ * OpenSSL's names of P-256, P-384 and P-521, the only curves for signatures in TLS 1.3 (RFC 8446, 4.2.3). OpenSSL loads keys on
+ * other curves, but then every handshake fails.
+ */
 const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
-/** To which a key of RSA-PSS may be restricted, and the bytes of each: TLS signs by these, with as much salt. */
+/** Digests of RSA-PSS in TLS, with the length of the digest in bytes, which is also the length of the salt (RFC 8446, 4.2.3). */
 const PSS_DIGESTS: ReadonlyMap<string, number> = new Map([
   ['sha256', 32],
   ['sha384', 48],
@@ -87,17 +90,17 @@ const PSS_DIGESTS: ReadonlyMap<string, number> = new Map([
 
 function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateKey: KeyObject } | UnusableSecret {
   if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
-    return unusable('has a tls.key that is encrypted; use one without a passphrase');
+    return unusableSecret('has a tls.key that is encrypted; use one without a passphrase');
   if (!text.includes('PRIVATE KEY-----'))
-    return unusable('has a tls.key without a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----');
+    return unusableSecret('has a tls.key without a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----');
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(text);
   } catch {
-    return unusable('has a tls.key that is damaged, or of a kind that is not known');
+    return unusableSecret('has a tls.key that is damaged or of an unknown type');
   }
   const why = unsupportedKeyReason(privateKey);
-  return why === undefined ? { kind: 'key', privateKey } : unusable(why);
+  return why === undefined ? { kind: 'key', privateKey } : unusableSecret(why);
 }
 
 function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: KeyObject): string | undefined {
@@ -107,20 +110,20 @@ function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: 
   if (modulusLength > MAX_RSA_BITS)
     return `has an RSA key of ${modulusLength} bits; use at most ${MAX_RSA_BITS}, or ECDSA`;
   if (asymmetricKeyType === 'ec' && !CURVES.includes(namedCurve))
-    return `has a tls.key on ${namedCurve ?? 'a curve of its own'}, which TLS clients do not take; use P-256, P-384 or P-521`;
+    return `has a tls.key on ${namedCurve ?? 'an unnamed curve'}, which TLS clients do not accept; use P-256, P-384 or P-521`;
   if (hashAlgorithm !== undefined && (PSS_DIGESTS.get(hashAlgorithm) ?? -1) < saltLength)
     return `has an RSA-PSS key for ${hashAlgorithm} with ${saltLength} bytes of salt, which TLS cannot use; use one without restrictions, or ECDSA`;
   return undefined;
 }
 
-/** The last word is of whoever uses them: it refuses keys that are too short, and more. */
-function openSslRefusal({ chain, key }: { readonly chain: string; readonly key: string }): string | undefined {
+/** The proxies load the pair with OpenSSL, which refuses short keys and more. Undefined if OpenSSL accepts the pair. */
+function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key: string }): string | undefined {
   try {
-    // Without `ca` it would read those of the system, too.
+    // Without `ca` Node would load the CA certificates of the system.
     createSecureContext({ cert: chain, key, ca: [] });
     return undefined;
   } catch (error) {
-    // One of a list in OpenSSL; its message has nothing of the key.
+    // The reason is one of OpenSSL's constant texts, so it contains nothing of the key.
     const { reason } = error as { reason?: unknown };
     return typeof reason === 'string' ? reason : 'it gives no reason';
   }
@@ -132,7 +135,10 @@ function publicKeyDigest(publicKey: KeyObject): string {
     .digest('base64url');
 }
 
-/** Of those behind these two a client may need none: chains end in roots, and in cross-signed ones that have ended while their keys live on. */
+/**
+ * The period in which the server certificate and its issuer are both valid. Further certificates do not count: a client may not need
+ * them, for example an expired cross-signed root whose key the client trusts anyway.
+ */
 function validityPeriodOf([server, ...others]: PemCertificates['list']): Pick<
   CertificatePair,
   'notBefore' | 'notAfter'
@@ -150,34 +156,36 @@ export interface PemCertificates {
   readonly list: readonly [X509Certificate, ...X509Certificate[]];
 }
 
-/** Whoever may write a Secret can make us read as many, and every proxy of the fleet keep them. */
+/** Anyone who may write a Secret decides how many certificates the controller reads and every proxy keeps. */
 const MAX_CERTIFICATES = 20;
 const PEM_BEGIN = '-----BEGIN CERTIFICATE-----';
 const PEM_END = '-----END CERTIFICATE-----';
 
-/** What stands between them (comments of bundles, a private key) is left out. `from` is the name of the key in the Secret. */
-export function readCertificates(text: string, from: string): PemCertificates | UnusableSecret {
+/** Ignores text between the certificates, such as comments or a private key. `key` is the key in the Secret. */
+export function readCertificates(text: string, key: string): PemCertificates | UnusableSecret {
   const blocks = pemBlocksIn(text);
   if (blocks.length > MAX_CERTIFICATES)
-    return unusable(`has more than ${MAX_CERTIFICATES} certificates in its ${from}; leave out what is not needed`);
+    return unusableSecret(
+      `has more than ${MAX_CERTIFICATES} certificates in its ${key}; remove the ones that are not needed`,
+    );
   const list: X509Certificate[] = [];
   for (const [index, block] of blocks.entries()) {
     const certificate = block.endsWith(PEM_END) ? readCertificate(block) : undefined;
     if (certificate === undefined)
-      return unusable(`has a ${from} whose certificate ${index + 1} is damaged or cut off`);
+      return unusableSecret(`has a ${key} whose certificate ${index + 1} is damaged or cut off`);
     list.push(certificate);
   }
   const [first, ...others] = list;
   return first === undefined
-    ? unusable(`has a ${from} without a certificate in PEM, which begins with ${PEM_BEGIN}`)
+    ? unusableSecret(`has a ${key} without a certificate in PEM, which begins with ${PEM_BEGIN}`)
     : { kind: 'certificates', list: [first, ...others] };
 }
 
-export function unusable(why: string): UnusableSecret {
+export function unusableSecret(why: string): UnusableSecret {
   return Object.freeze({ kind: 'unusable', why });
 }
 
-/** At most one more than is allowed. One without end goes up to the end of the text. */
+/** Returns at most one block more than is allowed. A block without an end mark extends to the end of the text. */
 function pemBlocksIn(text: string): string[] {
   const blocks: string[] = [];
   for (let from = text.indexOf(PEM_BEGIN); from >= 0 && blocks.length <= MAX_CERTIFICATES; ) {
@@ -201,27 +209,28 @@ function readCertificate(pem: string): X509Certificate | undefined {
 }
 
 export type SecretValue = { readonly kind: 'none' } | { readonly kind: 'text'; readonly text: string } | UnusableSecret;
-/** Of one value. Twenty long certificates are a third of it. */
+/** Limit for one value; three times the size of twenty long certificates. */
 const MAX_VALUE_BYTES = 64 * 1024;
 const NO_VALUE: SecretValue = { kind: 'none' };
 
 /**
- * A value of a Secret as it stands in a manifest or comes from an API server. Not by `Fields`, which say what they found instead: nothing
- * of what is in a Secret is ever told.
+ * Reads a value of a Secret from a manifest or an API server. `Fields` is not used, because it quotes wrong values in its messages,
+ * and no message may contain anything from a Secret.
  */
 export function readSecretValue(raw: unknown, key: string): SecretValue {
   const { data, stringData } = (raw ?? {}) as { data?: unknown; stringData?: unknown };
-  for (const map of [data, stringData]) if (!isMapping(map)) return unusable('has data that is no mapping');
+  for (const map of [data, stringData]) if (!isMapping(map)) return unusableSecret('has data that is not a mapping');
   const plain = (stringData as Mapping | null | undefined)?.[key] ?? null;
   const encoded = (data as Mapping | null | undefined)?.[key] ?? null;
-  // As the API server does: what is written plainly wins.
+  // As in the API server, stringData wins.
   const value = plain ?? encoded;
   if (value === null || value === '') return NO_VALUE;
-  if (typeof value !== 'string') return unusable(`has a ${key} that is no text`);
-  if (value.length > MAX_VALUE_BYTES * 2) return tooLong(key);
+  if (typeof value !== 'string') return unusableSecret(`has a ${key} that is not text`);
+  if (value.length > MAX_VALUE_BYTES * 2) return tooLongValue(key);
   const bytes = plain === null ? decodeBase64(value) : Buffer.from(value);
-  if (bytes === undefined) return unusable(`has a ${key} that is not base64; write it under stringData as it is`);
-  if (bytes.length > MAX_VALUE_BYTES) return tooLong(key);
+  if (bytes === undefined)
+    return unusableSecret(`has a ${key} that is not base64; encode the value, or write it under stringData`);
+  if (bytes.length > MAX_VALUE_BYTES) return tooLongValue(key);
   return bytes.length === 0 ? NO_VALUE : { kind: 'text', text: bytes.toString('latin1') };
 }
 
@@ -231,11 +240,11 @@ function isMapping(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === 'object' && !Array.isArray(value));
 }
 
-function tooLong(key: string): UnusableSecret {
-  return unusable(`has a ${key} of more than ${MAX_VALUE_BYTES / 1024} KiB`);
+function tooLongValue(key: string): UnusableSecret {
+  return unusableSecret(`has a ${key} of more than ${MAX_VALUE_BYTES / 1024} KiB`);
 }
 
-/** RFC 4648, section 4, with line breaks. */
+/** Base64 of RFC 4648, section 4, with line breaks. */
 function decodeBase64(text: string): Buffer | undefined {
   const digits = text.replaceAll(/[\r\n]/g, '');
   return digits.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(digits) ? Buffer.from(digits, 'base64') : undefined;

@@ -35,7 +35,7 @@ export function parseService(raw: unknown): ParseResult<ServiceObject> {
 
 const IP_FAMILY: TextFormat = { allowed: 'IPv4, IPv6', matches: (text) => text === 'IPv4' || text === 'IPv6' };
 
-/** Left out are `None`, and what a file may hold: nobody has that address. */
+/** Leaves out `None` and text in files that is not an address. */
 function readClusterIPs(spec: Fields): string[] {
   return spec.texts('clusterIPs').filter(IP_ADDRESS.matches);
 }
@@ -49,7 +49,7 @@ function readPorts(spec: Fields, { required }: { readonly required: boolean }): 
     const port = readPort(item);
     if (!item.has('name') && items.length > 1) item.noteMissing('name', 'a name for each port when there are several');
     if (port.name !== null && names.has(port.name)) item.noteInvalid('name', 'another name: two ports have this one');
-    // A wrong number is read as the lowest one allowed: it is no double of anything.
+    // A wrong number reads as port 1, so it must not count as a duplicate of another port.
     const number = item.raw('port') === port.port ? `${port.port}/${port.protocol}` : item.path;
     if (numbers.has(number)) item.noteInvalid('port', `another number: two ports are ${number}`);
     if (port.name !== null) names.add(port.name);
@@ -63,7 +63,7 @@ function readPort(item: Fields): ServicePort {
   const nodePort = item.integer('nodePort', { from: 0, to: PORT.to });
   checkTargetPort(item);
   return {
-    name: item.text('name', PORT_NAME),
+    name: item.text('name', DNS_LABEL),
     port: item.requiredInteger('port', PORT),
     protocol: item.oneOf('protocol', ['TCP', 'UDP', 'SCTP'], 'TCP'),
     appProtocol: item.text('appProtocol'),
@@ -71,10 +71,7 @@ function readPort(item: Fields): ServicePort {
   };
 }
 
-/** An empty name is how some tools write "no name". */
-const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => DNS_LABEL.matches(text) };
-
-/** Not read here (slices carry what it resolves to), but an object with a wrong one would not exist in a cluster. */
+/** Weir needs no target port, since slices carry the resolved port, but an API server would refuse a wrong one. */
 function checkTargetPort(item: Fields): void {
   const value = item.raw('targetPort');
   if (value === null || (typeof value === 'string' && /^(?=.*[a-z])[a-z0-9-]{1,15}$/.test(value))) return;

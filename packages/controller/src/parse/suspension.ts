@@ -20,7 +20,7 @@ export function parseSuspension(raw: unknown): ParseResult<SuspensionObject> {
   });
 }
 
-/** A field that the type does not use is refused: whoever wrote it meant to cut off less than the rest would. */
+/** Refuses a field that the type does not use: its author meant to suspend less than the type does. */
 function readTarget(target: Fields): SuspensionTarget {
   if (!target.has('type')) target.noteMissing('type', TARGET_TYPES.join(', '));
   const type = target.oneOf('type', TARGET_TYPES, 'Tenant');

@@ -36,18 +36,18 @@ const PRIORITY_RANGE = { from: -1_000_000_000, to: 1_000_000_000 };
 const NODES_RANGE = { from: 1, to: 16 };
 
 export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject> {
-  const projection = parseObject('TenantPolicy', raw, (fields) => ({
+  const result = parseObject('TenantPolicy', raw, (fields) => ({
     ...readMeta(fields, { name: DNS_SUBDOMAIN, labels: false }),
     spec: readTenantPolicySpec(fields.object('spec')),
   }));
-  if (projection.object === undefined) return projection;
+  if (result.object === undefined) return result;
   return {
-    object: projection.object,
+    object: result.object,
     problems: unenforcedProblems(subjectOfRaw('TenantPolicy', raw), new Fields(raw, []).object('spec')),
   };
 }
 
-/** Also the format of the fleet's `defaultTenantPolicy`, which is no object but configuration. */
+/** Reads `spec` of a TenantPolicy. The fleet's `defaultTenantPolicy`, which is configuration, has the same format. */
 export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
   const limits = spec.object('limits');
   spec.refuseUnknown([...ENFORCED_FIELDS, ...UNENFORCED_FIELDS]);
@@ -91,10 +91,10 @@ function readGrants(spec: Fields): TenantGrants {
 
 const PORT_RANGE = /^(\d{1,5})(?:-(\d{1,5}))?$/;
 
-/** Ports and ranges of them, as numbers or text: `443`, `8000-8999`. */
+/** Ports and port ranges, as numbers or text: `443`, `8000-8999`. */
 function readPortRanges(fields: Fields, name: string): PortRange[] {
   return fields.list(name).flatMap((item, index) => {
-    const [, first, last = first] = PORT_RANGE.exec(typeof item === 'number' ? String(item) : readText(item)) ?? [];
+    const [, first, last = first] = PORT_RANGE.exec(typeof item === 'number' ? String(item) : textOrEmpty(item)) ?? [];
     const range = { from: Number(first), to: Number(last) };
     if (range.from >= PORT.from && range.from <= range.to && range.to <= PORT.to) return [Object.freeze(range)];
     fields.noteInvalidItem(name, index, 'a port from 1 to 65535, or a range such as 8000-8999');
@@ -102,7 +102,7 @@ function readPortRanges(fields: Fields, name: string): PortRange[] {
   });
 }
 
-function readText(value: unknown): string {
+function textOrEmpty(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
@@ -112,14 +112,14 @@ function readLimits(fields: Fields): TenantLimits {
   return Object.freeze(Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null)));
 }
 
-/** A Quantity stands in JSON as text or as a number. */
+/** JSON has a Quantity as text or as a number. */
 function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_LIMITS)[number]): number | null {
   const value = fields.raw(name);
   if (value === null) return null;
-  const reading = parseQuantity(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
-  switch (reading.kind) {
+  const quantity = parseQuantity(typeof value === 'number' || typeof value === 'string' ? String(value) : '');
+  switch (quantity.kind) {
     case 'whole':
-      return reading.value;
+      return quantity.value;
     case 'fraction':
       fields.noteInvalid(name, `a whole number of ${unit}`);
       return null;
@@ -132,35 +132,36 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
   }
 }
 
-/** What is written and not kept must never look as if it were. */
+/** Warnings about fields that are valid but have no effect: they must not look as if Weir enforced them. */
 export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
   const limits = spec.object('limits');
   const at = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
-  const later = [
+  const unenforced = [
     ...UNENFORCED_FIELDS.filter((name) => spec.has(name)).map(at),
     ...UNENFORCED_LIMITS.filter((name) => limits.has(name)).map((name) => at(`limits.${name}`)),
   ];
   const messages = [
     ...unusedFieldMessages(spec.object('tenantFrom')),
-    ...later.map((path) => `${path} is not enforced yet by this version; what it asks for does not happen`),
+    ...unenforced.map((path) => `${path} is not enforced by this version and has no effect`),
   ];
   return messages.map((message) => ({ code: 'InvalidObject', subject, severity: 'warning', heals: false, message }));
 }
 
-/** Whoever names a tenant means one tenant; without its type each namespace would be one, with the limits for itself. */
-function unusedFieldMessages(from: Fields): string[] {
-  const type = from.oneOf('type', TENANT_FROM_TYPES, 'Namespace');
+/** `tenantFrom.name` without type Name would make each namespace a tenant with limits of its own, which its author did not mean. */
+function unusedFieldMessages(tenantFrom: Fields): string[] {
+  const type = tenantFrom.oneOf('type', TENANT_FROM_TYPES, 'Namespace');
   const fields = [
-    { name: 'label', of: 'Label' },
-    { name: 'name', of: 'Name' },
+    { name: 'label', usedWith: 'Label' },
+    { name: 'name', usedWith: 'Name' },
   ];
   return fields
-    .filter(({ name, of }) => from.has(name) && of !== type)
-    .map(({ name, of }) => `${from.path}.${name} is not used with type ${type}; use type ${of}, or remove it`);
+    .filter(({ name, usedWith }) => tenantFrom.has(name) && usedWith !== type)
+    .map(
+      ({ name, usedWith }) =>
+        `${tenantFrom.path}.${name} is not used with type ${type}; use type ${usedWith}, or remove it`,
+    );
 }
 
-// The rules of a TenantPolicy, read as strictly as the CRD has them. They are not enforced by this version, which is told
-// elsewhere; what is wrong in them is told already.
 const METRICS = [
   'inBitsPerSecond',
   'outBitsPerSecond',
@@ -179,7 +180,7 @@ const DURATION: TextFormat = {
   matches: (text) => (parseDuration(text) ?? 0) > 0,
 };
 
-/** Notes what is wrong in `spec.rules`. */
+/** Notes mistakes in `spec.rules` as strictly as the CRD. This version does not enforce rules (see `unenforcedProblems`). */
 export function validateRules(spec: Fields): void {
   const rules = spec.objects('rules');
   const limits = spec.object('limits');
@@ -201,7 +202,7 @@ function validateRule(rule: Fields, limits: Fields): void {
   const above = textOf(rule, 'above');
   if (PERCENTAGE.test(above)) {
     if (!limits.has(metric))
-      rule.noteInvalid('above', `a quantity, for there is no limits.${metric} of which it could be a share`);
+      rule.noteInvalid('above', `a quantity, since limits.${metric} is not set and a percentage needs it`);
   } else if (rule.has('above') && !isQuantity(above)) rule.noteInvalid('above', EXAMPLES.above ?? '');
   rule.text('for', DURATION);
   if (rule.has('for') && metric === 'trafficPerMonth')
@@ -231,7 +232,7 @@ function isQuantity(text: string): boolean {
 
 const OPERATORS = ['In', 'NotIn', 'Exists', 'DoesNotExist'] as const;
 
-/** metav1.LabelSelector; absent or empty selects everything. */
+/** Reads a metav1.LabelSelector. An absent or empty selector selects everything. */
 export function readLabelSelector(fields: Fields): LabelSelector {
   fields.refuseUnknown(['matchLabels', 'matchExpressions']);
   return Object.freeze({

@@ -1,5 +1,5 @@
-// A controller that starts without the right to read a kind goes on with what the table in force was made of, as far as the table
-// tells: it must neither take out of service what serves, nor grant what nobody can judge now.
+// A controller that starts without the right to list a kind derives fallback objects of that kind from the published table. So
+// Services keep working as they are, and nothing new is granted while policies cannot be checked.
 import {
   DEFAULT_POOL,
   type Endpoint,
@@ -19,34 +19,34 @@ import {
 } from '@weir/model';
 import { fallbackPolicies } from './fallback-policies.ts';
 
-/** Kinds for which the table can stand in. Of Services it tells too little, and Suspensions have a store of their own. */
+/** Kinds whose objects can be derived from the table. A table says too little about Services; Suspensions are stored separately. */
 export const FALLBACK_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
 export type FallbackKind = (typeof FALLBACK_KINDS)[number];
 
 type FallbackLists = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
 
 export interface FallbackObjects extends FallbackLists {
-  /** Policies allow single addresses that are of no pod: of none that can be read, or that stands in. */
-  readonly arePodsRead: boolean;
+  /** Whether the pods could be read when the policies were derived, since policies allow the endpoints that belong to no pod. */
+  readonly arePodsReadable: boolean;
 }
 
-/** What can be read, and of what it cannot. */
 export interface ReadableObjects {
+  /** Empty if pods are unreadable. */
   readonly pods: readonly PodObject[];
   readonly unreadableKinds: ReadonlySet<FallbackKind>;
 }
 
 /**
- * Objects from which the table in force would be made again. `before`: those made last, which stay, since translation takes objects
- * that are others for changed; but policies that were made without pods to read are made anew when there are some.
+ * Objects from which translation would produce the published table again. Objects in `before`, the previous result, are reused,
+ * because translation recomputes whatever has a new identity. Policies are derived again when pods become readable or unreadable.
  */
 export function fallbackObjectsFor(
   table: RoutingTable,
   { pods, unreadableKinds }: ReadableObjects,
   before?: FallbackObjects,
 ): FallbackObjects {
-  const arePodsRead = !unreadableKinds.has('Pod');
-  if (before?.arePodsRead === arePodsRead) return before;
+  const arePodsReadable = !unreadableKinds.has('Pod');
+  if (before?.arePodsReadable === arePodsReadable) return before;
   const services = entriesOf(table, 'service');
   const endpoints = entriesOf(table, 'endpoints');
   const tenants = entriesOf(table, 'tenant');
@@ -54,34 +54,34 @@ export function fallbackObjectsFor(
     namespaces,
     nodes,
     slices,
-    pods: served,
+    pods: podsInTable,
   } = before ?? {
-    namespaces: tenants.flatMap((tenant) => tenant.namespaces.map(namespaceOf)).sort(byName),
+    namespaces: tenants.flatMap((tenant) => tenant.namespaces.map(namespaceObjectOf)).sort(byName),
     nodes: entriesOf(table, 'node').map(nodeOf).sort(byName),
     slices: slicesFrom(services, endpoints),
     pods: podsFrom(services, endpoints),
   };
-  const policies = fallbackPolicies({ tenants, services, endpoints, pods: arePodsRead ? pods : served });
-  return Object.freeze({ namespaces, nodes, slices, pods: served, policies, arePodsRead });
+  const policies = fallbackPolicies({ tenants, services, endpoints, pods: arePodsReadable ? pods : podsInTable });
+  return Object.freeze({ namespaces, nodes, slices, pods: podsInTable, policies, arePodsReadable });
 }
 
-/** The snapshot with something in place of each kind that could not be read. Policies select by labels, so they need namespaces. */
+/** Replaces the lists of unreadable kinds. Policies select namespaces by labels, so they are replaced if namespaces are unreadable. */
 export function withFallbackObjects(
   snapshot: Snapshot,
-  unread: ReadonlySet<FallbackKind>,
+  unreadableKinds: ReadonlySet<FallbackKind>,
   { namespaces, nodes, slices, pods, policies }: FallbackObjects,
 ): Snapshot {
   return {
     ...snapshot,
-    ...(unread.has('Namespace') && { namespaces }),
-    ...(unread.has('Node') && { nodes }),
-    ...(unread.has('EndpointSlice') && { slices }),
-    ...(unread.has('Pod') && { pods }),
-    ...((unread.has('TenantPolicy') || unread.has('Namespace')) && { policies }),
+    ...(unreadableKinds.has('Namespace') && { namespaces }),
+    ...(unreadableKinds.has('Node') && { nodes }),
+    ...(unreadableKinds.has('EndpointSlice') && { slices }),
+    ...(unreadableKinds.has('Pod') && { pods }),
+    ...((unreadableKinds.has('TenantPolicy') || unreadableKinds.has('Namespace')) && { policies }),
   };
 }
 
-/** Whether a Service of ours has an address: then proxies serve it, though no table tells of it. */
+/** Whether a Service of this fleet has an address, so that proxies serve it even if the store has no table. */
 export function hasPublishedService({ services, settings }: Snapshot): boolean {
   return services.some((service) => service.publishedIPs.length > 0 && isOwned(service, settings));
 }
@@ -89,7 +89,7 @@ export function hasPublishedService({ services, settings }: Snapshot): boolean {
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
 const META = { annotations: {}, createdAt: null } as const;
 
-function namespaceOf(name: string): NamespaceObject {
+function namespaceObjectOf(name: string): NamespaceObject {
   return Object.freeze({ ...META, uid: '', name, labels: {} });
 }
 
@@ -115,7 +115,7 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : 1;
 }
 
-/** Those in use; which others there were the table does not tell. */
+/** Slices with the endpoints in use; the table does not contain other endpoints. */
 function slicesFrom(services: readonly ServiceEntry[], endpoints: readonly EndpointsEntry[]): SliceObject[] {
   const serviceOf = new Map(services.map((service) => [service.uid, service]));
   const slices = [...Map.groupBy(endpoints, sliceKeyOf).values()].flatMap((entries) => {
@@ -125,7 +125,7 @@ function slicesFrom(services: readonly ServiceEntry[], endpoints: readonly Endpo
   return slices.sort((a, b) => (a.namespace === b.namespace ? byName(a, b) : a.namespace < b.namespace ? -1 : 1));
 }
 
-/** The id of an entry ends with the name of its slice and the number of its chunk. */
+/** The id of an entry ends with `SLICE/CHUNK`. */
 function sliceNameOf({ id }: EndpointsEntry): string {
   return id.split('/').at(-2) ?? '';
 }
@@ -137,8 +137,8 @@ function sliceKeyOf(entry: EndpointsEntry): string {
 function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): SliceObject[] {
   const [first] = entries;
   const all = entries.flatMap((entry) => entry.endpoints);
-  const [some] = all;
-  if (first === undefined || some === undefined) return [];
+  const [firstEndpoint] = all;
+  if (first === undefined || firstEndpoint === undefined) return [];
   const leaving = new Set(entries.filter((entry) => entry.leaving).flatMap((entry) => entry.endpoints.map(addressOf)));
   const zones = new Map(all.map((endpoint) => [endpoint.address, zonesOf(endpoint)]));
   const endpoints = [...zones].map(([address, hintedZones]) => ({
@@ -147,7 +147,7 @@ function sliceOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): Sli
     ...(hintedZones.length > 0 && { hintedZones }),
     ...(leaving.has(address) ? TERMINATING_CONDITIONS : READY_CONDITIONS),
   }));
-  const addressType = some.address.includes(':') ? 'IPv6' : 'IPv4';
+  const addressType = firstEndpoint.address.includes(':') ? 'IPv6' : 'IPv4';
   const name = sliceNameOf(first);
   const { namespace, name: serviceName } = service;
   const ports = slicePortsOf(service, entries);
@@ -161,7 +161,7 @@ function addressOf({ address }: Endpoint): string {
   return address;
 }
 
-/** In one slice a port of the Service has one number. */
+/** Within a slice, a port of the Service maps to one port number. */
 function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): SlicePort[] {
   return service.ports.flatMap(({ name, port, protocol }) => {
     const entry = entries.find((each) => each.port === port && each.protocol === protocol && each.endpoints.length > 0);
@@ -169,10 +169,10 @@ function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[])
   });
 }
 
-/** One for each namespace. On the host network, since that is how it may have the address of a node; it was believed before. */
+/** One pod per namespace with all its addresses. It uses the host network, because its addresses may include those of nodes. */
 function podsFrom(services: readonly ServiceEntry[], endpoints: readonly EndpointsEntry[]): PodObject[] {
-  const places = new Map(services.map(({ uid, namespace }) => [uid, namespace]));
-  const byNamespace = Map.groupBy(endpoints, ({ service }) => places.get(service) ?? '');
+  const namespaceOf = new Map(services.map(({ uid, namespace }) => [uid, namespace]));
+  const byNamespace = Map.groupBy(endpoints, ({ service }) => namespaceOf.get(service) ?? '');
   const sorted = [...byNamespace].sort(([a], [b]) => (a < b ? -1 : 1));
   return sorted.map(([namespace, entries]) => {
     const ips = [...new Set(entries.flatMap((entry) => entry.endpoints.map(addressOf)))];

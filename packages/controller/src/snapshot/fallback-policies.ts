@@ -1,5 +1,5 @@
-// Without policies to read, tenants stay as the table in force has them, with what they have and no more: read as "none", their
-// limits would be gone, and what is granted once is never taken back.
+// Derives TenantPolicies from the published table while policies cannot be read. Tenants keep their limits and what they use, and
+// get nothing more. Without policies their limits would be gone, and Services would keep what they are granted meanwhile.
 import {
   DEFAULT_POOL,
   type EndpointsEntry,
@@ -19,19 +19,20 @@ export interface TenantsInTable {
   readonly tenants: readonly TenantEntry[];
   readonly services: readonly ServiceEntry[];
   readonly endpoints: readonly EndpointsEntry[];
+  /** Addresses of these pods need no policy. */
   readonly pods: readonly PodObject[];
 }
 
 /**
- * One for each tenant that had a policy, of its name, and for each namespace in dispute one that keeps it there. The default policy is
- * configuration. `pods`: whose addresses need no policy.
+ * One policy for each tenant that had a policy, under the same name, and for each disputed namespace one policy that keeps the
+ * dispute. The default policy is configuration and not derived.
  */
 export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
   const policies = table.tenants.flatMap(({ name: tenant, policy: name, namespaces, limits }) => {
     if (name === null || namespaces.length === 0) return [];
     const own = new Set(namespaces);
-    // A Service in dispute is still of the tenant that it had, who is to get nothing by it.
+    // The entry of a disputed Service still names its earlier tenant, which must not get grants from it.
     const services = (servicesOf.get(tenant) ?? []).filter(({ namespace }) => own.has(namespace));
     const grants = grantsOf(services, table);
     return policyOf(name, { ...inNamespaces(namespaces), tenantFrom: { kind: 'name', name: tenant }, limits, grants });
@@ -40,18 +41,18 @@ export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const byNamespace = [...Map.groupBy(disputed, ({ namespace }) => namespace)].sort(([a], [b]) => (a < b ? -1 : 1));
   const disputes = byNamespace.map(([namespace, services]) => {
     const tenantFrom = { kind: 'disputed', message: disputeMessage(namespace) } as const;
-    const grants = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: foreignAddresses(services, table) };
+    const grants = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: addressesNotOfPods(services, table) };
     return policyOf('', { ...inNamespaces([namespace]), tenantFrom, grants });
   });
   return [...policies, ...disputes];
 }
 
-/** The dispute may be over, and who labels the namespace now waits in vain: only the operator can do something. */
+/** The dispute may be over, but no change of labels is seen: only the operator can help. */
 function disputeMessage(namespace: string): string {
-  return `it is not known whose tenant namespace "${namespace}" is: that was in dispute when Namespaces and TenantPolicies could be read last, and changes since then are not seen; ask the operator to let the controller read them (weir get problems says which right is missing)`;
+  return `the tenant of namespace "${namespace}" is unknown: it was in dispute when the controller last read Namespaces and TenantPolicies, and later changes are not seen; ask the operator to let the controller read them (weir get problems says which right is missing)`;
 }
 
-/** Which the model gives each namespace, by its name. */
+/** The model adds this label to each namespace, as an API server does. */
 const NAME_LABEL = 'kubernetes.io/metadata.name';
 
 function policyOf(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {
@@ -64,24 +65,26 @@ function inNamespaces(namespaces: readonly string[]): Pick<TenantPolicySpec, 'na
   return { namespaceSelector: { matchLabels: {}, matchExpressions: [requirement] } };
 }
 
-/** What the tenant's Services have of what a policy grants. */
+/** Grants what the tenant's Services use in the table. */
 function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: TenantsInTable): TenantGrants {
   const served = services.filter(({ settings }) => settings !== null);
-  // The first pool is for those that ask for none.
+  // The first pool is the default for Services that ask for no pool.
   const inOrder = [...served].sort((a, b) => Number(asksForPool(a)) - Number(asksForPool(b)));
   const pools = [...new Set(inOrder.map(({ pool }) => pool ?? DEFAULT_POOL))];
-  const wishes = served.filter(({ settings, nodes }) => settings?.nodes === null && nodes.length > 0).map(wantedNodes);
+  const nodeCounts = served
+    .filter(({ settings, nodes }) => settings?.nodes === null && nodes.length > 0)
+    .map(wantedNodeCount);
   return {
     pools: pools.length === 0 ? [DEFAULT_POOL] : pools,
-    nodesPerService: wishes.length === 0 ? null : Math.max(...wishes),
+    nodesPerService: nodeCounts.length === 0 ? null : Math.max(...nodeCounts),
     allowedPorts: allowedPortsOf(services),
     allowedHosts: [...new Set(served.flatMap(({ settings }) => settings?.hosts ?? []))].sort(),
-    allowedEndpointCIDRs: foreignAddresses(served, { endpoints, pods }),
+    allowedEndpointCIDRs: addressesNotOfPods(served, { endpoints, pods }),
   };
 }
 
-/** How many nodes it has; more are wanted when it says so. */
-function wantedNodes({ nodes, degraded }: ServiceEntry): number {
+/** The number of nodes of the Service, and one more if the Service has fewer nodes than it should. */
+function wantedNodeCount({ nodes, degraded }: ServiceEntry): number {
   return degraded.some(({ reason }) => reason === 'FewerNodes') ? nodes.length + 1 : nodes.length;
 }
 
@@ -89,24 +92,26 @@ function asksForPool({ settings }: ServiceEntry): boolean {
   return settings?.pool !== null;
 }
 
-/** Also of those that are refused for another reason, which should go on being the reason. */
+/** Includes ports that are refused for another reason, so that the reason stays. */
 function allowedPortsOf(services: readonly ServiceEntry[]): PortRange[] {
   const ports = services.flatMap((service) => service.ports.filter(({ error }) => error?.reason !== 'PortNotAllowed'));
   return [...new Set(ports.map(({ port }) => port))].sort((a, b) => a - b).map((port) => ({ from: port, to: port }));
 }
 
-/** Endpoints that are no pods of their namespace: a policy allowed them. */
-function foreignAddresses(
+/** Networks of single endpoints that are not pods of their namespace: a policy must have allowed them. */
+function addressesNotOfPods(
   services: readonly ServiceEntry[],
   { endpoints, pods }: Pick<TenantsInTable, 'endpoints' | 'pods'>,
 ): string[] {
   const namespaceOf = new Map(services.map(({ uid, namespace }) => [uid, namespace]));
-  const ofPods = new Set(pods.flatMap(({ namespace, ips }) => ips.map((ip) => `${namespace}/${ip}`)));
+  const podAddresses = new Set(pods.flatMap(({ namespace, ips }) => ips.map((ip) => `${namespace}/${ip}`)));
   const addresses = endpoints.flatMap((entry) => {
     const namespace = namespaceOf.get(entry.service);
     return namespace === undefined
       ? []
-      : entry.endpoints.filter(({ address }) => !ofPods.has(`${namespace}/${address}`)).map(({ address }) => address);
+      : entry.endpoints
+          .filter(({ address }) => !podAddresses.has(`${namespace}/${address}`))
+          .map(({ address }) => address);
   });
   const networks = [...new Set(addresses)].map((address) => `${address}/${address.includes(':') ? 128 : 32}`);
   return networks.map((text) => parseCidr(text)?.text ?? text);

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** What objects are sorted by: it sorts as (namespace, name), since no name holds a NUL. */
+/** Sorts by namespace, then name, since names contain no NUL. */
 export function objectKey(object: { readonly namespace?: string; readonly name: string }): string {
   return `${object.namespace ?? ''}\0${object.name}`;
 }
 
-/** The objects of one kind, sorted as the snapshot wants them. A change costs a binary search and a move of pointers. */
+/** Objects of one kind in the order of the snapshot. A change costs a binary search and a move of pointers. */
 export class SortedObjects<T extends { readonly namespace?: string; readonly name: string }> {
   readonly #keys: string[] = [];
   readonly #objects: T[] = [];
@@ -20,7 +20,7 @@ export class SortedObjects<T extends { readonly namespace?: string; readonly nam
     return this.#keys;
   }
 
-  /** False when it says what the one in its place says: then that one stays, so that whoever compares sees no change. */
+  /** Returns false if an equal object is present. That object stays, so that comparing by identity shows no change. */
   set(object: T): boolean {
     const key = objectKey(object);
     const index = this.#indexOf(key);
@@ -50,7 +50,7 @@ export class SortedObjects<T extends { readonly namespace?: string; readonly nam
     return this.#list;
   }
 
-  /** Where the key is, or belongs. */
+  /** The index of the key, or the index at which to insert it. */
   #indexOf(key: string): number {
     let low = 0;
     let high = this.#keys.length;

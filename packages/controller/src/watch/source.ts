@@ -1,35 +1,35 @@
 import type { Snapshot, Suspension, SuspensionOrigin } from '@weir/model';
 import type { FallbackKind } from '../snapshot/fallback-objects.ts';
 
-/** What a source knows: a snapshot but for the fleet's settings, which are configuration. */
+/** A snapshot without the fleet's settings, which are configuration. */
 export interface SourceSnapshot extends Omit<Snapshot, 'settings'> {
-  /** Kinds that were never read, for want of a right; their lists are empty. Absent: none. */
+  /** Kinds that were never read because a permission is missing; their lists are empty. Absent if there are none. */
   readonly unreadableKinds?: ReadonlySet<FallbackKind>;
 }
 
-/** Where the objects come from: an API server, or files. It caches; whoever is told of a change reads the whole snapshot. */
+/** Reads and caches objects from an API server or from files. Listeners read the complete snapshot after a change. */
 export interface Source {
   readonly kind: 'kubernetes' | 'directory';
-  /** Resolves once everything there is has been read; rejects when `signal` aborts, or when it can never be. */
+  /** Resolves once all objects have been read. Rejects when `signal` aborts. */
   synced(signal: AbortSignal): Promise<void>;
   /**
-   * Resolves once the snapshot is at least as new as anything that somebody else may have seen before this call, whenever it was read
-   * last: whoever leads anew must not take back what the last leader decided from newer objects. It may be called before `synced`,
-   * and does not stand in for it. Absent where nothing is ever behind.
+   * Resolves once the snapshot is at least as new as any object that another process read before this call: a new leader must not
+   * revert what the previous leader decided from newer objects. May be called before `synced` and does not replace it. Absent if
+   * the source is never behind.
    */
   refresh?(signal: AbortSignal): Promise<void>;
   snapshot(): SourceSnapshot;
   /**
-   * Told that the snapshot is another one, and since when the world has been so (milliseconds since the epoch; undefined: not
-   * known, as of all that was there before us); returns the way to stop.
+   * Calls `listener` when the snapshot has changed. `changedAt` is when the objects changed, in milliseconds since the epoch;
+   * undefined if that is unknown, as for objects that existed before this process. Returns a function that removes the listener.
    */
   onChange(listener: (changedAt?: number) => void): () => void;
-  /** Where a Suspension must be deleted. */
+  /** Where a user must delete the Suspension. */
   originOf(suspension: { readonly uid: string }): SuspensionOrigin;
   /**
-   * Whether a Suspension that is not in the snapshot is known to be deleted. Absence alone is no proof: a file may be unreadable, a
-   * watch may have missed something. True is final, false means "not yet". It may take as long as the API server takes, or `signal`.
+   * Whether a Suspension that is not in the snapshot is known to be deleted. Its absence is no proof: a file may be unreadable, or a
+   * watch may have missed an event. True is final, false means "not yet". May ask the API server, until `signal` aborts.
    */
-  isDeleted(cutoff: Suspension, signal: AbortSignal): Promise<boolean>;
+  isDeleted(suspension: Suspension, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;
 }

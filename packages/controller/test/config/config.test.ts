@@ -25,7 +25,7 @@ test('the default tenant policy says all that is wrong with it, and what is not 
   assert.throws(() => loadDefaultPolicy('/nowhere/p.yaml'), /cannot read \/nowhere\/p.yaml/);
   assert.deepEqual(
     parseDefaultPolicy('p.yaml', 'limits: {requestsPerSecond: 5}').problems.map((each) => each.message),
-    ['limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen'],
+    ['limits.requestsPerSecond is not enforced by this version and has no effect'],
   );
 });
 
@@ -54,7 +54,7 @@ test('a kubeconfig that cannot be used is one line, without what stands in it', 
   assert.equal(messageFor(cluster({ server: 'https://127.0.0.1:6443' })), 'fine');
   assert.doesNotMatch(messageFor('token: secret: secret'), /secret/);
   assert.match(messageFor('{}'), /^FILE has no cluster for its current context ""; choose one of \(none\)/);
-  assert.match(messageFor(cluster({ server: 'nonsense' })), /^FILE: the server "nonsense" of cluster "c" is no URL/);
+  assert.match(messageFor(cluster({ server: 'nonsense' })), /^FILE: the server "nonsense" of cluster "c" is not a URL/);
   const proxied = (proxy: string): string =>
     messageFor(cluster({ server: 'https://127.0.0.1:6443', 'proxy-url': proxy }));
   for (const proxy of ['http://proxy:3128', 'https://u:secret@proxy', 'socks5://127.0.0.1:1080'])

@@ -47,7 +47,7 @@ const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, tol
   ],
   [
     { WEIR_SECRET_ACCESS: 'cluster', WEIR_SECRET_NAMESPACES: 'shop', WEIR_FLEET_SECRET: SECRET },
-    /: WEIR_SECRET_NAMESPACES is "shop"; use it with WEIR_SECRET_ACCESS=namespaces only, which is cluster\n$/,
+    /: WEIR_SECRET_NAMESPACES is "shop"; use this setting only with WEIR_SECRET_ACCESS=namespaces \(WEIR_SECRET_ACCESS is cluster\)\n$/,
   ],
 ];
 

@@ -87,11 +87,11 @@ function watch(config: KubeConfig, times: KubeApiOptions): Watching {
       }),
   };
   const target = {
-    listing() {},
-    listed() {},
+    listStarted() {},
+    listCompleted() {},
     put: ({ metadata }: { readonly metadata?: unknown }) => void names.push((metadata as { name: string }).name),
     deleted() {},
-    failed: (error: KubeApiError | undefined) => void (error !== undefined && failures.push(error.message)),
+    failureChanged: (error: KubeApiError | undefined) => void (error !== undefined && failures.push(error.message)),
   };
   const running = reflect({ api: counting, ...MAPS, target, clock: systemClock, log: silentLogger() }, closing.signal);
   return {

@@ -48,10 +48,10 @@ describe('without the right to read a kind', {
       .flatMap(({ code, subject, message }) => (code === 'Forbidden' ? [`${subject}: ${message}`] : []));
 
   const KINDS = [
-    ['pods', 'endpoints that served before go on'],
-    ['nodes', 'Services are placed on the nodes that served before'],
-    ['tenantpolicies', 'tenants stay as they are, with the limits that they have'],
-    ['suspensions', 'what is cut off stays so'],
+    ['pods', 'earlier endpoints stay in use'],
+    ['nodes', 'Services stay on the nodes that served them before'],
+    ['tenantpolicies', 'tenants keep their limits'],
+    ['suspensions', 'suspensions stay in force'],
   ] as const;
 
   for (const [resource, meanwhile] of KINDS) {

@@ -30,7 +30,7 @@ test('one that does not say its time has none', async () => {
 
 test('something else at the address, a refusal and silence are told apart', async () => {
   await using page = await answering((_request, response) => void response.end('<html>'));
-  const noServer = { code: 'REFUSED', message: /^what answers at http:\S+ is no API server of Kubernetes/ };
+  const noServer = { code: 'REFUSED', message: /^http:\S+ is not a Kubernetes API server/ };
   await assert.rejects(probeServer(configOf(portOf(page)), patient), noServer);
   await using json = await answering((_request, response) => void response.end('{}'));
   await assert.rejects(probeServer(configOf(portOf(json)), patient), noServer);

@@ -48,7 +48,7 @@ describe('the API server of a kubeconfig', () => {
     context.after(() => api.close());
     await assert.rejects(api.request(ASKED), {
       code: 'UNAUTHORIZED',
-      message: `${path} cannot be read: the file does not exist; name a kubeconfig by --kubeconfig`,
+      message: `${path} cannot be read: the file does not exist; name a kubeconfig with --kubeconfig`,
     });
     const [first, second] = [await named(context, 'first'), await named(context, 'second')];
     write(kubeconfig(first, 'one'));

@@ -8,7 +8,7 @@ import { eventually as eventuallyWithin } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import type { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
-import { openKubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
+import { KubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
 import {
   addNode,
   type Cluster,
@@ -106,7 +106,7 @@ test('an API server that does not serve ServiceCIDR yet is no problem, and nothi
     },
   };
   const log = createLogger({ name: 'test', level: 'debug', destination: { write: (line) => void logged.push(line) } });
-  const source = openKubernetesSource({ api: api as unknown as KubeApi, clock, log });
+  const source = new KubernetesSource({ api: api as unknown as KubeApi, clock, log });
   context.after(() => source.close());
   await source.synced(context.signal);
   for (let minute = 0; minute < 5; minute += 1) await clock.advance(60_000);

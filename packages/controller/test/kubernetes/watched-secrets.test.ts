@@ -7,7 +7,7 @@ import { createMemoryStore } from '@weir/store';
 import { eventually as eventuallyWithin, makeCertificate } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
-import { type KubernetesSource, openKubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
+import { KubernetesSource } from '../../src/watch/kubernetes/kubernetes-source.ts';
 import { renderChart } from '../fixtures/chart-release.ts';
 import { type Cluster, namespace, startCluster, startProxiedApi, startRunningController } from '../fixtures/cluster.ts';
 
@@ -42,7 +42,7 @@ describe('Secrets', {
     const token = await cluster.kubectl('create', 'token', account, '-n', 'weir-system');
     const api = new KubeApi(await cluster.signIn(token));
     const secrets = { access, sealer };
-    const source = openKubernetesSource({ api, clock: systemClock, log: silentLogger(), secrets });
+    const source = new KubernetesSource({ api, clock: systemClock, log: silentLogger(), secrets });
     context.after(async () => {
       await source.close();
       api.close();

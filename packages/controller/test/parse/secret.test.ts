@@ -140,7 +140,7 @@ describe('what cannot be used says why', () => {
     ],
     'too many certificates': [
       { ...good, 'tls.crt': server.certificate.repeat(21) },
-      'has more than 20 certificates in its tls.crt; leave out what is not needed',
+      'has more than 20 certificates in its tls.crt; remove the ones that are not needed',
     ],
     'too much of anything': [
       { ...good, 'tls.crt': server.certificate + '\n'.repeat(64 * 1024) },
@@ -150,7 +150,7 @@ describe('what cannot be used says why', () => {
     'the key of another': [{ ...good, 'tls.key': stranger.key }, 'has a tls.key that does not belong to its tls.crt'],
     'its own certificate last': [
       { ...good, 'tls.crt': between.certificate + server.certificate },
-      'has the certificate of its tls.key as number 2 in its tls.crt; it must be the first, and those that lead to its CA follow',
+      'has the certificate of its tls.key as number 2 in its tls.crt; put it first, followed by the intermediate certificates',
     ],
     'an encrypted key': [
       { ...good, 'tls.key': server.privateKey.export({ type: 'pkcs8', ...encrypted }).toString() },
@@ -166,7 +166,7 @@ describe('what cannot be used says why', () => {
     ],
     'a damaged key': [
       { ...good, 'tls.key': server.key.slice(0, 60) },
-      'has a tls.key that is damaged, or of a kind that is not known',
+      'has a tls.key that is damaged or of an unknown type',
     ],
     'a key of an old kind': [
       { ...good, 'tls.key': dsa.export({ type: 'pkcs8', format: 'pem' }).toString() },
@@ -179,7 +179,7 @@ describe('what cannot be used says why', () => {
     // OpenSSL takes these, and then ends each handshake.
     'a key on a curve that TLS does not use': [
       { ...good, 'tls.key': keyOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })) },
-      'has a tls.key on secp256k1, which TLS clients do not take; use P-256, P-384 or P-521',
+      'has a tls.key on secp256k1, which TLS clients do not accept; use P-256, P-384 or P-521',
     ],
     'a key that may sign by SHA-1 alone': [
       { ...good, 'tls.key': keyOf(generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...sha1 })) },
@@ -198,18 +198,18 @@ describe('what cannot be used says why', () => {
     const data = inBase64(good);
     assert.equal(
       whyNot(projected({ data: { ...data, 'tls.key': 'a-b=' } })),
-      'has a tls.key that is not base64; write it under stringData as it is',
+      'has a tls.key that is not base64; encode the value, or write it under stringData',
     );
-    assert.equal(whyNot(projected({ data: { ...data, 'tls.crt': 5 } })), 'has a tls.crt that is no text');
-    assert.equal(whyNot(projected({ data: ['tls.crt'] })), 'has data that is no mapping');
-    assert.equal(whyNot(projected({ data, stringData: 'private' })), 'has data that is no mapping');
+    assert.equal(whyNot(projected({ data: { ...data, 'tls.crt': 5 } })), 'has a tls.crt that is not text');
+    assert.equal(whyNot(projected({ data: ['tls.crt'] })), 'has data that is not a mapping');
+    assert.equal(whyNot(projected({ data, stringData: 'private' })), 'has data that is not a mapping');
   });
 
   test('CAs: what is none is not taken', () => {
     const why = (text: string): unknown => secretOf({ 'ca.crt': text }).authorities;
     assert.deepEqual(why(root.certificate + server.certificate), {
       kind: 'unusable',
-      why: 'has a ca.crt whose certificate 2 is not that of a CA',
+      why: 'has a ca.crt whose certificate 2 is not a CA certificate',
     });
     assert.deepEqual(why('ours'), {
       kind: 'unusable',

@@ -106,7 +106,7 @@ describe('a TenantPolicy', () => {
     test(`whose rule is ${what} is ${mistake === undefined ? 'taken, and told that rules are not enforced' : 'refused'}`, () => {
       const projection = parseTenantPolicy(policy({ limits, rules }));
       assert.deepEqual(messages(projection), [
-        mistake ?? 'spec.rules is not enforced yet by this version; what it asks for does not happen',
+        mistake ?? 'spec.rules is not enforced by this version and has no effect',
       ]);
       assert.equal(projection.object === undefined, mistake !== undefined);
     });
@@ -127,8 +127,8 @@ describe('a TenantPolicy', () => {
     assert.deepEqual(
       projection.problems.map((each) => `${each.severity}: ${each.message}`),
       [
-        'warning: spec.rules is not enforced yet by this version; what it asks for does not happen',
-        'warning: spec.limits.requestsPerSecond is not enforced yet by this version; what it asks for does not happen',
+        'warning: spec.rules is not enforced by this version and has no effect',
+        'warning: spec.limits.requestsPerSecond is not enforced by this version and has no effect',
       ],
     );
   });

@@ -116,10 +116,7 @@ test('a namespace in dispute keeps the endpoints that its policy allows, and its
   const after = translate(deepFreeze(snapshot), allocationsFor(table)).table;
   assert.deepEqual(comparableEntries(after), comparableEntries(table));
   const told = entriesOf(after, 'service').find(({ namespace }) => namespace === 'old')?.accepted.message ?? '';
-  assert.match(
-    told,
-    /^it is not known whose tenant namespace "old" is: .* ask the operator to let the controller read/,
-  );
+  assert.match(told, /^the tenant of namespace "old" is unknown: .* ask the operator to let the controller read/);
   const granted = standIns.policies.find(({ name }) => name === 'gold')?.spec.grants;
   assert.deepEqual(granted?.allowedEndpointCIDRs, ['172.16.0.9/32']);
   assert.ok(granted?.allowedPorts?.every(({ from }) => from !== 9100));

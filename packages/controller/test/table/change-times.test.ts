@@ -89,9 +89,9 @@ test('a change waits for one look at the cut-offs, when none of them is new', as
 describe('a slice tells when its pods changed', () => {
   test('in its annotation, where that is new, else it is when the watch told of it', async () => {
     const { cache, clock, changes } = slices();
-    cache.listing();
+    cache.listStarted();
     cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 5) }));
-    cache.listed();
+    cache.listCompleted();
     assert.deepEqual(changes.splice(0), [undefined, undefined], 'what is listed first was there before us');
 
     await clock.advance(60_000);
@@ -109,10 +109,10 @@ describe('a slice tells when its pods changed', () => {
 
   test('and is not believed where somebody made the slice by hand, nor for a time in which it said something else', async () => {
     const { cache, clock, changes } = slices();
-    cache.listing();
+    cache.listStarted();
     cache.put(slice('mine', '10.0.0.1'));
     cache.put(slice('by-hand', '10.0.0.1'));
-    cache.listed();
+    cache.listCompleted();
     await clock.advance(300_000);
     cache.put(slice('mine', '10.0.0.2'));
     await clock.advance(1_000);
@@ -127,8 +127,8 @@ describe('a slice tells when its pods changed', () => {
 
   test('and wakes nobody when nothing but that has changed', () => {
     const { cache, clock, changes } = slices();
-    cache.listing();
-    cache.listed();
+    cache.listStarted();
+    cache.listCompleted();
     cache.put(slice('a', '10.0.0.1'));
     changes.length = 0;
     cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 1) }));
@@ -164,7 +164,7 @@ function slices() {
   const changes: (number | undefined)[] = [];
   const cache = new KindCache<'EndpointSlice'>(WATCHED_KINDS.EndpointSlice, {
     clock,
-    changed: (changedAt) => changes.push(changedAt),
+    onChange: (changedAt) => changes.push(changedAt),
   });
   return { cache, clock, changes };
 }

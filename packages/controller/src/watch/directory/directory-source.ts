@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import type { NodeObject, Problem, Suspension, SuspensionOrigin } from '@weir/model';
 import { type Clock, Sealer, type Secret, type Timer, UsageError } from '@weir/runtime';
 import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
+import { SnapshotCache } from '../snapshot-cache.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { Debounce, DirectoryWatcher } from './directory-watcher.ts';
 import { type MergedContents, mergeContents } from './file-contents.ts';
@@ -13,15 +14,15 @@ export interface DirectoryOptions {
   /** Files and directories, as given to `-f`. */
   readonly paths: readonly string[];
   readonly clock: Clock;
-  /** `--node NAME=ADDRESS`; none: one node `local` on 127.0.0.1. */
+  /** Nodes of `--node NAME=ADDRESS`. Without nodes the fleet is one node `local` on 127.0.0.1. */
   readonly nodes?: readonly CommandLineNode[];
-  /** False reads once, for a dry run. */
+  /** False reads the files once, for a dry run. */
   readonly watched?: boolean;
-  /** What private keys are sealed with, the same in all proxies; absent: Secrets are not read. */
+  /** Seals private keys; the same in all proxies. Without it Secrets are not read. */
   readonly fleetSecret?: Secret | undefined;
 }
 
-/** For what the kernel does not tell: network file systems, exhausted inotify watches. */
+/** Finds changes without inotify events: on network file systems, or after inotify watches are exhausted. */
 const RESCAN_INTERVAL_MS = 2_000;
 
 interface ScanResult {
@@ -55,10 +56,9 @@ export class DirectorySource implements Source {
   readonly #commandLineNodes: readonly CommandLineNode[];
   readonly #paths: readonly string[];
   readonly #files: ManifestFiles;
-  readonly #readsSecrets: boolean;
+  readonly #areSecretsRead: boolean;
   readonly #watcher: DirectoryWatcher | undefined;
   readonly #debounce: Debounce;
-  readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #objects: { readonly [K in ManifestKind]: SortedObjects<ObjectsByKind[K]> } = {
     Namespace: new SortedObjects(),
     Node: new SortedObjects(),
@@ -69,24 +69,24 @@ export class DirectorySource implements Source {
     Secret: new SortedObjects(),
   };
   #merged: MergedContents = { objects: new Map(), problems: [], ignored: new Map() };
-  #snapshot: SourceSnapshot | undefined;
+  readonly #snapshots = new SnapshotCache(() => this.#buildSnapshot());
   #problems: readonly Problem[] = [];
-  #cachedFleetNodes: ({ readonly of: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
+  #cachedFleetNodes: ({ readonly manifests: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
   #scanning: Promise<void> | undefined;
-  #scanAgain = false;
-  /** When the kernel first told of something that was not looked at yet. */
+  #isRescanNeeded = false;
+  /** When the first file event since the last scan came. */
   #firstEventAt: number | undefined;
   #nextScan: Timer | undefined;
-  #closed = false;
+  #isClosed = false;
 
   constructor(options: DirectoryOptions) {
     this.#clock = options.clock;
     this.#commandLineNodes = options.nodes ?? [];
     this.#paths = options.paths;
     const { paths, clock, fleetSecret } = options;
-    this.#readsSecrets = fleetSecret !== undefined;
-    const projections = manifestParsersFor(fleetSecret && new Sealer(fleetSecret));
-    this.#files = new ManifestFiles({ paths, clock, projections });
+    this.#areSecretsRead = fleetSecret !== undefined;
+    const parsers = manifestParsersFor(fleetSecret && new Sealer(fleetSecret));
+    this.#files = new ManifestFiles({ paths, clock, parsers });
     this.#debounce = new Debounce(options.clock, () => void this.scan());
     this.#watcher = options.watched === false ? undefined : new DirectoryWatcher(() => this.#onFileEvent());
   }
@@ -94,37 +94,35 @@ export class DirectorySource implements Source {
   async synced(): Promise<void> {}
 
   snapshot(): SourceSnapshot {
-    this.#snapshot ??= this.#makeSnapshot();
-    return this.#snapshot;
+    return this.#snapshots.get();
   }
 
-  /** Well-formed objects of kinds that Weir does not read: how many of each. */
+  /** The number of well-formed objects of each kind that Weir does not read. */
   ignoredKinds(): ReadonlyMap<string, number> {
     return this.#merged.ignored;
   }
 
   onChange(listener: (changedAt?: number) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#snapshots.onChange(listener);
   }
 
   originOf({ uid }: { readonly uid: string }): SuspensionOrigin {
-    for (const placed of this.#merged.objects.values()) {
-      if (placed.kind === 'Suspension' && placed.object.uid === uid) return { kind: 'file', path: placed.path };
+    for (const { kind, object, path } of this.#merged.objects.values()) {
+      if (kind === 'Suspension' && object.uid === uid) return { kind: 'file', path };
     }
     return { kind: 'file', path: this.#paths.join(', ') };
   }
 
-  /** After a restart a file with a mistake in it may hide the Suspension: then nothing is known. */
+  /** False while a file has a mistake: after a restart that file may hide the Suspension. */
   async isDeleted({ uid, origin }: Suspension): Promise<boolean> {
     if (origin.kind !== 'file' || this.snapshot().suspensions.some((each) => each.uid === uid)) return false;
     return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');
   }
 
-  /** Looks at the files now. Looks never overlap; asked meanwhile, it looks once more after. */
+  /** Scans the files now. A call during a scan causes one more scan after it, so scans never overlap. */
   scan(): Promise<void> {
     if (this.#scanning !== undefined) {
-      this.#scanAgain = true;
+      this.#isRescanNeeded = true;
       return this.#scanning;
     }
     this.#scanning = this.#scanUntilStable().finally(() => {
@@ -134,11 +132,11 @@ export class DirectorySource implements Source {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
+    this.#isClosed = true;
     this.#nextScan?.cancel();
     this.#watcher?.close();
     this.#debounce.close();
-    this.#listeners.clear();
+    this.#snapshots.close();
     await this.#scanning;
   }
 
@@ -148,39 +146,37 @@ export class DirectorySource implements Source {
   }
 
   async #scanUntilStable(): Promise<void> {
-    let againInMs: number | null;
+    let rescanInMs: number | null;
     do {
-      this.#scanAgain = false;
+      this.#isRescanNeeded = false;
       const changedAt = this.#firstEventAt ?? this.#clock.now();
       this.#firstEventAt = undefined;
-      const look = await this.#files.scan();
-      if (this.#closed) return;
-      againInMs = look.rescanInMs;
-      if (this.#watcher?.set(look.directories, this.#paths)) this.#scanAgain = true;
-      this.#applyScan({ merged: mergeContents(look.contents, this.#merged), problems: look.problems, changedAt });
-    } while (this.#scanAgain);
+      const scan = await this.#files.scan();
+      if (this.#isClosed) return;
+      rescanInMs = scan.rescanInMs;
+      if (this.#watcher?.set(scan.directories, this.#paths)) this.#isRescanNeeded = true;
+      this.#applyScan({ merged: mergeContents(scan.contents, this.#merged), problems: scan.problems, changedAt });
+    } while (this.#isRescanNeeded);
     if (this.#watcher === undefined) return;
     this.#nextScan?.cancel();
-    this.#nextScan = this.#clock.setTimeout(() => void this.scan(), againInMs ?? RESCAN_INTERVAL_MS);
+    this.#nextScan = this.#clock.setTimeout(() => void this.scan(), rescanInMs ?? RESCAN_INTERVAL_MS);
   }
 
   #applyScan({ merged, problems, changedAt }: ScanResult): void {
-    const before = JSON.stringify(this.#problems);
+    const previousProblems = JSON.stringify(this.#problems);
     this.#problems = [...problems, ...merged.problems];
     this.#merged = merged;
     const isChanged = this.#putObjects(merged);
-    if (!isChanged && before === JSON.stringify(this.#problems)) return;
-    this.#snapshot = undefined;
-    for (const listener of this.#listeners) listener(changedAt);
+    if (isChanged || previousProblems !== JSON.stringify(this.#problems)) this.#snapshots.invalidate(changedAt);
   }
 
   #putObjects(merged: MergedContents): boolean {
     let isChanged = false;
     const present = new Map<ManifestKind, Set<string>>();
-    for (const placed of merged.objects.values()) {
-      const objects = this.#objects[placed.kind] as SortedObjects<ObjectsByKind[ManifestKind]>;
-      isChanged = objects.set(placed.object) || isChanged;
-      present.set(placed.kind, (present.get(placed.kind) ?? new Set()).add(objectKey(placed.object)));
+    for (const { kind, object } of merged.objects.values()) {
+      const objects = this.#objects[kind] as SortedObjects<ObjectsByKind[ManifestKind]>;
+      isChanged = objects.set(object) || isChanged;
+      present.set(kind, (present.get(kind) ?? new Set()).add(objectKey(object)));
     }
     for (const [kind, objects] of Object.entries(this.#objects)) {
       for (const key of [...objects.keys()]) {
@@ -190,27 +186,27 @@ export class DirectorySource implements Source {
     return isChanged;
   }
 
-  /** The same list until a Node changes. */
+  /** Returns the same list until a Node changes. */
   #fleetNodes(): ReturnType<typeof fleetNodes> {
     const manifests = this.#objects.Node.list();
-    if (this.#cachedFleetNodes?.of !== manifests)
-      this.#cachedFleetNodes = { of: manifests, ...fleetNodes(manifests, this.#commandLineNodes) };
+    if (this.#cachedFleetNodes?.manifests !== manifests)
+      this.#cachedFleetNodes = { manifests, ...fleetNodes(manifests, this.#commandLineNodes) };
     return this.#cachedFleetNodes;
   }
 
-  #makeSnapshot(): SourceSnapshot {
+  #buildSnapshot(): SourceSnapshot {
     const { nodes, problems } = this.#fleetNodes();
     const services = this.#objects.Service.list();
-    const mentioned = services.map((service) => service.namespace);
+    const serviceNamespaces = services.map((service) => service.namespace);
     return Object.freeze({
-      namespaces: Object.freeze(withImpliedNamespaces(this.#objects.Namespace.list(), mentioned)),
+      namespaces: Object.freeze(withImpliedNamespaces(this.#objects.Namespace.list(), serviceNamespaces)),
       nodes,
       services,
       slices: this.#objects.EndpointSlice.list(),
       pods: Object.freeze([]),
       policies: this.#objects.TenantPolicy.list(),
       suspensions: this.#objects.Suspension.list(),
-      ...(this.#readsSecrets && { secrets: this.#objects.Secret.list() }),
+      ...(this.#areSecretsRead && { secrets: this.#objects.Secret.list() }),
       problems: Object.freeze([...this.#problems, ...problems]),
     });
   }

@@ -3,9 +3,9 @@ import { basename, dirname } from 'node:path';
 import type { Clock, Timer } from '@weir/runtime';
 
 /**
- * Tells that something happened in one of a changing set of directories. Each is watched by itself: what is watched is an inode, so a
- * directory that was replaced by another of its name is watched anew. What cannot be watched (a network file system, no more
- * inotify watches) is left to whoever looks again from time to time.
+ * Calls back on file events in a changing set of directories. A kernel watch belongs to an inode, so a directory that was replaced
+ * under the same name is watched again. Directories that cannot be watched (network file systems, exhausted inotify watches) are
+ * skipped: `DirectorySource` also scans at intervals.
  */
 export class DirectoryWatcher {
   readonly #onEvent: () => void;
@@ -16,8 +16,8 @@ export class DirectoryWatcher {
   }
 
   /**
-   * Watches these, and no others: `directories` for anything, and of each of `paths` the directory above it for its name, since an
-   * editor replaces a file by renaming. True when one was added: what happened before that may have been missed.
+   * Replaces the watched set: all events in `directories`, and in the parent of each of `paths` the events with its name, since
+   * editors replace a file by renaming. Returns true if a watch was added, because earlier events may have been missed.
    */
   set(directories: readonly string[], paths: readonly string[]): boolean {
     const wanted = new Map<string, Set<string> | null>();
@@ -66,7 +66,7 @@ export class DirectoryWatcher {
   }
 }
 
-/** Undefined when there is nothing to watch now: it is gone, may not be entered, or is a link that leads in circles. */
+/** Undefined if the path does not exist, may not be entered, or is a circular link. */
 function inodeOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);
@@ -76,7 +76,7 @@ function inodeOf(path: string): string | undefined {
   }
 }
 
-/** An editor writes in several steps: wait for this much quiet after each, but not for ever. */
+/** Editors write a file in several steps: the callback waits for this long without an event, up to the maximum. */
 const DEBOUNCE_MS = 15;
 const MAX_DEBOUNCE_MS = 45;
 
@@ -87,9 +87,9 @@ export class Debounce {
   #timer: Timer | undefined;
   #firstAt = 0;
 
-  constructor(clock: Clock, then: () => void) {
+  constructor(clock: Clock, callback: () => void) {
     this.#clock = clock;
-    this.#callback = then;
+    this.#callback = callback;
   }
 
   trigger(): void {

@@ -11,7 +11,7 @@ import {
 } from './manifest-kinds.ts';
 import { type Manifest, parseManifests } from './parse-manifests.ts';
 
-/** An object, and where it stands. */
+/** An object with the file and line where it begins. */
 export type ManifestObject = ManifestLocation & ObjectOfKind;
 
 interface ManifestLocation {
@@ -21,11 +21,12 @@ interface ManifestLocation {
 
 type ObjectOfKind = { [K in ManifestKind]: { readonly kind: K; readonly object: ObjectsByKind[K] } }[ManifestKind];
 
-/** What a file gives now, by `Kind namespace/name`. */
+/** What one file contributes. */
 export interface FileContents {
+  /** By `Kind namespace/name`. */
   readonly objects: ReadonlyMap<string, ManifestObject>;
   readonly problems: readonly Problem[];
-  /** Well-formed objects that Weir does not read: how many of each kind. */
+  /** The number of well-formed objects of each kind that Weir does not read. */
   readonly ignored: ReadonlyMap<string, number>;
 }
 
@@ -35,40 +36,40 @@ export interface ManifestFile {
 }
 
 interface ParseContext {
-  readonly projections: ManifestParsers;
+  readonly parsers: ManifestParsers;
   readonly previous?: FileContents | undefined;
 }
 
 /**
- * Reads a file's text. An object that was good in `previous` and is invalid now is kept as it was; when it cannot even be told which
- * object a mistake is in, all that are missing are kept: an edit that went wrong takes nothing out of service.
+ * Parses the text of a file. A wrong edit takes nothing out of service: an object that is invalid now keeps its version in `previous`,
+ * and if a mistake cannot be attributed to an object, all objects that are missing now are kept.
  */
-export function parseContents({ path, text }: ManifestFile, { projections, previous }: ParseContext): FileContents {
+export function parseContents({ path, text }: ManifestFile, { parsers, previous }: ParseContext): FileContents {
   const objects = new Map<string, ManifestObject>();
   const problems: Problem[] = [];
   const ignored = new Map<string, number>();
-  const kept = new Set<string>();
-  let anyMayBeMeant = false;
+  const invalidKeys = new Set<string>();
+  let hasUnidentifiedMistake = false;
   for (const manifest of parseManifests(text)) {
-    const reading = readManifest(path, manifest, projections);
+    const reading = readManifest(path, manifest, parsers);
     problems.push(...reading.problems);
     switch (reading.kind) {
       case 'object': {
         const first = objects.get(reading.key);
-        if (first === undefined) objects.set(reading.key, reading.placed);
-        else problems.push(duplicateProblem(reading.key, first, reading.placed));
+        if (first === undefined) objects.set(reading.key, reading.object);
+        else problems.push(duplicateProblem(reading.key, first, reading.object));
         break;
       }
       case 'invalid':
-        if (reading.key === undefined) anyMayBeMeant = true;
-        else kept.add(reading.key);
+        if (reading.key === undefined) hasUnidentifiedMistake = true;
+        else invalidKeys.add(reading.key);
         break;
       case 'ignored':
-        if (reading.as !== undefined) ignored.set(reading.as, (ignored.get(reading.as) ?? 0) + 1);
+        if (reading.countAs !== undefined) ignored.set(reading.countAs, (ignored.get(reading.countAs) ?? 0) + 1);
     }
   }
-  for (const [key, placed] of previous?.objects ?? []) {
-    if (!objects.has(key) && (anyMayBeMeant || kept.has(key))) objects.set(key, placed);
+  for (const [key, object] of previous?.objects ?? []) {
+    if (!objects.has(key) && (hasUnidentifiedMistake || invalidKeys.has(key))) objects.set(key, object);
   }
   return { objects, problems, ignored };
 }
@@ -79,17 +80,18 @@ export function duplicateProblem(key: string, first: ManifestObject, second: Man
     subject: key,
     severity: 'error',
     heals: false,
-    message: `stands in ${first.path}:${first.line} and in ${second.path}:${second.line}; the first is used, delete one of them`,
+    message: `is defined in ${first.path}:${first.line} and in ${second.path}:${second.line}; the first is used, delete one of them`,
   };
 }
 
 type ManifestReading = { readonly problems: readonly Problem[] } & (
-  | { readonly kind: 'object'; readonly key: string; readonly placed: ManifestObject }
+  | { readonly kind: 'object'; readonly key: string; readonly object: ManifestObject }
   | { readonly kind: 'invalid'; readonly key: string | undefined }
-  | { readonly kind: 'ignored'; readonly as: string | undefined }
+  /** `countAs` is undefined for an object that is not reported as ignored. */
+  | { readonly kind: 'ignored'; readonly countAs: string | undefined }
 );
 
-function readManifest(path: string, manifest: Manifest, projections: ManifestParsers): ManifestReading {
+function readManifest(path: string, manifest: Manifest, parsers: ManifestParsers): ManifestReading {
   const place = `${path}:${manifest.line}`;
   if (manifest.kind === 'unreadable') {
     const problem = problemAt('InvalidDocument', place, manifest.message);
@@ -99,17 +101,17 @@ function readManifest(path: string, manifest: Manifest, projections: ManifestPar
   const [apiVersion, kind] = [String(raw.apiVersion), String(raw.kind)];
   const recognition = recognize(apiVersion, kind);
   switch (recognition.kind) {
-    case 'other':
-      return { kind: 'ignored', as: kind, problems: [] };
+    case 'ignored':
+      return { kind: 'ignored', countAs: kind, problems: [] };
     case 'unknown': {
-      const message = `${apiVersion} ${kind} is not known to this version of Weir; use ${recognition.allowed}`;
+      const message = `this version of Weir does not know ${apiVersion} ${kind}; use ${recognition.allowed}`;
       return { kind: 'invalid', key: undefined, problems: [problemAt('UnknownKind', place, message)] };
     }
-    case 'read': {
-      const identity = identityOf(recognition.as, raw);
-      const projection = projections[recognition.as]?.(withServerDefaults(identity, raw));
-      if (projection === undefined) return { kind: 'ignored', as: kind, problems: [] };
-      return readingFor({ kind: recognition.as, identity, projection }, { path, line: manifest.line });
+    case 'supported': {
+      const identity = identityOf(recognition.manifestKind, raw);
+      const result = parsers[recognition.manifestKind]?.(withServerDefaults(identity, raw));
+      if (result === undefined) return { kind: 'ignored', countAs: kind, problems: [] };
+      return readingFor({ kind: recognition.manifestKind, identity, result }, { path, line: manifest.line });
     }
   }
 }
@@ -117,17 +119,17 @@ function readManifest(path: string, manifest: Manifest, projections: ManifestPar
 interface ParsedManifest {
   readonly kind: ManifestKind;
   readonly identity: ObjectIdentity | undefined;
-  readonly projection: ParseResult<ObjectsByKind[ManifestKind]>;
+  readonly result: ParseResult<ObjectsByKind[ManifestKind]>;
 }
 
-function readingFor({ kind, identity, projection }: ParsedManifest, { path, line }: ManifestLocation): ManifestReading {
-  const problems = projection.problems.map((each) => ({ ...each, message: `${each.message} (${path}:${line})` }));
-  if (identity !== undefined && projection.object !== undefined) {
-    const placed = Object.freeze({ kind, object: projection.object, path, line }) as ManifestObject;
-    return { kind: 'object', key: keyOf(identity), placed, problems };
+function readingFor({ kind, identity, result }: ParsedManifest, { path, line }: ManifestLocation): ManifestReading {
+  const problems = result.problems.map((each) => ({ ...each, message: `${each.message} (${path}:${line})` }));
+  if (identity !== undefined && result.object !== undefined) {
+    const object = Object.freeze({ kind, object: result.object, path, line }) as ManifestObject;
+    return { kind: 'object', key: keyOf(identity), object, problems };
   }
-  // A slice that names no Service any more was taken out, not broken.
-  if (!problems.some((each) => each.severity === 'error')) return { kind: 'ignored', as: undefined, problems };
+  // Without an error the object was taken out on purpose: a slice that no longer names a Service.
+  if (!problems.some((each) => each.severity === 'error')) return { kind: 'ignored', countAs: undefined, problems };
   return { kind: 'invalid', key: identity === undefined ? undefined : keyOf(identity), problems };
 }
 
@@ -139,7 +141,6 @@ function problemAt(code: 'InvalidDocument' | 'UnknownKind', subject: string, mes
   return Object.freeze({ code, subject, severity: 'error', heals: false, message: truncateMessage(message) });
 }
 
-/** What all files give together. */
 export interface MergedContents {
   readonly objects: ReadonlyMap<string, ManifestObject>;
   readonly problems: readonly Problem[];
@@ -147,8 +148,8 @@ export interface MergedContents {
 }
 
 /**
- * One object per name. When two files hold the same one, the file that had it before keeps it (a copy made to be edited takes nothing
- * over), else the first by path.
+ * Merges the files to one object per name. If several files define an object, the file that defined it before wins, so a copy made for
+ * editing changes nothing; else the first file by path wins.
  */
 export function mergeContents(
   files: ReadonlyMap<string, FileContents>,
@@ -160,15 +161,15 @@ export function mergeContents(
   for (const path of [...files.keys()].sort()) {
     const file = files.get(path) as FileContents;
     problems.push(...file.problems);
-    for (const [key, placed] of file.objects) candidates.set(key, [...(candidates.get(key) ?? []), placed]);
+    for (const [key, object] of file.objects) candidates.set(key, [...(candidates.get(key) ?? []), object]);
     for (const [kind, count] of file.ignored) ignored.set(kind, (ignored.get(kind) ?? 0) + count);
   }
   const objects = new Map<string, ManifestObject>();
-  for (const [key, placed] of candidates) {
+  for (const [key, definitions] of candidates) {
     const owner = previous?.objects.get(key)?.path;
-    const first = placed.find((each) => each.path === owner) ?? (placed[0] as ManifestObject);
+    const first = definitions.find((each) => each.path === owner) ?? (definitions[0] as ManifestObject);
     objects.set(key, first);
-    for (const other of placed) if (other !== first) problems.push(duplicateProblem(key, first, other));
+    for (const other of definitions) if (other !== first) problems.push(duplicateProblem(key, first, other));
   }
   return { objects, problems, ignored };
 }

@@ -1,7 +1,7 @@
 import type { NamespaceObject, NodeObject, Problem } from '@weir/model';
 import { namespaceLabels, uidFor } from './manifest-kinds.ts';
 
-/** `--node NAME=ADDRESS`. */
+/** A node of `--node NAME=ADDRESS`. */
 export interface CommandLineNode {
   readonly name: string;
   readonly address: string;
@@ -11,19 +11,19 @@ const ROLE_LABEL = 'role';
 const LOADBALANCER_ROLE = 'loadbalancer';
 const LOCAL_NODE: CommandLineNode = { name: 'local', address: '127.0.0.1' };
 
-/** The nodes of the manifests when they make a fleet, else those of the command line, else one on loopback. */
+/** The Nodes of the manifests if one is a load balancer node, else the nodes of the command line, else one node on loopback. */
 export function fleetNodes(
   manifests: readonly NodeObject[],
-  given: readonly CommandLineNode[],
+  commandLineNodes: readonly CommandLineNode[],
 ): { readonly nodes: readonly NodeObject[]; readonly problems: readonly Problem[] } {
   if (manifests.some((node) => node.labels[ROLE_LABEL] === LOADBALANCER_ROLE))
     return { nodes: manifests, problems: [] };
-  const made = (given.length === 0 ? [LOCAL_NODE] : given).map(nodeOf);
-  const names = new Set(made.map((node) => node.name));
-  const nodes = [...made, ...manifests.filter((node) => !names.has(node.name))];
+  const implied = (commandLineNodes.length === 0 ? [LOCAL_NODE] : commandLineNodes).map(nodeOf);
+  const names = new Set(implied.map((node) => node.name));
+  const nodes = [...implied, ...manifests.filter((node) => !names.has(node.name))];
   return {
     nodes: Object.freeze(nodes.sort((a, b) => (a.name < b.name ? -1 : 1))),
-    problems: unlabelledNodesProblem(manifests, made),
+    problems: unlabelledNodesProblem(manifests, implied),
   };
 }
 
@@ -40,28 +40,28 @@ function nodeOf({ name, address }: CommandLineNode): NodeObject {
   });
 }
 
-function unlabelledNodesProblem(manifests: readonly NodeObject[], made: readonly NodeObject[]): Problem[] {
+function unlabelledNodesProblem(manifests: readonly NodeObject[], implied: readonly NodeObject[]): Problem[] {
   const [first] = manifests;
   if (first === undefined) return [];
-  const fleet = made.map((node) => `${node.name} (${node.internalIPs.join(', ')})`).join(', ');
+  const fleet = implied.map((node) => `${node.name} (${node.internalIPs.join(', ')})`).join(', ');
   return [
     {
       code: 'NoNodes',
       subject: `Node ${first.name}`,
       severity: 'warning',
       heals: false,
-      message: `no Node of the manifests carries the label ${ROLE_LABEL}=${LOADBALANCER_ROLE}, so the fleet is ${fleet}; put the label on those that shall carry traffic`,
+      message: `no Node in the manifests has the label ${ROLE_LABEL}=${LOADBALANCER_ROLE}, so the fleet is ${fleet}; label the Nodes that should carry traffic`,
     },
   ];
 }
 
-/** A namespace that is only mentioned exists as well: nobody writes manifests for `default`. */
+/** Adds the namespaces that Services name, since few users write a manifest for `default`. */
 export function withImpliedNamespaces(
   namespaces: readonly NamespaceObject[],
-  mentioned: Iterable<string>,
+  serviceNamespaces: Iterable<string>,
 ): readonly NamespaceObject[] {
   const byName = new Map(namespaces.map((each) => [each.name, each]));
-  for (const name of mentioned) {
+  for (const name of serviceNamespaces) {
     if (byName.has(name)) continue;
     byName.set(
       name,

@@ -8,108 +8,111 @@ import { type FileContents, parseContents } from './file-contents.ts';
 import type { ManifestParsers } from './manifest-kinds.ts';
 
 interface CachedFile {
-  /** Of its text, which itself is not kept: there may be private keys in it. */
+  /** SHA-256 of the text. The text is not kept, since it may contain private keys. */
   readonly digest: string;
   readonly contents: FileContents;
-  /** Empty: to be read again, whatever its stats say. */
+  /** From the file's stats; empty if the file must be read again whatever its stats are. */
   readonly fingerprint: string;
-  /** Since when it is gone or empty, on the clock that never jumps. */
+  /** Since when the file is missing or empty, in milliseconds of the monotonic clock. */
   readonly missingSince: number | null;
 }
 
-/** The files as they were found at one look. */
+interface FileReading {
+  /** Undefined if the file is gone. */
+  readonly cachedFile?: CachedFile | undefined;
+  readonly problem?: Problem;
+}
+
+/** The result of one scan. */
 export interface ManifestScan {
   readonly contents: ReadonlyMap<string, FileContents>;
   readonly problems: readonly Problem[];
   readonly directories: readonly string[];
-  /** Something is missing that may only be on its way back: look again after this time. */
+  /** Scan again after this time, since a missing file may come back; null if no file is missing. */
   readonly rescanInMs: number | null;
 }
 
-/** How long a file may be gone or empty before its objects are: editors move the old one away, or truncate, before they write. */
-const SETTLE_MS = 150;
-/** Two writes within one tick of the file system's clock have one time: a file this fresh is not known by its stats. */
+/** How long the objects of a missing or empty file are kept: editors move or truncate a file before they write the new version. */
+const MISSING_GRACE_MS = 150;
+/** Two writes within one tick of the file system's clock have the same time, so stats do not identify a file this fresh. */
 const MIN_STABLE_AGE_MS = 1_000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
 export interface ManifestFilesOptions {
   readonly paths: readonly string[];
   readonly clock: Clock;
-  readonly projections: ManifestParsers;
+  readonly parsers: ManifestParsers;
 }
 
-/** The manifests under some paths; each look reads only what changed. */
+/** The manifests under some paths. Each scan reads only the files that changed. */
 export class ManifestFiles {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
-  readonly #projections: ManifestParsers;
+  readonly #parsers: ManifestParsers;
   #cachedFiles: ReadonlyMap<string, CachedFile> = new Map();
 
-  constructor({ paths, clock, projections }: ManifestFilesOptions) {
+  constructor({ paths, clock, parsers }: ManifestFilesOptions) {
     this.#paths = paths;
     this.#clock = clock;
-    this.#projections = projections;
+    this.#parsers = parsers;
   }
 
   async scan(): Promise<ManifestScan> {
     const found = await findManifests(this.#paths);
     const problems: Problem[] = [...found.problems];
-    const known = new Map<string, CachedFile>();
+    const cachedFiles = new Map<string, CachedFile>();
     for (const file of found.files) {
-      const reading = await this.#read(file);
-      if (reading.problem !== undefined) problems.push(reading.problem);
-      if (reading.known !== undefined) known.set(file.path, reading.known);
+      const { cachedFile, problem } = await this.#read(file);
+      if (problem !== undefined) problems.push(problem);
+      if (cachedFile !== undefined) cachedFiles.set(file.path, cachedFile);
     }
     for (const [path, before] of this.#cachedFiles) {
-      if (known.has(path)) continue;
-      if (found.unreadable.some((each) => path === each || path.startsWith(`${each}/`))) known.set(path, before);
-      else this.#keepUntilSettled(known, path, before);
+      if (cachedFiles.has(path)) continue;
+      if (found.unreadable.some((each) => path === each || path.startsWith(`${each}/`))) cachedFiles.set(path, before);
+      else this.#keepDuringGrace(cachedFiles, path, before);
     }
-    this.#cachedFiles = known;
+    this.#cachedFiles = cachedFiles;
     return {
-      contents: new Map([...known].map(([path, each]) => [path, each.contents])),
+      contents: new Map([...cachedFiles].map(([path, each]) => [path, each.contents])),
       problems,
       directories: found.directories,
-      rescanInMs: [...known.values()].some((each) => each.missingSince !== null) ? SETTLE_MS : null,
+      rescanInMs: [...cachedFiles.values()].some((each) => each.missingSince !== null) ? MISSING_GRACE_MS : null,
     };
   }
 
-  async #read({
-    path,
-    stats,
-  }: FoundFile): Promise<{ readonly known?: CachedFile | undefined; readonly problem?: Problem }> {
+  async #read({ path, stats }: FoundFile): Promise<FileReading> {
     const before = this.#cachedFiles.get(path);
     const fingerprint = this.#fingerprintFor(stats);
     if (before !== undefined && before.fingerprint !== '' && before.fingerprint === fingerprint)
-      return { known: before };
+      return { cachedFile: before };
     if (stats.size > MAX_FILE_BYTES) {
       return {
-        known: before,
+        cachedFile: before,
         problem: unreadableFileProblem(path, `is larger than ${MAX_FILE_BYTES / 1024 / 1024} MiB; split it`),
       };
     }
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => error);
     if (text instanceof Error) {
       if (text.code === 'ENOENT') return {};
-      return { known: before, problem: unreadableFileProblem(path, unreadableReason(text)) };
+      return { cachedFile: before, problem: unreadableFileProblem(path, unreadableReason(text)) };
     }
     if (before !== undefined && text.trim() === '' && before.contents.objects.size > 0) {
       const missingSince = before.missingSince ?? this.#clock.monotonic();
-      if (this.#clock.monotonic() - missingSince < SETTLE_MS)
-        return { known: { ...before, fingerprint: '', missingSince } };
+      if (this.#clock.monotonic() - missingSince < MISSING_GRACE_MS)
+        return { cachedFile: { ...before, fingerprint: '', missingSince } };
     }
     const digest = hash('sha256', text);
     const contents =
       digest === before?.digest
         ? before.contents
-        : parseContents({ path, text }, { projections: this.#projections, previous: before?.contents });
-    return { known: { digest, contents, fingerprint, missingSince: null } };
+        : parseContents({ path, text }, { parsers: this.#parsers, previous: before?.contents });
+    return { cachedFile: { digest, contents, fingerprint, missingSince: null } };
   }
 
-  #keepUntilSettled(known: Map<string, CachedFile>, path: string, before: CachedFile): void {
+  #keepDuringGrace(cachedFiles: Map<string, CachedFile>, path: string, before: CachedFile): void {
     const missingSince = before.missingSince ?? this.#clock.monotonic();
-    if (before.contents.objects.size === 0 || this.#clock.monotonic() - missingSince >= SETTLE_MS) return;
-    known.set(path, { ...before, fingerprint: '', missingSince });
+    if (before.contents.objects.size === 0 || this.#clock.monotonic() - missingSince >= MISSING_GRACE_MS) return;
+    cachedFiles.set(path, { ...before, fingerprint: '', missingSince });
   }
 
   #fingerprintFor({ dev, ino, size, mtimeNs, ctimeMs, ctimeNs }: BigIntStats): string {
@@ -123,11 +126,11 @@ export interface FoundFile {
   readonly stats: BigIntStats;
 }
 
-/** What lies under the given paths. */
+/** The files and directories under the given paths. */
 export interface FoundManifests {
   readonly files: readonly FoundFile[];
   readonly directories: readonly string[];
-  /** Paths that could not be looked into: what was below them is unknown, not gone. */
+  /** Paths that could not be read. Known files below them count as unchanged, not as deleted. */
   readonly unreadable: readonly string[];
   readonly problems: readonly Problem[];
 }
@@ -135,8 +138,8 @@ export interface FoundManifests {
 const MANIFEST_NAME = /\.(?:ya?ml|json)$/i;
 
 /**
- * Files named by the paths (whatever their name), and manifests in the directories named, at any depth. Names with a leading dot are
- * left out: editors keep their drafts there, and a mounted ConfigMap its versions.
+ * Finds the files that `paths` name, whatever their extension, and all manifests in the directories that `paths` name, at any depth.
+ * Skips names with a leading dot: editors keep drafts under such names, and a mounted ConfigMap keeps its versions there.
  */
 export async function findManifests(paths: readonly string[]): Promise<FoundManifests> {
   const found = {
@@ -146,30 +149,30 @@ export async function findManifests(paths: readonly string[]): Promise<FoundMani
     problems: [] as Problem[],
   };
   const seen = new Set<string>();
-  const unreadable = (path: string, what: string): void => {
+  const addUnreadable = (path: string, reason: string): void => {
     found.unreadable.push(path);
-    found.problems.push(unreadableFileProblem(path, what));
+    found.problems.push(unreadableFileProblem(path, reason));
   };
   const visit = async (path: string, isRoot: boolean): Promise<void> => {
     const stats = await stat(path, { bigint: true }).catch((error: NodeJS.ErrnoException) => error);
     if (stats instanceof Error) {
-      // A link to nowhere, or a file that went between listing and looking.
-      if (isRoot || stats.code !== 'ENOENT') unreadable(path, unreadableReason(stats));
+      // ENOENT is a dangling link, or a file that was deleted after the directory was listed.
+      if (isRoot || stats.code !== 'ENOENT') addUnreadable(path, unreadableReason(stats));
       return;
     }
-    // Links that lead in circles, one file by two paths.
+    // Ends circles of links, and reads a file with two paths once.
     const id = `${stats.dev}:${stats.ino}`;
     if (seen.has(id)) return;
     seen.add(id);
     if (stats.isDirectory()) {
       found.directories.push(path);
       const entries = await readdir(path, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => error);
-      if (entries instanceof Error) return unreadable(path, unreadableReason(entries));
+      if (entries instanceof Error) return addUnreadable(path, unreadableReason(entries));
       for (const entry of entries.filter(isCandidate)) await visit(join(path, entry.name), false);
     } else if (stats.isFile()) {
       found.files.push({ path, stats });
     } else if (isRoot) {
-      unreadable(path, 'is neither a file nor a directory');
+      addUnreadable(path, 'is neither a file nor a directory');
     }
   };
   for (const path of paths) await visit(path, true);
@@ -181,13 +184,13 @@ function isCandidate(entry: Dirent): boolean {
   return entry.isDirectory() || entry.isSymbolicLink() || (entry.isFile() && MANIFEST_NAME.test(entry.name));
 }
 
-export function unreadableFileProblem(path: string, what: string): Problem {
+export function unreadableFileProblem(path: string, reason: string): Problem {
   return {
     code: 'UnreadableFile',
     subject: path,
     severity: 'error',
     heals: true,
-    message: `${what}; what it gave before goes on being used until it can be read`,
+    message: `${reason}; the objects read from this path before stay in use until it can be read`,
   };
 }
 
@@ -197,7 +200,7 @@ export function unreadableReason(error: NodeJS.ErrnoException): string {
       return 'does not exist';
     case 'EACCES':
     case 'EPERM':
-      return 'may not be read by this user; grant read permission';
+      return 'is not readable for this user; grant read permission';
     default:
       return `cannot be read: ${errorMessage(error)}`;
   }

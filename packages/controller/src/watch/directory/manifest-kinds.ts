@@ -9,15 +9,17 @@ import type {
   TenantPolicyObject,
 } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
+import { type Json, WEIR_API_VERSION } from '../../kubernetes/kube-api.ts';
 import { parseNamespace, parseNode } from '../../parse/cluster-objects.ts';
 import { parseEndpointSlice } from '../../parse/endpoint-slice.ts';
+import { isObject } from '../../parse/fields.ts';
 import type { ParseResult } from '../../parse/parse-object.ts';
 import { parseSecret } from '../../parse/secret.ts';
 import { parseService } from '../../parse/service.ts';
 import { parseSuspension } from '../../parse/suspension.ts';
 import { parseTenantPolicy } from '../../parse/tenant-policy.ts';
 
-/** The objects that a directory gives, by kind. Pods are not among them: it trusts its files. */
+/** The kinds of objects that manifests define. Pods are not among them: the addresses in files are trusted without pods. */
 export interface ObjectsByKind {
   readonly Namespace: NamespaceObject;
   readonly Node: NodeObject;
@@ -35,8 +37,6 @@ interface ManifestType {
   readonly namespaced: boolean;
 }
 
-export const WEIR_API_VERSION = 'weir.dev/v1alpha1';
-
 export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
   Namespace: { apiVersion: 'v1', namespaced: false },
   Node: { apiVersion: 'v1', namespaced: false },
@@ -47,10 +47,10 @@ export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
   Secret: { apiVersion: 'v1', namespaced: true },
 };
 
-/** How the kinds that are read are read. */
+/** The parser of each kind that is read. */
 export type ManifestParsers = { readonly [K in ManifestKind]?: (raw: unknown) => ParseResult<ObjectsByKind[K]> };
 
-/** Without a sealer Secrets are none of them. */
+/** Without a sealer there is no parser for Secrets. */
 export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers {
   return {
     Namespace: parseNamespace,
@@ -64,23 +64,25 @@ export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers 
 }
 
 export type Recognition =
-  | { readonly kind: 'read'; readonly as: ManifestKind }
-  /** Nothing that Weir reads: counted. */
-  | { readonly kind: 'other' }
+  | { readonly kind: 'supported'; readonly manifestKind: ManifestKind }
+  /** A kind that Weir does not read. */
+  | { readonly kind: 'ignored' }
+  /** A mistake in the group, version or name of a kind that Weir reads. `allowed` follows "use " in a message. */
   | { readonly kind: 'unknown'; readonly allowed: string };
 
-/** Written by the controller, so it is no mistake that a dump of a cluster holds them. */
+/** Kinds of Weir that the controller writes; a dump of a cluster may contain them. */
 const WRITTEN_BY_WEIR = ['TenantUsage'];
 
 export function recognize(apiVersion: string, kind: string): Recognition {
-  const as = (Object.keys(MANIFEST_KINDS) as ManifestKind[]).find((each) => each === kind);
-  if (as !== undefined && MANIFEST_KINDS[as].apiVersion === apiVersion) return { kind: 'read', as };
+  const manifestKind = (Object.keys(MANIFEST_KINDS) as ManifestKind[]).find((each) => each === kind);
+  const expected = manifestKind && MANIFEST_KINDS[manifestKind].apiVersion;
+  if (manifestKind !== undefined && expected === apiVersion) return { kind: 'supported', manifestKind };
   const group = groupOf(apiVersion);
-  if (as !== undefined && group === groupOf(MANIFEST_KINDS[as].apiVersion)) {
-    return { kind: 'unknown', allowed: `apiVersion ${MANIFEST_KINDS[as].apiVersion}` };
+  if (expected !== undefined && group === groupOf(expected)) {
+    return { kind: 'unknown', allowed: `apiVersion ${expected}` };
   }
   if (group !== 'weir.dev' || (apiVersion === WEIR_API_VERSION && WRITTEN_BY_WEIR.includes(kind)))
-    return { kind: 'other' };
+    return { kind: 'ignored' };
   return { kind: 'unknown', allowed: `TenantPolicy or Suspension, with apiVersion ${WEIR_API_VERSION}` };
 }
 
@@ -88,16 +90,13 @@ function groupOf(apiVersion: string): string {
   return apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
 }
 
-type Json = Readonly<Record<string, unknown>>;
-
-/** Which object a manifest is, as far as it says. */
 export interface ObjectIdentity {
   readonly kind: ManifestKind;
   readonly namespace?: string;
   readonly name: string;
 }
 
-/** Undefined when its name (or namespace) cannot be known. */
+/** The identity of a manifest. Undefined if its name or namespace is missing or not text. */
 export function identityOf(kind: ManifestKind, raw: Json): ObjectIdentity | undefined {
   const metadata = isObject(raw.metadata) ? raw.metadata : {};
   const { name } = metadata;
@@ -107,7 +106,7 @@ export function identityOf(kind: ManifestKind, raw: Json): ObjectIdentity | unde
   return typeof namespace === 'string' ? { kind, namespace, name } : undefined;
 }
 
-/** The UID that the same object has in every directory, after every restart. */
+/** A UID derived from the identity, so it is the same in every directory and after every restart. */
 export function uidFor({ kind, namespace, name }: ObjectIdentity): string {
   const hash = createHash('sha256')
     .update([kind, namespace ?? '', name].join('\0'))
@@ -116,8 +115,8 @@ export function uidFor({ kind, namespace, name }: ObjectIdentity): string {
 }
 
 /**
- * The manifest as an API server would have stored it: with a UID, its namespace, the label that every namespace carries. What a dump
- * brought along from another cluster (times, a status that another load balancer wrote) says nothing here.
+ * Adds to a manifest what an API server would add: a UID, the namespace, and the label that every namespace has. Removes the times and
+ * the Service status that a dump of another cluster contains.
  */
 export function withServerDefaults(identity: ObjectIdentity | undefined, raw: Json): Json {
   const metadata = isObject(raw.metadata) ? raw.metadata : undefined;
@@ -125,28 +124,24 @@ export function withServerDefaults(identity: ObjectIdentity | undefined, raw: Js
     return { ...raw, metadata: metadata === undefined ? raw.metadata : { ...metadata, uid: 'unknown' } };
   }
   const { creationTimestamp, deletionTimestamp, namespace, ...rest } = metadata;
-  const applied = {
+  const metadataWithDefaults = {
     ...rest,
     uid: uidFor(identity),
     ...(identity.namespace !== undefined && { namespace: identity.namespace }),
   };
   switch (identity.kind) {
     case 'Service':
-      return { ...raw, metadata: applied, status: null };
+      return { ...raw, metadata: metadataWithDefaults, status: null };
     case 'Namespace': {
       const labels = isObject(rest.labels) ? { ...rest.labels, ...namespaceLabels(identity.name) } : rest.labels;
-      return { ...raw, metadata: { ...applied, labels: labels ?? namespaceLabels(identity.name) } };
+      return { ...raw, metadata: { ...metadataWithDefaults, labels: labels ?? namespaceLabels(identity.name) } };
     }
     default:
-      return { ...raw, metadata: applied };
+      return { ...raw, metadata: metadataWithDefaults };
   }
 }
 
-/** Selectors may count on it: the API server puts it on every namespace. */
+/** The label that an API server puts on every namespace; selectors may use it. */
 export function namespaceLabels(name: string): Record<string, string> {
   return { 'kubernetes.io/metadata.name': name };
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,7 @@
-// The text of a file to the objects in it: multi-document YAML, JSON, `List`. Each with its line, because that is where its author
-// looks. A document that cannot be read hides none of the others.
+// Parses the text of a file to objects with their lines: multi-document YAML, JSON, and kinds that end with `List`. An unreadable
+// document does not affect the other documents.
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
+import { isObject } from '../../parse/fields.ts';
 
 export type Manifest =
   | { readonly kind: 'object'; readonly line: number; readonly raw: Readonly<Record<string, unknown>> }
@@ -9,8 +10,8 @@ export type Manifest =
 export function parseManifests(text: string): Manifest[] {
   const lines = new LineCounter();
   try {
-    // The parser would compare each key of a mapping with all others; `doubleKey` does not.
-    // By itself it warns on stderr of a mapping that is a key, with how that begins: perhaps a private key.
+    // `uniqueKeys` compares each key of a mapping with all other keys; `offsetOfDuplicateKey` takes linear time.
+    // `logLevel` stops a warning on stderr about mappings as keys, which quotes the file and so perhaps a private key.
     const options = {
       lineCounter: lines,
       merge: true,
@@ -21,7 +22,7 @@ export function parseManifests(text: string): Manifest[] {
     const documents = parseAllDocuments(text, options);
     return [...documents].flatMap((document) => parseDocument(document, lines));
   } catch (error) {
-    // The parser recurses: nesting without end exhausts the stack.
+    // The parser recurses, so deep nesting exhausts the stack.
     return [{ kind: 'unreadable', line: 1, message: unreadableMessage(error) }];
   }
 }
@@ -33,43 +34,43 @@ function parseDocument(document: Document.Parsed, lines: LineCounter): Manifest[
       {
         kind: 'unreadable',
         line: lineAt(lines, mistake.pos[0]),
-        message: `is not valid YAML: ${withoutSource(mistake.message)}`,
+        message: `is not valid YAML: ${withoutQuotedSource(mistake.message)}`,
       },
     ];
   }
   const line = lineAt(lines, document.contents?.range?.[0] ?? 0);
-  const double = duplicateKeyOffset(document);
-  if (double !== undefined) {
+  const duplicateOffset = offsetOfDuplicateKey(document);
+  if (duplicateOffset !== undefined) {
     const message = 'is not valid YAML: Map keys must be unique';
-    return [{ kind: 'unreadable', line: lineAt(lines, double), message }];
+    return [{ kind: 'unreadable', line: lineAt(lines, duplicateOffset), message }];
   }
   try {
     return expand(document.toJS(), { line, itemLine: (index) => itemLine(document, index, lines) ?? line });
   } catch (error) {
-    // Aliases that multiply without end.
+    // The document has too many aliases (a "billion laughs" attack).
     return [{ kind: 'unreadable', line, message: unreadableMessage(error) }];
   }
 }
 
 function unreadableMessage(error: unknown): string {
-  return `cannot be read: ${withoutSource(error instanceof Error ? error.message : String(error))}`;
+  return `cannot be read: ${withoutQuotedSource(error instanceof Error ? error.message : String(error))}`;
 }
 
-/** The parser's messages end with what it stumbled over. That may be a private key, and the line says where it is. */
-function withoutSource(message: string): string {
+/** Removes the quoted source at the end of the parser's message: it may be a private key, and the problem names the line. */
+function withoutQuotedSource(message: string): string {
   return message.replace(/(?::| directive) .*$/s, '');
 }
 
-/** Where a key stands that its mapping has already. */
-function duplicateKeyOffset(document: Document.Parsed): number | undefined {
-  let double: number | undefined;
+/** Offset of the first key that its mapping already has. */
+function offsetOfDuplicateKey(document: Document.Parsed): number | undefined {
+  let offset: number | undefined;
   visit(document, {
     Map(_, { items }) {
       const keys = new Set<unknown>();
       for (const { key } of items) {
         if (!isScalar(key)) continue;
         if (keys.has(key.value)) {
-          double = key.range?.[0] ?? 0;
+          offset = key.range?.[0] ?? 0;
           return visit.BREAK;
         }
         keys.add(key.value);
@@ -77,7 +78,7 @@ function duplicateKeyOffset(document: Document.Parsed): number | undefined {
       return undefined;
     },
   });
-  return double;
+  return offset;
 }
 
 interface Lines {
@@ -88,22 +89,24 @@ interface Lines {
 function expand(value: unknown, { line, itemLine }: Lines): Manifest[] {
   if (value === null || value === undefined) return [];
   if (typeof value !== 'object' || Array.isArray(value)) {
-    return [{ kind: 'unreadable', line, message: 'is no Kubernetes object; use a mapping with apiVersion and kind' }];
+    return [
+      { kind: 'unreadable', line, message: 'is not a Kubernetes object; use a mapping with apiVersion and kind' },
+    ];
   }
   const raw = value as Record<string, unknown>;
   if (typeof raw.apiVersion !== 'string' || typeof raw.kind !== 'string') {
     const missing = ['apiVersion', 'kind'].filter((name) => typeof raw[name] !== 'string').join(' and ');
-    return [{ kind: 'unreadable', line, message: `is no Kubernetes object: ${missing} missing, or no text` }];
+    return [{ kind: 'unreadable', line, message: `is not a Kubernetes object: ${missing} missing, or not text` }];
   }
   if (!raw.kind.endsWith('List') || !Array.isArray(raw.items)) return [{ kind: 'object', line, raw }];
   const defaults = itemDefaults(raw.apiVersion, raw.kind);
   return raw.items.flatMap((item: unknown, index) => {
-    const named = isPlain(item) ? { ...defaults, ...item } : item;
+    const named = isObject(item) ? { ...defaults, ...item } : item;
     return expand(named ?? '', { line: itemLine(index), itemLine: () => itemLine(index) });
   });
 }
 
-/** The items of a `ServiceList`, as the API itself answers, do not repeat their kind; those of a `List` must. */
+/** The items of a `ServiceList`, as an API server returns it, have no kind; the items of a `List` must have a kind. */
 function itemDefaults(apiVersion: string, kind: string): Record<string, string> {
   return kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
 }
@@ -116,8 +119,4 @@ function itemLine(document: Document.Parsed, index: number, lines: LineCounter):
 
 function lineAt(lines: LineCounter, offset: number): number {
   return Math.max(1, lines.linePos(offset).line);
-}
-
-function isPlain(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -10,53 +10,59 @@ import type { WatchedKind, WatchedKindOptions, WatchedObjects } from './watched-
 
 export interface KindCacheHooks {
   readonly clock: Pick<Clock, 'now'>;
-  /** The snapshot is another one now, as the world has been since `changedAt`; undefined: not known. */
-  changed(changedAt?: number): void;
-  /** Each object as it came, before it is projected; undefined with the key of one that is gone. */
-  raw?(key: string, object: Json | undefined): void;
+  /** Called when the list or the problems changed. `changedAt` as in `Source.onChange`. */
+  onChange(changedAt?: number): void;
+  /** Called with each object before it is parsed; with undefined when the object was deleted. */
+  onRawObject?(key: string, object: Json | undefined): void;
 }
 
-/** Rights that are granted just now reach an API server one after the other: then waiting is better than standing in. */
+/** New permissions reach the API servers one after the other, so a few refusals do not yet justify fallback objects. */
 const MIN_FORBIDDEN_LISTS = 3;
 
-/** The objects of one kind, projected. What cannot be read any more is kept as it was. */
+/** The parsed objects of one kind. An object that becomes invalid, or a kind that becomes unreadable, keeps its last version. */
 export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   readonly #options: WatchedKindOptions<K>;
   readonly #hooks: KindCacheHooks;
   readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
   readonly #objectProblems = new Map<string, readonly Problem[]>();
-  /** When each object was read last, and what it said last of when it was caused to change. */
-  readonly #changeTimesByKey = new Map<string, { readonly heardAt: number; readonly trigger: number | undefined }>();
-  /** Which version of each was projected last, where that is costly. */
+  /** When each object was received last, and its last change trigger time. */
+  readonly #changeTimesByKey = new Map<
+    string,
+    { readonly receivedAt: number; readonly triggeredAt: number | undefined }
+  >();
+  /** The version of each object that was parsed last, for kinds that are expensive to parse. */
   readonly #parsedVersionByKey = new Map<string, string>();
   #failure: KubeApiError | undefined;
-  #unlisted: Set<string> | undefined;
+  #keysMissingFromList: Set<string> | undefined;
   #isListed = false;
   #isCurrent = false;
-  #timesForbidden = 0;
+  #forbiddenLists = 0;
 
   constructor(options: WatchedKindOptions<K>, hooks: KindCacheHooks) {
     this.#options = options;
     this.#hooks = hooks;
   }
 
-  /** Read in full at least once, or known to be such that one can go on without. */
+  /** The kind was listed completely, or the controller can work without it. */
   get isSynced(): boolean {
-    return this.#isListed || this.isUnreadable || this.#countsAsEmpty;
+    return this.#isListed || this.isUnreadable || this.#isTreatedAsEmpty;
   }
 
-  /** Never read, and something else has to stand in for it. */
+  /** The kind was never listed, and fallback objects must replace it. */
   get isUnreadable(): boolean {
-    return !this.#isListed && this.#options.whenForbidden === 'table' && this.#timesForbidden >= MIN_FORBIDDEN_LISTS;
+    return !this.#isListed && this.#options.onForbidden === 'fallback' && this.#forbiddenLists >= MIN_FORBIDDEN_LISTS;
   }
 
-  get #countsAsEmpty(): boolean {
-    const { isOurs, isNew, whenForbidden } = this.#options;
+  get #isTreatedAsEmpty(): boolean {
+    const { isWeirResource, isOptional, onForbidden } = this.#options;
     const code = this.#failure?.code;
-    return ((isOurs || isNew === true) && code === 'NOT_FOUND') || (whenForbidden === 'none' && code === 'FORBIDDEN');
+    return (
+      ((isWeirResource || isOptional === true) && code === 'NOT_FOUND') ||
+      (onForbidden === 'empty' && code === 'FORBIDDEN')
+    );
   }
 
-  /** Read in full since `expire`, or nobody lets us: then it stays as it is. One that is only away is waited for. */
+  /** The kind was listed since `expire`, or the API server refuses the list. An API server that is away is waited for. */
   get isCurrent(): boolean {
     return this.#isCurrent || (this.#failure !== undefined && this.#failure.code !== 'AWAY');
   }
@@ -74,54 +80,54 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     return [...own, ...[...this.#objectProblems.values()].flat()];
   }
 
-  listing(): void {
-    this.#unlisted = new Set([...this.#objects.keys(), ...this.#objectProblems.keys()]);
+  listStarted(): void {
+    this.#keysMissingFromList = new Set([...this.#objects.keys(), ...this.#objectProblems.keys()]);
   }
 
-  listed(): void {
-    for (const key of this.#unlisted ?? []) this.#remove(key);
-    this.#unlisted = undefined;
+  listCompleted(): void {
+    for (const key of this.#keysMissingFromList ?? []) this.#remove(key);
+    this.#keysMissingFromList = undefined;
     const isAwaited = !this.#isCurrent;
     this.#isListed = true;
     this.#isCurrent = true;
-    if (isAwaited) this.#hooks.changed();
+    if (isAwaited) this.#hooks.onChange();
   }
 
   put(raw: Json): void {
     const key = keyOfRaw(raw);
-    this.#unlisted?.delete(key);
-    this.#hooks.raw?.(key, raw);
-    if (this.#options.isCostly === true && this.#isParsed(key, raw)) return;
+    this.#keysMissingFromList?.delete(key);
+    this.#hooks.onRawObject?.(key, raw);
+    if (this.#options.isExpensiveToParse === true && this.#isParsed(key, raw)) return;
     const changedAt = this.#changedAt(key, raw);
-    const { object, problems } = this.#options.project(raw);
-    const saidBefore = JSON.stringify(this.#objectProblems.get(key) ?? []);
+    const { object, problems } = this.#options.parse(raw);
+    const previousProblems = JSON.stringify(this.#objectProblems.get(key) ?? []);
     if (problems.length > 0) this.#objectProblems.set(key, problems);
     else this.#objectProblems.delete(key);
     const isObjectChanged = object !== undefined && this.#objects.set(object);
-    if (isObjectChanged || saidBefore !== JSON.stringify(problems)) this.#hooks.changed(changedAt);
+    if (isObjectChanged || previousProblems !== JSON.stringify(problems)) this.#hooks.onChange(changedAt);
   }
 
   deleted(raw: Json): void {
     this.#remove(keyOfRaw(raw));
   }
 
-  failed(error: KubeApiError | undefined): void {
-    const before = { message: this.#failure?.message, isUnread: this.isUnreadable };
+  failureChanged(error: KubeApiError | undefined): void {
+    const before = { message: this.#failure?.message, isUnreadable: this.isUnreadable };
     this.#failure = error;
-    if (error === undefined) this.#timesForbidden = 0;
-    else if (error.code === 'FORBIDDEN') this.#timesForbidden += 1;
-    if (before.message !== error?.message || before.isUnread !== this.isUnreadable) this.#hooks.changed();
+    if (error === undefined) this.#forbiddenLists = 0;
+    else if (error.code === 'FORBIDDEN') this.#forbiddenLists += 1;
+    if (before.message !== error?.message || before.isUnreadable !== this.isUnreadable) this.#hooks.onChange();
   }
 
   #remove(key: string): void {
-    this.#hooks.raw?.(key, undefined);
+    this.#hooks.onRawObject?.(key, undefined);
     this.#changeTimesByKey.delete(key);
     this.#parsedVersionByKey.delete(key);
     const hadProblems = this.#objectProblems.delete(key);
-    if (this.#objects.delete(key) || hadProblems) this.#hooks.changed(this.#hooks.clock.now());
+    if (this.#objects.delete(key) || hadProblems) this.#hooks.onChange(this.#hooks.clock.now());
   }
 
-  /** It is about to be, else. */
+  /** Whether this version of the object was parsed already; notes the version. */
   #isParsed(key: string, raw: Json): boolean {
     const { uid, resourceVersion } = (raw.metadata ?? {}) as { uid?: unknown; resourceVersion?: unknown };
     const version = `${uid}/${resourceVersion}`;
@@ -130,20 +136,20 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     return isSame;
   }
 
-  /** What is read before the first list is whole was there before us. */
+  /** Undefined until the first list is complete, because those objects existed before this process. */
   #changedAt(key: string, raw: Json): number | undefined {
     const { changeTriggerTimeOf } = this.#options;
     const observedAt = this.#hooks.clock.now();
     if (changeTriggerTimeOf === undefined) return this.#isListed ? observedAt : undefined;
     const triggeredAt = changeTriggerTimeOf(raw);
     const last = this.#changeTimesByKey.get(key);
-    this.#changeTimesByKey.set(key, { heardAt: observedAt, trigger: triggeredAt ?? last?.trigger });
+    this.#changeTimesByKey.set(key, { receivedAt: observedAt, triggeredAt: triggeredAt ?? last?.triggeredAt });
     if (!this.#isListed) return undefined;
     return changedAtFor({
       observedAt,
       triggeredAt,
-      previousTriggeredAt: last?.trigger,
-      notBefore: last?.heardAt ?? creationTimeOf(raw),
+      previousTriggeredAt: last?.triggeredAt,
+      notBefore: last?.receivedAt ?? creationTimeOf(raw),
     });
   }
 }
@@ -153,11 +159,11 @@ function keyOfRaw(raw: Json): string {
   return objectKey({ name: name ?? '', ...(namespace !== undefined && { namespace }) });
 }
 
-/** One list and watch, and what it has brought. */
+/** One kind that is listed and watched, with its cache. */
 export interface KindWatch<K extends WatchedKind = WatchedKind> {
   readonly options: WatchedKindOptions<K>;
   readonly cache: KindCache<K>;
-  /** Of all reflectors that fill the cache, one after the other. */
+  /** Shared by the reflectors that fill the cache one after the other. */
   readonly newest: NewestVersion;
 }
 

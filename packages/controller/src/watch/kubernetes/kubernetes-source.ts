@@ -3,8 +3,9 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
 import { KubeApiError } from '../../kubernetes/kube-api-error.ts';
 import { FALLBACK_KINDS, type FallbackKind } from '../../snapshot/fallback-objects.ts';
+import { SnapshotCache } from '../snapshot-cache.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
-import { createKindWatch, type KindWatch } from './kind-cache.ts';
+import { createKindWatch, type KindCacheHooks, type KindWatch } from './kind-cache.ts';
 import { reflect, type WatchObserver } from './reflector.ts';
 import { type ReadableSecrets, SecretWatches } from './secret-watches.ts';
 import { kindSubject, WatchFailureLog } from './watch-failures.ts';
@@ -14,28 +15,22 @@ export interface KubernetesSourceOptions {
   readonly api: KubeApi;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Each Service as it came, for whoever writes its status; undefined: it is gone. */
+  /** Called with each Service as the API server sent it; with undefined when the Service was deleted. */
   readonly onService?: (key: string, raw: Json | undefined) => void;
-  /** The same of TenantPolicies. */
+  /** Called with each TenantPolicy in the same way. */
   readonly onPolicy?: (key: string, raw: Json | undefined) => void;
   readonly observer?: WatchObserver;
-  /** Absent: none are read. */
+  /** Without it no Secrets are read. */
   readonly secrets?: ReadableSecrets;
 }
 
-/** Begins to watch; `synced` tells when everything is there. An API server that is away is waited for. */
-export function openKubernetesSource(options: KubernetesSourceOptions): KubernetesSource {
-  const source = new KubernetesSource(options);
-  source.start();
-  return source;
-}
-
-/** How many deletions are remembered: a cut-off is lifted within a moment of its Suspension's. */
+/** Deletions are needed only for a moment, until the suspension is lifted. */
 const MAX_REMEMBERED_DELETIONS = 10_000;
 
-/** For the confirmation of a deletion; it is asked for again. */
+/** Limit for confirming a deletion; the caller tries again. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 
+/** Watches the objects of an API server from its construction on, and retries while the API server is away. */
 export class KubernetesSource implements Source {
   readonly kind = 'kubernetes';
   readonly #options: KubernetesSourceOptions;
@@ -43,22 +38,19 @@ export class KubernetesSource implements Source {
   readonly #kindWatches: { readonly [K in AlwaysWatchedKind]: KindWatch<K> };
   readonly #secretWatches: SecretWatches | undefined;
   readonly #watches: readonly KindWatch[];
-  readonly #listeners = new Set<(changedAt?: number) => void>();
   readonly #deletedSuspensions = new Set<string>();
   #reflectors: readonly Promise<void>[] = [];
-  /** Ends the reflectors, so that others may begin. */
-  #watching = new AbortController();
+  /** Aborts the current reflectors, so that `refresh` can start new ones. */
+  #reflecting = new AbortController();
   readonly #failureLog: WatchFailureLog;
-  #snapshot: SourceSnapshot | undefined;
+  readonly #snapshots = new SnapshotCache(() => this.#buildSnapshot());
 
   constructor(options: KubernetesSourceOptions) {
     this.#options = options;
     this.#failureLog = new WatchFailureLog(options.log, options.api.server);
-    const hooks = { clock: options.clock, changed: (changedAt?: number) => this.#changed(changedAt) };
-    const watch = <K extends AlwaysWatchedKind>(
-      kind: K,
-      raw?: (key: string, raw: Json | undefined) => void,
-    ): KindWatch<K> => createKindWatch(WATCHED_KINDS[kind], { ...hooks, ...(raw && { raw }) });
+    const hooks = { clock: options.clock, onChange: (changedAt?: number) => this.#snapshots.invalidate(changedAt) };
+    const watch = <K extends AlwaysWatchedKind>(kind: K, onRawObject?: KindCacheHooks['onRawObject']): KindWatch<K> =>
+      createKindWatch(WATCHED_KINDS[kind], { ...hooks, ...(onRawObject && { onRawObject }) });
     this.#kindWatches = {
       Namespace: watch('Namespace'),
       Node: watch('Node'),
@@ -71,31 +63,7 @@ export class KubernetesSource implements Source {
     };
     this.#secretWatches = options.secrets && new SecretWatches(options.secrets, hooks);
     this.#watches = [...Object.values(this.#kindWatches), ...(this.#secretWatches?.watches ?? [])];
-  }
-
-  start(): void {
-    const { api, clock, log, observer } = this.#options;
-    this.#watching = new AbortController();
-    const signal = AbortSignal.any([this.#closing.signal, this.#watching.signal]);
-    this.#reflectors = this.#watches.map(({ options, cache, newest }) => {
-      const { path, query, isNew, pageSize } = options;
-      const target = {
-        listing: () => cache.listing(),
-        listed: () => cache.listed(),
-        put: (object: Json) => cache.put(object),
-        deleted: (object: Json) => {
-          if (cache === this.#kindWatches.Suspension.cache) this.#rememberDeletion(object);
-          cache.deleted(object);
-        },
-        failed: (error: KubeApiError | undefined) => {
-          const isUnserved = isNew === true && error?.code === 'NOT_FOUND';
-          this.#failureLog.record(kindSubject(options), isUnserved ? undefined : error);
-          cache.failed(error);
-        },
-      };
-      const more = { ...(observer && { observer }), ...(pageSize !== undefined && { pageSize }) };
-      return reflect({ api, path, query, target, clock, log, newest, ...more }, signal);
-    });
+    this.#start();
   }
 
   get isSynced(): boolean {
@@ -107,33 +75,31 @@ export class KubernetesSource implements Source {
   }
 
   /**
-   * A watch may be behind, or dead without a word for a while, and does not know it: a list asks for what is true now. Reads everything
-   * once more, also what is being read for the first time: a list that began before may be older.
+   * Lists every kind again, because a watch cannot notice that it lags or that its connection is dead. A list in progress is started
+   * again as well, since it may be older than this call.
    */
   async refresh(signal: AbortSignal): Promise<void> {
-    this.#watching.abort();
+    this.#reflecting.abort();
     await Promise.all(this.#reflectors);
-    // Not before: what had been answered already is still taken.
+    // Only now, because the reflectors may still have delivered responses that were received before the abort.
     for (const { cache } of this.#watches) cache.expire();
-    if (!this.#closing.signal.aborted) this.start();
+    if (!this.#closing.signal.aborted) this.#start();
     await this.#waitUntil(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
   }
 
   snapshot(): SourceSnapshot {
-    this.#snapshot ??= this.#makeSnapshot();
-    return this.#snapshot;
+    return this.#snapshots.get();
   }
 
   onChange(listener: (changedAt?: number) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#snapshots.onChange(listener);
   }
 
   originOf(): SuspensionOrigin {
     return { kind: 'kubernetes' };
   }
 
-  /** Seen deleted, or, asked for by name, the API server itself says that it does not exist (any more). */
+  /** True if the deletion was watched, or if the API server says that the object does not exist or has another UID. */
   async isDeleted({ uid, name, origin }: Suspension, signal: AbortSignal): Promise<boolean> {
     if (origin.kind !== 'kubernetes') return false;
     if (this.#deletedSuspensions.has(uid)) return true;
@@ -142,38 +108,63 @@ export class KubernetesSource implements Source {
       const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_TIMEOUT_MS });
       return (found.metadata as { uid?: string } | undefined)?.uid !== uid;
     } catch (error) {
-      // Without the name of an object it is the kind that is missing: that says nothing of this one.
+      // A 404 without the object's name means that the kind is missing, which says nothing about the object.
       return error instanceof KubeApiError && error.code === 'NOT_FOUND' && error.missingName === name;
     }
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
-    this.#listeners.clear();
+    this.#snapshots.close();
     await Promise.all(this.#reflectors);
   }
 
-  #waitUntil(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+  #start(): void {
+    const { api, clock, log, observer } = this.#options;
+    this.#reflecting = new AbortController();
+    const signal = AbortSignal.any([this.#closing.signal, this.#reflecting.signal]);
+    this.#reflectors = this.#watches.map(({ options, cache, newest }) => {
+      const { path, query, isOptional, pageSize } = options;
+      const target = {
+        listStarted: () => cache.listStarted(),
+        listCompleted: () => cache.listCompleted(),
+        put: (object: Json) => cache.put(object),
+        deleted: (object: Json) => {
+          if (cache === this.#kindWatches.Suspension.cache) this.#rememberDeletion(object);
+          cache.deleted(object);
+        },
+        failureChanged: (error: KubeApiError | undefined) => {
+          const isMissingOptionalKind = isOptional === true && error?.code === 'NOT_FOUND';
+          this.#failureLog.record(kindSubject(options), isMissingOptionalKind ? undefined : error);
+          cache.failureChanged(error);
+        },
+      };
+      const optional = { ...(observer && { observer }), ...(pageSize !== undefined && { pageSize }) };
+      return reflect({ api, path, query, target, clock, log, newest, ...optional }, signal);
+    });
+  }
+
+  #waitUntil(condition: () => boolean, signal: AbortSignal): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const check = (): void => {
-      if (isSo()) resolve();
+      if (condition()) resolve();
     };
-    const stop = this.onChange(check);
+    const unsubscribe = this.onChange(check);
     const abort = (): void => reject(signal.reason);
     signal.addEventListener('abort', abort, { once: true });
     if (signal.aborted) abort();
     check();
     return promise.finally(() => {
-      stop();
+      unsubscribe();
       signal.removeEventListener('abort', abort);
     });
   }
 
-  #makeSnapshot(): SourceSnapshot {
+  #buildSnapshot(): SourceSnapshot {
     const { Namespace, Node, Service, EndpointSlice, Pod, ServiceCIDR, TenantPolicy, Suspension } = this.#kindWatches;
     const secrets = this.#secretWatches?.list();
-    const unreadSecrets = this.#secretWatches?.unreadableNamespaces();
-    return Object.freeze({
+    const unreadableSecrets = this.#secretWatches?.unreadableNamespaces();
+    const snapshot: SourceSnapshot = {
       namespaces: Namespace.cache.list(),
       nodes: Node.cache.list(),
       services: Service.cache.list(),
@@ -183,19 +174,15 @@ export class KubernetesSource implements Source {
       policies: TenantPolicy.cache.list(),
       suspensions: Suspension.cache.list(),
       ...(secrets && { secrets }),
-      ...(unreadSecrets && { unreadSecrets }),
+      ...(unreadableSecrets && { unreadSecrets: unreadableSecrets }),
       problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
       unreadableKinds: this.#unreadableKinds(),
-    });
+    };
+    return Object.freeze(snapshot);
   }
 
   #unreadableKinds(): ReadonlySet<FallbackKind> {
     return new Set(FALLBACK_KINDS.filter((kind) => this.#kindWatches[kind].cache.isUnreadable));
-  }
-
-  #changed(changedAt: number | undefined): void {
-    this.#snapshot = undefined;
-    for (const listener of this.#listeners) listener(changedAt);
   }
 
   #rememberDeletion(object: Json): void {

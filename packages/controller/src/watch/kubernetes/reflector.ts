@@ -2,28 +2,28 @@ import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
 import { errorCodeFor, KubeApiError } from '../../kubernetes/kube-api-error.ts';
 
-// List, then watch from there, for ever. The client library's informer gives up at the first error that is no time-out, keeps every
-// object whole, and lists in one piece; this one keeps going, and hands each object on as it comes.
+// Lists a kind, then watches it, and starts again after every error. The informer of the client library is not used: it stops at the
+// first error other than a time-out, keeps every object in full, and lists without pages.
 
-/** Whoever keeps the objects. */
+/** Receives the objects of one kind. */
 export interface ReflectorTarget {
-  /** A list begins (or begins again): objects not put until `listed` are gone. */
-  listing(): void;
-  listed(): void;
+  /** A list begins, or begins again. Objects that are not put before `listCompleted` no longer exist. */
+  listStarted(): void;
+  listCompleted(): void;
   put(object: Json): void;
   deleted(object: Json): void;
-  /** The kind cannot be read now, and why; undefined: it can again. */
-  failed(error: KubeApiError | undefined): void;
+  /** The kind cannot be read because of `error`; undefined when it can be read again. */
+  failureChanged(error: KubeApiError | undefined): void;
 }
 
-/** Told of what is worth counting. */
+/** Receives events for metrics. */
 export interface WatchObserver {
-  /** A watch ended: by the server or for its silence, because it went too far back, or by any other error, also before it was open. */
-  ended(reason: 'closed' | 'gone' | 'error'): void;
-  /** The kind was read in full. */
-  listed(which: 'first' | 'again'): void;
-  /** An answer was not used because it was older than what had been read before. */
-  stale(): void;
+  /** A watch ended: closed by the server or idle, its version too old (`gone`), or any other error, also before it was open. */
+  watchEnded(reason: 'closed' | 'gone' | 'error'): void;
+  /** The kind was listed completely. */
+  listCompleted(which: 'first' | 'again'): void;
+  /** A list was refused because it was older than an earlier response. */
+  staleListRefused(): void;
 }
 
 export interface ReflectorOptions {
@@ -35,26 +35,25 @@ export interface ReflectorOptions {
   readonly clock: Clock;
   readonly log: Logger;
   readonly random?: () => number;
-  /** How many objects are asked for at once, always; default: many, and all of them in one piece when pages expire on the way. */
+  /** Objects per page. By default pages are large, and a list whose pages expire is repeated without pages. */
   readonly pageSize?: number;
-  /** Default: nobody counts. */
   readonly observer?: WatchObserver;
-  /** Of whoever reflected the same kind before. */
+  /** The newest version that an earlier reflector of the same kind has read. */
   readonly newest?: NewestVersion;
 }
 
-const PAGE_SIZE = 500;
+const DEFAULT_PAGE_SIZE = 500;
 const RETRY_BACKOFF = { minMs: 200, maxMs: 30_000 };
-/** A kind that does not exist, or may not be read, may do so soon: somebody is installing. */
+/** A kind that is missing or forbidden may become readable soon, because an installation is in progress. */
 const REFUSED_RETRY_BACKOFF = { minMs: 2_000, maxMs: 10_000 };
-/** The server ends watches after this many seconds, up to twice as many: not all of them at one moment. */
+/** The server ends a watch after one to two times this many seconds, so that watches do not end at the same moment. */
 const WATCH_SECONDS = 240;
-/** A server that ends watches at once must not be asked again at once. */
+/** Limits the rate of watches if a server ends them at once. */
 const MIN_WATCH_MS = 1_000;
-/** A server that was restored from a backup refuses a version that it never had as if it were away. */
-const MAX_TRIES_PER_VERSION = 5;
+/** A server that was restored from a backup refuses newer versions with the same errors as a server that is away. */
+const MAX_ATTEMPTS_PER_VERSION = 5;
 
-/** Runs until the signal aborts; never rejects for what the API server does. */
+/** Runs until the signal aborts. Never rejects because of the API server. */
 export function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
   return new Reflector(options, signal).run();
 }
@@ -63,7 +62,7 @@ class Reflector {
   readonly #options: ReflectorOptions;
   readonly #signal: AbortSignal;
   readonly #random: () => number;
-  /** Where to go on watching; undefined: list first. */
+  /** The version to watch from; undefined if a list must come first. */
   #version: string | undefined;
   readonly #newest: NewestVersion;
   #failures = 0;
@@ -82,33 +81,33 @@ class Reflector {
       try {
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
-        this.#options.observer?.ended('closed');
-        await this.#pause(MIN_WATCH_MS - (clock.monotonic() - startedAt));
+        this.#options.observer?.watchEnded('closed');
+        await this.#waitMs(MIN_WATCH_MS - (clock.monotonic() - startedAt));
       } catch (error) {
-        if (!this.#signal.aborted) await this.#pause(this.#fail(error));
+        if (!this.#signal.aborted) await this.#waitMs(this.#recordFailure(error));
       }
     }
   }
 
-  #pause(ms: number): Promise<void> {
+  #waitMs(ms: number): Promise<void> {
     return ms <= 0 ? Promise.resolve() : wait(this.#options.clock, ms, this.#signal).catch(() => undefined);
   }
 
-  /** How long to wait. */
-  #fail(error: unknown): number {
+  /** Returns the time to wait before the next attempt, in milliseconds. */
+  #recordFailure(error: unknown): number {
     const { path, target, log } = this.#options;
     const failure =
       error instanceof KubeApiError ? error : new KubeApiError('AWAY', `${path} cannot be read`, { cause: error });
     this.#failures += 1;
-    if (this.#version !== undefined) this.#options.observer?.ended(failure.code === 'GONE' ? 'gone' : 'error');
+    if (this.#version !== undefined) this.#options.observer?.watchEnded(failure.code === 'GONE' ? 'gone' : 'error');
     if (failure.code === 'GONE') {
-      log.debug({ path, version: this.#version }, 'the history does not go back so far: listing again');
+      log.debug({ path, version: this.#version }, 'the version to watch from is too old; listing again');
       this.#version = undefined;
       return this.#failures === 1 ? 0 : backoffMs(this.#failures, { ...RETRY_BACKOFF, random: this.#random });
     }
-    target.failed(failure);
+    target.failureChanged(failure);
     const isAway = failure.code === 'AWAY';
-    if (!isAway || this.#failures % MAX_TRIES_PER_VERSION === 0) this.#version = undefined;
+    if (!isAway || this.#failures % MAX_ATTEMPTS_PER_VERSION === 0) this.#version = undefined;
     const backoff = backoffMs(this.#failures, {
       ...(isAway ? RETRY_BACKOFF : REFUSED_RETRY_BACKOFF),
       random: this.#random,
@@ -116,18 +115,18 @@ class Reflector {
     return Math.max(backoff, Math.min(failure.retryAfterMs ?? 0, RETRY_BACKOFF.maxMs));
   }
 
-  #recovered(): void {
-    this.#options.target.failed(undefined);
+  #recordRecovery(): void {
+    this.#options.target.failureChanged(undefined);
     this.#failures = 0;
   }
 
-  /** The version to watch from. A list whose pages expire on the way is begun again, in one piece where that is allowed. */
+  /** Returns the version to watch from. If a page expires, the list begins again, without pages unless `pageSize` is set. */
   async #list(): Promise<string> {
     const { api, path, query, target, observer, pageSize } = this.#options;
     const which = this.#newest.isKnown ? 'again' : 'first';
-    const limit = { limit: String(pageSize ?? PAGE_SIZE) };
+    const limit = { limit: String(pageSize ?? DEFAULT_PAGE_SIZE) };
     let paging: Record<string, string> = limit;
-    target.listing();
+    target.listStarted();
     for (;;) {
       const page = await api
         .request({ method: 'GET', path, query: { ...query, ...paging }, signal: this.#signal })
@@ -137,32 +136,32 @@ class Reflector {
         });
       if (page === undefined) {
         paging = pageSize === undefined ? {} : limit;
-        target.listing();
+        target.listStarted();
         continue;
       }
       const { items, metadata } = page as { items?: readonly Json[] | null; metadata?: ListMeta };
-      this.#refuseStale(metadata?.resourceVersion);
+      this.#assertNotStale(metadata?.resourceVersion);
       for (const item of items ?? []) target.put(item);
       if (metadata?.continue) {
         paging = { ...limit, continue: metadata.continue };
         continue;
       }
-      target.listed();
-      observer?.listed(which);
-      this.#recovered();
+      target.listCompleted();
+      observer?.listCompleted(which);
+      this.#recordRecovery();
       return metadata?.resourceVersion ?? '0';
     }
   }
 
-  /** Before anything of it is taken. A server that lags catches up, or somebody takes it away. */
-  #refuseStale(version: string | undefined): void {
+  /** Throws before any object of the list is used. The list is tried again until the API server has caught up. */
+  #assertNotStale(version: string | undefined): void {
     const { path, clock, observer } = this.#options;
-    const verdict = this.#newest.accept(version, clock.monotonic());
-    if (verdict.kind === 'fresh') return;
-    observer?.stale();
+    const freshness = this.#newest.accept(version, clock.monotonic());
+    if (freshness.kind === 'fresh') return;
+    observer?.staleListRefused();
     throw new KubeApiError(
       'AWAY',
-      `${path}: the API server lags: it answers as of version ${version}, and version ${verdict.newest} was read before`,
+      `${path}: the API server lags: its list has version ${version}, and version ${freshness.newest} was read before`,
     );
   }
 
@@ -174,7 +173,7 @@ class Reflector {
       path,
       query: { ...query, resourceVersion: from, timeoutSeconds },
       signal: this.#signal,
-      onOpen: () => this.#recovered(),
+      onOpen: () => this.#recordRecovery(),
       onEvent: (type, object) => {
         if (type === 'ERROR') {
           failure = watchErrorOf(object, path);
@@ -196,28 +195,27 @@ interface ListMeta {
   readonly continue?: string;
 }
 
-/** The `Status` that a watch ends with. */
+/** The error for the `Status` at the end of a watch. */
 function watchErrorOf(status: Json, path: string): KubeApiError {
   const { code, message } = status as { code?: unknown; message?: unknown };
-  const words = typeof message === 'string' ? message : 'the watch failed';
-  return new KubeApiError(errorCodeFor(typeof code === 'number' ? code : 500), `WATCH ${path}: ${words}`);
+  const text = typeof message === 'string' ? message : 'the watch failed';
+  return new KubeApiError(errorCodeFor(typeof code === 'number' ? code : 500), `WATCH ${path}: ${text}`);
 }
 
-/** A server that lags does so for seconds. One that was restored from a backup does not come back to where it was: from then on it is taken. */
+/** A lagging server catches up within seconds. After this time the server was restored from a backup, and its older version is accepted. */
 const RESTORED_SERVER_AFTER_MS = 120_000;
 export type Freshness = { readonly kind: 'fresh' } | { readonly kind: 'stale'; readonly newest: bigint };
 
 /**
- * The newest version that was read of one kind: of several API servers behind one address one may lag, and what it says must not undo
- * what another one said. Versions of one kind are integers that only go up (a promise of Kubernetes since 1.35, and so before); what
- * is none is always fresh.
+ * The newest resource version that was read of one kind. Behind one address there may be several API servers, and a list from a lagging
+ * server must not revert newer objects. Versions of one kind are increasing integers (guaranteed since Kubernetes 1.35, true before);
+ * any other text counts as fresh.
  */
 export class NewestVersion {
   #newest: bigint | undefined;
-  /** On a clock that never jumps. */
+  /** In milliseconds of the monotonic clock. */
   #staleSince: number | undefined;
 
-  /** Something was read at all. */
   get isKnown(): boolean {
     return this.#newest !== undefined;
   }
@@ -227,7 +225,7 @@ export class NewestVersion {
     if (number !== undefined && (this.#newest === undefined || number > this.#newest)) this.#newest = number;
   }
 
-  /** Whether a list of this version may be used; then it is seen. `now`: milliseconds of a clock that never jumps. */
+  /** Whether a list of this version may be used; notes the version if so. `now` is in milliseconds of the monotonic clock. */
   accept(version: string | undefined, now: number): Freshness {
     const number = versionNumber(version);
     if (number !== undefined && this.#newest !== undefined && number < this.#newest) {

@@ -10,34 +10,34 @@ export interface ReadableSecrets {
   readonly sealer: Sealer;
 }
 
-/** The Secrets that may be read: all of the cluster, or those of some namespaces, each watched for itself. */
+/** Watches the readable Secrets: one watch for the cluster, or one watch per namespace. */
 export class SecretWatches {
   readonly watches: readonly KindWatch<'Secret'>[];
-  #parts: readonly (readonly SecretObject[])[] = [];
+  #listsByWatch: readonly (readonly SecretObject[])[] = [];
   #list: readonly SecretObject[] | undefined;
   #unreadableNamespaces: ReadonlySet<string> = new Set();
 
   constructor({ access, sealer }: ReadableSecrets, hooks: KindCacheHooks) {
-    const project: WatchedKindOptions<'Secret'>['project'] = (raw) => parseSecret(raw, sealer);
-    this.watches = secretKindsFor(access).map((kind) => createKindWatch({ ...kind, project }, hooks));
+    const parse: WatchedKindOptions<'Secret'>['parse'] = (raw) => parseSecret(raw, sealer);
+    this.watches = secretKindsFor(access).map((kind) => createKindWatch({ ...kind, parse }, hooks));
   }
 
-  /** Sorted, and the same list until one changes; undefined: none may be read. */
+  /** Sorted; the same list until a Secret changes. Undefined if no Secrets may be read. */
   list(): readonly SecretObject[] | undefined {
-    const parts = this.watches.map(({ cache }) => cache.list());
-    if (parts.length <= 1) return parts[0];
-    if (this.#list === undefined || parts.some((part, index) => part !== this.#parts[index])) {
-      this.#parts = parts;
-      this.#list = Object.freeze(parts.flat());
+    const lists = this.watches.map(({ cache }) => cache.list());
+    if (lists.length <= 1) return lists[0];
+    if (this.#list === undefined || lists.some((list, index) => list !== this.#listsByWatch[index])) {
+      this.#listsByWatch = lists;
+      this.#list = Object.freeze(lists.flat());
     }
     return this.#list;
   }
 
-  /** As in `Snapshot`, and the same until it changes. */
+  /** As in `Snapshot`; the same set until it changes. */
   unreadableNamespaces(): 'everywhere' | ReadonlySet<string> | undefined {
-    const unread = this.watches.filter(({ cache }) => cache.isUnreadable);
-    if (unread.length === 0) return undefined;
-    const namespaces = unread.flatMap(({ options }) => options.namespace ?? []);
+    const unreadable = this.watches.filter(({ cache }) => cache.isUnreadable);
+    if (unreadable.length === 0) return undefined;
+    const namespaces = unreadable.flatMap(({ options }) => options.namespace ?? []);
     if (namespaces.length === 0) return 'everywhere';
     const isSame =
       namespaces.length === this.#unreadableNamespaces.size &&
@@ -48,8 +48,8 @@ export class SecretWatches {
 }
 
 /**
- * Never a certificate, and long: what helm keeps of its releases is most of what there is. Besides, whatever is not read cannot be lost.
- * The type of a Secret never changes.
+ * Types of Secrets that never hold a certificate; their type never changes. Not reading them saves most of the memory, because Helm's
+ * releases are large, and keeps their contents out of the controller.
  */
 const IGNORED_SECRET_TYPES = [
   'helm.sh/release.v1',
@@ -59,21 +59,21 @@ const IGNORED_SECRET_TYPES = [
   'bootstrap.kubernetes.io/token',
 ];
 
-/** One of them may have a mebibyte, and anybody may write many. */
+/** A Secret may have 1 MiB, and any tenant may create many. */
 const SECRETS_PAGE_SIZE = 50;
 
 const SECRETS_KIND = {
   resource: 'secrets',
   query: { fieldSelector: IGNORED_SECRET_TYPES.map((type) => `type!=${type}`).join(',') },
   pageSize: SECRETS_PAGE_SIZE,
-  isCostly: true,
-  isOurs: false,
-  whenForbidden: 'table',
+  isExpensiveToParse: true,
+  isWeirResource: false,
+  onForbidden: 'fallback',
 } as const;
 
-const MEANWHILE = 'Services go on with the certificates that they have, and new ones are not served';
+const EFFECT_UNTIL_READABLE = 'Services keep their certificates, and new certificates are not used';
 
-function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<'Secret'>, 'project'>[] {
+function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<'Secret'>, 'parse'>[] {
   switch (access.kind) {
     case 'none':
       return [];
@@ -82,8 +82,8 @@ function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<
         {
           ...SECRETS_KIND,
           path: '/api/v1/secrets',
-          meanwhile: MEANWHILE,
-          grant: 'the chart grants with tls.secretAccess=cluster',
+          effectUntilReadable: EFFECT_UNTIL_READABLE,
+          grantedBy: 'the chart grants with tls.secretAccess=cluster',
         },
       ];
     case 'namespaces':
@@ -91,8 +91,8 @@ function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<
         ...SECRETS_KIND,
         namespace,
         path: `/api/v1/namespaces/${namespace}/secrets`,
-        meanwhile: `in namespace ${namespace} ${MEANWHILE}`,
-        grant: `the chart grants with tls.secretAccess=namespaces for each of tls.secretNamespaces`,
+        effectUntilReadable: `in namespace ${namespace} ${EFFECT_UNTIL_READABLE}`,
+        grantedBy: `the chart grants with tls.secretAccess=namespaces for the namespaces in tls.secretNamespaces`,
       }));
   }
 }

@@ -3,7 +3,7 @@ import { errorMessage, type Logger } from '@weir/runtime';
 import type { KubeApiError } from '../../kubernetes/kube-api-error.ts';
 import type { WatchedKind, WatchedKindOptions } from './watched-kinds.ts';
 
-/** Says once what cannot be read, and once that it can again: eight watches fail together, and retry for hours. */
+/** Logs each failure and each recovery once, since several watches fail at the same time and retry for hours. */
 export class WatchFailureLog {
   readonly #log: Logger;
   readonly #server: string;
@@ -19,7 +19,7 @@ export class WatchFailureLog {
     if (error?.code === 'AWAY') {
       if (this.#unreachable.size === 0) {
         const fields = { server: this.#server, reason: errorMessage(error) };
-        this.#log.warn(fields, 'the API server is away; what is served stays as it is, and it is tried again');
+        this.#log.warn(fields, 'the API server is away; keeping what is served and retrying');
       }
       this.#unreachable.add(resource);
       return;
@@ -30,33 +30,33 @@ export class WatchFailureLog {
     const before = this.#refused.get(resource);
     if (error === undefined) {
       this.#refused.delete(resource);
-      if (before !== undefined) this.#log.info({ resource }, 'can be read now');
+      if (before !== undefined) this.#log.info({ resource }, 'the kind can be read again');
     } else {
       this.#refused.set(resource, error.message);
       if (before !== error.message)
-        this.#log.warn({ resource, reason: errorMessage(error) }, 'cannot be read; it is tried again');
+        this.#log.warn({ resource, reason: errorMessage(error) }, 'failed to list and watch; retrying');
     }
   }
 }
 
 type UnreadableKind = Pick<
   WatchedKindOptions<WatchedKind>,
-  'resource' | 'namespace' | 'isOurs' | 'isNew' | 'meanwhile' | 'grant'
+  'resource' | 'namespace' | 'isWeirResource' | 'isOptional' | 'effectUntilReadable' | 'grantedBy'
 >;
 
-const DEFAULT_GRANT = 'helm upgrade (by hand: charts/weir/rights/controller.yaml) grants';
+const DEFAULT_GRANTED_BY = 'helm upgrade grants (by hand: charts/weir/rights/controller.yaml)';
 
-/** What an operator is told of a kind that cannot be read. An API server that is away is told of by the process, not here. */
-export function unreadableKindProblems(told: UnreadableKind, error: KubeApiError): readonly Problem[] {
-  const { resource, namespace, isOurs, isNew, meanwhile, grant = DEFAULT_GRANT } = told;
-  const subject = kindSubject(told);
+/** Problems for the operator about a kind that cannot be read. None if the API server is away, which is logged instead. */
+export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError): readonly Problem[] {
+  const { resource, namespace, isWeirResource, isOptional, effectUntilReadable, grantedBy = DEFAULT_GRANTED_BY } = kind;
+  const subject = kindSubject(kind);
   switch (error.code) {
     case 'NOT_FOUND':
-      if (isNew === true) return [];
+      if (isOptional === true) return [];
       return [
         problem('MissingCustomResource', subject, [
-          `the API server does not know ${resource}; until then ${isOurs ? 'everything is served as if there were none' : meanwhile}.`,
-          isOurs
+          `the API server does not know ${resource}; until then ${isWeirResource ? 'Weir works as if there were no such objects' : effectUntilReadable}.`,
+          isWeirResource
             ? 'Install the custom resources of Weir: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions'
             : 'Weir needs Kubernetes 1.30 or later: kubectl version',
         ]),
@@ -65,14 +65,14 @@ export function unreadableKindProblems(told: UnreadableKind, error: KubeApiError
     case 'UNAUTHORIZED':
       return [
         problem('Forbidden', subject, [
-          `${error.message}; until then ${meanwhile}.`,
-          `The controller needs list and watch, as ${grant}; to see what it has: kubectl auth can-i list ${resource}${namespace === undefined ? '' : ` -n ${namespace}`} --as=system:serviceaccount:NAMESPACE:weir-controller`,
+          `${error.message}; until then ${effectUntilReadable}.`,
+          `The controller needs list and watch, which ${grantedBy}; to see its permissions: kubectl auth can-i list ${resource}${namespace === undefined ? '' : ` -n ${namespace}`} --as=system:serviceaccount:NAMESPACE:weir-controller`,
         ]),
       ];
     case 'REFUSED':
       return [
         problem('Forbidden', subject, [
-          `the API server refuses to list ${resource}: ${error.message}; until then ${meanwhile}`,
+          `the API server refuses to list ${resource}: ${error.message}; until then ${effectUntilReadable}`,
         ]),
       ];
     default:
@@ -80,7 +80,7 @@ export function unreadableKindProblems(told: UnreadableKind, error: KubeApiError
   }
 }
 
-/** What is read, as kubectl would be asked for it. */
+/** The kind in the words of a kubectl command. */
 export function kindSubject({ resource, namespace }: Pick<UnreadableKind, 'resource' | 'namespace'>): string {
   return namespace === undefined ? resource : `${resource} -n ${namespace}`;
 }

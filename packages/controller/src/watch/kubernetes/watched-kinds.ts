@@ -9,6 +9,7 @@ import type {
   SuspensionObject,
   TenantPolicyObject,
 } from '@weir/model';
+import { WEIR_API_PATH } from '../../kubernetes/kube-api.ts';
 import { parseNamespace, parseNode, parsePod, parseServiceCidr } from '../../parse/cluster-objects.ts';
 import { changeTriggerTimeOf, parseEndpointSlice, SERVICE_NAME_LABEL } from '../../parse/endpoint-slice.ts';
 import type { ParseResult } from '../../parse/parse-object.ts';
@@ -30,38 +31,37 @@ export interface WatchedObjects {
 export type WatchedKind = keyof WatchedObjects;
 
 export interface WatchedKindOptions<K extends WatchedKind> {
-  /** As kubectl and RBAC name it. */
+  /** Name in kubectl and RBAC. */
   readonly resource: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** The one that it is read in; absent: all, or those of the kind are in none. */
+  /** The namespace that is watched. Absent for all namespaces and for cluster-scoped kinds. */
   readonly namespace?: string;
-  /** How many are asked for at once; absent: many, and all of them when that fails. For kinds whose objects may be very long. */
+  /** Objects per page, for kinds with large objects. See `ReflectorOptions.pageSize`. */
   readonly pageSize?: number;
-  /** To project one takes so long that it is not done twice for the same version of it. */
-  readonly isCostly?: true;
-  /** One of our custom resources, which may not be installed yet: then there are none. */
-  readonly isOurs: boolean;
-  /** Older API servers do not serve it: then there are none, and nobody needs to know. */
-  readonly isNew?: true;
+  /** Skip parsing if the version of an object has not changed. */
+  readonly isExpensiveToParse?: true;
+  /** A custom resource of Weir. Counts as empty until it is installed. */
+  readonly isWeirResource: boolean;
+  /** Old API servers do not know the kind. Then it counts as empty, without a problem. */
+  readonly isOptional?: true;
   /**
-   * A controller that starts without the right to read it waits, since nothing can be decided; or takes what the table in force tells
-   * of it; or takes it that there are none.
+   * What a controller does that starts without the permission to list the kind: wait, since nothing can be decided; use fallback objects
+   * from the published table; or treat the kind as empty.
    */
-  readonly whenForbidden: 'wait' | 'table' | 'none';
-  /** What that means, to be said after "until then". */
-  readonly meanwhile: string;
-  /** What grants the right, to be said after "as"; absent: the role that everything else stands in. */
-  readonly grant?: string;
-  project(raw: unknown): ParseResult<WatchedObjects[K]>;
-  /** When it was caused to change, as the object says itself, milliseconds since the epoch. */
+  readonly onForbidden: 'wait' | 'fallback' | 'empty';
+  /** The effect of an unreadable kind. Follows "until then" in messages. */
+  readonly effectUntilReadable: string;
+  /** Who grants the permission. Follows "which" in messages. Default: the controller's role in the chart. */
+  readonly grantedBy?: string;
+  parse(raw: unknown): ParseResult<WatchedObjects[K]>;
+  /** When the cause of the object's last change happened, in milliseconds since the epoch, if the object says so. */
   changeTriggerTimeOf?(raw: unknown): number | undefined;
 }
 
-const WEIR_API = '/apis/weir.dev/v1alpha1';
 const NO_SELECTOR = {};
 
-/** Which Secrets are read, if any, is a setting: see `SecretWatches`. */
+/** All kinds but Secrets, which `SecretWatches` watches as far as the settings allow. */
 export type AlwaysWatchedKind = Exclude<WatchedKind, 'Secret'>;
 
 export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOptions<K> } = {
@@ -69,76 +69,75 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     resource: 'namespaces',
     path: '/api/v1/namespaces',
     query: NO_SELECTOR,
-    isOurs: false,
-    whenForbidden: 'table',
-    meanwhile:
-      'tenants stay as they are, with the limits that they have, and new namespaces are under the default policy',
-    project: parseNamespace,
+    isWeirResource: false,
+    onForbidden: 'fallback',
+    effectUntilReadable: 'tenants keep their limits, and new namespaces get the default policy',
+    parse: parseNamespace,
   },
   Node: {
     resource: 'nodes',
     path: '/api/v1/nodes',
     query: NO_SELECTOR,
-    isOurs: false,
-    whenForbidden: 'table',
-    meanwhile: 'Services are placed on the nodes that served before, as they were',
-    project: parseNode,
+    isWeirResource: false,
+    onForbidden: 'fallback',
+    effectUntilReadable: 'Services stay on the nodes that served them before',
+    parse: parseNode,
   },
   Service: {
     resource: 'services',
     path: '/api/v1/services',
     query: NO_SELECTOR,
-    isOurs: false,
-    whenForbidden: 'wait',
-    meanwhile: 'nothing new is served, and what is served stays as it was last known',
-    project: parseService,
+    isWeirResource: false,
+    onForbidden: 'wait',
+    effectUntilReadable: 'no new Services are served, and served Services stay as they are',
+    parse: parseService,
   },
   EndpointSlice: {
     resource: 'endpointslices.discovery.k8s.io',
     path: '/apis/discovery.k8s.io/v1/endpointslices',
     query: { labelSelector: SERVICE_NAME_LABEL },
-    isOurs: false,
-    whenForbidden: 'table',
-    meanwhile: 'Services keep the endpoints that they had, and new ones get none',
-    project: parseEndpointSlice,
-    changeTriggerTimeOf: changeTriggerTimeOf,
+    isWeirResource: false,
+    onForbidden: 'fallback',
+    effectUntilReadable: 'Services keep their endpoints, and new Services get no endpoints',
+    parse: parseEndpointSlice,
+    changeTriggerTimeOf,
   },
   Pod: {
     resource: 'pods',
     path: '/api/v1/pods',
     query: { fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed' },
-    isOurs: false,
-    whenForbidden: 'table',
-    meanwhile: 'endpoints that served before go on, and others are used only where allowedEndpointCIDRs has them',
-    project: parsePod,
+    isWeirResource: false,
+    onForbidden: 'fallback',
+    effectUntilReadable:
+      'earlier endpoints stay in use, and new endpoints are used only if allowedEndpointCIDRs contains them',
+    parse: parsePod,
   },
   ServiceCIDR: {
     resource: 'servicecidrs.networking.k8s.io',
     path: '/apis/networking.k8s.io/v1/servicecidrs',
     query: NO_SELECTOR,
-    isOurs: false,
-    isNew: true,
-    whenForbidden: 'none',
-    meanwhile: 'the ranges of cluster IPs, which no endpoint may be in, are those of WEIR_SERVICE_CIDRS',
-    project: parseServiceCidr,
+    isWeirResource: false,
+    isOptional: true,
+    onForbidden: 'empty',
+    effectUntilReadable: 'only WEIR_SERVICE_CIDRS says which addresses are cluster IPs, which endpoints may not have',
+    parse: parseServiceCidr,
   },
   TenantPolicy: {
     resource: 'tenantpolicies.weir.dev',
-    path: `${WEIR_API}/tenantpolicies`,
+    path: `${WEIR_API_PATH}/tenantpolicies`,
     query: NO_SELECTOR,
-    isOurs: true,
-    whenForbidden: 'table',
-    meanwhile:
-      'tenants stay as they are, with the limits that they have, and new namespaces are under the default policy',
-    project: parseTenantPolicy,
+    isWeirResource: true,
+    onForbidden: 'fallback',
+    effectUntilReadable: 'tenants keep their limits, and new namespaces get the default policy',
+    parse: parseTenantPolicy,
   },
   Suspension: {
     resource: 'suspensions.weir.dev',
-    path: `${WEIR_API}/suspensions`,
+    path: `${WEIR_API_PATH}/suspensions`,
     query: NO_SELECTOR,
-    isOurs: true,
-    whenForbidden: 'none',
-    meanwhile: 'what is cut off stays so, and new Suspensions are not seen',
-    project: parseSuspension,
+    isWeirResource: true,
+    onForbidden: 'empty',
+    effectUntilReadable: 'suspensions stay in force, and new Suspensions are not seen',
+    parse: parseSuspension,
   },
 };

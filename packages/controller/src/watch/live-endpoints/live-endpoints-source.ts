@@ -2,55 +2,55 @@ import type { Problem, ServiceObject, SliceObject, Suspension, SuspensionOrigin 
 import type { Clock, Logger } from '@weir/runtime';
 import type { KubeApi } from '../../kubernetes/kube-api.ts';
 import { objectKey } from '../../snapshot/sorted-objects.ts';
+import { SnapshotCache } from '../snapshot-cache.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { SliceCacheFile } from './slice-cache-file.ts';
-import { asUnread, effectiveSlices, type LiveSlices, SliceWatch } from './slice-watch.ts';
+import { asCached, effectiveSlices, type LiveSlices, SliceWatch } from './slice-watch.ts';
 
 export interface LiveEndpointsOptions {
-  /** Whose Services are served. It is closed with this one. */
+  /** The source of the Services. `close` closes it. */
   readonly files: Source;
-  /** Where their EndpointSlices are read; nothing else is. It is closed, too. */
+  /** The API server whose EndpointSlices of these Services are watched. `close` closes the client. */
   readonly api: Pick<KubeApi, 'request' | 'watch' | 'close'>;
-  /** A file for what it said last; absent: it is forgotten at the end. */
+  /** A file that keeps the slices over a restart. Without it they are lost. */
   readonly cachePath?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Begins to ask the API server. Nobody waits for it: the files, and what was kept, serve at once. */
+/** Begins to watch slices without waiting for the API server: endpoints come from the files and the cache until it answers. */
 export async function openLiveEndpointsSource(options: LiveEndpointsOptions): Promise<LiveEndpointsSource> {
   const cacheFile = options.cachePath === undefined ? undefined : new SliceCacheFile(options.cachePath, options.log);
-  return new LiveEndpointsSource(options, { cacheFile, lastSlices: (await cacheFile?.read()) ?? new Map() });
+  return new LiveEndpointsSource(options, { cacheFile, cachedSlices: (await cacheFile?.read()) ?? new Map() });
 }
 
 interface InitialState {
   readonly cacheFile: SliceCacheFile | undefined;
   /** By `namespace/name` of the Service. */
-  readonly lastSlices: ReadonlyMap<string, LiveSlices>;
+  readonly cachedSlices: ReadonlyMap<string, LiveSlices>;
 }
 
-/** The Services of the files, with the endpoints that the API server names for them. */
+/** Combines the Services of files with the endpoints that an API server has for them. */
 export class LiveEndpointsSource implements Source {
   readonly #options: LiveEndpointsOptions;
   readonly #cacheFile: SliceCacheFile | undefined;
-  /** What was known when a Service was last watched: by an earlier process, or before it left the files. */
-  readonly #lastSlices: Map<string, LiveSlices>;
+  /** The last slices of Services that are not watched: from an earlier process, or from before the Service left the files. */
+  readonly #cachedSlices: Map<string, LiveSlices>;
   /** By `namespace/name`. */
   readonly #watches = new Map<string, SliceWatch>();
-  readonly #ending = new Set<Promise<void>>();
-  readonly #listeners = new Set<(changedAt?: number) => void>();
+  readonly #closingWatches = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
   #services: readonly ServiceObject[] = [];
-  #snapshot: SourceSnapshot | undefined;
+  readonly #snapshots = new SnapshotCache(() => this.#buildSnapshot());
   #isClosed = false;
 
-  constructor(options: LiveEndpointsOptions, { cacheFile, lastSlices }: InitialState) {
+  constructor(options: LiveEndpointsOptions, { cacheFile, cachedSlices }: InitialState) {
     this.#options = options;
     this.#cacheFile = cacheFile;
-    this.#lastSlices = new Map(lastSlices);
+    this.#cachedSlices = new Map(cachedSlices);
     this.#unsubscribe = options.files.onChange((changedAt) => {
       this.#watchServices();
-      this.#changed(changedAt);
+      this.#snapshots.invalidate(changedAt);
     });
     this.#watchServices();
   }
@@ -64,29 +64,27 @@ export class LiveEndpointsSource implements Source {
   }
 
   snapshot(): SourceSnapshot {
-    this.#snapshot ??= this.#makeSnapshot();
-    return this.#snapshot;
+    return this.#snapshots.get();
   }
 
   onChange(listener: (changedAt?: number) => void): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
+    return this.#snapshots.onChange(listener);
   }
 
   originOf(suspension: { readonly uid: string }): SuspensionOrigin {
     return this.#options.files.originOf(suspension);
   }
 
-  isDeleted(cutoff: Suspension, signal: AbortSignal): Promise<boolean> {
-    return this.#options.files.isDeleted(cutoff, signal);
+  isDeleted(suspension: Suspension, signal: AbortSignal): Promise<boolean> {
+    return this.#options.files.isDeleted(suspension, signal);
   }
 
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#unsubscribe();
-    this.#listeners.clear();
-    for (const key of [...this.#watches.keys()]) this.#endWatch(key);
-    await Promise.all(this.#ending);
+    this.#snapshots.close();
+    for (const key of [...this.#watches.keys()]) this.#closeWatch(key);
+    await Promise.all(this.#closingWatches);
     this.#options.api.close();
     await this.#cacheFile?.close();
     await this.#options.files.close();
@@ -97,7 +95,7 @@ export class LiveEndpointsSource implements Source {
     if (services === this.#services) return;
     this.#services = services;
     const wanted = new Map(services.filter(isLoadBalancer).map((service) => [keyOf(service), service]));
-    for (const key of [...this.#watches.keys()]) if (!wanted.has(key)) this.#endWatch(key);
+    for (const key of [...this.#watches.keys()]) if (!wanted.has(key)) this.#closeWatch(key);
     for (const [key, service] of wanted) {
       const watch = this.#watches.get(key);
       if (watch === undefined) this.#watches.set(key, this.#startWatch(key, service));
@@ -107,32 +105,27 @@ export class LiveEndpointsSource implements Source {
 
   #startWatch(key: string, service: ServiceObject): SliceWatch {
     const { api, clock, log } = this.#options;
-    const initial = this.#lastSlices.get(key) ?? { kind: 'none' };
-    return new SliceWatch({ service, api, initial, clock, log, changed: () => this.#onSlicesChanged() });
+    const initial = this.#cachedSlices.get(key) ?? { kind: 'none' };
+    return new SliceWatch({ service, api, initial, clock, log, onChange: () => this.#onSlicesChanged() });
   }
 
-  #endWatch(key: string): void {
+  #closeWatch(key: string): void {
     const watch = this.#watches.get(key);
     if (watch === undefined) return;
     this.#watches.delete(key);
-    this.#lastSlices.set(key, asUnread(watch.liveSlices));
+    this.#cachedSlices.set(key, asCached(watch.liveSlices));
     const ending = watch.close();
-    this.#ending.add(ending);
-    void ending.then(() => this.#ending.delete(ending));
+    this.#closingWatches.add(ending);
+    void ending.then(() => this.#closingWatches.delete(ending));
   }
 
   #onSlicesChanged(): void {
     if (this.#isClosed) return;
     this.#cacheFile?.write(new Map([...this.#watches].map(([key, { liveSlices }]) => [key, liveSlices])));
-    this.#changed(this.#options.clock.now());
+    this.#snapshots.invalidate(this.#options.clock.now());
   }
 
-  #changed(changedAt: number | undefined): void {
-    this.#snapshot = undefined;
-    for (const listener of this.#listeners) listener(changedAt);
-  }
-
-  #makeSnapshot(): SourceSnapshot {
+  #buildSnapshot(): SourceSnapshot {
     const files = this.#options.files.snapshot();
     const problems = [...this.#watches.values()].flatMap((watch) => watch.problem() ?? ([] as Problem[]));
     return Object.freeze({
@@ -150,7 +143,7 @@ export class LiveEndpointsSource implements Source {
   }
 }
 
-/** Of others nobody asks for the endpoints. */
+/** Weir needs the endpoints of these Services only. */
 function isLoadBalancer({ type }: ServiceObject): boolean {
   return type === 'LoadBalancer';
 }

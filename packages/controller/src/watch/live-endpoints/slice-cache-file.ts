@@ -10,21 +10,21 @@ type LiveSlicesByService = ReadonlyMap<string, LiveSlices>;
 
 interface CachedService {
   readonly service: string;
-  /** As of `Refinement`. */
+  /** Whether the kind of the `LiveSlices` was `unreachable`. */
   readonly failed: boolean;
-  /** EndpointSlices, as in a manifest. */
+  /** EndpointSlice manifests. */
   readonly slices: readonly Json[];
 }
 
-const VERSION = 1;
+const FILE_VERSION = 1;
 
-/** What an API server said last, on disk: after a restart it may be reached over nothing else. */
+/** Keeps the last slices of an API server on disk. After a restart of the node, that API server may be reachable only through Weir. */
 export class SliceCacheFile {
   readonly #path: string;
   readonly #log: Logger;
-  #wanted: LiveSlicesByService | undefined;
+  #pending: LiveSlicesByService | undefined;
   #writing: Promise<void> | undefined;
-  /** What stands there. */
+  /** The text in the file. */
   #written = '';
 
   constructor(path: string, log: Logger) {
@@ -32,21 +32,21 @@ export class SliceCacheFile {
     this.#log = log;
   }
 
-  /** A file that cannot be used is none: the files of the user serve. */
+  /** Returns an empty map if the file is missing or unusable; then only the user's files provide endpoints. */
   async read(): Promise<LiveSlicesByService> {
     try {
       const text = await readFileIfPresent(this.#path);
       return text === undefined ? new Map() : parseCache(text);
     } catch (error) {
       const fields = { path: this.#path, reason: errorMessage(error) };
-      this.#log.error(fields, 'what the API server said last cannot be used; it is written anew once it is reached');
+      this.#log.error(fields, 'failed to read cached endpoints; using the manifests until the API server answers');
       return new Map();
     }
   }
 
-  /** The last one asked for is what stands there in the end. */
-  write(refinements: LiveSlicesByService): void {
-    this.#wanted = refinements;
+  /** Writes in the background. After several calls the file contains the last map. */
+  write(slicesByService: LiveSlicesByService): void {
+    this.#pending = slicesByService;
     this.#writing ??= this.#write().finally(() => {
       this.#writing = undefined;
     });
@@ -57,9 +57,9 @@ export class SliceCacheFile {
   }
 
   async #write(): Promise<void> {
-    while (this.#wanted !== undefined) {
-      const text = cacheText(this.#wanted);
-      this.#wanted = undefined;
+    while (this.#pending !== undefined) {
+      const text = cacheText(this.#pending);
+      this.#pending = undefined;
       if (text === this.#written) continue;
       try {
         await ensureDirectory(dirname(this.#path));
@@ -67,35 +67,33 @@ export class SliceCacheFile {
         this.#written = text;
       } catch (error) {
         const fields = { path: this.#path, reason: errorMessage(error) };
-        this.#log.error(fields, 'what the API server says of endpoints is not kept over a restart');
+        this.#log.error(fields, 'failed to write cached endpoints; a restart loses them unless a later write succeeds');
       }
     }
   }
 }
 
-function cacheText(refinements: LiveSlicesByService): string {
-  const services = [...refinements].flatMap(([service, refinement]): CachedService[] =>
-    refinement.kind === 'none'
-      ? []
-      : [{ service, failed: refinement.kind === 'failed', slices: refinement.slices.map(manifestOf) }],
+function cacheText(slicesByService: LiveSlicesByService): string {
+  const services = [...slicesByService].flatMap(([service, live]): CachedService[] =>
+    live.kind === 'none' ? [] : [{ service, failed: live.kind === 'unreachable', slices: live.slices.map(manifestOf) }],
   );
-  return `${JSON.stringify({ version: VERSION, services }, null, 1)}\n`;
+  return `${JSON.stringify({ version: FILE_VERSION, services }, null, 1)}\n`;
 }
 
 function parseCache(text: string): LiveSlicesByService {
   const { version, services } = JSON.parse(text) as { version?: unknown; services?: readonly CachedService[] };
-  if (version !== VERSION || !Array.isArray(services)) throw new Error(`it is not of version ${VERSION}`);
+  if (version !== FILE_VERSION || !Array.isArray(services)) throw new Error(`expected version ${FILE_VERSION}`);
   return new Map(
     services.map(({ service, failed, slices }: CachedService) => [
       service,
-      { kind: failed ? 'failed' : 'unread', slices: slices.map(parseSlice) },
+      { kind: failed ? 'unreachable' : 'cached', slices: slices.map(parseSlice) },
     ]),
   );
 }
 
 function parseSlice(manifest: Json): SliceObject {
   const { object, problems } = parseEndpointSlice(manifest);
-  if (object === undefined) throw new Error(problems[0]?.message ?? 'it holds no EndpointSlice');
+  if (object === undefined) throw new Error(problems[0]?.message ?? 'expected an EndpointSlice');
   return object;
 }
 

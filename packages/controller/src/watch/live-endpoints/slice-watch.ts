@@ -11,34 +11,34 @@ export interface SliceWatchOptions {
   readonly initial: LiveSlices;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The refinement or the problem is another one now. */
-  readonly changed: () => void;
+  /** Called when `liveSlices` or `problem` may have changed. */
+  readonly onChange: () => void;
 }
 
 /**
- * How long the API server may be away before anybody is told, and before what it said is no longer used alone. Each one that is stopped
- * takes watches with it, which are open again within a second.
+ * How long the API server may be away before a problem is reported and the files provide endpoints as well. The stop of one of several
+ * API servers ends its watches, which are open again within a second.
  */
 const UNREACHABLE_AFTER_MS = 10_000;
-/** A server that is away is so in many words, with each try in others: who reads along needs them now and then. */
-const MIN_FAILURE_CHANGE_MS = 300_000;
+/** Each attempt to reach an absent server may fail with another message; the problem shows a new message only this often. */
+const MIN_FAILURE_UPDATE_INTERVAL_MS = 300_000;
 
-/** The EndpointSlices of one Service of the files, as the API server has them. */
+/** Watches the EndpointSlices of one Service at the API server. */
 export class SliceWatch implements ReflectorTarget {
   readonly #options: SliceWatchOptions;
   readonly #closing = new AbortController();
-  readonly #running: Promise<void>;
+  readonly #reflecting: Promise<void>;
   #service: ServiceObject;
   #liveSlices: LiveSlices;
   /** By name. */
   #slices: Map<string, SliceObject> = new Map();
-  /** Those of a list that is not whole yet. */
-  #listing: Map<string, SliceObject> | undefined;
+  /** By name: the slices of a list that is not complete yet. */
+  #partialList: Map<string, SliceObject> | undefined;
   #isListed = false;
-  #missing: string | undefined;
+  #missingEndpoints: string | undefined;
   #failure: KubeApiError | undefined;
-  #failedAt = 0;
-  /** Running: it has failed for less than `PATIENCE_MS`. */
+  #failureRecordedAt = 0;
+  /** Runs while the watch has failed for less than `UNREACHABLE_AFTER_MS`. */
   #unreachableTimer: Timer | undefined;
   #isUnreachable = false;
 
@@ -49,14 +49,14 @@ export class SliceWatch implements ReflectorTarget {
     const { api, clock, log, service } = options;
     const path = `/apis/discovery.k8s.io/v1/namespaces/${service.namespace}/endpointslices`;
     const query = { labelSelector: `${SERVICE_NAME_LABEL}=${service.name}` };
-    this.#running = reflect({ api, path, query, target: this, clock, log }, this.#closing.signal);
+    this.#reflecting = reflect({ api, path, query, target: this, clock, log }, this.#closing.signal);
   }
 
   get liveSlices(): LiveSlices {
     return this.#liveSlices;
   }
 
-  /** Its ports may be others. */
+  /** The Service as it is in the files now; its ports may have changed. */
   set service(service: ServiceObject) {
     if (service === this.#service) return;
     this.#service = service;
@@ -67,8 +67,9 @@ export class SliceWatch implements ReflectorTarget {
     const failure = this.#failure;
     const message =
       failure !== undefined && (this.#isUnreachable || failure.code !== 'AWAY')
-        ? `what the API server says of its endpoints cannot be read: ${errorMessage(failure)}; until then ${this.#currentEffect()}. ${this.#remedyFor(failure)}`
-        : this.#missing && `at the API server it has ${this.#missing}; until then ${this.#currentEffect()}`;
+        ? `its endpoints cannot be read from the API server: ${errorMessage(failure)}; until then ${this.#currentEffect()}. ${this.#fixFor(failure)}`
+        : this.#missingEndpoints &&
+          `at the API server it has ${this.#missingEndpoints}; until then ${this.#currentEffect()}`;
     if (message === undefined) return undefined;
     const subject = subjectFor('Service', this.#service);
     return Object.freeze({
@@ -80,13 +81,13 @@ export class SliceWatch implements ReflectorTarget {
     });
   }
 
-  listing(): void {
-    this.#listing = new Map();
+  listStarted(): void {
+    this.#partialList = new Map();
   }
 
-  listed(): void {
-    this.#slices = this.#listing ?? new Map();
-    this.#listing = undefined;
+  listCompleted(): void {
+    this.#slices = this.#partialList ?? new Map();
+    this.#partialList = undefined;
     this.#isListed = true;
     this.#evaluate();
   }
@@ -94,8 +95,8 @@ export class SliceWatch implements ReflectorTarget {
   put(raw: Json): void {
     const { object } = parseEndpointSlice(raw);
     if (object === undefined) return;
-    (this.#listing ?? this.#slices).set(object.name, withDistinctName(object));
-    if (this.#listing === undefined) this.#evaluate();
+    (this.#partialList ?? this.#slices).set(object.name, withDistinctName(object));
+    if (this.#partialList === undefined) this.#evaluate();
   }
 
   deleted(raw: Json): void {
@@ -103,7 +104,7 @@ export class SliceWatch implements ReflectorTarget {
     if (this.#slices.delete(name)) this.#evaluate();
   }
 
-  failed(error: KubeApiError | undefined): void {
+  failureChanged(error: KubeApiError | undefined): void {
     const before = this.#failure?.message;
     this.#setFailure(error);
     if (error === undefined) {
@@ -113,109 +114,111 @@ export class SliceWatch implements ReflectorTarget {
     } else if (!this.#isUnreachable) {
       this.#unreachableTimer ??= this.#options.clock.setTimeout(() => this.#markUnreachable(), UNREACHABLE_AFTER_MS);
     }
-    if (before !== this.#failure?.message) this.#options.changed();
+    if (before !== this.#failure?.message) this.#options.onChange();
   }
 
   async close(): Promise<void> {
     this.#closing.abort();
     this.#unreachableTimer?.cancel();
-    await this.#running;
+    await this.#reflecting;
   }
 
   #setFailure(error: KubeApiError | undefined): void {
     const now = this.#options.clock.monotonic();
     const isSame = this.#isUnreachable && error?.code === 'AWAY' && this.#failure?.code === 'AWAY';
-    if (isSame && now - this.#failedAt < MIN_FAILURE_CHANGE_MS) return;
+    if (isSame && now - this.#failureRecordedAt < MIN_FAILURE_UPDATE_INTERVAL_MS) return;
     this.#failure = error;
-    this.#failedAt = now;
+    this.#failureRecordedAt = now;
   }
 
   #markUnreachable(): void {
     this.#unreachableTimer = undefined;
     this.#isUnreachable = true;
-    this.#liveSlices = asFailed(this.#liveSlices);
-    this.#options.changed();
+    this.#liveSlices = asUnreachable(this.#liveSlices);
+    this.#options.onChange();
   }
 
-  /** A list that lacks something never takes the place of one that does not, nor of the files. */
+  /** An incomplete list never replaces a complete list or the files. */
   #evaluate(): void {
     const slices = [...this.#slices.values()];
-    this.#missing = missingEndpoints(this.#service, slices);
-    if (this.#missing === undefined) this.#liveSlices = withCompleteList(this.#liveSlices, slices);
-    this.#options.changed();
+    this.#missingEndpoints = missingEndpoints(this.#service, slices);
+    if (this.#missingEndpoints === undefined) this.#liveSlices = withCompleteList(this.#liveSlices, slices);
+    this.#options.onChange();
   }
 
   #currentEffect(): string {
     switch (this.#liveSlices.kind) {
       case 'none':
-        return 'those of the files serve';
-      case 'alone':
-        return 'those that it named last serve';
-      case 'unread':
-      case 'failed':
-        return 'those that it named last serve, and those of the files';
+        return 'the endpoints in the files are used';
+      case 'live':
+        return 'the endpoints that the API server had last are used';
+      case 'cached':
+      case 'unreachable':
+        return 'the endpoints that the API server had last and the endpoints in the files are used';
     }
   }
 
-  #remedyFor({ code }: KubeApiError): string {
+  #fixFor({ code }: KubeApiError): string {
     switch (code) {
       case 'FORBIDDEN':
         return `Grant the user of --kubeconfig get, list and watch of endpointslices.discovery.k8s.io in namespace ${this.#service.namespace}`;
       case 'UNAUTHORIZED':
         return 'Correct the user of --kubeconfig';
       default:
-        return 'Check --kubeconfig: its server and certificate-authority, and whether the API servers run';
+        return 'Check that the API servers run, and the server and certificate-authority in --kubeconfig';
     }
   }
 }
 
-/** Under a name that no slice of the files has: both may serve. */
+/** Names the slice unlike any slice in the files, since both may be in use. */
 function withDistinctName(slice: SliceObject): SliceObject {
   return Object.freeze({ ...slice, name: `api-server.${slice.name}` });
 }
 
-// When what an API server says of a Service's endpoints is used instead of the files, and when both are. Whoever balances API servers
-// hears of them through itself: a list that is wrong would cut it off from the one who could correct it, so none is ever the last word.
+/**
+ * Whether the endpoints of a Service come from the API server, from the files, or from both. A fleet may balance the very API servers
+ * that it asks: a wrong list of endpoints could then cut it off from the correction, so an unconfirmed list never replaces the files.
+ */
 export type LiveSlices =
-  /** Nothing usable was ever read: the files serve. */
+  /** No usable list was ever read: the files are used. */
   | { readonly kind: 'none' }
-  /** From the disk, or of a Service that was gone meanwhile: how old it is nobody knows, so the files serve as well. */
-  | { readonly kind: 'unread'; readonly slices: readonly SliceObject[] }
-  /** Read by this process: it serves instead of the files. */
-  | { readonly kind: 'alone'; readonly slices: readonly SliceObject[] }
-  /** While it served alone the API server fell silent: the files serve as well, until it says something else. */
-  | { readonly kind: 'failed'; readonly slices: readonly SliceObject[] };
+  /** From disk, or from before the Service left the files and came back. The age is unknown, so the files are used as well. */
+  | { readonly kind: 'cached'; readonly slices: readonly SliceObject[] }
+  /** Read by this process: used instead of the files. */
+  | { readonly kind: 'live'; readonly slices: readonly SliceObject[] }
+  /** The API server became unreachable after kind `live`: the files are used as well, until it lists other endpoints. */
+  | { readonly kind: 'unreachable'; readonly slices: readonly SliceObject[] };
 
-/** With a list that lacks nothing. */
+/** The state after a complete list. A list with the same endpoints does not end kind `unreachable`. */
 export function withCompleteList(before: LiveSlices, slices: readonly SliceObject[]): LiveSlices {
-  const isFailed = before.kind === 'failed' && endpointsIn(before.slices) === endpointsIn(slices);
-  return { kind: isFailed ? 'failed' : 'alone', slices };
+  const isUnreachable = before.kind === 'unreachable' && endpointsIn(before.slices) === endpointsIn(slices);
+  return { kind: isUnreachable ? 'unreachable' : 'live', slices };
 }
 
-/** After a time in which it was not asked for: how old it is nobody knows. */
-export function asUnread(before: LiveSlices): LiveSlices {
-  return before.kind === 'alone' ? { ...before, kind: 'unread' } : before;
+/** The state after a time without a watch. */
+export function asCached(before: LiveSlices): LiveSlices {
+  return before.kind === 'live' ? { ...before, kind: 'cached' } : before;
 }
 
-/** The API server has not answered for a while. */
-export function asFailed(before: LiveSlices): LiveSlices {
-  return before.kind === 'alone' ? { ...before, kind: 'failed' } : before;
+/** The state after the API server has been away for `UNREACHABLE_AFTER_MS`. */
+export function asUnreachable(before: LiveSlices): LiveSlices {
+  return before.kind === 'live' ? { ...before, kind: 'unreachable' } : before;
 }
 
-/** What a Service's endpoints are taken from. */
-export function effectiveSlices(files: readonly SliceObject[], refinement: LiveSlices): readonly SliceObject[] {
-  switch (refinement.kind) {
+/** The slices from which the endpoints of a Service are taken. */
+export function effectiveSlices(files: readonly SliceObject[], live: LiveSlices): readonly SliceObject[] {
+  switch (live.kind) {
     case 'none':
       return files;
-    case 'alone':
-      return refinement.slices;
-    case 'unread':
-    case 'failed':
-      return [...files, ...refinement.slices];
+    case 'live':
+      return live.slices;
+    case 'cached':
+    case 'unreachable':
+      return [...files, ...live.slices];
   }
 }
 
-/** Why a list cannot serve, to be said after "has"; undefined: each port of the Service has an endpoint in it. */
+/** Why a list is unusable; follows "has" in messages. Undefined if each port of the Service has an endpoint in the list. */
 export function missingEndpoints(
   { ports, publishNotReadyAddresses }: Pick<ServiceObject, 'ports' | 'publishNotReadyAddresses'>,
   slices: readonly SliceObject[],
@@ -230,10 +233,10 @@ export function missingEndpoints(
   );
   if (missing === undefined) return undefined;
   const names = [...new Set(offered.map(({ name, port }) => (name === null ? `${port} without a name` : `"${name}"`)))];
-  return `no endpoint for port ${missing.port}${missing.name === null ? '' : ` "${missing.name}"`}, only for ${names.join(', ') || 'none'}: name the port of the Service as its endpoints do`;
+  return `no endpoint for port ${missing.port}${missing.name === null ? '' : ` "${missing.name}"`}, only for ${names.join(', ') || 'none'}: give the port of the Service the name that its endpoints have`;
 }
 
-/** The same text for the same endpoints, in whatever slices. */
+/** A text that is equal for equal ready endpoints, however they are spread over slices. */
 function endpointsIn(slices: readonly SliceObject[]): string {
   const endpoints = slices.flatMap((slice) =>
     slice.endpoints

@@ -105,10 +105,10 @@ describe('a directory', { timeout: 20_000 }, () => {
     assert.deepEqual(manifests.problems(source), [
       'InvalidDocument bad.yaml:8: is not valid YAML: Nested mappings are not allowed in compact mappings',
       'InvalidObject Service shop/api: spec.ports[0].port is 99999; use a whole number from 1 to 65535 (bad.yaml:11)',
-      'InvalidDocument bad.yaml:18: is no Kubernetes object; use a mapping with apiVersion and kind',
-      'UnknownKind kinds.yaml:1: weir.dev/v1alpha1 TenantPolice is not known to this version of Weir; use TenantPolicy or Suspension, with apiVersion weir.dev/v1alpha1',
-      'UnknownKind kinds.yaml:5: discovery.k8s.io/v1beta1 EndpointSlice is not known to this version of Weir; use apiVersion discovery.k8s.io/v1',
-      'InvalidDocument kinds.yaml:9: is no Kubernetes object: apiVersion and kind missing, or no text',
+      'InvalidDocument bad.yaml:18: is not a Kubernetes object; use a mapping with apiVersion and kind',
+      'UnknownKind kinds.yaml:1: this version of Weir does not know weir.dev/v1alpha1 TenantPolice; use TenantPolicy or Suspension, with apiVersion weir.dev/v1alpha1',
+      'UnknownKind kinds.yaml:5: this version of Weir does not know discovery.k8s.io/v1beta1 EndpointSlice; use apiVersion discovery.k8s.io/v1',
+      'InvalidDocument kinds.yaml:9: is not a Kubernetes object: apiVersion and kind missing, or not text',
     ]);
   });
 
@@ -118,8 +118,8 @@ describe('a directory', { timeout: 20_000 }, () => {
     const source = await manifests.open();
     assert.deepEqual(portByService(source), { 'shop/api': 1, 'shop/web': 80 });
     assert.deepEqual(manifests.problems(source), [
-      'DuplicateObject Service shop/api: stands in a.yaml:8 and in a.yaml:15; the first is used, delete one of them',
-      'DuplicateObject Service shop/web: stands in a.yaml:1 and in b.yaml:1; the first is used, delete one of them',
+      'DuplicateObject Service shop/api: is defined in a.yaml:8 and in a.yaml:15; the first is used, delete one of them',
+      'DuplicateObject Service shop/web: is defined in a.yaml:1 and in b.yaml:1; the first is used, delete one of them',
     ]);
   });
 
@@ -192,7 +192,7 @@ describe('the nodes of a directory', () => {
     assert.deepEqual(nodesOf(source), ['local 127.0.0.1 loadbalancer', 'real 10.0.0.1 -']);
     assert.match(
       manifests.problems(source)[0] ?? '',
-      /^NoNodes Node real: no Node of the manifests carries the label role=loadbalancer/,
+      /^NoNodes Node real: no Node in the manifests has the label role=loadbalancer/,
     );
   });
 });

@@ -18,7 +18,7 @@ const good = objectOf('Service', 'b/good', ports({ port: 80 }));
 const read = (...items: object[]): ReturnType<typeof parseContents> =>
   parseContents(
     { path: 'all.json', text: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) },
-    { projections: manifestParsersFor(undefined) },
+    { parsers: manifestParsersFor(undefined) },
   );
 
 describe('hostile manifests', { timeout: 20_000 }, () => {
@@ -35,7 +35,7 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     assert.match(problems[0]?.message ?? '', /^endpoints\[0\]\.addresses\[0\] is "nonsense0"; use an IPv4 address/);
     assert.match(
       problems.at(-1)?.message ?? '',
-      /^the object has 4980 more mistakes; correct those that are listed first/,
+      /^the object has 4980 more mistakes; correct the listed mistakes first/,
     );
   });
 

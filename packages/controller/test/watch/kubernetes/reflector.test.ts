@@ -48,10 +48,10 @@ async function play(
     },
   };
   const target = {
-    listing: () => {
+    listStarted: () => {
       unlisted = new Set(objects);
     },
-    listed: () => {
+    listCompleted: () => {
       for (const name of unlisted) objects.delete(name);
     },
     put: ({ metadata }: Json) => {
@@ -60,7 +60,7 @@ async function play(
       unlisted.delete(name);
     },
     deleted: ({ metadata }: Json) => void objects.delete((metadata as { name: string }).name),
-    failed: (error: KubeApiError | undefined) => {
+    failureChanged: (error: KubeApiError | undefined) => {
       const said = error?.code ?? 'well';
       if (heard.at(-1) !== said) heard.push(said);
     },
@@ -75,9 +75,9 @@ async function play(
     random: () => 0,
     ...(pageSize !== undefined && { pageSize }),
     observer: {
-      ended: (reason: string) => void counted.push(reason),
-      listed: (which: string) => void counted.push(which),
-      stale: () => void counted.push('stale'),
+      watchEnded: (reason: string) => void counted.push(reason),
+      listCompleted: (which: string) => void counted.push(which),
+      staleListRefused: () => void counted.push('stale'),
     },
   };
   const running = reflect(options, closing.signal);

@@ -21,7 +21,7 @@ function watches() {
     }
   }
   const readable = { access: { kind: 'cluster' }, sealer: new CountingSealer(secret) } as const;
-  const hooks = { clock: new ManualClock(), changed: () => undefined };
+  const hooks = { clock: new ManualClock(), onChange: () => undefined };
   return { world, secrets: new SecretWatches(readable, hooks) };
 }
 
@@ -30,9 +30,9 @@ test('a version of a Secret is read once, however often it is listed', () => {
   const [watch] = secrets.watches;
   assert.ok(watch);
   const list = (...objects: readonly ReturnType<typeof raw>[]): void => {
-    watch.cache.listing();
+    watch.cache.listStarted();
     for (const each of objects) watch.cache.put(each);
-    watch.cache.listed();
+    watch.cache.listCompleted();
   };
   list(raw('1'));
   const first = secrets.list();

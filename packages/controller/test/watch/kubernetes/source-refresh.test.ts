@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import type { KubeApi } from '../../../src/kubernetes/kube-api.ts';
-import { openKubernetesSource } from '../../../src/watch/kubernetes/kubernetes-source.ts';
+import { KubernetesSource } from '../../../src/watch/kubernetes/kubernetes-source.ts';
 
 /** Lists a namespace that is called by the version that the API server had when it was asked; it answers once `answers` resolves. */
 function startSource(context: TestContext, answers: Promise<void> = Promise.resolve()) {
@@ -25,7 +25,7 @@ function startSource(context: TestContext, answers: Promise<void> = Promise.reso
       if (!signal.aborted) await once(signal, 'abort');
     },
   };
-  const source = openKubernetesSource({
+  const source = new KubernetesSource({
     api: api as unknown as KubeApi,
     clock: new ManualClock(),
     log: silentLogger(),

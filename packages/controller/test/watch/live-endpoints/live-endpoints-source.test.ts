@@ -92,13 +92,13 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
     assert.match(
       problems(source)[0] ?? '',
-      /^EndpointsNotRefined Service default\/kubernetes: .*no ready endpoint; until then those of the files serve/,
+      /^EndpointsNotRefined Service default\/kubernetes: .*no ready endpoint; until then the endpoints in the files are used/,
     );
     api.setSlices(slice(['10.0.0.3']));
     assert.deepEqual([addresses(source), problems(source)], [['10.0.0.3'], []]);
     api.setSlices(slice(['10.0.0.3'], { ready: false }));
     assert.deepEqual(addresses(source), ['10.0.0.3']);
-    assert.match(problems(source)[0] ?? '', /those that it named last serve/);
+    assert.match(problems(source)[0] ?? '', /until then the endpoints that the API server had last are used/);
     api.setSlices();
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
@@ -123,7 +123,7 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
     assert.match(
       problems(source)[0] ?? '',
-      /does not answer; until then those that it named last serve, and those of the files. Check --kubeconfig/,
+      /does not answer; until then the endpoints that the API server had last and the endpoints in the files are used. Check that the API servers run/,
     );
   });
 
