@@ -106,7 +106,7 @@ describe('without the right to read a kind', {
     const own = await createIsolatedFleet(cluster, 'services');
     await own.denyReading('services');
     const controller = started(context, own);
-    await eventually(() => assert.match(forbidden(controller).join('\n'), /^services: .*nothing new is served/));
+    await eventually(() => assert.match(forbidden(controller).join('\n'), /^services: .*no new Services are served/));
     assert.equal(await own.store.table.meta(), undefined);
     await own.denyReading(null);
     await eventually(async () => assert.equal(await acceptedOf(own.store, 'web'), 'Accepted'));

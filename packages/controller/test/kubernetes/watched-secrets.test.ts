@@ -124,7 +124,7 @@ describe('Secrets', {
     );
     assert.match(
       problem,
-      /Services go on with the certificates.*tls\.secretNamespaces.*can-i list secrets -n some-b --as=/,
+      /Services keep their certificates.*tls\.secretNamespaces.*can-i list secrets -n some-b --as=/,
     );
     await source.synced(context.signal);
 
@@ -145,7 +145,7 @@ describe('Secrets', {
     assert.deepEqual(names(source), []);
     assert.match(
       forbidden(source).join('\n'),
-      /^secrets: .*at the cluster scope; until then Services go on with.*tls\.secretAccess=cluster/,
+      /^secrets: .*at the cluster scope; until then Services keep their certificates.*tls\.secretAccess=cluster/,
     );
   });
 
