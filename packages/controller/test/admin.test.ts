@@ -1,4 +1,4 @@
-// Admin of the controller as a process, which is there also while API server and Redis are not.
+// The admin server of the controller process, which works even while the API server and Redis are away.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -12,13 +12,13 @@ import { MAIN_PATH } from './fixtures/controller-process.ts';
 
 const TOKEN = 'a-token-of-24-characters';
 
-test('metrics and problems are shown over TLS to whoever has the token, and to others only whether it is ready', async () => {
+test('shows metrics and problems over TLS with the token, and only readiness without it', async () => {
   await using directory = temporaryDirectory('controller-admin');
   const { certificate, key } = makeCertificate({ name: 'admin', names: ['127.0.0.1'] });
   writeFileSync(join(directory.path, 'tls.crt'), certificate);
   writeFileSync(join(directory.path, 'tls.key'), key);
   const kubeconfig = join(directory.path, 'kubeconfig');
-  writeFileSync(kubeconfig, JSON.stringify(nobodyAt(await freePort())));
+  writeFileSync(kubeconfig, JSON.stringify(kubeConfigFor(await freePort())));
   const port = await freePort();
   await using _controller = await spawnProcess({
     command: process.execPath,
@@ -50,7 +50,7 @@ test('metrics and problems are shown over TLS to whoever has the token, and to o
   }
 });
 
-function nobodyAt(port: number): object {
+function kubeConfigFor(port: number): object {
   return {
     apiVersion: 'v1',
     kind: 'Config',

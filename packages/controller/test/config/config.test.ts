@@ -6,17 +6,17 @@ import { temporaryDirectory } from '@weir/testkit';
 import { loadDefaultPolicy, parseDefaultPolicy } from '../../src/config/default-policy.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 
-test('the default tenant policy may be a spec or a whole TenantPolicy', () => {
+test('the default tenant policy may be a spec or a complete TenantPolicy', () => {
   const spec = 'limits: {services: 2}\ntenantFrom: {type: Label, label: team}\n';
   const { policy, problems } = parseDefaultPolicy('p.yaml', spec);
   assert.deepEqual([policy.limits, policy.tenantFrom], [{ services: 2 }, { kind: 'label', label: 'team' }]);
   assert.deepEqual(problems, []);
-  const whole = `apiVersion: weir.dev/v1alpha1\nkind: TenantPolicy\nspec:\n  ${spec.replace('\n', '\n  ')}`;
-  assert.deepEqual(parseDefaultPolicy('p.yaml', whole).policy, policy);
+  const complete = `apiVersion: weir.dev/v1alpha1\nkind: TenantPolicy\nspec:\n  ${spec.replace('\n', '\n  ')}`;
+  assert.deepEqual(parseDefaultPolicy('p.yaml', complete).policy, policy);
   assert.deepEqual(parseDefaultPolicy('p.yaml', '').policy.limits, {});
 });
 
-test('the default tenant policy says all that is wrong with it, and what is not enforced', () => {
+test('reports all mistakes in the default tenant policy, and fields that are not enforced', () => {
   assert.throws(
     () => parseDefaultPolicy('p.yaml', 'limits: {services: x}\nlimit: 3'),
     /^UsageError: default tenant policy p.yaml: limit is unknown; use priority.*; limits.services is "x"; use a whole number/,
@@ -29,7 +29,7 @@ test('the default tenant policy says all that is wrong with it, and what is not 
   );
 });
 
-test('a kubeconfig that cannot be used is one line, without what stands in it', async (context) => {
+test('reports an unusable kubeconfig in one line, without its contents', async (context) => {
   const directory = temporaryDirectory('kubeconfig');
   context.after(() => directory.close());
   const messageFor = (content: string): string => {

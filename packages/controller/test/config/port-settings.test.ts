@@ -1,4 +1,4 @@
-// The process is started as it is run: it has to end by itself, and say in one line what is wrong.
+// Starts the real process, which must exit by itself with one line about the mistake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spawnProcess } from '@weir/testkit';

@@ -7,13 +7,13 @@ import { MAIN_PATH } from '../fixtures/controller-process.ts';
 
 const SECRET = 'x'.repeat(32);
 
-test('no Secrets are read unless that is asked for', () => {
+test('reads no Secrets by default', () => {
   const config = parseConfig(SECRET_SETTINGS, {});
   assert.deepEqual(secretAccessFor(config), { kind: 'none' });
   assert.deepEqual(validateSecretSettings(config), []);
 });
 
-test('those of some namespaces, each once, or of all', () => {
+test('reads the Secrets of each named namespace, or of all namespaces', () => {
   const env = {
     WEIR_SECRET_ACCESS: 'namespaces',
     WEIR_SECRET_NAMESPACES: 'shop, blog,shop',
@@ -27,7 +27,7 @@ test('those of some namespaces, each once, or of all', () => {
   assert.deepEqual([secretAccessFor(all), validateSecretSettings(all)], [{ kind: 'cluster' }, []]);
 });
 
-test('a secret that is too short is not taken, and not shown', () => {
+test('refuses a short fleet secret without showing it', () => {
   assert.throws(
     () => parseConfig(SECRET_SETTINGS, { WEIR_FLEET_SECRET: 'x'.repeat(31), WEIR_SECRET_NAMESPACES: 'A' }),
     ({ message }: Error) => {
@@ -40,7 +40,7 @@ test('a secret that is too short is not taken, and not shown', () => {
   );
 });
 
-const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, told: RegExp])[] = [
+const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, message: RegExp])[] = [
   [
     { WEIR_SECRET_ACCESS: 'namespaces' },
     /: invalid configuration:\n {2}WEIR_SECRET_NAMESPACES is not set; use the namespaces whose.*, since WEIR_SECRET_ACCESS is namespaces\n {2}WEIR_FLEET_SECRET is not set; use a secret of.*; since WEIR_SECRET_ACCESS is namespaces\n$/,
@@ -51,8 +51,8 @@ const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, tol
   ],
 ];
 
-for (const [settings, told] of WRONG) {
-  test(`the controller does not start with ${Object.keys(settings).join(', ')} that contradict each other`, async () => {
+for (const [settings, message] of WRONG) {
+  test(`the controller does not start with contradicting ${Object.keys(settings).join(', ')}`, async () => {
     await using process = await spawnProcess({
       command: globalThis.process.execPath,
       args: ['--conditions=source', MAIN_PATH],
@@ -61,7 +61,7 @@ for (const [settings, told] of WRONG) {
       mayExit: true,
     });
     assert.equal((await process.exited).code, 2);
-    assert.match(process.output(), told);
+    assert.match(process.output(), message);
     assert.doesNotMatch(process.output(), /xxx/);
   });
 }

@@ -59,9 +59,9 @@ describe('what kubectl applies', requireProgram('etcd', 'kube-apiserver', 'kube-
   });
 
   test('as rules of a TenantPolicy is taken where the controller takes it, and refused where it does not', async () => {
-    for (const { what, limits, rules, mistake } of RULE_CASES) {
+    for (const { name, limits, rules, mistake } of RULE_CASES) {
       const answer = await refused('TenantPolicy', { limits, rules });
-      assert.equal(answer === 'accepted', mistake === undefined, `a rule that is ${what}: ${answer}`);
+      assert.equal(answer === 'accepted', mistake === undefined, `${name}: ${answer}`);
     }
   });
 });

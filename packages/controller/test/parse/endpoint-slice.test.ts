@@ -8,7 +8,7 @@ describe('an EndpointSlice', () => {
   const labels = { 'kubernetes.io/service-name': 'web' };
   const slice = (more: object): object => ({ metadata: { ...metadata, labels }, addressType: 'IPv4', ...more });
 
-  test('reads absent conditions as the API does', () => {
+  test('reads absent conditions as Kubernetes does', () => {
     const endpoints = [{ addresses: ['10.0.0.1'] }, { addresses: ['10.0.0.2'], conditions: { ready: false } }];
     const { object } = parseEndpointSlice(slice({ endpoints, ports: [{ port: 8080, name: '' }] }));
     assert.deepEqual(object?.endpoints, [
@@ -19,7 +19,7 @@ describe('an EndpointSlice', () => {
     assert.equal(object?.serviceName, 'web');
   });
 
-  test('keeps the zones of its endpoints; an empty one is none', () => {
+  test('keeps the zones of its endpoints, and reads an empty zone as none', () => {
     const { object } = parseEndpointSlice(
       slice({
         endpoints: [
@@ -34,7 +34,7 @@ describe('an EndpointSlice', () => {
     );
   });
 
-  test('keeps for which zones an endpoint is meant', () => {
+  test('keeps the hinted zones of an endpoint', () => {
     const forZones = [{ name: 'eu-1b' }, { name: 'eu-1c' }, { name: 'eu-1b' }];
     const endpoints = [
       { addresses: ['10.0.0.1'], zone: 'eu-1a', hints: { forZones } },
@@ -51,19 +51,19 @@ describe('an EndpointSlice', () => {
     );
   });
 
-  test('without the name of a Service is a warning and no object', () => {
-    const projection = parseEndpointSlice({ metadata, addressType: 'IPv4', endpoints: [] });
-    assert.equal(projection.object, undefined);
+  test('without a Service name is a warning and no object', () => {
+    const result = parseEndpointSlice({ metadata, addressType: 'IPv4', endpoints: [] });
+    assert.equal(result.object, undefined);
     assert.deepEqual(
-      projection.problems.map((each) => each.severity),
+      result.problems.map((each) => each.severity),
       ['warning'],
     );
   });
 
-  test('refuses addresses that are not of its type', () => {
-    const projection = parseEndpointSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
+  test('refuses addresses of another address type', () => {
+    const result = parseEndpointSlice(slice({ endpoints: [{ addresses: ['fd00::1'] }, {}] }));
     assert.deepEqual(
-      projection.problems.map(({ message }) => message),
+      result.problems.map(({ message }) => message),
       [
         'endpoints[0].addresses[0] is "fd00::1"; use an IPv4 address',
         'endpoints[1].addresses is missing; use a list of addresses',

@@ -6,11 +6,11 @@ import { parseSuspension } from '../../src/parse/suspension.ts';
 
 const metadata = { uid: 'u1', namespace: 'shop', name: 'web' };
 const service = (spec: object, more: object = {}): object => ({ metadata: { ...metadata, ...more }, spec });
-const messages = (projection: { problems: readonly { message: string }[] }): string[] =>
-  projection.problems.map((each) => each.message);
+const messages = (result: { problems: readonly { message: string }[] }): string[] =>
+  result.problems.map((each) => each.message);
 
 describe('a Service', () => {
-  test('has the defaults that the API server would give it', () => {
+  test('gets the defaults of an API server', () => {
     const { object, problems } = parseService(service({ ports: [{ port: 80 }], selector: { app: 'web' } }));
     assert.deepEqual(problems, []);
     assert.deepEqual(object, {
@@ -33,20 +33,20 @@ describe('a Service', () => {
     });
   });
 
-  test('keeps what it wishes for the distribution of its traffic, also what this version does not know', () => {
+  test('keeps a trafficDistribution that this version does not know', () => {
     const spec = { ports: [{ port: 80 }], trafficDistribution: 'PreferSomethingNew' };
     const { object, problems } = parseService(service(spec));
     assert.deepEqual([object?.trafficDistribution, problems], ['PreferSomethingNew', []]);
   });
 
-  test('keeps of its annotations only those that Weir reads', () => {
+  test('keeps only the annotations that Weir reads', () => {
     const read = { 'weir.dev/nodes': '3', 'service.kubernetes.io/topology-mode': 'Auto' };
     const annotations = { ...read, 'kubectl.kubernetes.io/last-applied-configuration': '{…}' };
     const { object } = parseService(service({ ports: [{ port: 80 }] }, { annotations }));
     assert.deepEqual(object?.annotations, read);
   });
 
-  test('keeps the legacy source ranges apart from the field, so that a mistake is told of where it is', () => {
+  test('keeps legacy source ranges apart from the field, so that a mistake names its place', () => {
     const annotations = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '10.0.0.0/8, nonsense' };
     const legacy = parseService(service({ ports: [{ port: 80 }] }, { annotations })).object;
     assert.deepEqual([legacy?.sourceRanges, legacy?.annotations], [[], annotations]);
@@ -55,21 +55,24 @@ describe('a Service', () => {
     assert.deepEqual([both?.sourceRanges, both?.annotations], [['1.2.3.0/24'], annotations]);
   });
 
-  test('without affinity is not one with the timeout that the API server writes beside it', () => {
+  test('has no affinity if only the timeout is set', () => {
     const config = { sessionAffinityConfig: { clientIP: { timeoutSeconds: 60 } } };
     const spec = { ports: [{ port: 80 }], ...config };
     assert.equal(parseService(service({ ...spec, sessionAffinity: 'None' })).object?.clientIpAffinitySeconds, null);
     assert.equal(parseService(service({ ...spec, sessionAffinity: 'ClientIP' })).object?.clientIpAffinitySeconds, 60);
     const plain = service({ ports: [{ port: 80 }], sessionAffinity: 'ClientIP' });
     assert.equal(parseService(plain).object?.clientIpAffinitySeconds, 10_800);
-    const lasting = (timeoutSeconds: number): readonly string[] =>
+    const mistakesWith = (timeoutSeconds: number): readonly string[] =>
       messages(parseService(service({ ...spec, sessionAffinityConfig: { clientIP: { timeoutSeconds } } })));
-    assert.deepEqual(lasting(86_400), []);
-    assert.match(lasting(86_401).join(), /^spec\.sessionAffinityConfig\.clientIP\.timeoutSeconds is 86401; .*86400/);
+    assert.deepEqual(mistakesWith(86_400), []);
+    assert.match(
+      mistakesWith(86_401).join(),
+      /^spec\.sessionAffinityConfig\.clientIP\.timeoutSeconds is 86401; .*86400/,
+    );
   });
 
-  test('names every mistake at once, each with its place and what is allowed', () => {
-    const projection = parseService({
+  test('reports every mistake at once, with its place and the allowed values', () => {
+    const result = parseService({
       metadata: { uid: 'u1', namespace: 'shop', name: 'Web', annotations: { 'weir.dev/nodes': 2 } },
       spec: {
         type: 'LoadBalancer',
@@ -81,8 +84,8 @@ describe('a Service', () => {
         externalTrafficPolicy: true,
       },
     });
-    assert.equal(projection.object, undefined);
-    assert.deepEqual(messages(projection).sort(), [
+    assert.equal(result.object, undefined);
+    assert.deepEqual(messages(result).sort(), [
       'metadata.annotations["weir.dev/nodes"] is 2; use text (in quotes, if it looks like a number)',
       'metadata.name is "Web"; use lower-case letters, digits and "-", at most 63, beginning and ending with a letter or digit',
       'spec.externalTrafficPolicy is true; use Cluster, Local',
@@ -93,12 +96,10 @@ describe('a Service', () => {
       'spec.ports[1].targetPort is "Not A Port"; use a port number, or the name of a port (at most 15 characters)',
       'spec.sessionAffinity is "Sticky"; use None, ClientIP',
     ]);
-    assert.ok(
-      projection.problems.every((each) => each.subject === 'Service shop/Web' && each.code === 'InvalidObject'),
-    );
+    assert.ok(result.problems.every((each) => each.subject === 'Service shop/Web' && each.code === 'InvalidObject'));
   });
 
-  test('may use one number for TCP and UDP, but not twice for one of them', () => {
+  test('may use one port number for TCP and UDP, but not twice for one protocol', () => {
     const dns = [
       { name: 'tcp', port: 53 },
       { name: 'udp', port: 53, protocol: 'UDP' },
@@ -108,7 +109,7 @@ describe('a Service', () => {
     assert.deepEqual(messages(twice), ['spec.ports[2].port is 53; use another number: two ports are 53/TCP']);
   });
 
-  test('without a name is told that, not that an API server gave it no UID', () => {
+  test('without a name reports the missing name and not a missing UID', () => {
     const nameless = parseService({ metadata: { namespace: 'shop' }, spec: { ports: [{ port: 80 }] } });
     assert.deepEqual(
       messages(nameless).map((message) => message.split(';')[0]),
@@ -116,7 +117,7 @@ describe('a Service', () => {
     );
   });
 
-  test('with a number that JSON cannot write is told which', () => {
+  test('reports NaN and infinity in ports as such', () => {
     for (const port of [Number.NaN, Number.POSITIVE_INFINITY]) {
       assert.deepEqual(messages(parseService(service({ ports: [{ port }] }))), [
         `spec.ports[0].port is ${port}; use a whole number from 1 to 65535`,
@@ -124,7 +125,7 @@ describe('a Service', () => {
     }
   });
 
-  test('that is no object at all is a problem, never an exception', () => {
+  test('that is not an object is a problem, never an exception', () => {
     for (const raw of [
       null,
       7,
@@ -134,14 +135,14 @@ describe('a Service', () => {
       { metadata: null, spec: 3 },
       { spec: { ports: [null, 4] } },
     ]) {
-      const projection = parseService(raw);
-      assert.equal(projection.object, undefined);
-      assert.ok(projection.problems.length > 0);
+      const result = parseService(raw);
+      assert.equal(result.object, undefined);
+      assert.ok(result.problems.length > 0);
     }
   });
 });
 
-test('a pod that has ended gives no addresses: they may be another one’s by now', () => {
+test('a pod that has ended has no addresses, since another pod may have them', () => {
   const pod = (phase: string): object => ({
     metadata,
     status: { phase, podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }, { ip: 'fd00::1' }] },
@@ -151,7 +152,7 @@ test('a pod that has ended gives no addresses: they may be another one’s by no
   assert.deepEqual(parsePod(pod('Failed')).object?.ips, []);
 });
 
-test('a Service has its cluster IPs, and a headless one none', () => {
+test('a Service has its cluster IPs, and a headless Service has none', () => {
   const ips = (spec: object): readonly string[] | undefined => parseService(service(spec)).object?.clusterIPs;
   assert.deepEqual(ips({ clusterIPs: ['10.96.0.7', 'fd00::7'] }), ['10.96.0.7', 'fd00::7']);
   assert.equal(ips({ clusterIPs: ['None'] }), undefined);
@@ -164,7 +165,7 @@ test('a ServiceCIDR has its ranges', () => {
   assert.deepEqual(messages(read({ cidrs: ['10.96.0.0/33'] })).length, 1);
 });
 
-test('a node has its addresses by type, in their order', () => {
+test('a node has its addresses by type in the given order', () => {
   const { object } = parseNode({
     metadata: { uid: 'n', name: 'a', labels: { role: 'loadbalancer' } },
     status: {
@@ -183,7 +184,7 @@ test('a node has its addresses by type, in their order', () => {
 describe('a Suspension', () => {
   const suspension = (spec: object): object => ({ metadata: { uid: 's', name: 'x' }, spec });
 
-  test('has its target, message and end', () => {
+  test('has its target, message and end time', () => {
     const target = { type: 'Service', namespace: 'shop', service: 'web' };
     const { object } = parseSuspension(suspension({ target, message: 'abuse', until: '2026-07-01T02:00:00+02:00' }));
     assert.deepEqual(object?.target, { kind: 'service', namespace: 'shop', service: 'web' });
@@ -191,7 +192,7 @@ describe('a Suspension', () => {
     assert.deepEqual([object?.message, object?.rule], ['abuse', null]);
   });
 
-  test('whose target says more than its type uses is refused, for it would cut off more than was meant', () => {
+  test('is refused if its target has fields that its type does not use', () => {
     const target = { type: 'Tenant', tenant: 'shop', service: 'web' };
     assert.deepEqual(messages(parseSuspension(suspension({ target }))), [
       'spec.target.service is "web"; use only tenant with type Tenant',

@@ -17,23 +17,23 @@ type Values = Readonly<Record<string, string>>;
 const inBase64 = (values: Values): Values =>
   Object.fromEntries(Object.entries(values).map(([key, text]) => [key, Buffer.from(text).toString('base64')]));
 
-function projected(content: object): SecretObject {
+function parsed(content: object): SecretObject {
   const { object, problems } = parseSecret({ metadata: { namespace: 'shop', name: 'tls' }, ...content }, sealer);
   assert.deepEqual(problems, []);
   assert.ok(object);
   return object;
 }
 
-const secretOf = (values: Values): SecretObject => projected({ data: inBase64(values) });
+const secretOf = (values: Values): SecretObject => parsed({ data: inBase64(values) });
 const good = { 'tls.crt': server.chain, 'tls.key': server.key };
 
-function whyNot({ certificate }: SecretObject): string {
+function unusableReason({ certificate }: SecretObject): string {
   assert.equal(certificate?.kind, 'unusable');
   return certificate.why;
 }
 
-test('a certificate with its chain and key is taken; the key only sealed, for whoever has the secret of the fleet', () => {
-  const { certificate, authorities } = secretOf({ ...good, password: 'never looked at' });
+test('reads a certificate with chain and key, and seals the key with the fleet secret', () => {
+  const { certificate, authorities } = secretOf({ ...good, password: 'ignored' });
   assert.equal(certificate?.kind, 'good');
   assert.equal(certificate.chain, server.certificate + between.certificate);
   const spki = server.publicKey.export({ type: 'spki', format: 'der' });
@@ -42,7 +42,7 @@ test('a certificate with its chain and key is taken; the key only sealed, for wh
   assert.equal(authorities, null);
 });
 
-test('nothing of a Secret is kept but its certificates, and a key only where it is sealed', () => {
+test('keeps only certificates and the sealed key of a Secret', () => {
   const key = server.key.split('\n')[1] ?? '';
   const chain = `comment\n${server.key}${server.chain}${server.key}`;
   const text = JSON.stringify(
@@ -53,7 +53,7 @@ test('nothing of a Secret is kept but its certificates, and a key only where it 
   assert.equal(secretOf({ 'tls.crt': chain, 'tls.key': server.key }).certificate?.kind, 'good');
 });
 
-test('keys are taken as programs write them, and each is sealed as the same text', () => {
+test('reads PKCS #1, SEC 1 and PKCS #8 keys, and seals equal keys as equal text', () => {
   const parameters = '-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n';
   const sec1 = parameters + server.privateKey.export({ type: 'sec1', format: 'pem' });
   assert.deepEqual(secretOf({ 'tls.crt': server.chain, 'tls.key': sec1 }), secretOf(good));
@@ -64,7 +64,7 @@ test('keys are taken as programs write them, and each is sealed as the same text
 
 const at = (text: string): Date => new Date(`${text}T00:00:00Z`);
 
-test('it lives as long as it and its issuer do', () => {
+test('is valid while the certificate and its issuer are valid', () => {
   const life = { notBefore: at('2026-03-01'), notAfter: at('2026-05-01') };
   const issuer = makeCertificate({ name: 'short', isAuthority: true, issuer: root, ...life });
   const made = makeCertificate({ name: 'x', issuer, notBefore: at('2026-01-01'), notAfter: at('2027-01-01') });
@@ -74,7 +74,7 @@ test('it lives as long as it and its issuer do', () => {
   assert.equal(new Date(certificate.notAfter).toISOString(), at('2026-05-01').toISOString());
 });
 
-test('what stands behind the issuer in a chain may have ended: clients that have the root need none of it', () => {
+test('ignores the validity of certificates behind the issuer, which clients with the root do not need', () => {
   const over = { notBefore: at('2020-01-01'), notAfter: at('2021-01-01') };
   const old = makeCertificate({ name: 'old root', isAuthority: true, ...over });
   const life = { notBefore: at('2026-01-01'), notAfter: at('2027-01-01') };
@@ -88,7 +88,7 @@ test('what stands behind the issuer in a chain may have ended: clients that have
   assert.equal(lifeOf(made.chain + crossSigned.certificate + old.certificate), life.notAfter.getTime());
 });
 
-test('CAs of clients are taken, one or more, whatever else stands in the Secret', () => {
+test('reads one or more client CAs, whatever else the Secret contains', () => {
   const { certificate, authorities } = secretOf({
     'ca.crt': `# ours\n${root.certificate}# theirs\n${between.certificate}`,
   });
@@ -96,22 +96,22 @@ test('CAs of clients are taken, one or more, whatever else stands in the Secret'
   assert.deepEqual(authorities, { kind: 'good', certificates: root.certificate + between.certificate });
 });
 
-test('a Secret without any of it is known to exist', () => {
+test('a Secret without certificates is known to exist', () => {
   assert.deepEqual(secretOf({ password: 'x' }), {
     namespace: 'shop',
     name: 'tls',
     certificate: null,
     authorities: null,
   });
-  assert.deepEqual(projected({}), secretOf({ password: 'x' }));
-  assert.deepEqual(projected({ data: null }), secretOf({ 'tls.crt': '', 'tls.key': '' }));
+  assert.deepEqual(parsed({}), secretOf({ password: 'x' }));
+  assert.deepEqual(parsed({ data: null }), secretOf({ 'tls.crt': '', 'tls.key': '' }));
 });
 
-test('what is written plainly wins over what is in base64, as the API server has it', () => {
-  assert.deepEqual(projected({ stringData: good, data: inBase64({ ...good, 'tls.key': 'old' }) }), secretOf(good));
+test('prefers stringData to data, as an API server does', () => {
+  assert.deepEqual(parsed({ stringData: good, data: inBase64({ ...good, 'tls.key': 'old' }) }), secretOf(good));
 });
 
-describe('what cannot be used says why', () => {
+describe('an unusable Secret has a reason', () => {
   const encrypted = { format: 'pem', cipher: 'aes-256-cbc', passphrase: 'secret' } as const;
   const dsa = generateKeyPairSync('dsa', { modulusLength: 1024, divisorLength: 160 }).privateKey;
   const weak = makeCertificate({ name: 'weak', keyType: 'rsa', rsaBits: 1024 });
@@ -142,12 +142,15 @@ describe('what cannot be used says why', () => {
       { ...good, 'tls.crt': server.certificate.repeat(21) },
       'has more than 20 certificates in its tls.crt; remove the ones that are not needed',
     ],
-    'too much of anything': [
+    'a certificate that is too long': [
       { ...good, 'tls.crt': server.certificate + '\n'.repeat(64 * 1024) },
       'has a tls.crt of more than 64 KiB',
     ],
-    'far too much of anything': [{ ...good, 'tls.key': 'x'.repeat(900 * 1024) }, 'has a tls.key of more than 64 KiB'],
-    'the key of another': [{ ...good, 'tls.key': stranger.key }, 'has a tls.key that does not belong to its tls.crt'],
+    'a key that is far too long': [{ ...good, 'tls.key': 'x'.repeat(900 * 1024) }, 'has a tls.key of more than 64 KiB'],
+    'the key of another certificate': [
+      { ...good, 'tls.key': stranger.key },
+      'has a tls.key that does not belong to its tls.crt',
+    ],
     'its own certificate last': [
       { ...good, 'tls.crt': between.certificate + server.certificate },
       'has the certificate of its tls.key as number 2 in its tls.crt; put it first, followed by the intermediate certificates',
@@ -156,11 +159,11 @@ describe('what cannot be used says why', () => {
       { ...good, 'tls.key': server.privateKey.export({ type: 'pkcs8', ...encrypted }).toString() },
       'has a tls.key that is encrypted; use one without a passphrase',
     ],
-    'an encrypted key of old': [
+    'an encrypted key in SEC 1': [
       { ...good, 'tls.key': server.privateKey.export({ type: 'sec1', ...encrypted }).toString() },
       'has a tls.key that is encrypted; use one without a passphrase',
     ],
-    'a certificate for a key': [
+    'a certificate in place of the key': [
       { ...good, 'tls.key': server.certificate },
       'has a tls.key without a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----',
     ],
@@ -168,7 +171,7 @@ describe('what cannot be used says why', () => {
       { ...good, 'tls.key': server.key.slice(0, 60) },
       'has a tls.key that is damaged or of an unknown type',
     ],
-    'a key of an old kind': [
+    'a DSA key': [
       { ...good, 'tls.key': dsa.export({ type: 'pkcs8', format: 'pem' }).toString() },
       'has a tls.key of type dsa; use ECDSA, RSA or Ed25519',
     ],
@@ -176,12 +179,12 @@ describe('what cannot be used says why', () => {
       { 'tls.crt': weak.chain, 'tls.key': weak.key },
       'has a certificate that OpenSSL refuses: ee key too small',
     ],
-    // OpenSSL takes these, and then ends each handshake.
+    // OpenSSL loads these keys, and then fails each handshake.
     'a key on a curve that TLS does not use': [
       { ...good, 'tls.key': keyOf(generateKeyPairSync('ec', { namedCurve: 'secp256k1' })) },
       'has a tls.key on secp256k1, which TLS clients do not accept; use P-256, P-384 or P-521',
     ],
-    'a key that may sign by SHA-1 alone': [
+    'a key that is restricted to SHA-1': [
       { ...good, 'tls.key': keyOf(generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...sha1 })) },
       'has an RSA-PSS key for sha1 with 20 bytes of salt, which TLS cannot use; use one without restrictions, or ECDSA',
     ],
@@ -191,21 +194,21 @@ describe('what cannot be used says why', () => {
     ],
   };
   for (const [name, [values, why]] of Object.entries(cases)) {
-    test(name, () => assert.equal(whyNot(secretOf(values)), why));
+    test(name, () => assert.equal(unusableReason(secretOf(values)), why));
   }
 
-  test('what is not base64, no text, or no mapping: an API server lets none in, a directory may hold it', () => {
+  test('values that are not base64 or not text, and data that is not a mapping', () => {
     const data = inBase64(good);
     assert.equal(
-      whyNot(projected({ data: { ...data, 'tls.key': 'a-b=' } })),
+      unusableReason(parsed({ data: { ...data, 'tls.key': 'a-b=' } })),
       'has a tls.key that is not base64; encode the value, or write it under stringData',
     );
-    assert.equal(whyNot(projected({ data: { ...data, 'tls.crt': 5 } })), 'has a tls.crt that is not text');
-    assert.equal(whyNot(projected({ data: ['tls.crt'] })), 'has data that is not a mapping');
-    assert.equal(whyNot(projected({ data, stringData: 'private' })), 'has data that is not a mapping');
+    assert.equal(unusableReason(parsed({ data: { ...data, 'tls.crt': 5 } })), 'has a tls.crt that is not text');
+    assert.equal(unusableReason(parsed({ data: ['tls.crt'] })), 'has data that is not a mapping');
+    assert.equal(unusableReason(parsed({ data, stringData: 'private' })), 'has data that is not a mapping');
   });
 
-  test('CAs: what is none is not taken', () => {
+  test('a ca.crt without CA certificates', () => {
     const why = (text: string): unknown => secretOf({ 'ca.crt': text }).authorities;
     assert.deepEqual(why(root.certificate + server.certificate), {
       kind: 'unusable',
@@ -219,7 +222,7 @@ describe('what cannot be used says why', () => {
   });
 });
 
-test('a Secret whose name is wrong is told of without anything that it holds', () => {
+test('reports a wrong name of a Secret without its contents', () => {
   const { object, problems } = parseSecret({ metadata: { namespace: 'shop', name: 'A B' }, stringData: good }, sealer);
   assert.equal(object, undefined);
   assert.deepEqual(

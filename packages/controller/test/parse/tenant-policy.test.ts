@@ -3,13 +3,13 @@ import { describe, test } from 'node:test';
 import { parseTenantPolicy } from '../../src/parse/tenant-policy.ts';
 import { RULE_CASES } from '../fixtures/policy-rule-cases.ts';
 
-const messages = (projection: { problems: readonly { message: string }[] }): string[] =>
-  projection.problems.map((each) => each.message);
+const messages = (result: { problems: readonly { message: string }[] }): string[] =>
+  result.problems.map((each) => each.message);
 
 describe('a TenantPolicy', () => {
   const policy = (spec: object): object => ({ metadata: { uid: 'p', name: 'shops' }, spec });
 
-  test('without anything selects every namespace and limits nothing', () => {
+  test('with an empty spec selects every namespace and limits nothing', () => {
     const { object, problems } = parseTenantPolicy(policy({}));
     assert.deepEqual(problems, []);
     assert.deepEqual(object?.spec, {
@@ -27,7 +27,7 @@ describe('a TenantPolicy', () => {
     });
   });
 
-  test('says where its tenants may be served, and what they may reach', () => {
+  test('has the grants of its tenants', () => {
     const { object, problems } = parseTenantPolicy(
       policy({
         pools: ['edge', 'default', 'edge'],
@@ -52,7 +52,7 @@ describe('a TenantPolicy', () => {
     assert.deepEqual(parseTenantPolicy(policy({ allowedPorts: [] })).object?.spec.grants.allowedPorts, []);
   });
 
-  test('that grants what cannot be is refused, item by item', () => {
+  test('with impossible grants is refused, item by item', () => {
     const wrong = parseTenantPolicy(
       policy({
         pools: ['-'],
@@ -82,12 +82,12 @@ describe('a TenantPolicy', () => {
     ]);
   });
 
-  test('has exact limits, and 0 is one', () => {
+  test('has exact limits, and 0 is a limit', () => {
     const { object } = parseTenantPolicy(policy({ limits: { services: 2, ports: 0, trafficPerMonth: '10Ti' } }));
     assert.deepEqual(object?.spec.limits, { services: 2, ports: 0, trafficPerMonth: 10 * 2 ** 40 });
   });
 
-  test('limits what is open, what is new, and bits per second', () => {
+  test('limits open connections, new connections and bits per second', () => {
     const limits = { connections: 0, newConnectionsPerSecond: 100, inBitsPerSecond: '1.5G', outBitsPerSecond: 8_000 };
     const { object, problems } = parseTenantPolicy(policy({ limits }));
     assert.deepEqual(problems, []);
@@ -102,30 +102,28 @@ describe('a TenantPolicy', () => {
     ]);
   });
 
-  for (const { what, limits, rules, mistake } of RULE_CASES) {
-    test(`whose rule is ${what} is ${mistake === undefined ? 'taken, and told that rules are not enforced' : 'refused'}`, () => {
-      const projection = parseTenantPolicy(policy({ limits, rules }));
-      assert.deepEqual(messages(projection), [
-        mistake ?? 'spec.rules is not enforced by this version and has no effect',
-      ]);
-      assert.equal(projection.object === undefined, mistake !== undefined);
+  for (const { name, limits, rules, mistake } of RULE_CASES) {
+    test(`with ${name} is ${mistake === undefined ? 'accepted with a warning that rules are not enforced' : 'refused'}`, () => {
+      const result = parseTenantPolicy(policy({ limits, rules }));
+      assert.deepEqual(messages(result), [mistake ?? 'spec.rules is not enforced by this version and has no effect']);
+      assert.equal(result.object === undefined, mistake !== undefined);
     });
   }
 
-  test('whose rules have no names is told so of each, and nothing else', () => {
+  test('reports each rule without a name, and nothing else', () => {
     const rule = { metric: 'inBitsPerSecond', above: '1G', action: 'Notify' };
-    const told = messages(parseTenantPolicy(policy({ rules: [rule, rule] })));
+    const reported = messages(parseTenantPolicy(policy({ rules: [rule, rule] })));
     assert.deepEqual(
-      told.map((message) => message.split(';')[0]),
+      reported.map((message) => message.split(';')[0]),
       ['spec.rules[0].name is missing', 'spec.rules[1].name is missing'],
     );
   });
 
-  test('says of every field that is not enforced that it is not', () => {
-    const projection = parseTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
-    assert.deepEqual(projection.object?.spec.limits, { services: 1 });
+  test('warns about every field that is not enforced', () => {
+    const result = parseTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
+    assert.deepEqual(result.object?.spec.limits, { services: 1 });
     assert.deepEqual(
-      projection.problems.map((each) => `${each.severity}: ${each.message}`),
+      result.problems.map((each) => `${each.severity}: ${each.message}`),
       [
         'warning: spec.rules is not enforced by this version and has no effect',
         'warning: spec.limits.requestsPerSecond is not enforced by this version and has no effect',
@@ -133,21 +131,21 @@ describe('a TenantPolicy', () => {
     );
   });
 
-  test('whose selector has a field that does not exist does not select every namespace: it is refused', () => {
+  test('with an unknown field in its selector is refused, since it must not select every namespace', () => {
     const namespaceSelector = {
       matchLabel: { team: 'a' },
       matchExpressions: [{ key: 'a', operator: 'Exists', value: 'b' }],
     };
-    const projection = parseTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
-    assert.equal(projection.object, undefined);
-    assert.deepEqual(messages(projection), [
+    const result = parseTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
+    assert.equal(result.object, undefined);
+    assert.deepEqual(messages(result), [
       'spec.namespaceSelector.matchLabel is unknown; use matchLabels, matchExpressions',
       'spec.namespaceSelector.matchExpressions[0].value is unknown; use key, operator, values',
       'spec.tenantFrom.names is unknown; use type, label, name',
     ]);
   });
 
-  test('that names a tenant without type Name says that the name is not used', () => {
+  test('warns that tenantFrom.name is not used without type Name', () => {
     const { object, problems } = parseTenantPolicy(policy({ tenantFrom: { name: 'gold' } }));
     assert.deepEqual(object?.spec.tenantFrom, { kind: 'namespace' });
     assert.deepEqual(
@@ -156,12 +154,12 @@ describe('a TenantPolicy', () => {
     );
   });
 
-  test('with a field that does not exist, or a wrong value, is refused', () => {
-    const projection = parseTenantPolicy(
+  test('with an unknown field or a wrong value is refused', () => {
+    const result = parseTenantPolicy(
       policy({ limit: {}, tenantFrom: { type: 'Label' }, limits: { services: '2', trafficPerMonth: '10 TB' } }),
     );
-    assert.equal(projection.object, undefined);
-    assert.deepEqual(messages(projection), [
+    assert.equal(result.object, undefined);
+    assert.deepEqual(messages(result), [
       'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, pools, nodesPerService, allowedPorts, allowedHosts, allowedEndpointCIDRs, limits, rules',
       'spec.tenantFrom.label is missing; use the key of a label, such as team or example.com/team',
       'spec.limits.services is "2"; use a whole number, 0 or more',

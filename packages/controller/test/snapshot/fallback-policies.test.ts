@@ -1,4 +1,3 @@
-// What the table in force tells of TenantPolicies that may not be read.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -23,12 +22,12 @@ import {
   without,
 } from '../fixtures/full-snapshot.ts';
 
-const UNREAD_POLICIES: ReadonlySet<FallbackKind> = new Set(['TenantPolicy']);
+const UNREADABLE_POLICIES: ReadonlySet<FallbackKind> = new Set(['TenantPolicy']);
 
-test('what a tenant is allowed in place of a policy are single ports and addresses', () => {
+test('a fallback policy grants the single ports and addresses in use', () => {
   const { policies } = fallbackObjectsFor(TABLE_IN_FORCE, {
     pods: FULL_SNAPSHOT.pods,
-    unreadableKinds: UNREAD_POLICIES,
+    unreadableKinds: UNREADABLE_POLICIES,
   });
   const gold = policies.find(({ name }) => name === 'gold');
   assert.deepEqual(gold?.spec.grants, {
@@ -41,18 +40,18 @@ test('what a tenant is allowed in place of a policy are single ports and address
   });
 });
 
-describe('pods that can be read before policies can', () => {
+describe('fallback policies when pods become readable first', () => {
   const both: ReadonlySet<FallbackKind> = new Set(['Pod', 'TenantPolicy']);
   const first = fallbackObjectsFor(TABLE_IN_FORCE, { pods: [], unreadableKinds: both });
   const later = fallbackObjectsFor(
     TABLE_IN_FORCE,
-    { pods: FULL_SNAPSHOT.pods, unreadableKinds: UNREAD_POLICIES },
+    { pods: FULL_SNAPSHOT.pods, unreadableKinds: UNREADABLE_POLICIES },
     first,
   );
   const allowedBy = ({ policies }: typeof first): readonly (readonly string[])[] =>
     policies.map(({ spec }) => spec.grants.allowedEndpointCIDRs);
 
-  test('leave allowed only what is of none of them; before, nothing was, for what stood in for them had all', () => {
+  test('allow exactly the endpoints that belong to no readable pod', () => {
     assert.deepEqual(allowedBy(first), [[], []]);
     assert.deepEqual(allowedBy(later), [['172.16.0.9/32'], []]);
     const snapshot = withFallbackObjects(without('TenantPolicy', without('Pod')), both, first);
@@ -60,16 +59,16 @@ describe('pods that can be read before policies can', () => {
       comparableEntries(translate(deepFreeze(snapshot), allocationsFor(TABLE_IN_FORCE)).table),
       comparableEntries(TABLE_IN_FORCE),
     );
-    const read = withFallbackObjects(without('TenantPolicy'), UNREAD_POLICIES, later);
+    const withPods = withFallbackObjects(without('TenantPolicy'), UNREADABLE_POLICIES, later);
     assert.deepEqual(
-      comparableEntries(translate(deepFreeze(read), allocationsFor(TABLE_IN_FORCE)).table),
+      comparableEntries(translate(deepFreeze(withPods), allocationsFor(TABLE_IN_FORCE)).table),
       comparableEntries(TABLE_IN_FORCE),
     );
   });
 
-  test('a pod that ends then is let go of, also where its address stands in a slice on', () => {
+  test('drop the address of a pod that ends, even if a slice still has it', () => {
     const pods = FULL_SNAPSHOT.pods.filter(({ namespace }) => namespace !== 'gold-web');
-    const snapshot = withFallbackObjects({ ...without('TenantPolicy'), pods }, UNREAD_POLICIES, later);
+    const snapshot = withFallbackObjects({ ...without('TenantPolicy'), pods }, UNREADABLE_POLICIES, later);
     const { table } = translate(deepFreeze(snapshot), allocationsFor(TABLE_IN_FORCE));
     const left = entriesOf(table, 'endpoints').filter(({ service: uid }) => uid === 'uid-gold-web-web');
     assert.deepEqual(
@@ -78,13 +77,13 @@ describe('pods that can be read before policies can', () => {
     );
   });
 
-  test('leave all others the same objects, and the policies, too, while the same can be read', () => {
+  test('keep the identity of other objects, and of policies while the same kinds are readable', () => {
     for (const field of ['namespaces', 'nodes', 'slices', 'pods'] as const) assert.equal(later[field], first[field]);
-    assert.equal(fallbackObjectsFor(TABLE_IN_FORCE, { pods: [], unreadableKinds: UNREAD_POLICIES }, later), later);
+    assert.equal(fallbackObjectsFor(TABLE_IN_FORCE, { pods: [], unreadableKinds: UNREADABLE_POLICIES }, later), later);
   });
 });
 
-test('a namespace in dispute keeps the endpoints that its policy allows, and its former tenant gets nothing of it', () => {
+test('a disputed namespace keeps its allowed endpoints, and its former tenant gets no grants from it', () => {
   const [gold, rival] = FULL_SNAPSHOT.policies;
   assert.ok(gold !== undefined && rival !== undefined);
   const grants = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['172.16.0.0/12'] };
@@ -106,18 +105,18 @@ test('a namespace in dispute keeps the endpoints that its policy allows, and its
     deepFreeze(disputed),
     allocationsFor(translate(deepFreeze(before), NO_ALLOCATIONS).table),
   ).table;
-  const addresses = (of: RoutingTable): readonly string[] =>
-    entriesOf(of, 'endpoints')
+  const addresses = (routingTable: RoutingTable): readonly string[] =>
+    entriesOf(routingTable, 'endpoints')
       .flatMap((entry) => (entry.service === 'uid-old-external' ? entry.endpoints : []))
       .map(({ address }) => address);
   assert.deepEqual(addresses(table), ['172.16.0.7']);
-  const standIns = fallbackObjectsFor(table, { pods: disputed.pods, unreadableKinds: UNREAD_POLICIES });
-  const snapshot = withFallbackObjects({ ...disputed, policies: [] }, UNREAD_POLICIES, standIns);
+  const fallbackObjects = fallbackObjectsFor(table, { pods: disputed.pods, unreadableKinds: UNREADABLE_POLICIES });
+  const snapshot = withFallbackObjects({ ...disputed, policies: [] }, UNREADABLE_POLICIES, fallbackObjects);
   const after = translate(deepFreeze(snapshot), allocationsFor(table)).table;
   assert.deepEqual(comparableEntries(after), comparableEntries(table));
-  const told = entriesOf(after, 'service').find(({ namespace }) => namespace === 'old')?.accepted.message ?? '';
-  assert.match(told, /^the tenant of namespace "old" is unknown: .* ask the operator to let the controller read/);
-  const granted = standIns.policies.find(({ name }) => name === 'gold')?.spec.grants;
+  const message = entriesOf(after, 'service').find(({ namespace }) => namespace === 'old')?.accepted.message ?? '';
+  assert.match(message, /^the tenant of namespace "old" is unknown: .* ask the operator to let the controller read/);
+  const granted = fallbackObjects.policies.find(({ name }) => name === 'gold')?.spec.grants;
   assert.deepEqual(granted?.allowedEndpointCIDRs, ['172.16.0.9/32']);
   assert.ok(granted?.allowedPorts?.every(({ from }) => from !== 9100));
 });

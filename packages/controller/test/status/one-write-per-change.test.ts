@@ -188,10 +188,10 @@ describe('status of a thousand Services is written once for each change', () => 
     await fleet.live(2, ALL);
     fleet.wereWritten('the new one is confirmed', [young.uid]);
 
-    fleet.api.touch(servicePathOf(serviceAt(1))).tell();
+    fleet.api.touch(servicePathOf(serviceAt(1))).sendEvent();
     await fleet.live(2, ALL);
     fleet.wereWritten('somebody annotates one', []);
-    fleet.api.touch(servicePathOf(serviceAt(2)), {}).tell();
+    fleet.api.touch(servicePathOf(serviceAt(2)), {}).sendEvent();
     await fleet.live(2, ALL);
     fleet.wereWritten('somebody clears a status', ['uid-s2']);
 
@@ -199,7 +199,7 @@ describe('status of a thousand Services is written once for each change', () => 
     await scale(0);
     assert.ok(fleet.api.conflicts > 0, 'its version is not known yet');
     fleet.wereWritten('nothing goes through', []);
-    late.tell();
+    late.sendEvent();
     await fleet.live(2, ALL);
     fleet.wereWritten('it is written on top of the change', ['uid-s7']);
   });

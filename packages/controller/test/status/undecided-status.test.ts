@@ -31,7 +31,7 @@ test('a new Service reads that nothing is known, once, those that say something 
     serviceObject('others', { loadBalancerClass: 'example.com/other' }),
   ];
   for (const each of services) api.add(each);
-  api.touch('shop/old', { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } }).tell();
+  api.touch('shop/old', { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } }).sendEvent();
   const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services }, 'kubernetes');
   const said = (name: string): string[] =>
     (known.get(`shop/${name}`)?.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}`);

@@ -20,8 +20,8 @@ beforeEach((context) => {
   directory = manifests.path;
 });
 
-describe('a directory', { timeout: 20_000 }, () => {
-  test('gives what its files hold, at any depth, in YAML with several documents, JSON and lists', async () => {
+describe('a manifest directory', { timeout: 20_000 }, () => {
+  test('reads files at any depth, in multi-document YAML, JSON and lists', async () => {
     manifests.write('a.yaml', `# a comment\n---\n${service('web', 80)}---\n---\n${service('api', 81)}`);
     manifests.write(
       'b.json',
@@ -55,7 +55,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     ]);
   });
 
-  test('gives an object the same UID wherever it stands, and no time', async () => {
+  test('gives an object the same UID in every file, and no creation time', async () => {
     manifests.write('a.yaml', service('web', 80));
     const first = (await manifests.open()).snapshot().services[0];
     renameSync(join(directory, 'a.yaml'), join(directory, 'z.yaml'));
@@ -72,12 +72,12 @@ describe('a directory', { timeout: 20_000 }, () => {
     assert.equal(second?.createdAt, null);
   });
 
-  test('does not believe the status in a dump: another load balancer wrote it', async () => {
+  test('ignores the status in a dump, which another load balancer wrote', async () => {
     manifests.write('a.yaml', `${service('web', 80)}status: {loadBalancer: {ingress: [{ip: 203.0.113.7}]}}\n`);
     assert.deepEqual((await manifests.open()).snapshot().services[0]?.publishedIPs, []);
   });
 
-  test('counts well-formed objects of other kinds and reads on', async () => {
+  test('counts well-formed objects of other kinds and reads the rest', async () => {
     manifests.write(
       'a.yaml',
       `apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n---\n${service('web', 80)}`,
@@ -91,7 +91,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     assert.deepEqual(manifests.problems(source), []);
   });
 
-  test('names file and line of everything it cannot take', async () => {
+  test('reports file and line of everything that it cannot read', async () => {
     manifests.write(
       'bad.yaml',
       `${service('web', 80)}---\nkind: Service\n  metadata: nonsense\n---\n${service('api', 99_999)}---\njust text\n`,
@@ -112,7 +112,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     ]);
   });
 
-  test('names both places of an object that stands in two', async () => {
+  test('reports both places of an object that is defined twice', async () => {
     manifests.write('a.yaml', `${service('web', 80)}---\n${service('api', 1)}---\n${service('api', 2)}`);
     manifests.write('b.yaml', service('web', 81));
     const source = await manifests.open();
@@ -123,7 +123,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     ]);
   });
 
-  test('leaves an object to the file that had it when a copy of that file appears', async () => {
+  test('keeps the object of the first file when a copy of that file appears', async () => {
     manifests.write('web.yaml', service('web', 80));
     const source = await manifests.open();
     manifests.write('a-copy.yaml', service('web', 81));
@@ -134,7 +134,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     assert.deepEqual(manifests.problems(source), []);
   });
 
-  test('that does not exist is one clear message', async () => {
+  test('rejects a path that does not exist with one clear message', async () => {
     await assert.rejects(
       openDirectorySource({ paths: [join(directory, 'nowhere')], clock: systemClock }),
       (error: Error) =>
@@ -143,7 +143,7 @@ describe('a directory', { timeout: 20_000 }, () => {
     await assert.rejects(openDirectorySource({ paths: [], clock: systemClock }), /name a file or directory with -f/);
   });
 
-  test('with YAML that multiplies, nests or loops without end is a problem like any other', async () => {
+  test('reports YAML that multiplies, nests or loops without end as a problem', async () => {
     const bomb = [
       'a: &a [x,x,x,x,x,x,x,x,x,x]',
       ...'bcdefghi'.split('').map((c, i) => `${c}: &${c} [${Array(10).fill(`*${'abcdefgh'[i]}`).join(',')}]`),
@@ -163,17 +163,17 @@ describe('a directory', { timeout: 20_000 }, () => {
   });
 });
 
-describe('the nodes of a directory', () => {
+describe('nodes of a manifest directory', () => {
   const node = (name: string, labels: string): string =>
     `apiVersion: v1\nkind: Node\nmetadata: {name: ${name}, labels: {${labels}}}\nstatus: {addresses: [{type: InternalIP, address: 10.0.0.1}]}\n`;
   const nodesOf = (source: DirectorySource): string[] =>
     source.snapshot().nodes.map((each) => `${each.name} ${each.internalIPs.join()} ${each.labels.role ?? '-'}`);
 
-  test('are one on loopback when nobody says anything', async () => {
+  test('are one node on loopback by default', async () => {
     assert.deepEqual(nodesOf(await manifests.open()), ['local 127.0.0.1 loadbalancer']);
   });
 
-  test('are those of the command line, unless the manifests hold labelled ones', async () => {
+  test('come from the command line unless the manifests have labelled Nodes', async () => {
     const nodes = [
       { name: 'b', address: '127.0.0.3' },
       { name: 'a', address: '127.0.0.2' },
@@ -186,7 +186,7 @@ describe('the nodes of a directory', () => {
     assert.deepEqual(nodesOf(await manifests.open({ nodes })), ['real 10.0.0.1 loadbalancer']);
   });
 
-  test('of the manifests without the label are told so', async () => {
+  test('reports Nodes in the manifests without the label', async () => {
     manifests.write('node.yaml', node('real', 'x: y'));
     const source = await manifests.open();
     assert.deepEqual(nodesOf(source), ['local 127.0.0.1 loadbalancer', 'real 10.0.0.1 -']);
@@ -197,7 +197,7 @@ describe('the nodes of a directory', () => {
   });
 });
 
-test('a Suspension that a broken file may hide is not taken for deleted', async () => {
+test('does not count a Suspension as deleted while a broken file may hide it', async () => {
   const suspension =
     'apiVersion: weir.dev/v1alpha1\nkind: Suspension\nmetadata: {name: x}\nspec: {target: {type: Tenant, tenant: shop}}\n';
   manifests.write('s.yaml', suspension);
@@ -206,10 +206,10 @@ test('a Suspension that a broken file may hide is not taken for deleted', async 
   assert.ok(found);
   const origin = source.originOf(found);
   assert.deepEqual(origin, { kind: 'file', path: join(directory, 's.yaml') });
-  const cutoff = { ...found, origin, reason: 'SuspendedByOperator' } as const;
-  assert.equal(await source.isDeleted(cutoff), false);
+  const removed = { ...found, origin, reason: 'SuspendedByOperator' } as const;
+  assert.equal(await source.isDeleted(removed), false);
   manifests.write('s.yaml', `${suspension}  nonsense`);
-  assert.equal(await (await manifests.open({ watched: false })).isDeleted(cutoff), false);
+  assert.equal(await (await manifests.open({ watched: false })).isDeleted(removed), false);
   unlinkSync(join(directory, 's.yaml'));
-  assert.equal(await (await manifests.open({ watched: false })).isDeleted(cutoff), true);
+  assert.equal(await (await manifests.open({ watched: false })).isDeleted(removed), true);
 });

@@ -1,4 +1,4 @@
-// Directories that change while they are read, in every way in which editors, tools and mounts change them.
+// Changes of watched directories in the ways in which editors, tools and mounts change files.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -19,24 +19,24 @@ beforeEach((context) => {
   directory = manifests.path;
 });
 
-describe('a directory that is watched', { timeout: 20_000 }, () => {
-  test('shows an edit within 100 ms, whichever way the editor writes', async () => {
+describe('a watched directory', { timeout: 20_000 }, () => {
+  test('shows an edit within 100 ms, however the editor writes', async () => {
     manifests.write('a.yaml', service('web', 80));
     const source = await manifests.open();
     const edits: Record<string, (text: string) => void> = {
       'in place': (text) => manifests.write('a.yaml', text),
-      'beside and renamed over': (text) => {
+      'written as a new file and renamed': (text) => {
         manifests.write('.a.yaml.swp', text);
         renameSync(join(directory, '.a.yaml.swp'), join(directory, 'a.yaml'));
       },
-      'old one moved away, new one written': (text) => {
+      'old file moved away, new file written': (text) => {
         renameSync(join(directory, 'a.yaml'), join(directory, 'a.yaml~'));
         manifests.write('a.yaml', text);
       },
     };
     let port = 80;
     for (const [way, edit] of Object.entries(edits)) {
-      // The machine may be busy with something else: the fastest of a few counts.
+      // The fastest of five edits counts, because the machine may be busy.
       const durations: number[] = [];
       for (let round = 0; round < 5; round += 1) {
         port += 1;
@@ -49,7 +49,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     }
   });
 
-  test('sees two writes of the same length right after each other', async () => {
+  test('notices two writes of the same length in quick succession', async () => {
     manifests.write('a.yaml', service('web', 80));
     const source = await manifests.open();
     for (let port = 81; port < 90; port += 1) {
@@ -58,7 +58,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     }
   });
 
-  test('watches a file given by name, and one that replaces it', async () => {
+  test('watches a file given by name, and a file that replaces it', async () => {
     manifests.write('only.conf', service('web', 80));
     manifests.write('other.yaml', service('api', 80));
     const source = await manifests.open({ paths: [join(directory, 'only.conf')] });
@@ -68,7 +68,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 
-  test('follows a mounted ConfigMap, whose version is a link that is swapped', async () => {
+  test('follows a mounted ConfigMap when its version link is swapped', async () => {
     for (const version of ['..1', '..2']) mkdirSync(join(directory, version));
     manifests.write('..1/a.yaml', service('web', 80));
     manifests.write('..2/a.yaml', service('web', 81));
@@ -81,7 +81,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 
-  test('takes in directories that appear, and lets go of files that disappear', async () => {
+  test('reads new directories and forgets deleted files', async () => {
     const source = await manifests.open();
     mkdirSync(join(directory, 'team'));
     manifests.write('team/a.yaml', service('web', 80));
@@ -92,7 +92,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     await waitUntil(source, () => source.snapshot().services.length === 0);
   });
 
-  test('goes on with the last good objects while a file is being spoiled, and takes the repaired one', async () => {
+  test('keeps the last valid objects while a file is broken, and reads the repaired file', async () => {
     manifests.write('a.yaml', `${service('web', 80)}---\n${service('api', 81)}`);
     const source = await manifests.open();
     manifests.write('a.yaml', `${service('web', 90)}---\n${service('api', 0)}`);
@@ -104,7 +104,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     assert.deepEqual(
       portByService(source),
       { 'shop/api': 81, 'shop/web': 91 },
-      'the broken document may be any of the missing',
+      'the broken document may be any missing object',
     );
     manifests.write('a.yaml', service('web', 92));
     await waitUntil(source, () => portByService(source)['shop/web'] === 92);
@@ -112,7 +112,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     assert.deepEqual(manifests.problems(source), []);
   });
 
-  test('takes nothing out while an editor has truncated a file and not written it yet', async () => {
+  test('keeps the objects of a file that an editor has truncated but not yet written', async () => {
     manifests.write('a.yaml', service('web', 80));
     const source = await manifests.open();
     const seen: (number | undefined)[] = [];
@@ -121,26 +121,26 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     await source.scan();
     manifests.write('a.yaml', service('web', 81));
     await waitUntil(source, () => portByService(source)['shop/web'] === 81);
-    assert.ok(!seen.includes(undefined), `it was gone in between: ${seen.join(', ')}`);
+    assert.ok(!seen.includes(undefined), `the Service was missing in between: ${seen.join(', ')}`);
     manifests.write('a.yaml', '');
     await waitUntil(source, () => source.snapshot().services.length === 0);
   });
 
-  test('wakes nobody for a change that says the same', async () => {
+  test('calls no listener for a change that leaves the objects equal', async () => {
     manifests.write('a.yaml', service('web', 80));
     const source = await manifests.open();
     const before = source.snapshot();
-    let woken = 0;
+    let calls = 0;
     source.onChange(() => {
-      woken += 1;
+      calls += 1;
     });
     manifests.write('a.yaml', `# only a comment\n${service('web', 80)}`);
     await source.scan();
-    assert.equal(woken, 0);
+    assert.equal(calls, 0);
     assert.equal(source.snapshot(), before);
   });
 
-  test('that goes away later is a problem, and what it gave goes on', async () => {
+  test('reports a directory that goes away and keeps its objects', async () => {
     const inner = mkdtempSync(join(directory, 'mount-'));
     writeFileSync(join(inner, 'a.yaml'), service('web', 80));
     const source = await manifests.open({ paths: [inner] });
@@ -157,7 +157,7 @@ describe('a directory that is watched', { timeout: 20_000 }, () => {
     await waitUntil(source, () => portByService(source)['shop/web'] === 81);
   });
 
-  test('whose folder becomes a link that leads in circles is a problem, and what it gave goes on', async () => {
+  test('reports a folder that becomes a circular link and keeps its objects', async () => {
     const folder = join(directory, 'folder');
     mkdirSync(folder);
     manifests.write('folder/web.yaml', service('web', 80));

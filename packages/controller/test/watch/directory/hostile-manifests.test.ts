@@ -1,4 +1,4 @@
-// Files that no API server would let in: they cost their author a message, and nobody else's object.
+// Files that an API server would refuse. Their author gets a message, and the objects of others are not affected.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { parseContents } from '../../../src/watch/directory/file-contents.ts';
@@ -22,7 +22,7 @@ const read = (...items: object[]): ReturnType<typeof parseContents> =>
   );
 
 describe('hostile manifests', { timeout: 20_000 }, () => {
-  test('of thousands of mistakes in one object the first are told, and how many more there are', () => {
+  test('reports the first mistakes of an object with thousands of mistakes, and the number of the rest', () => {
     const endpoints = numbers(5_000).map((i) => ({ addresses: [`nonsense${i}`] }));
     const labels = { 'kubernetes.io/service-name': 'web' };
     const slice = {
@@ -39,7 +39,7 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     );
   });
 
-  test('names, kinds and keys without end are cut in what is said of them', () => {
+  test('cuts long names, kinds and keys in messages', () => {
     const long = 'x'.repeat(200_000);
     const { objects, problems } = read(
       objectOf('Service', `a/${long}`, ports({ port: 80 })),
@@ -57,7 +57,7 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
       assert.ok(subject.length < 400 && message.length < 1_200, subject.slice(0, 80));
   });
 
-  test('names in every script are refused in well-formed words, and what stands in annotations is taken as it is', () => {
+  test('refuses names in any script with well-formed messages, and keeps annotations as they are', () => {
     const half = '\ud83d';
     const annotations = { 'weir.dev/algorithm': `${'🐟'.repeat(60)}${half}` };
     const { objects, problems } = read(
@@ -76,7 +76,7 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     assert.match(problems[0]?.message ?? '', /^spec\.ports\[0\]\.name is "p🐟"; use lower-case letters/u);
   });
 
-  test('labels called as parts of every JavaScript object are labels like others', () => {
+  test('reads labels named like properties of JavaScript objects', () => {
     const labels = JSON.parse('{"__proto__": "a", "constructor": "b"}') as object;
     const { objects, problems } = read({
       apiVersion: 'v1',
@@ -92,7 +92,7 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     ]);
   });
 
-  test('a mapping of fifty thousand keys is read in the time that its length asks for', () => {
+  test('reads a mapping of fifty thousand keys in linear time', () => {
     const text = (keys: number): string =>
       `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: big}\ndata:\n${numbers(keys)
         .map((i) => `  k${i}: v\n`)
@@ -101,11 +101,11 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
     assert.equal(parseManifests(text(5_000))[0]?.kind, 'object');
     const tenth = performance.now() - started;
     assert.equal(parseManifests(text(50_000))[0]?.kind, 'object');
-    // In the square of its length it would be a hundred times as long.
+    // Quadratic time would be a hundred times as long.
     assert.ok(performance.now() - started - tenth < 40 * tenth);
   });
 
-  test('a key that stands twice is still a mistake, at its line, at any depth', () => {
+  test('reports a duplicate key with its line at any depth', () => {
     const text = 'apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec:\n  ports: [{port: 80, port: 81}]\n';
     assert.deepEqual(parseManifests(text), [
       { kind: 'unreadable', line: 5, message: 'is not valid YAML: Map keys must be unique' },
@@ -113,7 +113,7 @@ describe('hostile manifests', { timeout: 20_000 }, () => {
   });
 });
 
-test('of a mapping that is a key nothing is written to stderr: it may begin with a private key', async () => {
+test('writes nothing to stderr about a mapping as key, which may contain a private key', async () => {
   const warnings: string[] = [];
   const listen = ({ message }: Error): void => void warnings.push(message);
   process.on('warning', listen);
@@ -122,8 +122,8 @@ test('of a mapping that is a key nothing is written to stderr: it may begin with
       'apiVersion: v1\nkind: Secret\nstringData:\n  ? { tls.key: MC4CAQAwBQYDK2Vw }\n  : tls.crt\n',
     );
     assert.equal(manifest?.kind, 'object');
-    // Warnings are told in the next turn.
-    await new Promise((told) => setImmediate(told));
+    // Node emits warnings in the next turn of the event loop.
+    await new Promise((resolve) => setImmediate(resolve));
     assert.deepEqual(warnings, []);
   } finally {
     process.off('warning', listen);

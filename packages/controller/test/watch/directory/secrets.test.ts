@@ -18,7 +18,7 @@ interface Directory {
   write(text: string): void;
 }
 
-async function opened(
+async function openDirectory(
   context: TestContext,
   text: string,
   more: { readonly fleetSecret?: Secret } = { fleetSecret },
@@ -34,37 +34,37 @@ async function opened(
   return { source, write };
 }
 
-function shown(source: DirectorySource): unknown {
+function certificateIn(source: DirectorySource): unknown {
   const [secret] = source.snapshot().secrets ?? [];
   const certificate = secret?.certificate;
   return certificate?.kind === 'unusable' ? certificate.why : certificate?.chain;
 }
 
-/** Resolves when the source tells of a change. */
-const changed = (source: DirectorySource): Promise<unknown> =>
+/** Resolves when the snapshot of the source changes. */
+const nextChange = (source: DirectorySource): Promise<unknown> =>
   new Promise((resolve) => {
-    const stop = source.onChange(() => resolve(stop()));
+    const unsubscribe = source.onChange(() => resolve(unsubscribe()));
   });
 
-test('a Secret of a file is read, sealed, and read anew when it is edited', async (context) => {
+test('reads and seals a Secret in a file, and reads it again after an edit', async (context) => {
   const [first, second] = [makeCertificate({ name: 'first' }), makeCertificate({ name: 'second' })];
-  const { source, write } = await opened(context, manifest(first));
-  assert.equal(shown(source), first.chain);
+  const { source, write } = await openDirectory(context, manifest(first));
+  assert.equal(certificateIn(source), first.chain);
   const certificate = source.snapshot().secrets?.[0]?.certificate;
   assert.equal(certificate?.kind, 'good');
   assert.equal(new Sealer(fleetSecret).open(certificate.sealedKey, certificate.keyDigest), first.key);
-  let change = changed(source);
+  let change = nextChange(source);
   write(manifest(second));
   await change;
-  assert.equal(shown(source), second.chain);
-  change = changed(source);
+  assert.equal(certificateIn(source), second.chain);
+  change = nextChange(source);
   write(manifest({ ...second, key: first.key }));
   await change;
-  assert.equal(shown(source), 'has a tls.key that does not belong to its tls.crt');
+  assert.equal(certificateIn(source), 'has a tls.key that does not belong to its tls.crt');
 });
 
-test('without a secret of the fleet Secrets are counted, and not read', async (context) => {
-  const { source } = await opened(context, manifest(makeCertificate({ name: 'a' })), {});
+test('counts Secrets without reading them if there is no fleet secret', async (context) => {
+  const { source } = await openDirectory(context, manifest(makeCertificate({ name: 'a' })), {});
   assert.equal(source.snapshot().secrets, undefined);
   assert.deepEqual([...source.ignoredKinds()], [['Secret', 1]]);
 });
@@ -82,9 +82,9 @@ const BROKEN = [
   `apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\ndata: {tls.key: [${PRIVATE}]}\n`,
 ];
 
-test('whatever mistake is made in a file with a key, what is told of it does not show the key', async (context) => {
+test('shows nothing of a private key in problems, whatever mistake the file has', async (context) => {
   for (const text of BROKEN) {
-    const { source } = await opened(context, text);
+    const { source } = await openDirectory(context, text);
     const { problems, secrets = [] } = source.snapshot();
     assert.equal(problems.length + secrets.length, 1, text);
     assert.doesNotMatch(JSON.stringify({ problems, secrets }), new RegExp(PRIVATE.slice(0, 8)), text);

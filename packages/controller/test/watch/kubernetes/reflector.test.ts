@@ -11,37 +11,37 @@ const list = (names: readonly string[], metadata: object): Json => ({
   metadata,
 });
 
-type Answer = Json | KubeApiError;
+type ListResponse = Json | KubeApiError;
 type Watch = (request: WatchRequest) => Promise<void> | void;
 
-/** An API server that answers by a script; a watch without one stays open. */
+/** Runs a reflector against an API server that answers by a script. A watch that the script lacks stays open. */
 async function play(
   context: TestContext,
   {
     lists,
     watches = [],
     pageSize,
-  }: { readonly lists: readonly Answer[]; readonly watches?: readonly Watch[]; readonly pageSize?: number },
+  }: { readonly lists: readonly ListResponse[]; readonly watches?: readonly Watch[]; readonly pageSize?: number },
 ) {
   const clock = new ManualClock();
-  const heard: string[] = [];
-  const asked: string[] = [];
+  const states: string[] = [];
+  const requests: string[] = [];
   const counted: string[] = [];
-  const listAnswers = [...lists];
-  const watchAnswers = [...watches];
+  const remainingLists = [...lists];
+  const remainingWatches = [...watches];
   const closing = new AbortController();
   const objects = new Set<string>();
   let unlisted = new Set<string>();
   const api = {
     async request({ query = {} }: ApiRequest): Promise<Json> {
-      asked.push(`list ${query.limit ?? 'all'}${query.continue === undefined ? '' : ` from ${query.continue}`}`);
-      const answer = listAnswers.shift() ?? new KubeApiError('AWAY', 'the script is over');
-      if (answer instanceof KubeApiError) throw answer;
-      return answer;
+      requests.push(`list ${query.limit ?? 'all'}${query.continue === undefined ? '' : ` from ${query.continue}`}`);
+      const response = remainingLists.shift() ?? new KubeApiError('AWAY', 'the script is over');
+      if (response instanceof KubeApiError) throw response;
+      return response;
     },
     async watch(request: WatchRequest): Promise<void> {
-      asked.push(`watch ${request.query.resourceVersion}`);
-      const watch = watchAnswers.shift();
+      requests.push(`watch ${request.query.resourceVersion}`);
+      const watch = remainingWatches.shift();
       if (watch !== undefined) return watch(request);
       request.onOpen();
       await new Promise((_, reject) => request.signal.addEventListener('abort', () => reject(request.signal.reason)));
@@ -61,8 +61,8 @@ async function play(
     },
     deleted: ({ metadata }: Json) => void objects.delete((metadata as { name: string }).name),
     failureChanged: (error: KubeApiError | undefined) => {
-      const said = error?.code ?? 'well';
-      if (heard.at(-1) !== said) heard.push(said);
+      const state = error?.code ?? 'readable';
+      if (states.at(-1) !== state) states.push(state);
     },
   };
   const options = {
@@ -87,32 +87,32 @@ async function play(
     assert.equal(clock.pendingTimers, 0);
   });
   await clock.advance(0);
-  return { clock, asked, heard, counted, objects: () => [...objects].sort() };
+  return { clock, requests, states, counted, objects: () => [...objects].sort() };
 }
 
-describe('watching a kind', () => {
-  test('lists page by page, then watches from where the list was', async (context) => {
-    const { asked, objects, heard } = await play(context, {
+describe('a reflector', () => {
+  test('lists page by page, then watches from the version of the list', async (context) => {
+    const { requests, objects, states } = await play(context, {
       lists: [list(['a', 'b'], { continue: 'next', resourceVersion: '7' }), list(['c'], { resourceVersion: '7' })],
     });
-    assert.deepEqual(asked, ['list 500', 'list 500 from next', 'watch 7']);
-    assert.deepEqual([objects(), heard], [['a', 'b', 'c'], ['well']]);
+    assert.deepEqual(requests, ['list 500', 'list 500 from next', 'watch 7']);
+    assert.deepEqual([objects(), states], [['a', 'b', 'c'], ['readable']]);
   });
 
-  test('lists in one piece when the pages expire on the way', async (context) => {
-    const { asked, objects } = await play(context, {
+  test('lists without pages after a page has expired', async (context) => {
+    const { requests, objects } = await play(context, {
       lists: [
         list(['a'], { continue: 'next' }),
         new KubeApiError('GONE', 'expired'),
         list(['b'], { resourceVersion: '9' }),
       ],
     });
-    assert.deepEqual(asked, ['list 500', 'list 500 from next', 'list all', 'watch 9']);
-    assert.deepEqual(objects(), ['b'], 'what the first pages held and the whole list does not is gone');
+    assert.deepEqual(requests, ['list 500', 'list 500 from next', 'list all', 'watch 9']);
+    assert.deepEqual(objects(), ['b'], 'an object that only the expired pages contain is gone');
   });
 
-  test('never lists long objects in one piece, and begins with the first page again', async (context) => {
-    const { asked, objects } = await play(context, {
+  test('starts again at the first page if pages of large objects expire', async (context) => {
+    const { requests, objects } = await play(context, {
       pageSize: 50,
       lists: [
         list(['a'], { continue: 'next' }),
@@ -121,12 +121,12 @@ describe('watching a kind', () => {
         list(['c'], { resourceVersion: '9' }),
       ],
     });
-    assert.deepEqual(asked, ['list 50', 'list 50 from next', 'list 50', 'list 50 from more', 'watch 9']);
+    assert.deepEqual(requests, ['list 50', 'list 50 from next', 'list 50', 'list 50 from more', 'watch 9']);
     assert.deepEqual(objects(), ['b', 'c']);
   });
 
-  test('goes on from the last event or bookmark when the watch ends or breaks off', async (context) => {
-    const { asked, clock, objects, heard } = await play(context, {
+  test('watches from the last event or bookmark after a watch ends or fails', async (context) => {
+    const { requests, clock, objects, states } = await play(context, {
       lists: [list(['a'], { resourceVersion: '7' })],
       watches: [
         ({ onOpen, onEvent }) => {
@@ -137,18 +137,18 @@ describe('watching a kind', () => {
         ({ onOpen, onEvent }) => {
           onOpen();
           onEvent('DELETED', object('a', '21'));
-          throw new KubeApiError('AWAY', 'broke off');
+          throw new KubeApiError('AWAY', 'was cut off');
         },
       ],
     });
     await clock.advance(5_000);
-    assert.deepEqual(asked, ['list 500', 'watch 7', 'watch 20', 'watch 21']);
-    assert.deepEqual([objects(), heard], [['b'], ['well', 'AWAY', 'well']]);
+    assert.deepEqual(requests, ['list 500', 'watch 7', 'watch 20', 'watch 21']);
+    assert.deepEqual([objects(), states], [['b'], ['readable', 'AWAY', 'readable']]);
   });
 
-  test('lists again when the history does not go back so far, and then knows what is gone', async (context) => {
+  test('lists again when the version is too old, and drops deleted objects', async (context) => {
     const expired: Json = { kind: 'Status', code: 410, message: 'too old' };
-    const { asked, objects, heard } = await play(context, {
+    const { requests, objects, states } = await play(context, {
       lists: [list(['a', 'b'], { resourceVersion: '7' }), list(['b'], { resourceVersion: '30' })],
       watches: [
         ({ onOpen, onEvent }) => {
@@ -157,41 +157,41 @@ describe('watching a kind', () => {
         },
       ],
     });
-    assert.deepEqual(asked, ['list 500', 'watch 7', 'list 500', 'watch 30']);
-    assert.deepEqual([objects(), heard], [['b'], ['well']]);
+    assert.deepEqual(requests, ['list 500', 'watch 7', 'list 500', 'watch 30']);
+    assert.deepEqual([objects(), states], [['b'], ['readable']]);
   });
 
-  test('waits longer and longer for a server that is away, and asks a refusing one at leisure', async (context) => {
+  test('backs off while a server is away, and longer when it refuses', async (context) => {
     const away = new KubeApiError('AWAY', 'refused');
-    const { asked, clock, heard } = await play(context, {
+    const { requests, clock, states } = await play(context, {
       lists: [away, away, new KubeApiError('FORBIDDEN', 'no'), list([], { resourceVersion: '1' })],
     });
-    assert.deepEqual(asked, ['list 500']);
+    assert.deepEqual(requests, ['list 500']);
     await clock.advance(199);
-    assert.deepEqual(asked.length, 1);
+    assert.deepEqual(requests.length, 1);
     await clock.advance(1 + 200);
-    assert.deepEqual(asked.length, 3);
+    assert.deepEqual(requests.length, 3);
     await clock.advance(1_999);
-    assert.deepEqual(asked.length, 3);
+    assert.deepEqual(requests.length, 3);
     await clock.advance(1);
-    assert.deepEqual(asked.slice(3), ['list 500', 'watch 1']);
-    assert.deepEqual(heard, ['AWAY', 'FORBIDDEN', 'well']);
+    assert.deepEqual(requests.slice(3), ['list 500', 'watch 1']);
+    assert.deepEqual(states, ['AWAY', 'FORBIDDEN', 'readable']);
   });
 
-  test('begins anew after a few failures from one version', async (context) => {
+  test('lists again after five failures from one version', async (context) => {
     const fail: Watch = () => {
       throw new KubeApiError('AWAY', 'Too large resource version');
     };
-    const { asked, clock } = await play(context, {
+    const { requests, clock } = await play(context, {
       lists: [list([], { resourceVersion: '900' }), list([], { resourceVersion: '901' })],
       watches: [fail, fail, fail, fail, fail],
     });
     await clock.advance(10_000);
-    assert.deepEqual(asked, ['list 500', ...Array(5).fill('watch 900'), 'list 500', 'watch 901']);
+    assert.deepEqual(requests, ['list 500', ...Array(5).fill('watch 900'), 'list 500', 'watch 901']);
   });
 
-  test('does not take a list that is older than what it knows, until the server has caught up', async (context) => {
-    const { asked, clock, objects, heard, counted } = await play(context, {
+  test('refuses an old list until the server has caught up', async (context) => {
+    const { requests, clock, objects, states, counted } = await play(context, {
       lists: [
         list(['a'], { resourceVersion: '7' }),
         list([], { continue: 'next', resourceVersion: '9' }),
@@ -207,23 +207,23 @@ describe('watching a kind', () => {
       ],
     });
     assert.deepEqual(
-      [objects(), heard],
+      [objects(), states],
       [
         ['a', 'b'],
-        ['well', 'AWAY'],
+        ['readable', 'AWAY'],
       ],
     );
     await clock.advance(1_000);
-    assert.deepEqual(asked, ['list 500', 'watch 7', 'list 500', 'list 500', 'list 500', 'watch 10']);
-    assert.deepEqual([objects(), heard], [['b'], ['well', 'AWAY', 'well']]);
+    assert.deepEqual(requests, ['list 500', 'watch 7', 'list 500', 'list 500', 'list 500', 'watch 10']);
+    assert.deepEqual([objects(), states], [['b'], ['readable', 'AWAY', 'readable']]);
     assert.deepEqual(counted, ['first', 'gone', 'stale', 'stale', 'again']);
   });
 
-  test('compares versions as numbers, and what is no number not at all', async (context) => {
+  test('compares versions as numbers, and accepts versions that are not numbers', async (context) => {
     const gone: Watch = () => {
       throw new KubeApiError('GONE', 'too old');
     };
-    const { asked, counted } = await play(context, {
+    const { requests, counted } = await play(context, {
       lists: [
         list([], { resourceVersion: '999' }),
         list([], { resourceVersion: '1000' }),
@@ -231,12 +231,12 @@ describe('watching a kind', () => {
       ],
       watches: [({ onOpen }) => Promise.resolve(onOpen()).then(() => gone(undefined as never)), gone],
     });
-    assert.deepEqual(asked.slice(0, 4), ['list 500', 'watch 999', 'list 500', 'watch 1000']);
+    assert.deepEqual(requests.slice(0, 4), ['list 500', 'watch 999', 'list 500', 'watch 1000']);
     assert.ok(!counted.includes('stale'));
   });
 
-  test('takes what is older after two minutes: the server was restored from a backup', async (context) => {
-    const { asked, clock, objects } = await play(context, {
+  test('accepts an older list after two minutes, since the server was restored from a backup', async (context) => {
+    const { requests, clock, objects } = await play(context, {
       lists: [
         list(['a', 'b'], { resourceVersion: '900' }),
         ...Array<Json>(1_000).fill(list(['a'], { resourceVersion: '5' })),
@@ -250,15 +250,15 @@ describe('watching a kind', () => {
     await clock.advance(119_000);
     assert.deepEqual(objects(), ['a', 'b']);
     await clock.advance(2_000);
-    assert.deepEqual([objects(), asked.at(-1)], [['a'], 'watch 5']);
+    assert.deepEqual([objects(), requests.at(-1)], [['a'], 'watch 5']);
   });
 
-  test('does not ask a server that is busy before the time that it names', async (context) => {
+  test('waits as long as Retry-After says', async (context) => {
     const busy = new KubeApiError('AWAY', 'too many requests', { retryAfterMs: 4_000 });
-    const { asked, clock } = await play(context, { lists: [busy, list([], { resourceVersion: '1' })] });
+    const { requests, clock } = await play(context, { lists: [busy, list([], { resourceVersion: '1' })] });
     await clock.advance(3_999);
-    assert.deepEqual(asked, ['list 500']);
+    assert.deepEqual(requests, ['list 500']);
     await clock.advance(1);
-    assert.deepEqual(asked, ['list 500', 'list 500', 'watch 1']);
+    assert.deepEqual(requests, ['list 500', 'list 500', 'watch 1']);
   });
 });

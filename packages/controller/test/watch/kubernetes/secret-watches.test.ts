@@ -5,28 +5,28 @@ import { makeCertificate } from '@weir/testkit';
 import { SecretWatches } from '../../../src/watch/kubernetes/secret-watches.ts';
 
 const secret = new Secret('a secret of this fleet, long enough');
-const made = makeCertificate({ name: 'a.example' });
+const certificate = makeCertificate({ name: 'a.example' });
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
 const raw = (resourceVersion: string, uid = 'u') => ({
   metadata: { namespace: 'shop', name: 'tls', uid, resourceVersion },
-  data: { 'tls.crt': base64(made.chain), 'tls.key': base64(made.key) },
+  data: { 'tls.crt': base64(certificate.chain), 'tls.key': base64(certificate.key) },
 });
 
-function watches() {
-  const world = { sealed: 0 };
+function createSecretWatches() {
+  const counter = { sealed: 0 };
   class CountingSealer extends Sealer {
     override seal(text: string, about: string): string {
-      world.sealed += 1;
+      counter.sealed += 1;
       return super.seal(text, about);
     }
   }
   const readable = { access: { kind: 'cluster' }, sealer: new CountingSealer(secret) } as const;
   const hooks = { clock: new ManualClock(), onChange: () => undefined };
-  return { world, secrets: new SecretWatches(readable, hooks) };
+  return { counter, secrets: new SecretWatches(readable, hooks) };
 }
 
-test('a version of a Secret is read once, however often it is listed', () => {
-  const { world, secrets } = watches();
+test('parses a version of a Secret once, however often it is listed', () => {
+  const { counter, secrets } = createSecretWatches();
   const [watch] = secrets.watches;
   assert.ok(watch);
   const list = (...objects: readonly ReturnType<typeof raw>[]): void => {
@@ -37,13 +37,13 @@ test('a version of a Secret is read once, however often it is listed', () => {
   list(raw('1'));
   const first = secrets.list();
   list(raw('1'));
-  assert.equal(world.sealed, 1);
+  assert.equal(counter.sealed, 1);
   list(raw('2'));
-  assert.equal(world.sealed, 2);
-  assert.equal(secrets.list(), first, 'and one that says the same is no other');
+  assert.equal(counter.sealed, 2);
+  assert.equal(secrets.list(), first, 'an equal Secret leaves the list unchanged');
   list();
   assert.deepEqual(secrets.list(), []);
   list(raw('2'));
   assert.deepEqual(secrets.list(), first);
-  assert.equal(world.sealed, 3);
+  assert.equal(counter.sealed, 3);
 });

@@ -1,4 +1,3 @@
-// What is read before a moment may be older than it, however short before.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type TestContext, test } from 'node:test';
@@ -7,17 +6,17 @@ import { ManualClock, silentLogger } from '@weir/runtime';
 import type { KubeApi } from '../../../src/kubernetes/kube-api.ts';
 import { KubernetesSource } from '../../../src/watch/kubernetes/kubernetes-source.ts';
 
-/** Lists a namespace that is called by the version that the API server had when it was asked; it answers once `answers` resolves. */
-function startSource(context: TestContext, answers: Promise<void> = Promise.resolve()) {
-  const world = { version: 1, answers, lists: [] as string[] };
+/** Watches an API server with one namespace, named after the server's version at the time of the request. Responses wait for `gate`. */
+function startSource(context: TestContext, gate: Promise<void> = Promise.resolve()) {
+  const server = { version: 1, gate, lists: [] as string[] };
   const api = {
     server: 'https://api.test',
     async request({ path }: { readonly path: string }) {
-      world.lists.push(path);
-      const version = String(world.version);
+      server.lists.push(path);
+      const version = String(server.version);
       const metadata = { name: `v${version}`, uid: `v${version}` };
       const items = path === '/api/v1/namespaces' ? [{ metadata }] : [];
-      await world.answers;
+      await server.gate;
       return { metadata: { resourceVersion: version }, items };
     },
     async watch({ signal, onOpen }: { readonly signal: AbortSignal; onOpen(): void }) {
@@ -31,25 +30,25 @@ function startSource(context: TestContext, answers: Promise<void> = Promise.reso
     log: silentLogger(),
   });
   context.after(() => source.close());
-  return { world, source, names: (): string[] => source.snapshot().namespaces.map(({ name }) => name) };
+  return { server, source, names: (): string[] => source.snapshot().namespaces.map(({ name }) => name) };
 }
 
-test('a source that is refreshed reads everything again, also when it has just read it', async (context) => {
-  const { world, source, names } = startSource(context);
+test('lists every kind again on refresh, even right after the first lists', async (context) => {
+  const { server, source, names } = startSource(context);
   await source.synced(context.signal);
-  const before = world.lists.splice(0);
-  world.version = 2;
+  const before = server.lists.splice(0);
+  server.version = 2;
   await source.refresh(context.signal);
-  assert.deepEqual(world.lists.sort(), before.sort());
+  assert.deepEqual(server.lists.sort(), before.sort());
   assert.deepEqual(names(), ['v2']);
 });
 
-test('a list that began before the refresh and is answered in its first moment is not taken for newer', async (context) => {
+test('does not count a list that began before the refresh as refreshed', async (context) => {
   const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const { world, source, names } = startSource(context, first.promise);
+  const { server, source, names } = startSource(context, first.promise);
   first.resolve();
-  world.version = 2;
-  world.answers = second.promise;
+  server.version = 2;
+  server.gate = second.promise;
   const refreshed = source.refresh(context.signal).then(names);
   await source.synced(context.signal);
   await turn();

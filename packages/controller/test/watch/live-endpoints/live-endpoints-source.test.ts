@@ -15,7 +15,7 @@ import {
 import { FakeSource } from '../../fixtures/fake-source.ts';
 import { AWAY, ScriptedApi } from '../../fixtures/scripted-api.ts';
 
-const PATIENCE_MS = 10_000;
+const UNREACHABLE_AFTER_MS = 10_000;
 
 const slice = (
   addresses: readonly string[],
@@ -42,10 +42,10 @@ const sliceObject = (...args: Parameters<typeof slice>) => {
   return object;
 };
 
-/** Files that name 10.0.0.1 and 10.0.0.2. */
+/** Opens a source over files with endpoints 10.0.0.1 and 10.0.0.2. */
 async function open(
   context: TestContext,
-  { api = new ScriptedApi(), keptIn: cachePath }: { api?: ScriptedApi; keptIn?: string } = {},
+  { api = new ScriptedApi(), cachePath }: { api?: ScriptedApi; cachePath?: string } = {},
 ) {
   const files = new FakeSource({ services: [SERVICE], slices: [sliceObject(['10.0.0.1', '10.0.0.2'])] });
   const clock = new ManualClock();
@@ -63,8 +63,8 @@ function problems(source: LiveEndpointsSource): readonly string[] {
   return source.snapshot().problems.map(({ code, subject, message }) => `${code} ${subject}: ${message}`);
 }
 
-describe('the endpoints of a Service of the files', () => {
-  test('are those of the files at once, and those of the API server when it has answered', async (context) => {
+describe('live endpoints of a Service in files', () => {
+  test('come from the files at first, then from the API server once it answers', async (context) => {
     const api = new ScriptedApi();
     api.setSlices(slice(['10.0.0.2', '10.0.0.3']));
     api.failWith(AWAY);
@@ -78,7 +78,7 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(problems(source), []);
   });
 
-  test('are all that is asked for, and only of Services that are served', async (context) => {
+  test('requests only EndpointSlices of load balancer Services', async (context) => {
     const { api, files, clock } = await open(context);
     files.set({ services: [SERVICE, serviceOf('other', 'ClusterIP')] });
     await clock.advance(0);
@@ -86,7 +86,7 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual([...api.requestedPaths], [`${path}?kubernetes.io/service-name=kubernetes`]);
   });
 
-  test('are never none: a list without a ready endpoint takes nothing away, and is told', async (context) => {
+  test('ignores and reports a list without a ready endpoint', async (context) => {
     const { api, source, clock } = await open(context);
     await clock.advance(0);
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
@@ -103,7 +103,7 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
 
-  test('whose port has another name there stay those of the files, and the names are told', async (context) => {
+  test('come from the files if the port names differ, and reports the names', async (context) => {
     const { api, source } = await open(context);
     api.setSlices(slice(['10.0.0.3'], { port: 'secure' }));
     await eventually(() =>
@@ -112,12 +112,12 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
   });
 
-  test('stay when the API server goes away, which is told only when it stays away', async (context) => {
+  test('stay when the API server goes away, and reports it after ten seconds', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
     api.failWith(AWAY);
-    await clock.advance(PATIENCE_MS - 1);
+    await clock.advance(UNREACHABLE_AFTER_MS - 1);
     assert.deepEqual([addresses(source), problems(source)], [['10.0.0.3'], []]);
     await clock.advance(1);
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
@@ -127,27 +127,27 @@ describe('the endpoints of a Service of the files', () => {
     );
   });
 
-  test('do not make a line of each try while the API server is away', async (context) => {
+  test('keeps the message of a problem while attempts fail in different ways', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
     api.failWith(AWAY);
-    await clock.advance(PATIENCE_MS);
-    const told = problems(source);
-    api.failWith(new KubeApiError('AWAY', 'in other words'));
+    await clock.advance(UNREACHABLE_AFTER_MS);
+    const reported = problems(source);
+    api.failWith(new KubeApiError('AWAY', 'another message'));
     await clock.advance(60_000);
-    assert.deepEqual(problems(source), told);
+    assert.deepEqual(problems(source), reported);
     await clock.advance(300_000);
-    assert.match(problems(source)[0] ?? '', /in other words/);
+    assert.match(problems(source)[0] ?? '', /another message/);
   });
 
-  test('that cut us off are joined by those of the files, until the API server says something else', async (context) => {
+  test('are joined by the endpoints in the files if they cut off the API server, until its list changes', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.9.9.9']));
     await clock.advance(0);
     api.failWith(AWAY);
-    await clock.advance(PATIENCE_MS);
-    // Reached over those of the files it says the same again.
+    await clock.advance(UNREACHABLE_AFTER_MS);
+    // The API server is reachable over the endpoints in the files, and lists the same wrong endpoint.
     api.recover();
     await clock.advance(60_000);
     assert.deepEqual([addresses(source), problems(source)], [['10.0.0.1', '10.0.0.2', '10.9.9.9'], []]);
@@ -155,7 +155,7 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1']);
   });
 
-  test('are those of the files while the API server refuses, which is told at once, with what to do', async (context) => {
+  test('come from the files while the API server refuses, and reports at once what to do', async (context) => {
     const api = new ScriptedApi();
     api.failWith(new KubeApiError('FORBIDDEN', 'User "x" cannot list resource "endpointslices"'));
     const { source, clock } = await open(context, { api });
@@ -167,11 +167,11 @@ describe('the endpoints of a Service of the files', () => {
     );
     api.setSlices(slice(['10.0.0.3']));
     api.recover();
-    await clock.advance(PATIENCE_MS);
+    await clock.advance(UNREACHABLE_AFTER_MS);
     assert.deepEqual([addresses(source), problems(source)], [['10.0.0.3'], []]);
   });
 
-  test('follow the files: a Service that is gone is no longer watched, one that comes is', async (context) => {
+  test('starts and stops watches as Services come and go in the files', async (context) => {
     const { api, files, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
@@ -182,17 +182,17 @@ describe('the endpoints of a Service of the files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
 
-  test('are, of a Service that comes back, what was known when it left, beside those of the files', async (context) => {
+  test('of a Service that comes back are its last endpoints and the endpoints in the files', async (context) => {
     const { api, files, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
     const { services, slices } = files.snapshot();
-    for (const kind of ['read by this process', 'not read again meanwhile']) {
+    for (const attempt of ['after a live list', 'after cached slices']) {
       files.set({ services: [], slices: [] });
       api.failWith(AWAY);
       files.set({ services, slices });
-      await clock.advance(PATIENCE_MS);
-      assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3'], kind);
+      await clock.advance(UNREACHABLE_AFTER_MS);
+      assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3'], attempt);
     }
     api.recover();
     await clock.advance(60_000);
@@ -200,58 +200,58 @@ describe('the endpoints of a Service of the files', () => {
   });
 });
 
-describe('what the API server said last', () => {
-  const kept = (context: TestContext): string => {
-    const directory = temporaryDirectory('kept');
+describe('cached endpoints', () => {
+  const cachePathIn = (context: TestContext): string => {
+    const directory = temporaryDirectory('cache');
     context.after(() => directory.close());
     return join(directory.path, 'state', 'endpoints.json');
   };
 
-  test('serves after a restart, beside the files, until the API server is reached again', async (context) => {
-    const keptIn = kept(context);
-    const before = await open(context, { keptIn });
+  test('are used with the files after a restart until the API server answers', async (context) => {
+    const cachePath = cachePathIn(context);
+    const before = await open(context, { cachePath });
     before.api.setSlices(slice(['10.0.0.3']));
     await before.clock.advance(0);
     await before.source.close();
     const api = new ScriptedApi();
     api.failWith(AWAY);
-    const { source, clock } = await open(context, { api, keptIn });
+    const { source, clock } = await open(context, { api, cachePath });
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
     api.setSlices(slice(['10.0.0.4']));
     api.recover();
-    await clock.advance(PATIENCE_MS);
+    await clock.advance(UNREACHABLE_AFTER_MS);
     assert.deepEqual(addresses(source), ['10.0.0.4']);
   });
 
-  test('is not trusted alone after a restart when it had cut us off', async (context) => {
-    const keptIn = kept(context);
-    const before = await open(context, { keptIn });
+  test('are not used alone after a restart if they cut off the API server', async (context) => {
+    const cachePath = cachePathIn(context);
+    const before = await open(context, { cachePath });
     before.api.setSlices(slice(['10.9.9.9']));
     await before.clock.advance(0);
     before.api.failWith(AWAY);
-    await before.clock.advance(PATIENCE_MS);
+    await before.clock.advance(UNREACHABLE_AFTER_MS);
     await before.source.close();
-    const { api, source, clock } = await open(context, { keptIn });
+    const { api, source, clock } = await open(context, { cachePath });
     api.setSlices(slice(['10.9.9.9']));
     await clock.advance(0);
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.9.9.9']);
   });
 
-  test('is left out when its file is damaged, and written anew', async (context) => {
-    const keptIn = kept(context);
-    const before = await open(context, { keptIn });
+  test('are ignored if the file is damaged, and written again', async (context) => {
+    const cachePath = cachePathIn(context);
+    const before = await open(context, { cachePath });
     before.api.setSlices(slice(['10.0.0.3']));
-    await eventually(() => assert.ok(existsSync(keptIn)));
+    await eventually(() => assert.ok(existsSync(cachePath)));
     await before.source.close();
-    const whole = readFileSync(keptIn, 'utf8');
-    for (const damaged of ['', '{', whole.replaceAll('10.0.0.3', 'x'), whole.slice(0, -10), '{"version":2}', 'null']) {
-      writeFileSync(keptIn, damaged);
-      const { api, source, clock } = await open(context, { keptIn });
+    const valid = readFileSync(cachePath, 'utf8');
+    for (const damaged of ['', '{', valid.replaceAll('10.0.0.3', 'x'), valid.slice(0, -10), '{"version":2}', 'null']) {
+      writeFileSync(cachePath, damaged);
+      const { api, source, clock } = await open(context, { cachePath });
       assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2'], damaged);
       api.setSlices(slice(['10.0.0.3']));
       await clock.advance(0);
       await source.close();
-      assert.equal(readFileSync(keptIn, 'utf8'), whole);
+      assert.equal(readFileSync(cachePath, 'utf8'), valid);
     }
   });
 });
