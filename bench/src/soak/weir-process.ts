@@ -19,7 +19,7 @@ import type { Random } from './random.ts';
 import { POLICY_MANIFEST, SERVICE_NAMES, type ServiceName, soakServiceManifest } from './services.ts';
 import type { ResourceUsage, TrafficTotals } from './soak-result.ts';
 
-/** As docs/operating.md advises: what malloc has free it gives back, and what is resident says more of what is in use. */
+/** As docs/kernel.md advises: what malloc has free it gives back, and what is resident says more of what is in use. */
 const MALLOC_ENVIRONMENT = { MALLOC_TRIM_THRESHOLD_: '262144' };
 const WEIR_PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 

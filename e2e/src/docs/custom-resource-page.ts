@@ -11,7 +11,7 @@ the category \`weir\`: \`kubectl get weir -A\` lists what there is. Kubernetes' 
 
 A field that the definitions do not know is dropped by the API server; \`kubectl\` refuses it before. A quantity is a number with
 or without a suffix, as Kubernetes writes memory: \`100M\` is 100,000,000, \`10Ti\` 10 × 2⁴⁰. What a Service itself may ask for is in
-[the tenant's guide](tenants.md#annotations), how policies and limits work in [Operating](operating.md#tenants-and-limits).`;
+[the tenant's guide](tenants.md#annotations), and [Tenants and limits](limits.md) explains policies.`;
 
 export function customResourcePage(): string {
   return [PAGE_HEAD, ...customResources().map(resourceSection)].join('\n\n');

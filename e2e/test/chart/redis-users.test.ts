@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { requireProgram } from '@weir/tools';
 import { INSTALLATIONS, renderManifests } from '../../src/chart/helm.ts';
 
-const page = readFileSync(new URL('../../../docs/operating.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../docs/redis.md', import.meta.url), 'utf8');
 
 describe('the bundled Redis', requireProgram('helm'), () => {
   test('has the users of the manual, with just their rights, and no other', async () => {

@@ -10,7 +10,7 @@ import { type SteadyTenant, startSteadyTenant } from '../../src/version-skew/ste
 import { assertUsage } from '../../src/version-skew/traffic-totals.ts';
 
 // From the version before this one to this one and back, part by part, under clients that never rest: what is promised in
-// docs/operating.md, "Upgrading and removing". Processes without images, on a real API server and a real Redis.
+// docs/upgrade.md. Processes without images, on a real API server and a real Redis.
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
   ...requirePreviousVersion(),

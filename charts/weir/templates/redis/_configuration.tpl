@@ -14,7 +14,7 @@ maxmemory-policy noeviction
 {{- end }}
 
 {{/*
-A user of its own for each kind of process, with what that needs: see "Users of Redis" in docs/operating.md. Where the passwords are in
+A user of its own for each kind of process, with what that needs: see docs/redis.md. Where the passwords are in
 a Secret that exists already, "#(USER)" stands for each.
 */}}
 {{- define "weir.redisUsers" -}}

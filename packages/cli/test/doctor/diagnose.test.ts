@@ -65,9 +65,9 @@ test('the list for people has a line of each check, without what names could do 
   assert.match(lines.at(-1) ?? '', /^24 checks: \d+ ok, \d+ warning, \d+ error$/);
 });
 
-test('docs/operating.md says of every check what it means, and of no other', () => {
-  const page = readFileSync(fileURLToPath(new URL('../../../../docs/operating.md', import.meta.url)), 'utf8');
-  const [, section = ''] = page.split('\n## Checking a cluster\n');
+test('docs/troubleshooting.md explains every check of weir doctor, and no other', () => {
+  const page = readFileSync(fileURLToPath(new URL('../../../../docs/troubleshooting.md', import.meta.url)), 'utf8');
+  const [, section = ''] = page.split('\n## weir doctor\n');
   const rows = (section.split('\n## ')[0] ?? '').matchAll(/^\| (`[^|]+)\|/gm);
   const listed = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`(\w+)`/g)].map(([, code]) => code));
   assert.deepEqual(listed, [...CHECK_CODES]);

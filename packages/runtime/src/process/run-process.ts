@@ -165,7 +165,7 @@ class ProcessLifecycle {
 function rejectArguments(args: readonly string[]): void {
   if (args.length === 0) return;
   throw new UsageError(
-    `unexpected arguments "${args.join(' ')}"; use environment variables instead (see docs/operating.md)`,
+    `unexpected arguments "${args.join(' ')}"; use environment variables instead (see docs/settings.md)`,
   );
 }
 

@@ -1,4 +1,4 @@
-// The users that docs/operating.md tells to make, as they come in by TLS: each can do what its process does, and not what it must not.
+// The users that docs/redis.md tells to make, as they come in by TLS: each can do what its process does, and not what it must not.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
@@ -27,7 +27,7 @@ import {
 import { type CaFile, createCaFile } from './fixtures/ca-file.ts';
 
 const FLEET = 'weir';
-const page = readFileSync(new URL('../../../../docs/operating.md', import.meta.url), 'utf8');
+const page = readFileSync(new URL('../../../../docs/redis.md', import.meta.url), 'utf8');
 
 describe('the users of Redis that the manual names', requireProgram('redis'), () => {
   let server: RedisServer | undefined;
