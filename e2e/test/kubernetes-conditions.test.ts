@@ -69,7 +69,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
         const where = `${node}: cannot listen on ${ADDRESSES[index]}:4010: the port is in use by another process`;
         assert.ok(message.includes(where), message);
       }
-      assert.match(message, /stop that process, or give the Service another port.*it is tried again by itself$/);
+      assert.match(message, /stop that process, or give the Service another port.*Weir retries$/);
     });
     await services.waitForCondition('shop/taken', 'Accepted', 'True Accepted');
     await served('shop/taken', []);

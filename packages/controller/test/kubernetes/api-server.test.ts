@@ -54,7 +54,7 @@ describe('on a real API server', requireProgram('etcd', 'kube-apiserver', 'kube-
     ]);
     await eventuallyWithHeartbeats(running, async () => {
       const events = await eventsOf('first', 'web');
-      const held = 'Programmed: held at 10.1.0.1; clients are refused while no endpoint is ready';
+      const held = 'Programmed: allocated at 10.1.0.1; clients are refused while no endpoint is ready';
       assert.ok(events.includes(held), events.join('\n'));
     });
     await cluster.apply(service('api', 'first', 81));

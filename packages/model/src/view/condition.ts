@@ -1,4 +1,4 @@
-// The conditions `weir.dev/…` of a Service: what was decided (the entry) and what the fleet reports, put together.
+// The conditions `weir.dev/…` of a Service: derived from the decision of translation (the entry) and from the reports of the fleet.
 
 import { codePointByteLength, joinItems, joinSentences } from '../message-text.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
@@ -17,15 +17,19 @@ export interface Condition {
 
 interface ConditionInput {
   readonly addresses: readonly string[];
-  /** How many of its nodes have confirmed all of its ports. */
+  /** The number of the Service's nodes whose proxy has confirmed all ports. */
   readonly confirmed: number;
   readonly errors: readonly string[];
   readonly readiness: Readiness;
   readonly reachable: boolean;
 }
 
-/** All conditions that hold; Degraded and Suspended are absent when fine. */
-export function conditionsFor(entry: ServiceEntry, facts: ConditionInput, cutoff: Suspension | undefined): Condition[] {
+/** The conditions of a Service. Accepted and Programmed are always present, Degraded and Suspended only if they are true. */
+export function conditionsFor(
+  entry: ServiceEntry,
+  facts: ConditionInput,
+  suspension: Suspension | undefined,
+): Condition[] {
   const accepted = entry.accepted.reason === 'Accepted';
   const conditions: Condition[] = [
     { type: 'Accepted', status: accepted ? 'True' : 'False', ...entry.accepted },
@@ -33,7 +37,7 @@ export function conditionsFor(entry: ServiceEntry, facts: ConditionInput, cutoff
   ];
   const degraded = degradedConditionFor(entry, facts);
   if (degraded !== undefined) conditions.push({ type: 'Degraded', status: 'True', ...degraded });
-  if (cutoff !== undefined) conditions.push(suspendedConditionFor(cutoff));
+  if (suspension !== undefined) conditions.push(suspendedConditionFor(suspension));
   return conditions.map((condition) => ({ ...condition, message: truncateMessage(condition.message) }));
 }
 
@@ -42,7 +46,7 @@ export const FLEET_UNREACHABLE: Condition = {
   status: 'Unknown',
   reason: 'FleetUnreachable',
   message:
-    'the fleet cannot be reached now, so it is not known whether this is served; what was served goes on, and it is tried again by itself: if it lasts, ask the operator whether the store of the fleet is up',
+    'the fleet cannot be reached, so it is unknown whether this Service is served; proxies keep serving what they served before, and Weir retries: if this lasts, ask the operator whether the store of the fleet is up',
 };
 
 function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Condition {
@@ -64,7 +68,7 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
       reason: 'Programmed',
       message: facts.readiness.hasEndpoints
         ? `served at ${addresses}`
-        : `held at ${addresses}; clients are refused while no endpoint is ready`,
+        : `allocated at ${addresses}; clients are refused while no endpoint is ready`,
     };
   }
   if (entry.nodes.length === 0) return not('NoNodes', noNodesMessage(entry.pool));
@@ -77,7 +81,7 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
 }
 
 function bindErrorText(errors: readonly string[]): string {
-  return `${joinSentences(errors)}; it is tried again by itself`;
+  return `${joinSentences(errors)}; Weir retries`;
 }
 
 function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): StatusReason<DegradedReason> | undefined {
@@ -85,32 +89,32 @@ function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): Statu
   const found = [...entry.degraded];
   const { message } = facts.readiness;
   if (message !== null) found.push({ reason: 'NoReadyEndpoints', message });
-  // A proxy that is only not heard says nothing here: with each that restarts all its Services would be written.
+  // A proxy without heartbeats does not degrade a Service: otherwise each restart of a proxy would write all its Services.
   if (facts.addresses.length > 0 && facts.errors.length > 0) {
-    const lack =
+    const effect =
       facts.confirmed > 0
-        ? 'not every node of it serves'
-        : 'no node serves all of it now, and what was published stays';
-    found.push({ reason: 'FewerNodes', message: `${lack}: ${bindErrorText(facts.errors)}` });
+        ? 'some nodes do not serve this Service'
+        : 'no node serves all ports of this Service, and its published addresses stay';
+    found.push({ reason: 'FewerNodes', message: `${effect}: ${bindErrorText(facts.errors)}` });
   }
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
-  const gravest = found[0];
-  return gravest && { reason: gravest.reason, message: joinSentences(found.map((verdict) => verdict.message)) };
+  const mostSevere = found[0];
+  return mostSevere && { reason: mostSevere.reason, message: joinSentences(found.map(({ message: text }) => text)) };
 }
 
-function suspendedConditionFor(cutoff: Suspension): Condition {
+function suspendedConditionFor(suspension: Suspension): Condition {
   return {
     type: 'Suspended',
     status: 'True',
-    reason: cutoff.reason,
-    message: cutoff.message || `cut off by Suspension "${cutoff.name}"; ask the operator of the fleet`,
+    reason: suspension.reason,
+    message: suspension.message || `cut off by Suspension "${suspension.name}"; ask the operator of the fleet`,
   };
 }
 
-/** Messages stand in the status of an object that everybody's tools carry around. */
+/** Bounds the size of a Service's status, which every client of the API server receives. */
 const MAX_MESSAGE_BYTES = 1024;
 
-/** At most 1,024 bytes of UTF-8, cut between characters and then marked with an ellipsis. */
+/** A message of at most 1,024 bytes of UTF-8: a longer text is cut between characters and ends with an ellipsis. */
 export function truncateMessage(message: string): string {
   let bytes = 0;
   let end = 0;

@@ -2,18 +2,18 @@ import type { Heartbeat } from '../heartbeat.ts';
 import type { Suspension } from '../suspension.ts';
 import type { RoutingTable } from '../table/table.ts';
 
-/** What the views are made of: the table, and what the fleet says now. */
+/** The input of all views: the routing table and the current reports of the fleet. */
 export interface FleetState {
   readonly table: RoutingTable;
-  /** Of the proxies that count as alive. */
+  /** The last heartbeats of the proxies that count as alive. */
   readonly heartbeats: readonly Heartbeat[];
   readonly suspensions: readonly Suspension[];
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** By Service UID: the addresses of the last view; at start those in the status of the Service. */
+  /** By Service UID, the addresses of the last view; after a start, the addresses in the status of the Service. */
   readonly previousAddresses: Pick<ReadonlyMap<string, readonly string[]>, 'get'>;
-  /** False while the store is away: nothing new is known, so nothing is withdrawn. */
+  /** False while the store is unreachable. No address is withdrawn then, since nothing new is known. */
   readonly reachable: boolean;
-  /** True while proxies that are alive may not have been heard yet (a new leader, a new epoch): nothing is withdrawn. */
+  /** True while heartbeats of live proxies may still be missing (new leader, new epoch). No address is withdrawn then. */
   readonly settling?: boolean;
 }

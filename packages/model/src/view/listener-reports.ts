@@ -1,33 +1,33 @@
 import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 
-/** What the proxies report of each listener; a node whose proxies say what they said before costs a comparison. */
+/** The proxies' reports by listener. A node whose heartbeats did not change costs one comparison. */
 export class ListenerReportIndex {
-  /** By node: its lives, draining ones first, then the older ones. */
+  /** By node: draining proxies first, then older ones. */
   #heartbeatsByNode: ReadonlyMap<string, readonly Heartbeat[]> = new Map();
-  /** By node, by listener and Service. */
+  /** By node, then by listener and Service. */
   readonly #reportsByNode = new Map<string, ReadonlyMap<string, ListenerReport>>();
 
-  /** Returns the UIDs of the Services of which something else is reported now. */
+  /** Replaces all heartbeats; returns the UIDs of the Services whose reports changed. */
   update(heartbeats: readonly Heartbeat[]): Set<string> {
     const before = this.#heartbeatsByNode;
-    const lives = groupByNode(heartbeats);
-    this.#heartbeatsByNode = lives;
+    const after = groupByNode(heartbeats);
+    this.#heartbeatsByNode = after;
     const services = new Set<string>();
-    for (const node of new Set([...before.keys(), ...lives.keys()])) {
-      const now = lives.get(node) ?? [];
-      if (isSameHeartbeats(before.get(node) ?? [], now)) continue;
-      const old = this.#reportsByNode.get(node) ?? NO_REPORTS;
-      const reports = reportsOf(now);
-      if (now.length === 0) this.#reportsByNode.delete(node);
+    for (const node of new Set([...before.keys(), ...after.keys()])) {
+      const current = after.get(node) ?? [];
+      if (isSameHeartbeats(before.get(node) ?? [], current)) continue;
+      const oldReports = this.#reportsByNode.get(node) ?? NO_REPORTS;
+      const reports = reportsOf(current);
+      if (current.length === 0) this.#reportsByNode.delete(node);
       else this.#reportsByNode.set(node, reports);
-      for (const [key, report] of reports) if (!isSameReport(report, old.get(key))) services.add(report.service);
-      for (const [key, report] of old) if (!reports.has(key)) services.add(report.service);
+      for (const [key, report] of reports) if (!isSameReport(report, oldReports.get(key))) services.add(report.service);
+      for (const [key, report] of oldReports) if (!reports.has(key)) services.add(report.service);
     }
     return services;
   }
 
-  /** A report for another Service is old, and none. */
+  /** The report on a listener; undefined if there is none, or if the report is for the listener's former Service. */
   reportOf(listener: ListenerEntry): ListenerReport | undefined {
     return this.#reportsByNode.get(listener.node)?.get(keyOf(listener));
   }
@@ -36,20 +36,16 @@ export class ListenerReportIndex {
 const NO_REPORTS: ReadonlyMap<string, ListenerReport> = new Map();
 
 function groupByNode(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat[]> {
-  const lives = new Map<string, Heartbeat[]>();
-  for (const heartbeat of heartbeats) {
-    const known = lives.get(heartbeat.node);
-    if (known === undefined) lives.set(heartbeat.node, [heartbeat]);
-    else known.push(heartbeat);
-  }
-  for (const each of lives.values()) each.sort((a, b) => Number(b.draining) - Number(a.draining) || a.life - b.life);
-  return lives;
+  const byNode = Map.groupBy(heartbeats, ({ node }) => node);
+  for (const ofNode of byNode.values())
+    ofNode.sort((a, b) => Number(b.draining) - Number(a.draining) || a.life - b.life);
+  return byNode;
 }
 
-/** Of two lives on one node (an upgrade) the one that serves, then the newer one. */
-function reportsOf(lives: readonly Heartbeat[]): Map<string, ListenerReport> {
+/** If two proxies of a node report on a listener (during an upgrade): the report of the bound one, then of the newer one. */
+function reportsOf(heartbeats: readonly Heartbeat[]): Map<string, ListenerReport> {
   const reports = new Map<string, ListenerReport>();
-  for (const { listeners } of lives) {
+  for (const { listeners } of heartbeats) {
     for (const report of listeners) {
       const key = keyOf(report);
       if (report.bound || !reports.has(key)) reports.set(key, report);
@@ -63,7 +59,9 @@ function keyOf({ id, service }: { readonly id: string; readonly service: string 
 }
 
 function isSameHeartbeats(a: readonly Heartbeat[], b: readonly Heartbeat[]): boolean {
-  return a.length === b.length && a.every((life, index) => isSameReports(life.listeners, b[index]?.listeners ?? []));
+  return (
+    a.length === b.length && a.every(({ listeners }, index) => isSameReports(listeners, b[index]?.listeners ?? []))
+  );
 }
 
 function isSameReports(a: readonly ListenerReport[], b: readonly ListenerReport[]): boolean {

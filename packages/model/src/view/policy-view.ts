@@ -1,4 +1,4 @@
-// What became of the namespaces that a TenantPolicy selects: the answer to "does this policy do what I meant?".
+// The effect of a TenantPolicy on the namespaces that it selects: answers "does this policy do what I meant?".
 import { comparePolicies, policiesSelecting } from '../policy-selection.ts';
 import type { NamespaceObject, Snapshot, TenantPolicyObject } from '../snapshot.ts';
 import { type Tenancy, type Tenant, tenancyFor } from '../translate/tenancy.ts';
@@ -6,33 +6,33 @@ import { type Tenancy, type Tenant, tenancyFor } from '../translate/tenancy.ts';
 export interface PolicyView {
   readonly uid: string;
   readonly name: string;
-  /** 1 is asked first. */
+  /** 1 for the policy that takes precedence over all others. */
   readonly precedence: number;
   readonly tenantCount: number;
-  /** Namespaces that it covers. */
+  /** The number of namespaces of the policy's tenants. */
   readonly namespaceCount: number;
   readonly tenants: readonly { readonly name: string; readonly namespaces: readonly string[] }[];
   /** Namespaces whose Services are refused with TenantConflict: those in `conflicts` and in `unlabelled`. */
   readonly refusedCount: number;
-  /** A tenant that it names, and the policy that has that name already. */
+  /** Tenant names of this policy that another policy already has. */
   readonly conflicts: readonly {
     readonly tenant: string;
     readonly policy: string;
     readonly namespaces: readonly string[];
   }[];
-  /** Namespaces without the label from which it takes the tenant. */
+  /** Namespaces without the label that names the tenant. */
   readonly unlabelled: readonly string[];
   readonly overriddenCount: number;
-  /** Namespaces that it selects, and a policy that is asked before has. */
+  /** Selected namespaces that belong to a policy of higher precedence. */
   readonly overridden: readonly { readonly policy: string; readonly namespaces: readonly string[] }[];
 }
 
-/** All are counted; a status has to stay small. */
+/** Bounds the size of a policy's status; the counts include namespaces that are not listed. */
 export const MAX_LISTED_NAMESPACES = 500;
 
-/** The policies of a snapshot in the order in which they are asked; every list is sorted by name. Of a snapshot only policies and namespaces matter. */
+/** The views of a snapshot's policies, by precedence; every list is sorted by name. Depends only on policies and namespaces. */
 export function policyViewsFor(snapshot: Snapshot): PolicyView[] {
-  // Without Services: a namespace of which only those are known yet would come and go.
+  // Ignores Services: a namespace that is known only from its Services would appear and disappear.
   const tenancyOf = (parts: Partial<Snapshot>): Tenancy => tenancyFor({ ...snapshot, services: [], ...parts });
   const tenancy = tenancyOf({});
   const tenants = Map.groupBy(tenancy.tenants.values(), ({ policy }) => policy);
@@ -47,9 +47,9 @@ export function policyViewsFor(snapshot: Snapshot): PolicyView[] {
 
 interface PolicySelection {
   readonly policy: TenantPolicyObject;
-  /** Namespaces for which it counts. */
+  /** Selected namespaces for which no other policy takes precedence. */
   readonly namespaces: readonly NamespaceObject[];
-  /** Namespaces that it selects, too, and whose they are. */
+  /** Other selected namespaces, each with the policy that takes precedence. */
   readonly overridden: readonly { readonly name: string; readonly policy: string }[];
 }
 
@@ -73,13 +73,13 @@ interface PolicyViewInput extends PolicySelection {
   readonly tenancy: Tenancy;
   readonly tenants: readonly Tenant[];
   readonly refused: readonly NamespaceObject[];
-  /** Of the refused namespaces, were there no other policy: the names that this one wants to give. */
+  /** The tenancy of the refused namespaces if this were the only policy: the tenant names that the policy asks for. */
   readonly alone: Tenancy;
 }
 
-function buildPolicyView(findings: PolicyViewInput): PolicyView {
-  const { policy, precedence, tenants, namespaces, refused, overridden } = findings;
-  const others = [...Map.groupBy(overridden, (each) => each.policy)].sort(([a], [b]) => (a < b ? -1 : 1));
+function buildPolicyView(input: PolicyViewInput): PolicyView {
+  const { policy, precedence, tenants, namespaces, refused, overridden } = input;
+  const byWinner = [...Map.groupBy(overridden, (namespace) => namespace.policy)].sort(([a], [b]) => (a < b ? -1 : 1));
   return {
     uid: policy.uid,
     name: policy.name,
@@ -90,28 +90,28 @@ function buildPolicyView(findings: PolicyViewInput): PolicyView {
       tenants.map((tenant) => ({ name: tenant.name, namespaces: tenant.namespaces })).sort(byName),
     ),
     refusedCount: refused.length,
-    ...refusalsFor(findings),
+    ...refusalsFor(input),
     overriddenCount: overridden.length,
-    overridden: limitNamespaces(others.map(([other, theirs]) => ({ policy: other, namespaces: names(theirs) }))),
+    overridden: limitNamespaces(byWinner.map(([winner, objects]) => ({ policy: winner, namespaces: names(objects) }))),
   };
 }
 
 function refusalsFor({ tenancy, alone, refused }: PolicyViewInput): Pick<PolicyView, 'conflicts' | 'unlabelled'> {
-  const named = Map.groupBy(refused, (namespace) => {
+  const byTenant = Map.groupBy(refused, (namespace) => {
     const membership = alone.membershipOf(namespace.name);
     return membership.kind === 'tenant' ? membership.tenant.name : null;
   });
-  const conflicts = [...named].flatMap(([tenant, namespaces]) => {
+  const conflicts = [...byTenant].flatMap(([tenant, namespaces]) => {
     const policy = tenant === null ? null : (tenancy.tenants.get(tenant)?.policy ?? null);
     return tenant === null || policy === null ? [] : [{ tenant, policy, namespaces: names(namespaces) }];
   });
   return {
     conflicts: limitNamespaces(conflicts.sort((a, b) => (a.tenant < b.tenant ? -1 : 1))),
-    unlabelled: names(named.get(null) ?? []).slice(0, MAX_LISTED_NAMESPACES),
+    unlabelled: names(byTenant.get(null) ?? []).slice(0, MAX_LISTED_NAMESPACES),
   };
 }
 
-/** As much from the front as may be listed. */
+/** The first groups and namespaces, up to `MAX_LISTED_NAMESPACES` namespaces in total. */
 function limitNamespaces<T extends { readonly namespaces: readonly string[] }>(groups: readonly T[]): T[] {
   let left = MAX_LISTED_NAMESPACES;
   return groups.flatMap((group) => {

@@ -3,13 +3,14 @@ import type { NodeEntry } from '../table/entry.ts';
 import { entriesOf } from '../table/table.ts';
 import type { FleetState } from './fleet-state.ts';
 
-/** One life of a proxy, or a node whose proxy is not heard. */
+/** One proxy process, or a node whose proxy sends no heartbeats. */
 export interface ProxyView {
   readonly node: string;
+  /** The incarnation of the proxy; null for a silent node. */
   readonly life: number | null;
-  /** Stray: it is heard, but its node carries no proxy, so nothing is placed there. */
+  /** `Silent`: no heartbeats. `Stray`: the proxy runs on a node that is no load-balancing node, so it serves nothing. */
   readonly state: 'Serving' | 'Draining' | 'Silent' | 'Stray';
-  /** What is wrong, and what to do; null: nothing is. */
+  /** What is wrong and what to do; null if nothing is wrong. */
   readonly message: string | null;
   readonly version: string | null;
   /** Milliseconds since the epoch. */
@@ -21,14 +22,14 @@ export interface ProxyView {
   readonly connections: number;
 }
 
-/** Every node of the table and every proxy heard, sorted by node and life. */
+/** A view of every proxy with heartbeats and of every node of the table without, sorted by node and incarnation. */
 export function proxyViewsFor(fleet: FleetState): ProxyView[] {
-  const heard = new Set(fleet.heartbeats.map((heartbeat) => heartbeat.node));
+  const reporting = new Set(fleet.heartbeats.map((heartbeat) => heartbeat.node));
   const nodes = entriesOf(fleet.table, 'node');
-  const known = new Set(nodes.map((node) => node.name));
-  const silent = nodes.filter((node) => !heard.has(node.name));
+  const nodeNames = new Set(nodes.map((node) => node.name));
+  const silent = nodes.filter((node) => !reporting.has(node.name));
   return [
-    ...fleet.heartbeats.map((heartbeat) => viewOf(heartbeat, known)),
+    ...fleet.heartbeats.map((heartbeat) => viewOf(heartbeat, nodeNames)),
     ...silent.map((node) => silentView(node)),
   ].sort((a, b) => (a.node === b.node ? (a.life ?? 0) - (b.life ?? 0) : a.node < b.node ? -1 : 1));
 }
@@ -38,7 +39,7 @@ function silentView({ name, bindAddresses }: NodeEntry): ProxyView {
     node: name,
     life: null,
     state: 'Silent',
-    message: `no proxy of node "${name}" has been heard for 3 s; look at its pod and whether it reaches the store`,
+    message: `no heartbeat from the proxy of node "${name}" for 3 s; check its pod and whether the pod reaches the store`,
     version: null,
     startedAt: null,
     addresses: bindAddresses,
@@ -49,9 +50,9 @@ function silentView({ name, bindAddresses }: NodeEntry): ProxyView {
   };
 }
 
-function viewOf(heartbeat: Heartbeat, known: ReadonlySet<string>): ProxyView {
+function viewOf(heartbeat: Heartbeat, nodeNames: ReadonlySet<string>): ProxyView {
   const { node, draining, listeners } = heartbeat;
-  const state = draining ? 'Draining' : known.has(node) ? 'Serving' : 'Stray';
+  const state = draining ? 'Draining' : nodeNames.has(node) ? 'Serving' : 'Stray';
   return {
     node,
     life: heartbeat.life,
@@ -72,5 +73,5 @@ function viewOf(heartbeat: Heartbeat, known: ReadonlySet<string>): ProxyView {
 }
 
 function strayMessage(node: string): string {
-  return `a proxy is heard of node "${node}", which is no load-balancing node, so it serves nothing; kubectl label node ${node} role=loadbalancer, or correct WEIR_NODE of the proxy if no node has that name`;
+  return `the proxy of node "${node}" serves nothing, because that is no load-balancing node; kubectl label node ${node} role=loadbalancer, or correct WEIR_NODE of the proxy if no node has that name`;
 }

@@ -11,14 +11,14 @@ import type { EndpointCount, Readiness } from './readiness.ts';
 
 export type ServiceState = 'Programmed' | 'Pending' | 'Refused' | 'Suspended';
 
-/** What everybody is shown of a Service: tenant in its status, operator in console and command line. */
+/** The public state of a Service: shown to tenants in its status, and to operators in the console and the command line. */
 export interface ServiceView {
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
   readonly tenant: string | null;
   readonly state: ServiceState;
-  /** Of the condition that decides `state`. */
+  /** Reason and message of the condition that decides `state`. */
   readonly reason: string;
   readonly message: string;
   readonly addresses: readonly string[];
@@ -35,35 +35,36 @@ export interface PortError {
   readonly message: string;
 }
 
-/** One Service: what was decided of it, and what it showed before. */
+/** The state of one Service. */
 export interface ServiceViewInput {
   readonly entry: ServiceEntry;
   /** Sorted by node, port, protocol, address. */
   readonly listeners: readonly ListenerEntry[];
   readonly endpoints: EndpointCount;
   readonly readiness: Readiness;
-  /** In force now. */
+  /** The suspension in force; undefined if there is none. */
   readonly suspension: Suspension | undefined;
   /** The addresses of the last view. */
   readonly previousAddresses: readonly string[];
 }
 
-/** What all views are made of. */
+/** The state of the fleet that all views share. */
 export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'settling'> {
+  /** By name. */
   readonly nodes: ReadonlyMap<string, NodeEntry>;
-  /** A Service holds this place on a node. */
-  readonly isAllocated: (place: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>) => boolean;
+  /** Whether a binding is allocated to a Service. */
+  readonly isAllocated: (binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>) => boolean;
   readonly reports: ListenerReportIndex;
 }
 
-/** What is shown of one Service. */
-export function buildServiceView(subject: ServiceViewInput, world: ServiceViewContext): ServiceView {
-  const { entry, listeners, endpoints, readiness, suspension } = subject;
-  const ports = listeners.map((listener) => portViewFor(listener, world.reports.reportOf(listener)));
+/** The view of one Service. */
+export function buildServiceView(input: ServiceViewInput, context: ServiceViewContext): ServiceView {
+  const { entry, listeners, endpoints, readiness, suspension } = input;
+  const ports = listeners.map((listener) => portViewFor(listener, context.reports.reportOf(listener)));
   const confirmed = confirmedNodes(entry, ports);
-  const addresses = addressesFor(subject, { ports, confirmed }, world);
+  const addresses = addressesFor(input, { ports, confirmed }, context);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
-  const facts = { addresses, confirmed: confirmed.length, errors, readiness, reachable: world.reachable };
+  const facts = { addresses, confirmed: confirmed.length, errors, readiness, reachable: context.reachable };
   const conditions = conditionsFor(entry, facts, suspension);
   return {
     uid: entry.uid,
@@ -94,16 +95,16 @@ function portViewFor(listener: ListenerEntry, report: ListenerReport | undefined
 }
 
 /**
- * Published: the addresses of the nodes whose proxy has confirmed every port. An address that works is never cleared:
- * when no proxy confirms now, those of before stay as long as the Service holds their nodes.
+ * The published addresses of the nodes whose proxy has confirmed every port. A working address is never withdrawn: if no proxy
+ * confirms, the previous addresses stay while the Service has ports on their nodes.
  */
 function addressesFor(
-  subject: ServiceViewInput,
+  input: ServiceViewInput,
   { ports, confirmed }: { readonly ports: readonly PortView[]; readonly confirmed: readonly string[] },
-  world: ServiceViewContext,
+  context: ServiceViewContext,
 ): readonly string[] {
-  const { entry } = subject;
-  const { nodes, reachable, settling } = world;
+  const { entry } = input;
+  const { nodes, reachable, settling } = context;
   if (entry.settings === null) return [];
   const published = (node: string): readonly string[] => {
     const bound = ports.filter((port) => port.node === node);
@@ -111,21 +112,21 @@ function addressesFor(
       bound.some((port) => isIPv6(port.address) === isIPv6(address)),
     );
   };
-  const before = new Set(subject.previousAddresses);
-  const held = entry.nodes.flatMap(published).filter((address) => before.has(address));
-  if (!reachable && held.length > 0) return sortedUnique(held);
+  const previous = new Set(input.previousAddresses);
+  const kept = entry.nodes.flatMap(published).filter((address) => previous.has(address));
+  if (!reachable && kept.length > 0) return sortedUnique(kept);
   const live = confirmed.flatMap(published);
-  const known = settling === true ? [...live, ...held] : live.length > 0 ? live : held;
-  if (known.length > 0 || entry.nodes.length === 0) return sortedUnique(known);
-  // It moves: until its new nodes have confirmed, the old addresses are better than none. Those of others were never ours.
-  const kept = [...before].filter((address) => {
-    const at = [...nodes.values()].filter(({ publishedAddresses }) => publishedAddresses.includes(address));
-    return at.length > 0 && !at.some((node) => isTakenOver(entry, node, address, world));
+  const addresses = settling === true ? [...live, ...kept] : live.length > 0 ? live : kept;
+  if (addresses.length > 0 || entry.nodes.length === 0) return sortedUnique(addresses);
+  // The Service moves to other nodes: until these confirm, old addresses of the fleet's nodes are better than none.
+  const old = [...previous].filter((address) => {
+    const owners = [...nodes.values()].filter(({ publishedAddresses }) => publishedAddresses.includes(address));
+    return owners.length > 0 && !owners.some((node) => isTakenOver(entry, node, address, context));
   });
-  return sortedUnique(kept);
+  return sortedUnique(old);
 }
 
-/** Nodes whose proxy has confirmed every port. */
+/** The nodes of the Service whose proxy has confirmed every port. */
 function confirmedNodes({ nodes }: ServiceEntry, ports: readonly PortView[]): readonly string[] {
   return nodes.filter((node) => {
     const own = ports.filter((port) => port.node === node);
@@ -133,7 +134,7 @@ function confirmedNodes({ nodes }: ServiceEntry, ports: readonly PortView[]): re
   });
 }
 
-/** One of the ports that the Service had at this address is another's by now: clients would reach that one. */
+/** Whether another Service has one of the ports at this address, so that clients would reach that Service. */
 function isTakenOver(
   entry: ServiceEntry,
   node: NodeEntry,
@@ -151,7 +152,6 @@ function isProtocol(protocol: string): protocol is Protocol {
   return protocol === 'TCP' || protocol === 'UDP';
 }
 
-/** Published are addresses of the families that the Service binds. */
 function isIPv6(address: string): boolean {
   return address.includes(':');
 }
@@ -162,7 +162,7 @@ function sortedUnique(addresses: readonly string[]): readonly string[] {
 
 function stateFor(
   conditions: readonly Condition[],
-  cutoff: Suspension | undefined,
+  suspension: Suspension | undefined,
 ): { readonly state: ServiceState; readonly reason: string; readonly message: string } {
   const of = (type: Condition['type']): { reason: string; message: string } => {
     const condition = conditions.find((candidate) => candidate.type === type);
@@ -170,7 +170,7 @@ function stateFor(
   };
   const isStatus = (type: Condition['type'], status: Condition['status']): boolean =>
     conditions.some((condition) => condition.type === type && condition.status === status);
-  if (cutoff !== undefined) return { state: 'Suspended', ...of('Suspended') };
+  if (suspension !== undefined) return { state: 'Suspended', ...of('Suspended') };
   if (isStatus('Programmed', 'True')) return { state: 'Programmed', ...of('Programmed') };
   if (isStatus('Accepted', 'False')) return { state: 'Refused', ...of('Accepted') };
   return { state: 'Pending', ...of('Programmed') };
@@ -187,7 +187,7 @@ export interface PortView {
   readonly error: string | null;
 }
 
-/** What to say of the Services that Weir takes while nothing can be decided, because the store has not been reached since the start. */
+/** The views of the Services that belong to Weir if the store has not been reached since the start, so that nothing is decided. */
 export function storeUnreachableViewsFor({
   services,
   settings,

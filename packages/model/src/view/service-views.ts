@@ -1,5 +1,5 @@
-// Views that remember: of a fleet that changed only the Services it changed for are looked at again. The full computation is the
-// first step of a new memory; a law compares the two over random histories.
+// Incremental views: after a change of the fleet, only the views of affected Services are computed again. A property test compares
+// them with views that a new tracker computes in full.
 
 import { isJsonEqual } from '../json-equal.ts';
 import { diffLists } from '../list-diff.ts';
@@ -11,12 +11,12 @@ import { readinessOf } from './readiness.ts';
 import { buildServiceView, type ServiceView, type ServiceViewContext } from './service-view.ts';
 import { TableIndex } from './table-index.ts';
 
-/** A view of each Service of the table, sorted by namespace and name. */
+/** The views of all Services of the table, sorted by namespace and name. */
 export function serviceViewsFor(fleet: FleetState): ServiceView[] {
   return [...new ServiceViewTracker().update(fleet)];
 }
 
-/** The view of one Service by its entry. */
+/** The view of one Service of the table. */
 export function serviceViewFor(entry: ServiceEntry, fleet: FleetState): ServiceView {
   const table = new TableIndex();
   const reports = new ListenerReportIndex();
@@ -37,7 +37,7 @@ export class ServiceViewTracker {
   readonly #reports = new ListenerReportIndex();
   /** By Service UID. */
   readonly #views = new Map<string, ServiceView>();
-  /** UIDs of those that are published at nodes which they no longer hold, while they move. */
+  /** UIDs of the Services that move: they are still published at nodes on which they have no ports any more. */
   readonly #moving = new Set<string>();
   #suspensions: readonly Suspension[] = [];
   #isReachable = false;
@@ -45,75 +45,75 @@ export class ServiceViewTracker {
   #sorted: readonly ServiceView[] = [];
 
   /**
-   * A view of each Service of the table, sorted by namespace and name; views that say the same stay the same objects, and so does the
-   * list. The addresses of before are those of the last view; `fleet.previous` is asked only for Services that had none.
+   * The views of all Services of the table, sorted by namespace and name. An unchanged view stays the same object, and so does an
+   * unchanged list. The previous addresses come from the last view, and from `fleet.previousAddresses` for Services without one.
    */
   update(fleet: FleetState): readonly ServiceView[] {
     const changed = new Map<ServiceView, ServiceView | undefined>();
-    const come: ServiceView[] = [];
+    const added: ServiceView[] = [];
     for (const uid of this.#dirtyServices(fleet)) {
       const before = this.#views.get(uid);
       const view = this.#viewOf(uid, before, fleet);
-      this.#noteMove(uid, view);
+      this.#updateMoving(uid, view);
       if (view === before) continue;
       if (view === undefined) this.#views.delete(uid);
       else this.#views.set(uid, view);
       const isInPlace = before !== undefined && view !== undefined && byName(before, view) === 0;
       if (before !== undefined) changed.set(before, isInPlace ? view : undefined);
-      if (!isInPlace && view !== undefined) come.push(view);
+      if (!isInPlace && view !== undefined) added.push(view);
     }
-    if (changed.size > 0 || come.length > 0) this.#sorted = mergeSorted(this.#sorted, changed, come);
+    if (changed.size > 0 || added.length > 0) this.#sorted = mergeSorted(this.#sorted, changed, added);
     return this.#sorted;
   }
 
   #dirtyServices(fleet: FleetState): Iterable<string> {
     const { services, nodes, listenerNodes } = this.#table.update(fleet.table);
     const reported = this.#reports.update(fleet.heartbeats);
-    const cutoffs = this.#updateSuspensions(fleet);
+    const changedSuspensions = this.#updateSuspensions(fleet);
     const isSettling = fleet.settling ?? false;
-    const isFlag = fleet.reachable !== this.#isReachable || isSettling !== this.#isSettling;
+    const isEveryServiceDirty = fleet.reachable !== this.#isReachable || isSettling !== this.#isSettling;
     this.#isReachable = fleet.reachable;
     this.#isSettling = isSettling;
-    if (isFlag) return new Set([...this.#table.uids(), ...this.#views.keys()]);
+    if (isEveryServiceDirty) return new Set([...this.#table.uids(), ...this.#views.keys()]);
     const dirty = new Set([...services, ...reported, ...this.#movingAwayFrom(listenerNodes)]);
-    if (nodes.length === 0 && cutoffs.length === 0) return dirty;
+    if (nodes.length === 0 && changedSuspensions.length === 0) return dirty;
     for (const uid of this.#table.uids()) {
       const entry = this.#table.entryOf(uid);
       if (entry === undefined) continue;
-      const isCutOff = cutoffs.some((cutoff) => isTargetOf(cutoff.target, entry));
-      if (isCutOff || this.#isAt(entry, nodes)) dirty.add(uid);
+      const isTargeted = changedSuspensions.some(({ target }) => isTargetOf(target, entry));
+      if (isTargeted || this.#isAt(entry, nodes)) dirty.add(uid);
     }
     return dirty;
   }
 
-  /** Another may have come to hold their ports at one of these nodes. */
-  #movingAwayFrom(places: ReadonlySet<string>): string[] {
+  /** Moving Services that are published at one of these nodes, where another Service may have got their ports. */
+  #movingAwayFrom(nodes: ReadonlySet<string>): string[] {
     const isAt = ({ addresses }: ServiceView, name: string): boolean =>
       this.#table.nodes.get(name)?.publishedAddresses.some((address) => addresses.includes(address)) === true;
     return [...this.#moving].filter((uid) => {
       const view = this.#views.get(uid);
-      return view !== undefined && [...places].some((name) => isAt(view, name));
+      return view !== undefined && [...nodes].some((name) => isAt(view, name));
     });
   }
 
-  #noteMove(uid: string, view: ServiceView | undefined): void {
-    const own = this.#table.entryOf(uid)?.nodes ?? [];
-    const held = own.flatMap((name) => this.#table.nodes.get(name)?.publishedAddresses ?? []);
-    if (view?.addresses.some((address) => !held.includes(address)) === true) this.#moving.add(uid);
+  #updateMoving(uid: string, view: ServiceView | undefined): void {
+    const nodes = this.#table.entryOf(uid)?.nodes ?? [];
+    const own = nodes.flatMap((name) => this.#table.nodes.get(name)?.publishedAddresses ?? []);
+    if (view?.addresses.some((address) => !own.includes(address)) === true) this.#moving.add(uid);
     else this.#moving.delete(uid);
   }
 
-  /** Returns those that are in force now and were not, or were and are not. */
+  /** Returns the suspensions that came into force or expired since the last call. */
   #updateSuspensions({ suspensions, now }: FleetState): readonly Suspension[] {
     const before = this.#suspensions;
-    const inForce = suspensions.filter((cutoff) => isInForce(cutoff, now));
+    const inForce = suspensions.filter((suspension) => isInForce(suspension, now));
     if (isJsonEqual(before, inForce)) return [];
     this.#suspensions = inForce;
     const { removed, added } = diffLists(before, inForce);
     return [...removed, ...added];
   }
 
-  /** It holds ports there, or is still published there while it moves. */
+  /** Whether a Service has ports at one of the nodes, or is still published there while it moves. */
   #isAt({ uid, nodes: own }: ServiceEntry, nodes: readonly NodeEntry[]): boolean {
     const published = this.#views.get(uid)?.addresses ?? [];
     return nodes.some(
@@ -127,34 +127,34 @@ export class ServiceViewTracker {
     if (part === undefined) return undefined;
     const addresses = before?.addresses ?? fleet.previousAddresses.get(uid) ?? [];
     const suspension = suspensionFor(this.#suspensions, part.entry, fleet.now);
-    const world = contextOf(fleet, this.#table, this.#reports);
-    const view = buildServiceView({ ...part, suspension, previousAddresses: addresses }, world);
+    const context = contextOf(fleet, this.#table, this.#reports);
+    const view = buildServiceView({ ...part, suspension, previousAddresses: addresses }, context);
     return isJsonEqual(before, view) ? before : view;
   }
 }
 
 function contextOf(fleet: FleetState, table: TableIndex, reports: ListenerReportIndex): ServiceViewContext {
-  return { ...fleet, nodes: table.nodes, isAllocated: (place) => table.isAllocated(place), reports };
+  return { ...fleet, nodes: table.nodes, isAllocated: (binding) => table.isAllocated(binding), reports };
 }
 
-/** A list in order, with some of it put in place of others, or gone (undefined), and some new. */
+/** The sorted list with some views replaced or removed (undefined), and with added views in their places. */
 function mergeSorted(
   sorted: readonly ServiceView[],
   changed: ReadonlyMap<ServiceView, ServiceView | undefined>,
-  come: readonly ServiceView[],
+  added: readonly ServiceView[],
 ): readonly ServiceView[] {
   const views: ServiceView[] = [];
-  const news = [...come].sort(byName);
+  const sortedAdded = [...added].sort(byName);
   let next = 0;
   for (const before of sorted) {
-    for (let view = news[next]; view !== undefined && byName(view, before) < 0; view = news[next]) {
+    for (let view = sortedAdded[next]; view !== undefined && byName(view, before) < 0; view = sortedAdded[next]) {
       views.push(view);
       next += 1;
     }
     const view = changed.has(before) ? changed.get(before) : before;
     if (view !== undefined) views.push(view);
   }
-  return [...views, ...news.slice(next)];
+  return [...views, ...sortedAdded.slice(next)];
 }
 
 function byName(a: ServiceView, b: ServiceView): number {

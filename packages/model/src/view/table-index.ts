@@ -9,7 +9,7 @@ import {
 import { EMPTY_TABLE, possiblyChangedIds, type RoutingTable } from '../table/table.ts';
 import { countEndpoints, type EndpointCount, type Readiness, readinessOf } from './readiness.ts';
 
-/** What the table holds for one Service. */
+/** The part of the table that belongs to one Service. */
 export interface ServiceTablePart {
   readonly entry: ServiceEntry;
   /** Sorted by node, port, protocol, address. */
@@ -18,13 +18,13 @@ export interface ServiceTablePart {
   readonly readiness: Readiness;
 }
 
-/** What a new table says otherwise than the one before. */
+/** The differences between a new table and the former one. */
 export interface TableChangeSet {
-  /** UIDs of Services, those that are gone included. */
+  /** UIDs of the Services whose entries changed, including deleted Services. */
   readonly services: ReadonlySet<string>;
-  /** As they were and as they are. */
+  /** The former and the new entries of changed nodes. */
   readonly nodes: readonly NodeEntry[];
-  /** Names of the nodes on which a port came, went or changed hands. */
+  /** Names of the nodes with a listener that was added, removed or changed. */
   readonly listenerNodes: ReadonlySet<string>;
 }
 
@@ -34,17 +34,17 @@ interface ServiceEntries {
   service: ServiceEntry | undefined;
   readonly listeners: Map<string, ListenerEntry>;
   readonly endpoints: Map<string, EndpointsEntry>;
-  /** Of these entries; undefined: it was not asked for since they changed. */
+  /** Derived from these entries on demand; undefined after a change. */
   part: ServiceTablePart | undefined;
 }
 
-/** A table by Service, kept up with tables that share most of their entries: those that are the same objects cost a look each. */
+/** Indexes a table by Service. An update costs the difference between the tables if one was derived from the other. */
 export class TableIndex {
   #table: RoutingTable = EMPTY_TABLE;
   /** By Service UID. */
   readonly #services = new Map<string, ServiceEntries>();
   readonly #nodes = new Map<string, NodeEntry>();
-  /** How many Services share a place, by the id that its listener would have alone. */
+  /** The number of Services that share a binding, by the id that an exclusive listener of the binding would have. */
   readonly #sharerCounts = new Map<string, number>();
 
   get nodes(): ReadonlyMap<string, NodeEntry> {
@@ -54,19 +54,19 @@ export class TableIndex {
   update(table: RoutingTable): TableChangeSet {
     const before = this.#table.entries;
     this.#table = table;
-    const gone: Entry[] = [];
-    const come: Entry[] = [];
+    const removed: Entry[] = [];
+    const added: Entry[] = [];
     for (const id of possiblyChangedIds(before, table.entries)) {
       const old = before.get(id);
       const entry = table.entries.get(id);
       if (old === entry) continue;
-      if (old !== undefined) gone.push(old);
-      if (entry !== undefined) come.push(entry);
+      if (old !== undefined) removed.push(old);
+      if (entry !== undefined) added.push(entry);
     }
-    // All that goes before all that comes: a listener may pass from one Service to another.
-    for (const entry of gone) this.#remove(entry);
-    for (const entry of come) this.#put(entry);
-    return changeSetOf([...gone, ...come]);
+    // Removes all old entries first, because a listener may pass from one Service to another.
+    for (const entry of removed) this.#remove(entry);
+    for (const entry of added) this.#put(entry);
+    return changeSetOf([...removed, ...added]);
   }
 
   uids(): Iterable<string> {
@@ -77,13 +77,13 @@ export class TableIndex {
     return this.#services.get(uid)?.service;
   }
 
-  /** A Service, or several that share it, holds this place. */
-  isAllocated(place: Binding): boolean {
-    const id = listenerId(place);
+  /** Whether a binding is allocated, to one Service or to several that share it. */
+  isAllocated(binding: Binding): boolean {
+    const id = listenerId(binding);
     return this.#table.entries.has(id) || this.#sharerCounts.has(id);
   }
 
-  /** Undefined: the table does not know such a Service. */
+  /** Undefined if the table has no such Service. */
   partOf(uid: string): ServiceTablePart | undefined {
     const entries = this.#services.get(uid);
     const entry = entries?.service;
@@ -99,9 +99,9 @@ export class TableIndex {
 
   #put(entry: Entry): void {
     if (entry.kind === 'listener' && entry.shared === true) this.#countSharer(entry, 1);
-    if (entry.kind === 'service') this.#of(entry.uid).service = entry;
-    else if (entry.kind === 'listener') this.#of(entry.service).listeners.set(entry.id, entry);
-    else if (entry.kind === 'endpoints') this.#of(entry.service).endpoints.set(entry.id, entry);
+    if (entry.kind === 'service') this.#modify(entry.uid).service = entry;
+    else if (entry.kind === 'listener') this.#modify(entry.service).listeners.set(entry.id, entry);
+    else if (entry.kind === 'endpoints') this.#modify(entry.service).endpoints.set(entry.id, entry);
     else if (entry.kind === 'node') this.#nodes.set(entry.name, entry);
   }
 
@@ -119,15 +119,15 @@ export class TableIndex {
     if (isEmpty) this.#services.delete(uid);
   }
 
-  #countSharer(place: Binding, more: 1 | -1): void {
-    const id = listenerId(place);
-    const shares = (this.#sharerCounts.get(id) ?? 0) + more;
-    if (shares === 0) this.#sharerCounts.delete(id);
-    else this.#sharerCounts.set(id, shares);
+  #countSharer(binding: Binding, change: 1 | -1): void {
+    const id = listenerId(binding);
+    const count = (this.#sharerCounts.get(id) ?? 0) + change;
+    if (count === 0) this.#sharerCounts.delete(id);
+    else this.#sharerCounts.set(id, count);
   }
 
-  /** To be changed. */
-  #of(uid: string): ServiceEntries {
+  /** The entries of a Service, which the caller is about to change. */
+  #modify(uid: string): ServiceEntries {
     const known = this.#services.get(uid);
     if (known !== undefined) {
       known.part = undefined;

@@ -10,10 +10,10 @@ import type { FleetState } from './fleet-state.ts';
 import type { ServiceState, ServiceView } from './service-view.ts';
 import { serviceViewsFor } from './service-views.ts';
 
-/** A tenant with what it may have, what it has, and what it used this month. */
+/** A tenant with its limits, its Services and ports, and its traffic of this month. */
 export interface TenantView {
   readonly name: string;
-  /** The TenantPolicy that covers it; null: the fleet's default. */
+  /** Name of the TenantPolicy; null for the fleet's default policy. */
   readonly policy: string | null;
   readonly namespaces: readonly string[];
   readonly limits: TenantLimits;
@@ -22,7 +22,7 @@ export interface TenantView {
   readonly month: Counters;
 }
 
-/** The tenants of the table, and those that the ledger still knows, sorted by name. `rows` is the present month. */
+/** The tenants of the table and of the ledger, sorted by name. `rows` holds the usage of the current month. */
 export function tenantViewsFor(fleet: FleetState, rows: readonly UsageRow[]): TenantView[] {
   const views = serviceViewsFor(fleet);
   const month = new Map<string, Counters>();
@@ -54,21 +54,24 @@ function countStates(views: readonly ServiceView[]): Record<ServiceState, number
   return counts;
 }
 
-// A tenant that has used up its month: only the ledger knows, so it is said of what translation and the fleet say of its Services.
+// Traffic limits: only the ledger knows that a tenant has used up its month, so the condition is added to finished views.
 
 /**
- * What to say to the tenant. Without the bytes of the moment: they would be news, and a write to each of its Services, every few
- * seconds.
+ * The message for a tenant that has used up its monthly traffic. It does not contain the current usage, which would write the status
+ * of all Services of the tenant every few seconds.
  */
 export function trafficExhaustedMessage({
   name,
   policy,
   limits,
 }: Pick<TenantEntry, 'name' | 'policy' | 'limits'>): string {
-  return `tenant "${name}" has used up its trafficPerMonth of ${limits.trafficPerMonth} bytes; it is served on, and the count begins anew with the next month (UTC); ask for a higher limit in ${policyText(policy)}`;
+  return `tenant "${name}" has used up its trafficPerMonth of ${limits.trafficPerMonth} bytes; its Services are still served, and the count starts again with the next month (UTC); ask for a higher limit in ${policyText(policy)}`;
 }
 
-/** The view of a Service whose tenant is told `message` says so beside what else is wrong; the gravest is the reason. */
+/**
+ * The view with `message` added to its Degraded condition, with the most severe reason of both. Unchanged if `message` is undefined
+ * or the Service is not published.
+ */
 export function withTrafficExhausted(view: ServiceView, message: string | undefined): ServiceView {
   if (message === undefined || view.addresses.length === 0) return view;
   const degraded = view.conditions.find(({ type }) => type === 'Degraded');
@@ -79,7 +82,7 @@ export function withTrafficExhausted(view: ServiceView, message: string | undefi
 function mergeDegraded(before: Condition | undefined, message: string): Condition {
   const condition: Condition = { type: 'Degraded', status: 'True', reason: 'OverLimit', message };
   if (before === undefined) return condition;
-  const gravity = DEGRADED_REASONS.indexOf(before.reason as DegradedReason) - DEGRADED_REASONS.indexOf('OverLimit');
-  const [first, second] = gravity <= 0 ? [before, condition] : [condition, before];
+  const order = DEGRADED_REASONS.indexOf(before.reason as DegradedReason) - DEGRADED_REASONS.indexOf('OverLimit');
+  const [first, second] = order <= 0 ? [before, condition] : [condition, before];
   return { ...first, message: joinSentences([first.message, second.message]) };
 }

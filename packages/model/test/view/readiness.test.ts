@@ -58,13 +58,13 @@ describe('a Service without endpoints in use', () => {
     const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
     assert.match(
       told({ slices: [leaving] }),
-      /^no endpoint is ready: clients are served by endpoints that terminate, and are refused when these have ended; check the readiness/,
+      /^no endpoint is ready: terminating endpoints serve clients, which are refused when these endpoints have ended; check the readiness/,
     );
     const { message, endpoints } = shown({ slices: [leaving] }).view;
     assert.equal(message, 'served at 192.0.2.1');
     assert.deepEqual(endpoints, { ready: 0, total: 1 });
     const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
-    assert.match(told({ slices: [leaving, http] }), /^no endpoint is ready for port 443\/TCP: clients are served by/);
+    assert.match(told({ slices: [leaving, http] }), /^no endpoint is ready for port 443\/TCP: terminating endpoints serve clients/);
     const partly = { ...leaving, ports: of('http') };
     assert.match(
       told({ slices: [partly] }),
@@ -75,7 +75,7 @@ describe('a Service without endpoints in use', () => {
   });
 
   test('says so in its address, too, when no port is served', () => {
-    assert.equal(shown({}).view.message, 'held at 192.0.2.1; clients are refused while no endpoint is ready');
+    assert.equal(shown({}).view.message, 'allocated at 192.0.2.1; clients are refused while no endpoint is ready');
   });
 
   test('does not speak of ports that are not served for another reason', () => {

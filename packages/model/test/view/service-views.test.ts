@@ -129,7 +129,7 @@ describe('the state of a Service', () => {
     };
     assert.equal(
       degraded([heartbeatOf(fleet, 'n1'), failing]),
-      'FewerNodes: not every node of it serves: n2: port in use; it is tried again by itself',
+      'FewerNodes: some nodes do not serve this Service: n2: port in use; Weir retries',
     );
     assert.equal(degraded([heartbeatOf(fleet, 'n1'), heartbeatOf(fleet, 'n2')]), undefined);
     assert.equal(degraded([heartbeatOf(fleet, 'n1')]), undefined, 'who is only not heard may start, or reboot');
@@ -147,7 +147,7 @@ describe('the state of a Service', () => {
       [
         'Programmed',
         ['192.0.2.1'],
-        'no node serves all of it now, and what was published stays: n1: port in use; it is tried again by itself',
+        'no node serves all ports of this Service, and its published addresses stay: n1: port in use; Weir retries',
       ],
     );
   });

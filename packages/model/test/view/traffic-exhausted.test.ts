@@ -45,11 +45,11 @@ describe('a Service whose tenant has used up its month', () => {
     assert.equal(withTrafficExhausted(view, undefined), view);
   });
 
-  test('reads the limit, that it is served on, and whom to ask', () => {
+  test('tells the limit, that its Services are still served, and whom to ask', () => {
     const tenant = { name: 'shop', policy: 'shops', limits: { trafficPerMonth: 1_000 } };
     assert.match(
       trafficExhaustedMessage(tenant),
-      /^tenant "shop" has used up its trafficPerMonth of 1000 bytes; it is served on, .* in TenantPolicy "shops"$/,
+      /^tenant "shop" has used up its trafficPerMonth of 1000 bytes; its Services are still served, .* in TenantPolicy "shops"$/,
     );
   });
 });
