@@ -1,4 +1,4 @@
-// With `controller.cleanupFinalizer`, on a real API server and with the rights of the chart, which are the same with it and without.
+// `controller.cleanupFinalizer` on a real API server with the permissions of the chart, which do not depend on this setting.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@weir/runtime';
@@ -30,7 +30,7 @@ interface ServiceJson {
   readonly status: { readonly loadBalancer: object };
 }
 
-describe('a fleet that puts the finalizer for load balancers on its Services', {
+describe('a fleet with the cleanup finalizer', {
   ...requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'helm'),
   timeout: 180_000,
 }, () => {
@@ -44,16 +44,16 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
 
   const now = (name: string): Promise<ServiceJson> => cluster.get<ServiceJson>('service', '-n', SPACE, name);
   const finalizersOf = async (name: string): Promise<readonly string[]> => (await now(name)).metadata.finalizers ?? [];
-  const served = ({ store }: RunningController, name: string): Promise<void> =>
+  const waitUntilServed = ({ store }: RunningController, name: string): Promise<void> =>
     eventually(async () => {
       await sendHeartbeat(store, 'a');
       assert.ok('ingress' in (await now(name)).status.loadBalancer);
     });
   const toClusterIp = (name: string): Promise<string> =>
     cluster.kubectl('patch', 'service', name, '-n', SPACE, '--type=merge', '-p', '{"spec":{"type":"ClusterIP"}}');
-  const isGone = (name: string): Promise<void> => eventually(() => assert.rejects(now(name), /not found/));
+  const waitUntilGone = (name: string): Promise<void> => eventually(() => assert.rejects(now(name), /not found/));
 
-  test('takes it off what is deleted and what is no load balancer any more, and leaves that of others', async () => {
+  test('removes the finalizer from deleted and former load balancers, but not the finalizer of others', async () => {
     await using running = startRunningController(cluster, { cleanupFinalizer: true });
     const theirs = service('theirs', SPACE, 82) as { readonly metadata: object };
     await cluster.apply(service('deleted', SPACE, 80), service('changed', SPACE, 81), {
@@ -61,12 +61,12 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
       metadata: { ...theirs.metadata, finalizers: [FINALIZER] },
     });
     for (const name of ['deleted', 'changed', 'theirs']) {
-      await served(running, name);
+      await waitUntilServed(running, name);
       assert.deepEqual(await finalizersOf(name), [FINALIZER]);
     }
 
     await cluster.kubectl('delete', 'service', 'deleted', '-n', SPACE, '--timeout=30s');
-    await isGone('deleted');
+    await waitUntilGone('deleted');
     await toClusterIp('changed');
     await eventually(async () => assert.deepEqual(await finalizersOf('changed'), []));
     await toClusterIp('theirs');
@@ -85,21 +85,21 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
     assert.deepEqual(await finalizersOf('theirs'), [FINALIZER]);
   });
 
-  test('takes it off again when it is switched off, and serves on', async () => {
+  test('removes the finalizer when it is switched off, and keeps serving', async () => {
     const first = startRunningController(cluster, { fleet: 'finalized', cleanupFinalizer: true });
     await cluster.apply(service('kept', SPACE, 90));
-    await served(first, 'kept');
+    await waitUntilServed(first, 'kept');
     assert.deepEqual(await finalizersOf('kept'), [FINALIZER]);
     await first.controller.close();
     await using second = startRunningController(cluster, { fleet: 'finalized', store: first.store });
     await eventually(async () => assert.deepEqual(await finalizersOf('kept'), []));
-    await served(second, 'kept');
+    await waitUntilServed(second, 'kept');
   });
 
-  test('takes it off when it is retired, with the rights of the hook, also what was deleted while no controller ran', async () => {
+  test('removes the finalizer on uninstall with the permissions of the hook, even from Services deleted without a controller', async () => {
     const running = startRunningController(cluster, { fleet: 'weir', cleanupFinalizer: true });
     await cluster.apply(service('left', SPACE, 100), service('waiting', SPACE, 101));
-    for (const name of ['left', 'waiting']) await served(running, name);
+    for (const name of ['left', 'waiting']) await waitUntilServed(running, name);
     await running.controller.close();
     await cluster.kubectl('delete', 'service', 'waiting', '-n', SPACE, '--wait=false');
     assert.deepEqual(await finalizersOf('waiting'), [FINALIZER]);
@@ -124,7 +124,7 @@ describe('a fleet that puts the finalizer for load balancers on its Services', {
     } finally {
       api.close();
     }
-    await isGone('waiting');
+    await waitUntilGone('waiting');
     assert.deepEqual(await finalizersOf('left'), []);
   });
 });

@@ -1,4 +1,3 @@
-// How requests come to an API server: over kept connections, and through the proxy that the kubeconfig names.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
@@ -10,26 +9,29 @@ import { type Certificate, makeCertificate, startForwardProxy, temporaryDirector
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 
-const ASKED = { method: 'GET', path: '/version' } as const;
-const SAID = { gitVersion: 'v1.36.0' };
+const REQUEST = { method: 'GET', path: '/version' } as const;
+const RESPONSE = { gitVersion: 'v1.36.0' };
 
-interface Rotating {
+interface RotatingServer {
   readonly api: KubeApi;
   readonly authority: string;
-  /** How many connections have been made to the API server. */
+  /** The number of connections made to the API server. */
   connections(): number;
-  /** Server and kubeconfig have another certificate from now on. */
+  /** Gives server and kubeconfig a new certificate. */
   rotate(): void;
 }
 
-async function rotating(context: TestContext, cluster: Readonly<Record<string, string>>): Promise<Rotating> {
+async function startRotatingServer(
+  context: TestContext,
+  cluster: Readonly<Record<string, string>>,
+): Promise<RotatingServer> {
   const directory = temporaryDirectory('connection');
   const [ca, path] = [join(directory.path, 'ca.crt'), join(directory.path, 'kubeconfig')];
   let connections = 0;
   const own = (): Certificate => makeCertificate({ name: '127.0.0.1' });
   const first = own();
   const server = https.createServer({ cert: first.chain, key: first.key }, (_request, response) => {
-    response.end(JSON.stringify(SAID));
+    response.end(JSON.stringify(RESPONSE));
   });
   server.on('secureConnection', () => {
     connections += 1;
@@ -68,20 +70,20 @@ async function rotating(context: TestContext, cluster: Readonly<Record<string, s
   };
 }
 
-test('a connection is kept for the next request, until the certificates are others', async (context) => {
-  const { api, connections, rotate } = await rotating(context, {});
-  for (let request = 0; request < 3; request += 1) assert.deepEqual(await api.request(ASKED), SAID);
+test('keeps a connection for the next request until the certificates change', async (context) => {
+  const { api, connections, rotate } = await startRotatingServer(context, {});
+  for (let request = 0; request < 3; request += 1) assert.deepEqual(await api.request(REQUEST), RESPONSE);
   assert.equal(connections(), 1);
   rotate();
-  assert.deepEqual(await api.request(ASKED), SAID);
+  assert.deepEqual(await api.request(REQUEST), RESPONSE);
   assert.equal(connections(), 2);
 });
 
-test('requests go through the proxy of the kubeconfig, with the certificates as they are then', async (context) => {
+test('sends requests through the proxy of the kubeconfig with the current certificates', async (context) => {
   await using proxy = await startForwardProxy();
-  const { api, authority, rotate } = await rotating(context, { 'proxy-url': proxy.url });
-  assert.deepEqual(await api.request(ASKED), SAID);
+  const { api, authority, rotate } = await startRotatingServer(context, { 'proxy-url': proxy.url });
+  assert.deepEqual(await api.request(REQUEST), RESPONSE);
   rotate();
-  assert.deepEqual(await api.request(ASKED), SAID);
+  assert.deepEqual(await api.request(REQUEST), RESPONSE);
   assert.deepEqual(proxy.connectTargets, [authority, authority]);
 });

@@ -11,66 +11,62 @@ import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 import { reflect } from '../../src/watch/kubernetes/reflector.ts';
 import { startFreezableTcpProxy } from '../fixtures/freezable-tcp-proxy.ts';
 
-const MAPS = { path: '/api/v1/namespaces/quiet/configmaps', query: {} };
-/** Far below what bookmarks take. */
-const SILENCE_MS = 300;
+const CONFIG_MAPS = { path: '/api/v1/namespaces/quiet/configmaps', query: {} };
+/** Far below the interval of bookmarks. */
+const IDLE_TIMEOUT_MS = 300;
 
-describe(
-  'a watch of what does not change',
-  requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
-  () => {
-    let plane: ControlPlane;
-    before(async () => {
-      plane = await startControlPlane();
-      await plane.kubectl('create', 'namespace', 'quiet');
-    });
-    after(() => plane?.close());
+describe('an idle watch', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+  let plane: ControlPlane;
+  before(async () => {
+    plane = await startControlPlane();
+    await plane.kubectl('create', 'namespace', 'quiet');
+  });
+  after(() => plane?.close());
 
-    test('is asked for again when nothing was heard for long; that is no failure, and nothing is missed', async () => {
-      await using watching = watch(loadKubeConfig(plane.kubeconfig), { watchIdleTimeoutMs: SILENCE_MS });
-      await eventually(() => assert.ok(watching.opened() >= 4, `${watching.opened()} times`));
-      await plane.kubectl('create', 'configmap', '-n', 'quiet', 'seen');
-      await eventually(() => assert.ok(watching.names().includes('seen')));
-      assert.deepEqual(watching.failures(), []);
-    });
+  test('is opened again after its idle timeout, without a failure or a missed event', async () => {
+    await using watching = startWatch(loadKubeConfig(plane.kubeconfig), { watchIdleTimeoutMs: IDLE_TIMEOUT_MS });
+    await eventually(() => assert.ok(watching.opened() >= 4, `${watching.opened()} times`));
+    await plane.kubectl('create', 'configmap', '-n', 'quiet', 'seen');
+    await eventually(() => assert.ok(watching.names().includes('seen')));
+    assert.deepEqual(watching.failures(), []);
+  });
 
-    test('over a connection that is dead without a word is noticed, and heals', async () => {
-      const { port } = new URL(plane.server);
-      await using relay = await startFreezableTcpProxy(Number(port));
-      const config = loadKubeConfig(plane.kubeconfig);
-      config.clusters = config.clusters.map((each) => ({ ...each, server: `https://127.0.0.1:${relay.port}` }));
-      await using watching = watch(config, { watchIdleTimeoutMs: SILENCE_MS, timeoutMs: 2_000 });
-      await eventually(() => assert.ok(watching.opened() >= 1));
-      relay.freeze();
-      await eventually(() => assert.match(watching.failures().join('\n'), /did not answer in time/));
-      await plane.kubectl('create', 'configmap', '-n', 'quiet', 'meanwhile');
-      relay.thaw();
-      await eventually(() => assert.ok(watching.names().includes('meanwhile')));
-    });
+  test('notices a dead connection and recovers', async () => {
+    const { port } = new URL(plane.server);
+    await using relay = await startFreezableTcpProxy(Number(port));
+    const config = loadKubeConfig(plane.kubeconfig);
+    config.clusters = config.clusters.map((each) => ({ ...each, server: `https://127.0.0.1:${relay.port}` }));
+    await using watching = startWatch(config, { watchIdleTimeoutMs: IDLE_TIMEOUT_MS, timeoutMs: 2_000 });
+    await eventually(() => assert.ok(watching.opened() >= 1));
+    relay.freeze();
+    await eventually(() => assert.match(watching.failures().join('\n'), /did not answer in time/));
+    await plane.kubectl('create', 'configmap', '-n', 'quiet', 'meanwhile');
+    relay.thaw();
+    await eventually(() => assert.ok(watching.names().includes('meanwhile')));
+  });
 
-    test('has its connection probed by the kernel', async () => {
-      await using watching = watch(loadKubeConfig(plane.kubeconfig), { watchIdleTimeoutMs: 60_000 });
-      await eventually(() => assert.equal(watching.opened(), 1));
-      const port = Number(new URL(plane.server).port);
-      await eventually(() => {
-        const timers = timersOfConnectionsTo(port);
-        assert.ok(timers.length > 0);
-        assert.deepEqual(new Set(timers), new Set([KEEP_ALIVE]));
-      });
+  test('uses TCP keep-alive on its connection', async () => {
+    await using watching = startWatch(loadKubeConfig(plane.kubeconfig), { watchIdleTimeoutMs: 60_000 });
+    await eventually(() => assert.equal(watching.opened(), 1));
+    const port = Number(new URL(plane.server).port);
+    await eventually(() => {
+      const timers = timersOfConnectionsTo(port);
+      assert.ok(timers.length > 0);
+      assert.deepEqual(new Set(timers), new Set([KEEP_ALIVE]));
     });
-  },
-);
+  });
+});
 
 const eventually = (assertion: () => void): Promise<void> => eventuallyWithin(assertion, { timeoutMs: 30_000 });
 
-interface Watching extends AsyncDisposable {
+interface RecordedWatch extends AsyncDisposable {
   readonly opened: () => number;
   readonly names: () => readonly string[];
   readonly failures: () => readonly string[];
 }
 
-function watch(config: KubeConfig, times: KubeApiOptions): Watching {
-  const api = new KubeApi(config, times);
+function startWatch(config: KubeConfig, options: KubeApiOptions): RecordedWatch {
+  const api = new KubeApi(config, options);
   const closing = new AbortController();
   const names: string[] = [];
   const failures: string[] = [];
@@ -93,7 +89,10 @@ function watch(config: KubeConfig, times: KubeApiOptions): Watching {
     deleted() {},
     failureChanged: (error: KubeApiError | undefined) => void (error !== undefined && failures.push(error.message)),
   };
-  const running = reflect({ api: counting, ...MAPS, target, clock: systemClock, log: silentLogger() }, closing.signal);
+  const running = reflect(
+    { api: counting, ...CONFIG_MAPS, target, clock: systemClock, log: silentLogger() },
+    closing.signal,
+  );
   return {
     opened: () => opened,
     names: () => names,
@@ -106,11 +105,11 @@ function watch(config: KubeConfig, times: KubeApiOptions): Watching {
   };
 }
 
-/** Which timer of the kernel runs for a connection, as /proc/net/tcp numbers them. */
+/** Numbers of timers and states in /proc/net/tcp. */
 const KEEP_ALIVE = '02';
 const ESTABLISHED = '01';
 
-/** Of this process, over IPv4. */
+/** The kernel timers of this process's IPv4 connections to the port. */
 function timersOfConnectionsTo(port: number): string[] {
   const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const own = ownSockets();
@@ -126,7 +125,7 @@ function ownSockets(): ReadonlySet<string> {
     try {
       return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? [];
     } catch {
-      return []; // closed since
+      return []; // The descriptor was closed.
     }
   });
   return new Set(inodes);

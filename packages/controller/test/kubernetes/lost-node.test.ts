@@ -1,4 +1,4 @@
-// A node whose proxy stays away, over more minutes than a test has: API server and Redis are real, and the controller's time is the test's.
+// A node whose proxy is silent for minutes: API server and Redis are real, and the test advances the controller's clock.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
@@ -19,17 +19,17 @@ const eventually = <T>(assertion: () => Promise<T>): Promise<T> => eventuallyWit
 
 const requirement = requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'redis-server');
 
-describe('a node whose proxy stays away', { ...requirement, timeout: 180_000 }, () => {
-  test('loses its address, gets nothing new after 30 s, and after five minutes another has its place, for good', async (context) => {
+describe('a node whose proxy is silent', { ...requirement, timeout: 180_000 }, () => {
+  test('loses its address at once, new Services after 30 s, and its Services to another node after five minutes', async (context) => {
     await using cluster = await startCluster();
     await using redis = await startRedis();
     const store = await openRedisStore({ url: redis.url, fleet: FLEET, log: silentLogger(), clock: systemClock });
     context.after(() => store.close());
     for (const [index, name] of NODES.entries()) await addNode(cluster, name, ADDRESSES[index] ?? '');
     await cluster.apply(namespace('shop'), service('web', 'shop', 80));
-    const time = startInItsOwnTime(context, { cluster, store });
-    let beating = NODES;
-    keepBeating(context, store, () => beating);
+    const time = startWithManualTime(context, { cluster, store });
+    let liveNodes = NODES;
+    keepSendingHeartbeats(context, store, () => liveNodes);
     const served = (name: string, addresses: readonly string[]): Promise<void> =>
       time.passUntil(async () => assert.deepEqual(await addressesOf(cluster, name), addresses));
 
@@ -39,12 +39,12 @@ describe('a node whose proxy stays away', { ...requirement, timeout: 180_000 }, 
       return addresses;
     });
     await time.pass(GRACE_SECONDS);
-    const [given = '', kept = ''] = two;
-    const silent = NODES[ADDRESSES.indexOf(given)] ?? '';
-    const others = ADDRESSES.filter((address) => address !== given);
+    const [lost = '', kept = ''] = two;
+    const silent = NODES[ADDRESSES.indexOf(lost)] ?? '';
+    const others = ADDRESSES.filter((address) => address !== lost);
 
-    beating = NODES.filter((name) => name !== silent);
-    // Redis keeps it for 3 s of its own time.
+    liveNodes = NODES.filter((name) => name !== silent);
+    // Redis keeps a heartbeat for 3 s of real time.
     await eventually(async () => assert.ok(!(await store.heartbeats.list()).some(({ node }) => node === silent)));
     const since = time.seconds();
     await served('web', [kept]);
@@ -53,12 +53,12 @@ describe('a node whose proxy stays away', { ...requirement, timeout: 180_000 }, 
     await served('late', others);
     await time.pass(295 - (time.seconds() - since));
     assert.ok(time.seconds() - since < 300);
-    assert.deepEqual(await addressesOf(cluster, 'web'), [kept], 'a node that reboots is back before');
+    assert.deepEqual(await addressesOf(cluster, 'web'), [kept], 'a node may reboot within five minutes');
     await time.pass(10);
     await served('web', others);
     assert.ok(time.seconds() - since < 330);
 
-    beating = NODES;
+    liveNodes = NODES;
     await time.pass(30);
     await cluster.apply(service('marker', 'shop', 82));
     await time.passUntil(async () => assert.equal((await addressesOf(cluster, 'marker')).length, 2));
@@ -68,19 +68,19 @@ describe('a node whose proxy stays away', { ...requirement, timeout: 180_000 }, 
 
 const STEP_SECONDS = 2;
 
-/** Of a new leader, and some. */
+/** Longer than the time that a new leader waits for heartbeats. */
 const GRACE_SECONDS = 15;
 
-interface OwnTime {
-  /** Since some moment. */
+interface ManualTime {
+  /** Seconds of the monotonic clock. */
   seconds(): number;
   pass(seconds: number): Promise<void>;
-  /** Lets time pass until the assertion holds. */
+  /** Advances the clock until the assertion holds. */
   passUntil<T>(assertion: () => Promise<T>): Promise<T>;
 }
 
-/** A controller whose time goes on as fast as the API server renews its Lease, so that it leads all the while. */
-function startInItsOwnTime(context: TestContext, { cluster, store }: { cluster: Cluster; store: Store }): OwnTime {
+/** Starts a controller whose clock advances only as fast as it renews its Lease, so that it stays the leader. */
+function startWithManualTime(context: TestContext, { cluster, store }: { cluster: Cluster; store: Store }): ManualTime {
   const { kubeConfig } = cluster;
   const [clock, log, where] = [new ManualClock(Date.now()), silentLogger(), 'weir-system'];
   const trust = { kind: 'pods', serviceCidrs: ['10.96.0.0/16'] } as const;
@@ -102,7 +102,7 @@ function startInItsOwnTime(context: TestContext, { cluster, store }: { cluster: 
   };
   const step = async (): Promise<void> => {
     await clock.advance(STEP_SECONDS * 1_000);
-    // It may be that its turn has only to come, for which time must go on.
+    // The renewal may be due only in the next step.
     await eventuallyWithin(renewed, { timeoutMs: 1_000 }).catch(() => undefined);
   };
   context.after(async () => {
@@ -122,11 +122,11 @@ function startInItsOwnTime(context: TestContext, { cluster, store }: { cluster: 
   };
 }
 
-/** It is renewed each 2 s, and who could not for 10 s leads no more. */
+/** A leader renews its Lease every 2 s, and steps down after 10 s without a renewal. */
 const RENEWED_WITHIN_MS = 4_000;
 
-/** The proxies of these nodes bind whatever they are given. */
-function keepBeating(context: TestContext, store: Store, nodes: () => readonly string[]): void {
+/** Sends heartbeats of these nodes, which have bound all their listeners. */
+function keepSendingHeartbeats(context: TestContext, store: Store, nodes: () => readonly string[]): void {
   const beat = (): void => {
     for (const node of nodes()) void sendHeartbeat(store, node).catch(() => undefined);
   };
@@ -135,7 +135,7 @@ function keepBeating(context: TestContext, store: Store, nodes: () => readonly s
 }
 
 async function addressesOf(cluster: Cluster, name: string): Promise<string[]> {
-  const shown = '-o=jsonpath={.status.loadBalancer.ingress[*].ip}';
-  const text = await cluster.kubectl('get', 'service', name, '-n', 'shop', shown);
+  const output = '-o=jsonpath={.status.loadBalancer.ingress[*].ip}';
+  const text = await cluster.kubectl('get', 'service', name, '-n', 'shop', output);
   return text === '' ? [] : text.split(' ');
 }

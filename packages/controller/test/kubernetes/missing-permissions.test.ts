@@ -1,4 +1,4 @@
-// A controller that lacks the right to read one kind, on a real API server with the chart's rights but one.
+// A controller on a real API server with all permissions of the chart except to read one kind.
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { type Entry, entriesOf } from '@weir/model';
@@ -12,7 +12,7 @@ import { createIsolatedFleet, type IsolatedFleet } from '../fixtures/isolated-fl
 const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
   eventuallyWithin(assertion, { timeoutMs: 45_000, intervalMs: 100 });
 
-describe('without the right to read a kind', {
+describe('a controller without the permission to read a kind', {
   ...requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
   concurrency: true,
 }, () => {
@@ -32,12 +32,12 @@ describe('without the right to read a kind', {
     const entries = copy === undefined ? [] : entriesOf(copy.table, 'endpoints');
     return entries.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)).sort();
   };
-  /** What proxies act upon. */
-  const inForce = async (store: MemoryStore): Promise<Entry[]> =>
+  /** The entries that proxies use, without problems. */
+  const publishedEntries = async (store: MemoryStore): Promise<Entry[]> =>
     [...((await store.table.read())?.table.entries.values() ?? [])]
       .filter(({ kind }) => kind !== 'problem')
       .sort((a, b) => (a.id < b.id ? -1 : 1));
-  const started = (context: TestContext, own: IsolatedFleet): KubernetesController => {
+  const start = (context: TestContext, own: IsolatedFleet): KubernetesController => {
     const controller = own.start();
     context.after(() => controller.close());
     return controller;
@@ -54,31 +54,31 @@ describe('without the right to read a kind', {
     ['suspensions', 'suspensions stay in force'],
   ] as const;
 
-  for (const [resource, meanwhile] of KINDS) {
-    test(`${resource}: what was served goes on, a new Service is served, too, and it heals without a restart`, async (context) => {
+  for (const [resource, effect] of KINDS) {
+    test(`${resource}: keeps the table, serves a new Service, and recovers without a restart`, async (context) => {
       const own = await createIsolatedFleet(cluster, resource);
       const other = `${own.namespace}-new`;
-      const first = started(context, own);
+      const first = start(context, own);
       await eventually(async () => {
         assert.deepEqual(await addressesOf(own.store), own.endpoints);
         assert.equal(await acceptedOf(own.store, 'second'), 'QuotaExceeded');
       });
       await first.close();
-      const before = await inForce(own.store);
+      const before = await publishedEntries(own.store);
 
       await own.denyReading(resource);
-      const second = started(context, own);
+      const second = start(context, own);
       const [problem = '', ...others] = await eventually(() => {
-        const told = forbidden(second);
-        assert.equal(told.length, 1, told.join('\n'));
+        const problems = forbidden(second);
+        assert.equal(problems.length, 1, problems.join('\n'));
         assert.ok(second.translation());
-        return told;
+        return problems;
       });
       assert.deepEqual(others, []);
-      assert.match(problem, new RegExp(`cannot list resource "${resource}".*until then ${meanwhile}`));
+      assert.match(problem, new RegExp(`cannot list resource "${resource}".*until then ${effect}`));
       assert.match(problem, new RegExp(`kubectl auth can-i list ${resource}`));
       await second.idle();
-      assert.deepEqual(await inForce(own.store), before);
+      assert.deepEqual(await publishedEntries(own.store), before);
 
       await cluster.kubectl('delete', 'service', '-n', own.namespace, 'second');
       await cluster.apply(namespace(other), own.service('new', { namespace: other, port: 9_000 }));
@@ -102,10 +102,10 @@ describe('without the right to read a kind', {
     });
   }
 
-  test('services: nothing is published, and it heals without a restart', async (context) => {
+  test('services: publishes nothing, and recovers without a restart', async (context) => {
     const own = await createIsolatedFleet(cluster, 'services');
     await own.denyReading('services');
-    const controller = started(context, own);
+    const controller = start(context, own);
     await eventually(() => assert.match(forbidden(controller).join('\n'), /^services: .*no new Services are served/));
     assert.equal(await own.store.table.meta(), undefined);
     await own.denyReading(null);

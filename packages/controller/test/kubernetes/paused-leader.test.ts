@@ -1,4 +1,4 @@
-// A leader that stands still (a virtual machine that is moved, a node that swaps) does not know that it did when it goes on.
+// A paused leader (a migrated virtual machine, a swapping node) does not know about the pause when it continues.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { entriesOf } from '@weir/model';
@@ -17,7 +17,7 @@ import {
 } from '../fixtures/cluster.ts';
 import { startControllerProcess } from '../fixtures/controller-process.ts';
 
-/** More than are written at once, so that the one that wakes is in the middle of them. */
+/** More Services than the controller writes at a time, so that it is paused between writes. */
 const SERVICES = Array.from({ length: 20 }, (_, index) => `s${index}`);
 const WRITERS = 8;
 const FLEET = 'paused';
@@ -28,7 +28,7 @@ describe(
   'two controllers',
   requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'redis-server'),
   () => {
-    test('a leader that was paused while another took over writes nothing when it wakes, steps down, and may lead again', async (context) => {
+    test('a leader that was paused during a takeover writes nothing, steps down, and may lead again', async (context) => {
       await using cluster = await startCluster();
       await using redis = await startRedis();
       await using detour = await startProxiedApi(cluster);
@@ -41,12 +41,12 @@ describe(
       await using first = await startControllerProcess({ ...common, name: 'first', kubeConfig: detour.kubeConfig });
       await eventually(async () => {
         assert.ok(await first.isLeader());
-        assert.deepEqual(cutOff(await store.suspensions.read()), ['stop']);
+        assert.deepEqual(suspendedNames(await store.suspensions.read()), ['stop']);
       });
       await using second = await startControllerProcess({ ...common, name: 'second', kubeConfig: cluster.kubeConfig });
       await eventually(async () => assert.ok(await second.isReady()));
 
-      // It is stopped in the middle of telling the Services: of what it sent the answers wait for it.
+      // The leader is stopped between status writes, while the responses to its requests are held back.
       const held = Promise.withResolvers<void>();
       proxy.intercept(async (request) => {
         if (isStatusWrite(request)) await held.promise;
@@ -61,29 +61,29 @@ describe(
       await cluster.kubectl('delete', 'service', '-n', 'shop', 's0');
       await cluster.kubectl('delete', 'suspension', 'stop');
       await cluster.apply(service('late', 'shop', 300));
-      keepBeating(context, store);
+      keepSendingHeartbeats(context, store);
       await eventually(async () => assert.ok(await second.isLeader()));
       const names = [...SERVICES.slice(1), 'late'].sort();
       const before = await eventually(async () => {
         assert.deepEqual(await served(store), names);
-        assert.deepEqual(cutOff(await store.suspensions.read()), []);
+        assert.deepEqual(suspendedNames(await store.suspensions.read()), []);
         const written = await everythingWritten(cluster, store);
         assert.deepEqual(written.programmed, names);
-        // Events come after the conditions. Each Service is told both, and then there is nothing left to say.
-        assert.deepEqual(await toldOf(cluster, 'Programmed'), names);
-        assert.deepEqual(await toldOf(cluster, 'NoReadyEndpoints'), names);
+        // Events come after the conditions. With both Events for each Service all writes are done.
+        assert.deepEqual(await servicesWithEvent(cluster, 'Programmed'), names);
+        assert.deepEqual(await servicesWithEvent(cluster, 'NoReadyEndpoints'), names);
         return { ...written, objects: (await everythingWritten(cluster, store)).objects };
       });
 
-      const heardBefore = proxy.requests.length;
+      const requestsBefore = proxy.requests.length;
       held.resolve();
       first.process.signal('SIGCONT');
-      const since = () => proxy.requests.slice(heardBefore);
+      const since = () => proxy.requests.slice(requestsBefore);
       await eventually(async () => {
         assert.equal(await first.isLeader(), false);
         assert.equal(await first.metric('weir_controller_leader_changes_total'), 2);
-        const looks = since().filter(({ path }) => path.includes('/leases/'));
-        assert.ok(looks.length >= 2, 'it looks who leads, again and again');
+        const leaseReads = since().filter(({ path }) => path.includes('/leases/'));
+        assert.ok(leaseReads.length >= 2, 'the paused leader reads the Lease again');
       });
       assert.deepEqual(
         since().flatMap(({ method, path }) => (method === 'GET' ? [] : [`${method} ${path}`])),
@@ -105,7 +105,7 @@ describe(
 
 const isStatusWrite = ({ method, path }: ProxiedRequest): boolean => method === 'PATCH' && path.endsWith('/status');
 
-const cutOff = ({ suspensions }: SuspensionState): string[] => suspensions.map(({ name }) => name);
+const suspendedNames = ({ suspensions }: SuspensionState): string[] => suspensions.map(({ name }) => name);
 
 const suspension = (name: string): object => ({
   apiVersion: 'weir.dev/v1alpha1',
@@ -114,8 +114,8 @@ const suspension = (name: string): object => ({
   spec: { target: { type: 'Tenant', tenant: 'nobody' } },
 });
 
-/** The proxy of node `a` binds whatever it is given. */
-function keepBeating(context: TestContext, store: Store): void {
+/** Sends heartbeats of node `a`, which has bound all its listeners. */
+function keepSendingHeartbeats(context: TestContext, store: Store): void {
   const timer = setInterval(() => void sendHeartbeat(store, 'a').catch(() => undefined), 500);
   context.after(() => clearInterval(timer));
 }
@@ -135,21 +135,21 @@ interface Written {
   readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
 }
 
-interface Told {
+interface EventJson {
   readonly reason: string;
   readonly regarding: { readonly kind: string; readonly name: string };
 }
 
-/** The Services, of those that there are, of which an Event says it. */
-async function toldOf(cluster: Cluster, reason: string): Promise<string[]> {
-  const { items } = await cluster.get<{ items: readonly Told[] }>('events.events.k8s.io', '-n', 'shop');
-  const told = items.filter(
+/** Names of the existing Services that have an Event with the reason. */
+async function servicesWithEvent(cluster: Cluster, reason: string): Promise<string[]> {
+  const { items } = await cluster.get<{ items: readonly EventJson[] }>('events.events.k8s.io', '-n', 'shop');
+  const events = items.filter(
     (each) => each.reason === reason && each.regarding.kind === 'Service' && each.regarding.name !== 's0',
   );
-  return [...new Set(told.map(({ regarding }) => regarding.name))].sort();
+  return [...new Set(events.map(({ regarding }) => regarding.name))].sort();
 }
 
-/** All that a controller writes, and nothing that changes otherwise. */
+/** Versions of everything that a controller writes. */
 async function everythingWritten(cluster: Cluster, store: Store) {
   const { items } = await cluster.get<{ items: readonly Written[] }>(
     'services,events.events.k8s.io,tenantusages,tenantpolicies,suspensions',
@@ -165,6 +165,6 @@ async function everythingWritten(cluster: Cluster, store: Store) {
       .map(({ metadata }) => metadata.name)
       .sort(),
     table: await store.table.meta(),
-    cutoffs: sequence,
+    suspensionSequence: sequence,
   };
 }

@@ -23,7 +23,7 @@ interface PolicyJson {
 const COUNTS = { tenantCount: 0, namespaceCount: 0, refusedCount: 0, overriddenCount: 0 };
 const eventually = <T>(assertion: () => Promise<T>): Promise<T> => eventuallyWithin(assertion, { timeoutMs: 30_000 });
 
-/** Selects the namespaces with this label. */
+/** A policy for namespaces with the label. */
 const policy = (name: string, label: string, spec: object = {}): object => ({
   apiVersion: 'weir.dev/v1alpha1',
   kind: 'TenantPolicy',
@@ -48,10 +48,10 @@ describe(
 
     const statusOf = async (name: string): Promise<object | undefined> =>
       (await cluster.get<PolicyJson>('tenantpolicy', name)).status;
-    const says = (name: string, status: object): Promise<void> =>
+    const hasStatus = (name: string, status: object): Promise<void> =>
       eventually(async () => assert.deepEqual(await statusOf(name), { observedGeneration: 1, ...COUNTS, ...status }));
-    /** Requests that the API server has answered, whatever it answered. */
-    const writes = async (): Promise<number> => {
+    /** The number of status writes that the API server has answered, with any result. */
+    const countWrites = async (): Promise<number> => {
       const metrics = await cluster.kubectl('get', '--raw', '/metrics');
       const counts = metrics
         .split('\n')
@@ -60,16 +60,16 @@ describe(
         .map((line) => Number(line.split(' ').at(-1)));
       return counts.reduce((sum, count) => sum + count, 0);
     };
-    /** A policy of its own whose status comes after everything that was to be told before: no more than its one write is left. */
-    const wrote = async (count: number, from: number): Promise<void> => {
+    /** Asserts `count` writes since `from`. A marker policy, whose status takes one more write, comes after all pending writes. */
+    const assertWrites = async (count: number, from: number): Promise<void> => {
       markers += 1;
       await cluster.apply(policy(`marker-${markers}`, 'none', { priority: -markers }));
       await eventually(async () => assert.ok(await statusOf(`marker-${markers}`)));
-      assert.equal((await writes()) - from, count + 1);
+      assert.equal((await countWrites()) - from, count + 1);
     };
     let markers = 0;
 
-    test('reads well with kubectl get and kubectl describe', async () => {
+    test('is readable with kubectl get and kubectl describe', async () => {
       await cluster.apply(
         policy('shop', 'shop', {
           priority: 10,
@@ -83,7 +83,7 @@ describe(
         namespace('shop-none', { shop: '' }),
         namespace('game', { any: '' }),
       );
-      await says('shop', {
+      await hasStatus('shop', {
         precedence: 1,
         tenantCount: 2,
         namespaceCount: 3,
@@ -94,7 +94,7 @@ describe(
         refusedCount: 1,
         unlabelled: ['shop-none'],
       });
-      await says('rest', {
+      await hasStatus('rest', {
         precedence: 2,
         refusedCount: 1,
         conflicts: [{ tenant: 'web', policy: 'shop', namespaces: ['game'] }],
@@ -108,9 +108,9 @@ describe(
       assert.equal(head, 'NAME PRIORITY PRECEDENCE TENANTS NAMESPACES REFUSED MAX-SERVICES MAX-PORTS MAX-TRAFFIC');
       assert.deepEqual(lines, ['shop 10 1 2 3 1 2 5 10Ti', 'rest 0 2 0 0 1']);
       const described = await cluster.kubectl('describe', 'tenantpolicy', 'rest');
-      const told = described.slice(described.indexOf('Status:'), described.indexOf('Events:'));
+      const statusText = described.slice(described.indexOf('Status:'), described.indexOf('Events:'));
       assert.deepEqual(
-        told
+        statusText
           .trim()
           .split('\n')
           .map((line) => line.trim().replace(/\s+/g, ' ')),
@@ -138,17 +138,17 @@ describe(
       await cluster.kubectl('delete', 'tenantpolicy', 'shop', 'rest');
     });
 
-    test('follows when another policy takes a namespace, and when that is deleted: one write for each that changes', async () => {
+    test('is written once per changed policy when another policy takes a namespace and is deleted', async () => {
       await cluster.apply(policy('low', 'team'), namespace('a', { team: '', vip: '' }), namespace('b', { team: '' }));
       const both = [
         { name: 'a', namespaces: ['a'] },
         { name: 'b', namespaces: ['b'] },
       ];
-      await says('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
-      const before = await writes();
+      await hasStatus('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
+      const before = await countWrites();
       await cluster.apply(policy('high', 'vip', { priority: 1 }));
-      await says('high', { precedence: 1, tenantCount: 1, namespaceCount: 1, tenants: both.slice(0, 1) });
-      await says('low', {
+      await hasStatus('high', { precedence: 1, tenantCount: 1, namespaceCount: 1, tenants: both.slice(0, 1) });
+      await hasStatus('low', {
         precedence: 2,
         tenantCount: 1,
         namespaceCount: 1,
@@ -156,50 +156,50 @@ describe(
         overriddenCount: 1,
         overridden: [{ policy: 'high', namespaces: ['a'] }],
       });
-      await wrote(2, before);
-      const between = await writes();
+      await assertWrites(2, before);
+      const between = await countWrites();
       await cluster.kubectl('delete', 'tenantpolicy', 'high');
-      await says('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
-      // The marker of before moved up, too.
-      await wrote(2, between);
+      await hasStatus('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
+      // The two writes are for the policy `low` and for the earlier marker, whose precedence changes.
+      await assertWrites(2, between);
       await cluster.kubectl('delete', 'tenantpolicy', 'low');
     });
 
-    test('is not written when nothing that it says changes', async () => {
+    test('is not written when nothing in it changes', async () => {
       await cluster.apply(policy('calm', 'calm'), namespace('calm', { calm: '' }));
-      await says('calm', {
+      await hasStatus('calm', {
         precedence: 1,
         tenantCount: 1,
         namespaceCount: 1,
         tenants: [{ name: 'calm', namespaces: ['calm'] }],
       });
-      const before = await writes();
+      const before = await countWrites();
       await cluster.apply(service('web', 'calm', 80), namespace('elsewhere', { other: '' }));
       await cluster.kubectl('annotate', 'tenantpolicy', 'calm', 'note=x');
       await cluster.kubectl('label', 'namespace', 'calm', 'color=red');
       await running.controller.idle();
-      await wrote(0, before);
+      await assertWrites(0, before);
     });
 
-    test('is not written by a new leader when it says already what it should', async () => {
-      const before = await writes();
+    test('is not written again by a new leader', async () => {
+      const before = await countWrites();
       await running[Symbol.asyncDispose]();
       running = startRunningController(cluster);
-      await wrote(0, before);
+      await assertWrites(0, before);
     });
 
-    test('is put right when somebody else writes it, and tells the generation that it is about', async () => {
+    test('is restored after another client writes it, and has the observed generation', async () => {
       const right = await statusOf('calm');
-      const before = await writes();
+      const before = await countWrites();
       const wrong = JSON.stringify({ status: { precedence: 9, unlabelled: ['x'] } });
       await cluster.kubectl('patch', 'tenantpolicy', 'calm', '--subresource=status', '--type=merge', '-p', wrong);
       await eventually(async () => assert.deepEqual(await statusOf('calm'), right));
-      await wrote(2, before);
+      await assertWrites(2, before);
       await cluster.apply(policy('calm', 'calm', { limits: { services: 1 } }));
       await eventually(async () => assert.deepEqual(await statusOf('calm'), { ...right, observedGeneration: 2 }));
     });
 
-    test('says what the schema could not refuse', async () => {
+    test('has problems that the schema cannot refuse', async () => {
       await cluster.apply(policy('odd', 'odd', { limits: { trafficPerMonth: '500m' } }));
       await eventually(async () => {
         const { problems = [] } = ((await statusOf('odd')) ?? {}) as { problems?: readonly string[] };
@@ -213,13 +213,13 @@ describe(
       });
     });
 
-    test('of another object of the same name is not touched; that a kind does not have is refused', async () => {
+    test('of another object with the same name is not written, and a kind without status is refused', async () => {
       const api = new KubeApi(loadKubeConfig(cluster.plane.kubeconfig));
       const writer = new StatusWriter({ api, clock: systemClock, log: silentLogger() });
       const calm = 'tenantpolicies/calm';
       const outcomeOf = async (kind: string, path: string, { metadata }: PolicyJson): Promise<string> => {
-        const of = { apiVersion: 'weir.dev/v1alpha1', kind, name: path.split('/').at(-1) ?? '', ...metadata };
-        const target = { ...of, path: `/apis/weir.dev/v1alpha1/${path}` };
+        const identity = { apiVersion: 'weir.dev/v1alpha1', kind, name: path.split('/').at(-1) ?? '', ...metadata };
+        const target = { ...identity, path: `/apis/weir.dev/v1alpha1/${path}` };
         return (await writer.write(target, { status: {}, fingerprint: '' })).kind;
       };
       const before = await cluster.get<PolicyJson>(calm);

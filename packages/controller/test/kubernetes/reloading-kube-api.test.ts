@@ -8,10 +8,10 @@ import { describe, type TestContext, test } from 'node:test';
 import { temporaryDirectory } from '@weir/testkit';
 import { ReloadingKubeApi } from '../../src/kubernetes/kube-api.ts';
 
-const ASKED = { method: 'GET', path: '/who' } as const;
+const REQUEST = { method: 'GET', path: '/who' } as const;
 
-/** An API server that says its name, and the token that it was asked with. */
-async function named(context: TestContext, name: string): Promise<string> {
+/** Starts an API server that returns its name and the token of the request. */
+async function startNamedServer(context: TestContext, name: string): Promise<string> {
   const server = createServer(({ headers }, response) => {
     response.end(JSON.stringify({ name, token: headers.authorization }));
   });
@@ -35,8 +35,8 @@ function kubeconfig(server: string, token: string): string {
   });
 }
 
-describe('the API server of a kubeconfig', () => {
-  test('is the one that stands there now, also when it was not there at first, or broken on the way', async (context) => {
+describe('ReloadingKubeApi', () => {
+  test('uses the current kubeconfig, even if the file was missing or broken before', async (context) => {
     const directory = temporaryDirectory('kubeconfig');
     context.after(() => directory.close());
     const path = join(directory.path, 'kubeconfig');
@@ -46,21 +46,21 @@ describe('the API server of a kubeconfig', () => {
     };
     const api = new ReloadingKubeApi(path);
     context.after(() => api.close());
-    await assert.rejects(api.request(ASKED), {
+    await assert.rejects(api.request(REQUEST), {
       code: 'UNAUTHORIZED',
       message: `${path} cannot be read: the file does not exist; name a kubeconfig with --kubeconfig`,
     });
-    const [first, second] = [await named(context, 'first'), await named(context, 'second')];
+    const [first, second] = [await startNamedServer(context, 'first'), await startNamedServer(context, 'second')];
     write(kubeconfig(first, 'one'));
-    assert.deepEqual(await api.request(ASKED), { name: 'first', token: 'Bearer one' });
+    assert.deepEqual(await api.request(REQUEST), { name: 'first', token: 'Bearer one' });
     write(kubeconfig(first, 'two'));
-    assert.deepEqual(await api.request(ASKED), { name: 'first', token: 'Bearer two' });
+    assert.deepEqual(await api.request(REQUEST), { name: 'first', token: 'Bearer two' });
     write('users: [{secret');
     await assert.rejects(
-      api.request(ASKED),
+      api.request(REQUEST),
       (error: Error) => /cannot be read/.test(error.message) && !/secret/.test(error.message),
     );
     write(kubeconfig(second, 'two'));
-    assert.deepEqual(await api.request(ASKED), { name: 'second', token: 'Bearer two' });
+    assert.deepEqual(await api.request(REQUEST), { name: 'second', token: 'Bearer two' });
   });
 });

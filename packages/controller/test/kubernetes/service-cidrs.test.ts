@@ -1,4 +1,4 @@
-// Cluster IPs are no endpoints, whatever a policy allows: an API server tells what they are.
+// Cluster IPs, which the controller reads from the API server, are never endpoints, even if a policy allows them.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
@@ -52,21 +52,21 @@ describe('a controller without WEIR_SERVICE_CIDRS', {
     return entries.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)).sort();
   };
 
-  test('takes no endpoint in the ranges that the API server tells, those that are added included', async () => {
+  test('refuses endpoints in the ServiceCIDRs, including those added later', async () => {
     const web = service('web', 'shop', 443) as { spec: object };
-    // The first is of `default/kubernetes`, the second of nobody.
+    // The first address is the cluster IP of `default/kubernetes`; the second is in the range but unused.
     await cluster.apply(namespace('shop'), WIDE, { ...web, spec: { ...web.spec, selector: undefined } });
     await cluster.apply(sliceOf(['10.96.0.1', '10.96.77.7', '10.99.0.1', '10.200.0.1']));
     await using running = startRunningController(cluster, { serviceCidrs: [] });
     await eventually(async () => assert.deepEqual(await endpointsOf(running), ['10.200.0.1', '10.99.0.1']));
-    const told = running.controller.problems().filter(({ code }) => code === 'EndpointForbidden');
-    assert.match(told.map(({ message }) => message).join(), /10\.96\.0\.1.* in the range of the cluster IPs/);
+    const problems = running.controller.problems().filter(({ code }) => code === 'EndpointForbidden');
+    assert.match(problems.map(({ message }) => message).join(), /10\.96\.0\.1.* in the range of the cluster IPs/);
     const kind = { apiVersion: 'networking.k8s.io/v1', kind: 'ServiceCIDR' };
     await cluster.apply({ ...kind, metadata: { name: 'more' }, spec: { cidrs: ['10.99.0.0/24'] } });
     await eventually(async () => assert.deepEqual(await endpointsOf(running), ['10.200.0.1']));
   });
 
-  test('knows the cluster IPs of Services also where it may not read the ranges, and says that it may not', async () => {
+  test('refuses the cluster IPs of Services and reports the missing permission if ServiceCIDRs are forbidden', async () => {
     const { rules } = await cluster.get<{ rules: readonly { readonly resources: readonly string[] }[] }>(
       'clusterrole',
       'weir-controller',
@@ -92,15 +92,15 @@ describe('a controller without WEIR_SERVICE_CIDRS', {
   });
 });
 
-test('an API server that does not serve ServiceCIDR yet is no problem, and nothing is logged of it', async (context) => {
+test('reports and logs nothing about an API server without ServiceCIDR', async (context) => {
   const logged: string[] = [];
   const clock = new ManualClock();
-  let asked = 0;
+  let requests = 0;
   const api = {
     server: 'https://api.test',
     async request({ path }: { readonly path: string }) {
       if (!path.endsWith('/servicecidrs')) return { metadata: { resourceVersion: '1' }, items: [] };
-      asked += 1;
+      requests += 1;
       throw new KubeApiError('NOT_FOUND', `GET ${path}: the server could not find the requested resource`);
     },
     async watch({ signal, onOpen }: { readonly signal: AbortSignal; onOpen(): void }) {
@@ -113,6 +113,6 @@ test('an API server that does not serve ServiceCIDR yet is no problem, and nothi
   context.after(() => source.close());
   await source.synced(context.signal);
   for (let minute = 0; minute < 5; minute += 1) await clock.advance(60_000);
-  assert.ok(asked > 1, 'one that is upgraded serves it some day');
+  assert.ok(requests > 1, 'the controller tries again, since the API server may be upgraded');
   assert.deepEqual([source.snapshot().problems, source.snapshot().serviceCidrs, logged], [[], [], []]);
 });

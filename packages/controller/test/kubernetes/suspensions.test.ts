@@ -1,4 +1,4 @@
-// Suspensions on a real API server, and the cut-offs that they are in the store.
+// Suspension objects on a real API server, and the suspensions in the store.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createMemoryStore } from '@weir/store';
@@ -13,7 +13,7 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
   });
   after(() => cluster?.[Symbol.asyncDispose]());
 
-  test('a Suspension deleted while no controller ran is lifted by the next, and one that is over is deleted', async () => {
+  test('are lifted if deleted without a controller, and deleted when they expire', async () => {
     const suspension = (name: string, more: object): object => ({
       apiVersion: 'weir.dev/v1alpha1',
       kind: 'Suspension',
@@ -41,29 +41,29 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
     assert.ok(second.controller.isLeader);
   });
 
-  test('a cut-off that was made in the store becomes a Suspension', async () => {
+  test('are created for suspensions that were made in the store', async () => {
     const store = createMemoryStore();
     const target = { kind: 'service', namespace: 'nowhere', service: 'web' } as const;
     const until = Date.now() + 600_000;
-    const what = {
+    const requested = {
       name: 'service.nowhere.web',
       target,
       message: 'Stop.',
       until,
       reason: 'SuspendedByOperator',
     } as const;
-    await store.suspensions.put({ ...what, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
+    await store.suspensions.put({ ...requested, uid: 'request-1', origin: { kind: 'store' }, createdAt: Date.now() });
     await using running = startRunningController(cluster, { store });
     await eventually(async () => {
-      const [cutoff, ...others] = (await running.store.suspensions.read()).suspensions;
-      assert.deepEqual([cutoff?.origin, others], [{ kind: 'kubernetes' }, []]);
+      const [suspension, ...others] = (await running.store.suspensions.read()).suspensions;
+      assert.deepEqual([suspension?.origin, others], [{ kind: 'kubernetes' }, []]);
       const { metadata, spec } = await cluster.get<{ metadata: { uid: string }; spec: object }>(
         'suspension',
-        what.name,
+        requested.name,
       );
       assert.deepEqual(
-        { ...cutoff, createdAt: null },
-        { ...what, uid: metadata.uid, origin: cutoff?.origin, createdAt: null },
+        { ...suspension, createdAt: null },
+        { ...requested, uid: metadata.uid, origin: suspension?.origin, createdAt: null },
       );
       assert.deepEqual(spec, {
         target: { type: 'Service', namespace: 'nowhere', service: 'web' },
@@ -71,7 +71,7 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
         until: new Date(until).toISOString(),
       });
     });
-    await cluster.kubectl('delete', 'suspension', what.name);
+    await cluster.kubectl('delete', 'suspension', requested.name);
     await eventually(async () => assert.deepEqual((await running.store.suspensions.read()).suspensions, []));
   });
 });

@@ -24,7 +24,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
   const tenantOf = async (name: string): Promise<UsageJson['status']['tenant']> =>
     (await cluster.get<UsageJson>('tenantusage', '-n', name, 'limited')).status.tenant;
 
-  test('has what was used, and a new store begins with it', async () => {
+  test('has the counters, and seeds a new store', async () => {
     await cluster.apply(namespace('used'), service('web', 'used', 150));
     await using first = startRunningController(cluster, { fleet: 'used' });
     const { uid } = (await serviceNow(cluster, 'used', 'web')).metadata;
@@ -35,7 +35,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     await eventually(async () => assert.equal(await first.store.usage.isSeeded(), true));
     assert.deepEqual(await first.store.usage.flush(report), { kind: 'accepted' });
     await first[Symbol.asyncDispose]();
-    // The next leader writes at once what it finds.
+    // A new leader writes the usage at once.
     await using second = startRunningController(cluster, { fleet: 'used', store: first.store });
     await eventually(async () => {
       const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
@@ -51,7 +51,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     await cluster.kubectl('delete', 'namespace', 'used', '--wait=false');
   });
 
-  test('is still written when the limits of its tenant are gone', async () => {
+  test('is written after the limits of its tenant are removed', async () => {
     const policy = (limits: object): object => ({
       apiVersion: 'weir.dev/v1alpha1',
       kind: 'TenantPolicy',
@@ -66,7 +66,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     await using first = startRunningController(cluster, { fleet: 'limited' });
     await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, { services: 2 }));
     await first[Symbol.asyncDispose]();
-    // Each new leader writes at once what it finds.
+    // Each new leader writes the usage at once.
     for (const [limits, written] of [
       [{}, undefined],
       [{ ports: 3 }, { ports: 3 }],
@@ -78,10 +78,10 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     }
   });
 
-  test('is written by who leads, whoever edited it; what was held up on its way undoes nothing', async () => {
+  test('is written by the leader over edits of others, and a delayed write reverts nothing', async () => {
     const api = new KubeApi(cluster.kubeConfig);
     const sent: string[] = [];
-    /** Between the first write of `held` and its next another one writes. */
+    // `later` writes between two writes of `held`.
     const archives = ['held', 'later', 'read'].map((name) => {
       const request: KubeApi['request'] = (options) => {
         const { metadata } = (options.body ?? {}) as { metadata?: { resourceVersion?: string } };
@@ -118,7 +118,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     api.close();
   });
 
-  test('that cannot be written is either of a namespace that is gone, or refused with the reason', async () => {
+  test('reports whether a failed write is for a missing namespace or refused', async () => {
     const api = new KubeApi(cluster.kubeConfig);
     const archive = new KubernetesUsageArchive({ api, fleet: 'weir', log: silentLogger() });
     const status = { updatedAt: new Date().toISOString(), months: [], lives: [] };

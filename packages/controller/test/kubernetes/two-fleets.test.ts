@@ -1,4 +1,4 @@
-// Fleets of different classes in one cluster, of which one takes Services without a class, too.
+// Two fleets with different classes in one cluster. One of them also takes Services without a class.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -39,12 +39,12 @@ describe('two fleets', requireProgram('etcd', 'kube-apiserver', 'kube-controller
   });
   after(() => cluster?.[Symbol.asyncDispose]());
 
-  test('leave what the other says, also of Services without class, and each takes back its own', async () => {
+  test('keep the status of the other fleet, and each removes only its own status', async () => {
     await using all = startRunningController(cluster, { serviceClass: ALL });
     await using edge = startRunningController(cluster, { serviceClass: CLASSED });
     await cluster.apply(service('plain', 'both', 80));
     const plain = await served(all, 'plain');
-    // It is told of Services in their order, so by then it has seen the other one.
+    // Watch events arrive in order, so the fleet `all` has seen the Service `edge` when `after` is served.
     await cluster.apply(classed('edge', 81));
     const theirs = await served(edge, 'edge');
     await cluster.apply(service('after', 'both', 82));

@@ -1,4 +1,4 @@
-// What the chart's hook does before a release is deleted, with its rights and no others.
+// The chart's pre-delete hook with exactly its own permissions.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { EMPTY_TABLE } from '@weir/model';
@@ -27,7 +27,7 @@ interface PolicyJson {
 const OTHER = { loadBalancerClass: 'weir.dev/edge', classless: false };
 const SERVICES = 7;
 
-describe('a fleet that is retired', {
+describe('the uninstall of a fleet', {
   ...requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'helm'),
   timeout: 120_000,
 }, () => {
@@ -48,7 +48,7 @@ describe('a fleet that is retired', {
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  const retire = (store: Store | undefined, more: Partial<UninstallOptions> = {}): Promise<void> =>
+  const uninstall = (store: Store | undefined, more: Partial<UninstallOptions> = {}): Promise<void> =>
     uninstallFleet({
       api,
       fleet: 'weir',
@@ -70,13 +70,13 @@ describe('a fleet that is retired', {
       return found;
     });
 
-  /** Who has written the status of a policy. */
-  const tellersOf = async (policy: string): Promise<readonly string[]> => {
+  /** Field managers of a policy's status. */
+  const statusManagersOf = async (policy: string): Promise<readonly string[]> => {
     const { metadata } = await cluster.get<PolicyJson>('tenantpolicy', policy, '--show-managed-fields');
     return metadata.managedFields.flatMap(({ manager, subresource }) => (subresource === 'status' ? [manager] : []));
   };
 
-  test('takes back what it said of Services and policies, and leaves what others say', async () => {
+  test('removes its status of Services and policies, and keeps the status of other fleets', async () => {
     const policy = { namespaceSelector: {}, limits: { services: 1000, ports: 1000 } };
     await cluster.apply(namespace('left'), {
       apiVersion: 'weir.dev/v1alpha1',
@@ -101,23 +101,25 @@ describe('a fleet that is retired', {
     });
     await running[Symbol.asyncDispose]();
 
-    await retire(running.store);
+    await uninstall(running.store);
 
     const { items } = await cluster.get<{ items: readonly ServiceJson[] }>('services', '-n', 'left', '-l=!none');
-    const saying = items.filter(({ status }) => 'ingress' in status.loadBalancer || status.conditions !== undefined);
-    assert.equal(saying.length, 1);
+    const withStatus = items.filter(
+      ({ status }) => 'ingress' in status.loadBalancer || status.conditions !== undefined,
+    );
+    assert.equal(withStatus.length, 1);
     assert.deepEqual(await now('theirs'), before);
     const { items: usages } = await cluster.get<{ items: readonly { metadata: { name: string } }[] }>(
       'tenantusages',
       '-A',
     );
     assert.deepEqual([...new Set(usages.map(({ metadata }) => metadata.name))], ['edge']);
-    // The fleet that stays says the same in its own name.
-    await eventually(async () => assert.deepEqual(await tellersOf('all'), ['weir-controller:weir.dev/edge']));
+    // The other fleet has written the status of the policy under its own name.
+    await eventually(async () => assert.deepEqual(await statusManagersOf('all'), ['weir-controller:weir.dev/edge']));
     assert.deepEqual((await running.store.table.read())?.table, EMPTY_TABLE);
     await assert.rejects(cluster.get('lease', 'weir-controller-weir', '-n', 'weir-system'), /not found/);
-    // Asked again, as a Job is that failed at its end, it finds nothing to do.
-    await retire(running.store);
+    // A Job that failed at its end runs again, and then has nothing to do.
+    await uninstall(running.store);
   });
 
   test('stops the controllers of the release first', async () => {
@@ -135,12 +137,12 @@ describe('a fleet that is retired', {
     const pods = async (): Promise<number> =>
       (await cluster.get<{ items: readonly unknown[] }>('pods', '-n', 'weir-system')).items.length;
     await eventually(async () => assert.equal(await pods(), 2));
-    await retire(createMemoryStore(), { deployment: { namespace: 'weir-system', name: 'weir-controller' } });
+    await uninstall(createMemoryStore(), { deployment: { namespace: 'weir-system', name: 'weir-controller' } });
     assert.equal(await pods(), 0);
     await cluster.kubectl('delete', 'deployment', 'weir-controller', '-n', 'weir-system');
   });
 
-  test('does not wait for ever for a controller on a node that is lost', async () => {
+  test('stops waiting for a controller on a lost node', async () => {
     const labels = { app: 'lost' };
     const metadata = { name: 'weir-controller', namespace: 'weir-system' };
     const container = { name: 'controller', image: 'none' };
@@ -151,19 +153,19 @@ describe('a fleet that is retired', {
       spec: {
         replicas: 1,
         selector: { matchLabels: labels },
-        // Of a node without a kubelet: nobody says that it has ended.
+        // The node has no kubelet, so the pod never ends.
         template: { metadata: { labels }, spec: { nodeName: 'a', containers: [container] } },
       },
     });
     const pods = async (): Promise<number> =>
       (await cluster.get<{ items: readonly unknown[] }>('pods', '-n', 'weir-system', '-l=app=lost')).items.length;
     await eventually(async () => assert.equal(await pods(), 1));
-    await retire(createMemoryStore(), { deployment: metadata, podTimeoutMs: 200 });
+    await uninstall(createMemoryStore(), { deployment: metadata, podTimeoutMs: 200 });
     assert.equal(await pods(), 1);
   });
 
-  test('is retired without Redis, and without its custom resources', async () => {
+  test('works without Redis and without the custom resources', async () => {
     await cluster.kubectl('delete', 'crd', 'tenantusages.weir.dev', 'tenantpolicies.weir.dev');
-    await retire(undefined);
+    await uninstall(undefined);
   });
 });

@@ -1,4 +1,4 @@
-// Secrets on a real API server, read with exactly the rights that the chart gives, or fewer.
+// Secrets on a real API server, read with exactly the permissions of the chart or fewer.
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { SecretAccess } from '@weir/model';
@@ -25,7 +25,7 @@ const tlsSecret = (inNamespace: string, name: string, stringData: Readonly<Recor
   stringData,
 });
 
-describe('Secrets', {
+describe('a source that watches Secrets', {
   ...requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl', 'helm'),
   concurrency: true,
 }, () => {
@@ -35,8 +35,8 @@ describe('Secrets', {
   });
   after(() => cluster?.[Symbol.asyncDispose]());
 
-  /** An account with the role of everything else, and a source that signs in as it and asks for these Secrets. */
-  const started = async (context: TestContext, account: string, access: SecretAccess): Promise<KubernetesSource> => {
+  /** Creates an account with the controller's other permissions, and a source that signs in as this account. */
+  const start = async (context: TestContext, account: string, access: SecretAccess): Promise<KubernetesSource> => {
     await cluster.kubectl('create', 'serviceaccount', account, '-n', 'weir-system');
     await bind(account, { role: 'weir-controller' });
     const token = await cluster.kubectl('create', 'token', account, '-n', 'weir-system');
@@ -49,7 +49,7 @@ describe('Secrets', {
     });
     return source;
   };
-  /** By a Role of the namespace, or else by a ClusterRole. */
+  /** Binds a Role in the namespace, or a ClusterRole. */
   const bind = (
     account: string,
     { role, within }: { readonly role: string; readonly within?: string },
@@ -77,24 +77,24 @@ describe('Secrets', {
       .snapshot()
       .problems.flatMap(({ code, subject, message }) => (code === 'Forbidden' ? [`${subject}: ${message}`] : []));
 
-  test('of the whole cluster: what is made, changed and deleted is seen; what helm keeps of its releases is not', async (context) => {
+  test('follows all Secrets of the cluster except the releases of Helm', async (context) => {
     await cluster.apply(namespace('wide'));
     await cluster.apply(tlsSecret('wide', 'tls'), tlsSecret('wide', 'other', { password: 'x'.repeat(100 * 1024) }), {
       ...tlsSecret('wide', 'release', { release: 'x' }),
       type: 'helm.sh/release.v1',
     });
     await install('wide', 'tls.secretAccess=cluster');
-    const source = await started(context, 'wide', { kind: 'cluster' });
+    const source = await start(context, 'wide', { kind: 'cluster' });
     await bind('wide', { role: 'wide-weir-controller-secrets' });
-    const of = (name: string) =>
+    const secretNamed = (name: string) =>
       source.snapshot().secrets?.find((each) => each.namespace === 'wide' && each.name === name);
     const chainNow = (): string | undefined => {
-      const certificate = of('tls')?.certificate;
+      const certificate = secretNamed('tls')?.certificate;
       return certificate?.kind === 'good' ? certificate.chain : certificate?.why;
     };
     await eventually(() => assert.equal(chainNow(), server.chain));
-    assert.deepEqual(of('other'), { namespace: 'wide', name: 'other', certificate: null, authorities: null });
-    assert.equal(of('release'), undefined);
+    assert.deepEqual(secretNamed('other'), { namespace: 'wide', name: 'other', certificate: null, authorities: null });
+    assert.equal(secretNamed('release'), undefined);
     assert.deepEqual(forbidden(source), []);
 
     const next = makeCertificate({ name: 'next.example.com' });
@@ -103,14 +103,14 @@ describe('Secrets', {
     await cluster.apply(tlsSecret('wide', 'tls', { 'tls.crt': next.chain, 'tls.key': server.key }));
     await eventually(() => assert.match(chainNow() ?? '', /does not belong/));
     await cluster.kubectl('delete', 'secret', '-n', 'wide', 'tls');
-    await eventually(() => assert.equal(of('tls'), undefined));
+    await eventually(() => assert.equal(secretNamed('tls'), undefined));
   });
 
-  test('of some namespaces: no others are seen, and one that may not be read yet heals without a restart', async (context) => {
+  test('follows Secrets of the named namespaces only, and recovers when a permission is granted', async (context) => {
     for (const name of ['some-a', 'some-b', 'some-c']) await cluster.apply(namespace(name), tlsSecret(name, 'tls'));
     await install('some', 'tls.secretAccess=namespaces', 'tls.secretNamespaces={some-a,some-b}');
     const access: SecretAccess = { kind: 'namespaces', namespaces: ['some-b', 'some-a'] };
-    const source = await started(context, 'some', access);
+    const source = await start(context, 'some', access);
     await bind('some', { role: 'some-weir-controller-secrets', within: 'some-a' });
     await eventually(() => {
       assert.deepEqual(names(source), ['some-a/tls']);
@@ -138,8 +138,8 @@ describe('Secrets', {
     await eventually(() => assert.deepEqual(names(source), ['some-a/tls', 'some-b/more', 'some-b/tls']));
   });
 
-  test('without the right to read them nothing waits, and everywhere is told as not read', async (context) => {
-    const source = await started(context, 'without', { kind: 'cluster' });
+  test('is synced without the permission, and reports all namespaces as unreadable', async (context) => {
+    const source = await start(context, 'without', { kind: 'cluster' });
     await source.synced(context.signal);
     assert.equal(source.snapshot().unreadSecrets, 'everywhere');
     assert.deepEqual(names(source), []);
@@ -149,7 +149,7 @@ describe('Secrets', {
     );
   });
 
-  test('with no access none are asked for, and none is known', async () => {
+  test('requests no Secrets without access', async () => {
     await using detour = await startProxiedApi(cluster);
     await using running = startRunningController(cluster, {
       kubeConfig: detour.kubeConfig,

@@ -8,11 +8,11 @@ import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation
 import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/chart-release.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
 
-/** A policy, or what it reads, is in force a moment after it is there. */
+/** The API server needs a moment to load a policy or its parameters. */
 const IN_FORCE = { timeoutMs: 30_000 };
 const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota'].map((each) => `weir-${each}`);
 
-describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), () => {
+describe('the admission policies for Services', requireProgram('kubernetes', 'helm'), () => {
   let release: ChartRelease;
   let dryRun: DryRun;
   before(async () => {
@@ -47,9 +47,9 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       spec: { ports: ports ?? [{ port: 80, protocol: udp ? 'UDP' : 'TCP' }] },
     });
   const warningsOf = async (each: AnnotationCase): Promise<readonly string[]> => {
-    const said = await dryRun.create('/api/v1/namespaces/shop/services', serviceOf(each));
-    const annotations = said.filter((text) => text.includes("'weir-annotations'"));
-    return annotations.map((text) => text.replace(/^.*? binding 'weir-annotations': /s, '')).sort();
+    const warnings = await dryRun.create('/api/v1/namespaces/shop/services', serviceOf(each));
+    const annotationWarnings = warnings.filter((text) => text.includes("'weir-annotations'"));
+    return annotationWarnings.map((text) => text.replace(/^.*? binding 'weir-annotations': /s, '')).sort();
   };
   const mistakesOf = (each: AnnotationCase): readonly string[] => {
     const { object, problems } = parseService(withUid(serviceOf(each)));
@@ -58,7 +58,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     return parsed.kind === 'settings' ? [] : [...parsed.mistakes].sort();
   };
 
-  test('the API server finds no fault with the policies', async () => {
+  test('pass the type check of the API server', async () => {
     for (const name of POLICIES) {
       const status = await eventually(async () => {
         const policy = JSON.parse(await release.plane.kubectl('get', 'validatingadmissionpolicy', name, '-o', 'json'));
@@ -69,8 +69,8 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     }
   });
 
-  describe('annotations', () => {
-    test('are warned about in the words of the controller, and only where it refuses', async () => {
+  describe('for annotations', () => {
+    test('warn exactly where the controller refuses, with the same message', async () => {
       const differing = await Promise.all(
         ANNOTATION_CASES.map(async (each) => {
           const chart = await warningsOf(each);
@@ -83,19 +83,19 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       assert.ok(refused > 100 && ANNOTATION_CASES.length - refused > 100, `${refused} of ${ANNOTATION_CASES.length}`);
     });
 
-    test('that cannot be quoted in a warning, and several that are unknown, are warned about all the same', async () => {
+    test('warn about a value that cannot be quoted, and about several unknown annotations', async () => {
       assert.deepEqual(await warningsOf({ annotations: { algorithm: 'first\nlast' } }), [
         'annotation weir.dev/algorithm cannot be honoured as it stands',
       ]);
-      const [said = '', ...more] = await warningsOf({ annotations: { colour: 'red', size: 'XL' } });
+      const [warning = '', ...more] = await warningsOf({ annotations: { colour: 'red', size: 'XL' } });
       assert.match(
-        said,
+        warning,
         /^annotation (weir\.dev\/colour: "red"|, |weir\.dev\/size: "XL"){3} cannot be honoured: this version/,
       );
       assert.deepEqual(more, []);
     });
 
-    test('that are wrong are told whoever applies them, and taken', async () => {
+    test('accept wrong annotations with a warning', async () => {
       const wrong = tenantService({ name: 'wrong', annotations: { 'weir.dev/algorithm': 'fastest' } });
       const { ok, text } = await release.apply(wrong, { by: 'tenant' });
       assert.ok(ok, text);
@@ -105,7 +105,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       );
     });
 
-    test('that were wrong before are not told again, and those that an edit adds are', async () => {
+    test('warn only about mistakes that an edit adds', async () => {
       const annotations = { 'weir.dev/algorithm': 'fastest', 'weir.dev/idle-timeout': '1s' };
       const quiet = await release.apply(tenantService({ name: 'wrong', annotations }), { by: 'tenant' });
       assert.ok(quiet.ok && !quiet.text.includes('Warning'), quiet.text);
@@ -115,7 +115,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       assert.doesNotMatch(text, /fastest/);
     });
 
-    test('of Services that Weir does not take are nobody’s business', async () => {
+    test('ignore Services that Weir does not take', async () => {
       const annotations = { 'weir.dev/algorithm': 'fastest' };
       const foreign = tenantService({ name: 'foreign', annotations, spec: { loadBalancerClass: 'example.com/other' } });
       const internal = tenantService({ name: 'internal', annotations, spec: { type: 'ClusterIP' } });
@@ -126,11 +126,11 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     });
   });
 
-  describe('spec.externalIPs', () => {
+  describe('for spec.externalIPs', () => {
     const hijack = (spec: object = {}): object =>
       tenantService({ name: 'hijack', spec: { externalIPs: ['203.0.113.7'], ...spec } });
 
-    test('are refused to tenants, on Services of every type', async () => {
+    test('refuse addresses from tenants on Services of every type', async () => {
       for (const type of ['ClusterIP', 'LoadBalancer']) {
         const { ok, text } = await release.apply(hijack({ type }), { by: 'tenant' });
         assert.equal(ok, false);
@@ -142,12 +142,12 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       }
     });
 
-    test('are taken from those who may update TenantPolicies', async () => {
+    test('accept addresses from users who may update TenantPolicies', async () => {
       const { ok, text } = await release.apply(hijack(), { by: 'operator' });
       assert.ok(ok, text);
     });
 
-    test('that are there do not keep the tenant from editing, and may be removed but not changed', async () => {
+    test('let a tenant edit the Service and remove addresses, but not change them', async () => {
       const edited = await release.apply(hijack({ ports: [{ port: 81 }] }), { by: 'tenant' });
       assert.ok(edited.ok, edited.text);
       const changed = await release.apply(hijack({ externalIPs: ['203.0.113.7', '203.0.113.8'] }), { by: 'tenant' });
@@ -158,7 +158,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     });
   });
 
-  test('a secret of the fleet that the chart made stays over upgrades', async () => {
+  test('keep the generated fleet secret over upgrades', async () => {
     const values = ['controller.classless=true', 'admission.quota=true', 'tls.secretAccess=cluster'];
     const secret = (): Promise<string> =>
       release.plane.kubectl('get', 'secret', 'weir-fleet', '-n', 'weir-system', '-o', 'jsonpath={.data.secret}');
@@ -169,7 +169,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
     assert.equal(await secret(), made);
   });
 
-  describe('the quota, where it was switched on', () => {
+  describe('for the quota', () => {
     const usage = (tenant: object): object => ({
       apiVersion: 'weir.dev/v1alpha1',
       kind: 'TenantUsage',
@@ -192,7 +192,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       return { ...tenantService({ name, spec: { ports: list } }), metadata: { name, namespace: 'limited' } };
     };
 
-    test('refuses nothing where nothing was counted', async () => {
+    test('accept Services if there are no counts', async () => {
       await release.plane.kubectl('create', 'namespace', 'limited');
       const { ok, text } = await release.apply(limited('first', 1));
       assert.ok(ok, text);
@@ -201,7 +201,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       assert.ok((await release.apply(limited('second', 1))).ok);
     });
 
-    test('refuses a Service too many, and says of which moment the count is', async () => {
+    test('refuse a Service beyond the limit, with the time of the count', async () => {
       await release.apply(usage({ services: 2, ports: 2, limits: { services: 2 } }));
       const refused = await eventually(async () => {
         const { ok, text } = await release.apply(limited('third', 1), { flags: ['--dry-run=server'] });
@@ -220,7 +220,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
       assert.ok(edited.ok, edited.text);
     });
 
-    test('refuses ports too many, also of a Service that is there', async () => {
+    test('refuse ports beyond the limit, also on an existing Service', async () => {
       await release.apply(usage({ services: 2, ports: 3, limits: { services: 3, ports: 4 } }));
       await eventually(async () => {
         const { ok, text } = await release.apply(limited('third', 2), { flags: ['--dry-run=server'] });
@@ -234,7 +234,7 @@ describe('what is admitted of Services', requireProgram('kubernetes', 'helm'), (
   });
 });
 
-/** Which the API server gives. */
+/** Adds the UID that an API server assigns. */
 function withUid(object: object): object {
   return { ...object, metadata: { ...(object as { metadata: object }).metadata, uid: 'uid' } };
 }

@@ -25,7 +25,7 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     rendered.find(({ kind, spec }) => kind === 'ValidatingAdmissionPolicyBinding' && spec.policyName === name)?.spec
       .validationActions;
 
-  test('set node ports where the cluster serves that, in the version that it serves, and else warn', async () => {
+  test('set node ports with the MutatingAdmissionPolicy version of the cluster, or warn without it', async () => {
     const mutating = (rendered: readonly Rendered[]): readonly string[] =>
       rendered.filter(({ kind }) => kind === 'MutatingAdmissionPolicy').map(({ apiVersion }) => apiVersion);
     const without = await policies('weir');
@@ -35,12 +35,12 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     assert.deepEqual(mutating(older), ['admissionregistration.k8s.io/v1beta1']);
     const both = await policies('weir', `--api-versions=${OLDER_MUTATING}`, `--api-versions=${MUTATING}`);
     assert.deepEqual(mutating(both), ['admissionregistration.k8s.io/v1']);
-    const told = await policies('weir', `--api-versions=${MUTATING}`, '--set=admission.nodePorts=Deny');
-    assert.deepEqual(mutating(told), []);
-    assert.deepEqual(actionOf(told, 'weir-node-ports'), ['Deny']);
+    const denying = await policies('weir', `--api-versions=${MUTATING}`, '--set=admission.nodePorts=Deny');
+    assert.deepEqual(mutating(denying), []);
+    assert.deepEqual(actionOf(denying, 'weir-node-ports'), ['Deny']);
   });
 
-  test('of two releases have no name in common', async () => {
+  test('of two releases have different names', async () => {
     const args = ['--set=admission.quota=true', `--api-versions=${MUTATING}`];
     const namesOf = async (release: string): Promise<readonly string[]> =>
       (await policies(release, ...args)).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
@@ -53,14 +53,14 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     );
   });
 
-  test('leave the quota and, if told so, externalIPs to others', async () => {
+  test('omit the quota by default, and externalIPs with Allow', async () => {
     const rendered = await policies('weir', '--set=admission.externalIPs=Allow');
     assert.equal(actionOf(rendered, 'weir-quota'), undefined);
     assert.equal(actionOf(rendered, 'weir-external-ips'), undefined);
     assert.deepEqual(actionOf(await policies('weir'), 'weir-external-ips'), ['Deny']);
   });
 
-  test('are not rendered of a value that is wrong, and it is said what is allowed', async () => {
+  test('are not rendered with a wrong value, and the message has the allowed values', async () => {
     await assert.rejects(
       renderChart('weir', '--set=admission.nodePorts=warn'),
       /at '\/admission\/nodePorts': value must be one of 'Mutate', 'Warn', 'Deny', ''/,
@@ -76,7 +76,7 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
   });
 });
 
-describe('the rights of the chart to read Secrets', requireProgram('helm'), () => {
+describe('the permissions of the chart to read Secrets', requireProgram('helm'), () => {
   interface Granting {
     readonly kind: string;
     readonly metadata: { readonly name: string; readonly namespace?: string };
@@ -95,7 +95,7 @@ describe('the rights of the chart to read Secrets', requireProgram('helm'), () =
       );
   };
 
-  test('are those that tls.secretAccess says, and no others', async () => {
+  test('are exactly those of tls.secretAccess', async () => {
     assert.deepEqual(await granted(), []);
     assert.deepEqual(await granted('tls.secretAccess=cluster'), ['ClusterRole : secrets list,watch']);
     assert.deepEqual(await granted('tls.secretAccess=namespaces', 'tls.secretNamespaces={shop,blog,shop}'), [
@@ -104,7 +104,7 @@ describe('the rights of the chart to read Secrets', requireProgram('helm'), () =
     ]);
   });
 
-  test('are not rendered of values that contradict each other', async () => {
+  test('are not rendered with contradicting values', async () => {
     await assert.rejects(
       granted('tls.secretAccess=all'),
       /at '\/tls\/secretAccess': value must be one of 'none', 'namespaces', 'cluster'/,
@@ -116,7 +116,7 @@ describe('the rights of the chart to read Secrets', requireProgram('helm'), () =
     );
   });
 
-  test('come with a secret of the fleet, unless one is named', async () => {
+  test('come with a generated fleet secret unless a secret is named', async () => {
     const secrets = async (...values: readonly string[]): Promise<boolean> =>
       (await renderChart('weir', ...values.map((each) => `--set=${each}`))).includes('name: weir-fleet\n');
     assert.equal(await secrets(), false);
