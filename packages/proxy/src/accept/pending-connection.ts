@@ -1,8 +1,8 @@
 import type { Admission } from '../limits/admission.ts';
 import { ACTIVE, addToCounter, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
-import { type ClientHelloReader, createClientHelloReader } from '../protocol/client-hello-reader.ts';
-import { createProxyHeaderReader, type ProxyHeaderReader } from '../protocol/read-proxy-header.ts';
+import { ClientHelloReader } from '../protocol/client-hello-reader.ts';
+import { ProxyHeaderReader } from '../protocol/read-proxy-header.ts';
 import { encodeTlsAlert, type TlsAlert, tlsAlertFor } from '../protocol/tls-alert.ts';
 import { type DownstreamInfo, downstreamInfoOf } from '../relay/downstream-info.ts';
 import type { CountedSessions } from '../relay/service-sessions.ts';
@@ -10,17 +10,14 @@ import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 
-// What must be read of a client before it is known who it is (PROXY header of a load balancer in front) or where it goes
-// (the server name of a ClientHello). Few connections need this stage. Those that do belong to their Service already, but where
-// several share the listener: there a client belongs to nobody until it has said whom it wants.
-
-/** To send all that must be read. */
+/** How long a client may take to send everything that is read before routing. */
 const PREREAD_TIMEOUT_MS = 10_000;
-/** To take the alert and close. */
+/** How long a refused client may take to read the alert and close. */
 const ALERT_LINGER_MS = 2_000;
 
+/** What is read before routing. */
 export interface PrereadSteps {
-  /** From those whom the operator trusts it must come (PROXY protocol, section 2: never guess). */
+  /** Peers that the operator trusts must send a PROXY header. The proxy must not guess (PROXY protocol, section 2). */
   readonly proxyHeader: boolean;
   readonly clientHello: boolean;
 }
@@ -28,35 +25,44 @@ export interface PrereadSteps {
 export interface PendingConnectionOptions {
   readonly destination: SocketAddress;
   readonly preread: PrereadSteps;
+  /** The Service of the listener, or the `PendingConnections` of a shared listener. */
   readonly owner: CountedSessions;
-  /** Its place under the limits: whoever is let in keeps it. */
+  /** Released if the connection is refused, passed on if it is routed. */
   readonly admission: Admission;
   readonly wheel: TimeoutWheel<Session>;
-  /** What becomes of a client that asks by TLS, as `arrived.serverName` says. */
-  route(arrived: DownstreamInfo): RoutingDecision;
-  /** All was read. The stream is not reading, and belongs to whoever takes it now. */
-  onRouted(stream: AcceptedStream, arrived: DownstreamInfo, grant: Admission): void;
+  /** Called once the ClientHello is read. */
+  route(info: DownstreamInfo): RoutingDecision;
+  /** Everything is read. The stream is paused and belongs to the callee. */
+  onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
   onInternalError(thrown: unknown): void;
 }
 
-/** Whose a client is by its ClientHello; `claim` where it was nobody's. */
-export type RoutingDecision = { readonly claim?: ServiceClaim; readonly endsTls?: boolean } & (
-  | { readonly kind: 'in' }
+/** What happens to a client after its ClientHello. */
+export type RoutingDecision = {
+  /** The Service of a client on a shared listener, which had no Service before. */
+  readonly newOwner?: ConnectionOwner;
+  readonly terminatesTls?: boolean;
+} & (
+  | { readonly kind: 'admitted' }
   | {
       readonly kind: 'refused';
       readonly outcome: Outcome;
-      /** Undefined: it is reset. */
+      /** Undefined if the client is reset without an alert. */
       readonly alert: TlsAlert | undefined;
     }
 );
 
-/** By a Service, of a client that was nobody's. */
-export interface ServiceClaim {
+export interface ConnectionOwner {
   readonly service: CountedSessions;
-  /** Its place under the limits of the Service; absent: it keeps the one that it has. */
+  /** The admission by the limits of the Service. Absent for a refused client, which keeps its former admission until it ends. */
   readonly admission?: Admission;
 }
 
+/**
+ * A client from which something must be read before it can be routed: the PROXY header of a load balancer in front, or the
+ * server name in a ClientHello. On a listener of one Service the connection belongs to this Service from the start. On a
+ * shared listener it belongs to a Service only after its ClientHello.
+ */
 export class PendingConnection implements StreamEvents, Session {
   readonly endpointStats: undefined;
   deadline: number;
@@ -67,14 +73,14 @@ export class PendingConnection implements StreamEvents, Session {
   readonly #options: PendingConnectionOptions;
   #owner: CountedSessions;
   #counters: Float64Array;
-  #grant: Admission;
-  /** Read, and not yet counted: for whom, the ClientHello says. */
+  #admission: Admission;
+  /** Bytes that are read but not counted, because the Service to count them for is known only after the ClientHello. */
   #uncountedBytes = 0;
   #countsAlert = true;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
-  #downstreamInfo: DownstreamInfo;
-  /** Set when it is refused with an alert: it waits for the client to close. */
+  #info: DownstreamInfo;
+  /** Set while a refused client, which has been sent an alert, may still close by itself. */
   #lingerOutcome: Outcome | undefined;
   #isEnded = false;
 
@@ -84,10 +90,10 @@ export class PendingConnection implements StreamEvents, Session {
     this.#options = options;
     this.#owner = owner;
     this.#counters = owner.counters;
-    this.#grant = admission;
-    this.#proxyHeaderReader = preread.proxyHeader ? createProxyHeaderReader() : undefined;
-    this.#clientHelloReader = preread.clientHello ? createClientHelloReader() : undefined;
-    this.#downstreamInfo = downstreamInfoOf(destination, stream);
+    this.#admission = admission;
+    this.#proxyHeaderReader = preread.proxyHeader ? new ProxyHeaderReader() : undefined;
+    this.#clientHelloReader = preread.clientHello ? new ClientHelloReader() : undefined;
+    this.#info = downstreamInfoOf(destination, stream);
     this.deadline = wheel.now + ticksFor(PREREAD_TIMEOUT_MS);
   }
 
@@ -107,7 +113,7 @@ export class PendingConnection implements StreamEvents, Session {
     if (this.#isEnded) return;
     this.#countReceived();
     countOutcome(this.#counters, this.#lingerOutcome ?? outcome);
-    this.#grant.release();
+    this.#admission.release();
     this.#unregister();
     addToCounter(this.#counters, ACTIVE, -1);
     this.#stream.reset();
@@ -130,7 +136,7 @@ export class PendingConnection implements StreamEvents, Session {
     else if (rest.length > 0) this.#readClientHello(this.#clientHelloReader, rest);
   }
 
-  /** A load balancer in front may look whether the port is open, and close. */
+  /** A load balancer that checks whether the port is open connects and closes. */
   onEnd(): void {
     if (this.#lingerOutcome === undefined) this.end('prelude-incomplete');
   }
@@ -146,38 +152,38 @@ export class PendingConnection implements StreamEvents, Session {
     this.end('internal');
   }
 
-  /** What follows the header; undefined: nothing yet, or it was refused. */
+  /** Returns the bytes behind the header, or undefined if the header is incomplete or refused. */
   #readProxyHeader(reader: ProxyHeaderReader, bytes: Uint8Array): Uint8Array | undefined {
-    const found = reader.push(bytes);
-    if (found === 'more') return undefined;
-    if (found.kind !== 'header') {
+    const result = reader.push(bytes);
+    if (result === 'more') return undefined;
+    if (result.kind !== 'header') {
       this.end('bad-proxy-header');
       return undefined;
     }
-    const { addresses } = found.header;
+    const { addresses } = result.header;
     if (addresses !== null)
-      this.#downstreamInfo = { ...this.#downstreamInfo, client: addresses.source, destination: addresses.destination };
+      this.#info = { ...this.#info, client: addresses.source, destination: addresses.destination };
     this.#proxyHeaderReader = undefined;
-    return bytes.subarray(found.consumed);
+    return bytes.subarray(result.consumed);
   }
 
   #readClientHello(reader: ClientHelloReader, bytes: Uint8Array): void {
-    const found = reader.push(bytes);
-    if (found === 'more') return;
-    if (found.kind === 'refused') {
-      this.#refuse('bad-client-hello', tlsAlertFor(found.why));
+    const result = reader.push(bytes);
+    if (result === 'more') return;
+    if (result.kind === 'refused') {
+      this.#refuse('bad-client-hello', tlsAlertFor(result.why));
       return;
     }
-    this.#downstreamInfo = { ...this.#downstreamInfo, serverName: found.hello.serverName, hasClientHello: true };
-    const verdict = this.#options.route(this.#downstreamInfo);
-    if (verdict.claim !== undefined) this.#moveToService(verdict.claim);
-    if (verdict.endsTls) this.#discardUncounted();
-    if (verdict.kind === 'in') this.#handOver(reader.bytes);
-    else this.#refuse(verdict.outcome, verdict.alert);
+    this.#info = { ...this.#info, serverName: result.hello.serverName, hasClientHello: true };
+    const decision = this.#options.route(this.#info);
+    if (decision.newOwner !== undefined) this.#moveTo(decision.newOwner);
+    if (decision.terminatesTls) this.#discardUncounted();
+    if (decision.kind === 'admitted') this.#handOver(reader.bytes);
+    else this.#refuse(decision.outcome, decision.alert);
   }
 
-  /** It counts as open of one of the two at each moment: a slot without anything open may become another tenant's. */
-  #moveToService({ service, admission }: ServiceClaim): void {
+  /** Counts as active for the new owner before the former one: counters without active connections may be reused. */
+  #moveTo({ service, admission }: ConnectionOwner): void {
     addToCounter(service.counters, ACTIVE, 1);
     addToCounter(this.#counters, ACTIVE, -1);
     this.#owner.sessions.delete(this);
@@ -185,8 +191,8 @@ export class PendingConnection implements StreamEvents, Session {
     this.#owner = service;
     this.#counters = service.counters;
     if (admission === undefined) return;
-    this.#grant.release();
-    this.#grant = admission;
+    this.#admission.release();
+    this.#admission = admission;
   }
 
   #countReceived(): void {
@@ -194,26 +200,25 @@ export class PendingConnection implements StreamEvents, Session {
     this.#uncountedBytes = 0;
   }
 
-  /** Where TLS ends here the plaintext is what counts, and there is none yet. */
+  /** If TLS is terminated here, only the plaintext is counted. A ClientHello and an alert are not plaintext. */
   #discardUncounted(): void {
     this.#uncountedBytes = 0;
     this.#countsAlert = false;
   }
 
-  /** `prelude` is counted by now. */
   #handOver(prereadBytes: Uint8Array): void {
     this.#countReceived();
     this.#stream.readStop();
     this.#unregister();
     try {
-      this.#options.onRouted(this.#stream, { ...this.#downstreamInfo, prereadBytes }, this.#grant);
+      this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes }, this.#admission);
     } finally {
-      // The last: a slot without anything open may become another tenant's, and a drain without any is over.
+      // Must be last: counters without active connections may be reused for another tenant, and end a drain.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }
 
-  /** What the client still sends is read and forgotten: unread bytes would make the kernel reset it before it saw the alert. */
+  /** After an alert the client's bytes are read and discarded: unread bytes would make the kernel reset the client too early. */
   #refuse(outcome: Outcome, alert: TlsAlert | undefined): void {
     this.#countReceived();
     if (alert === undefined) {
@@ -223,8 +228,8 @@ export class PendingConnection implements StreamEvents, Session {
     const { wheel } = this.#options;
     const record = encodeTlsAlert(alert);
     this.#lingerOutcome = outcome;
-    const taken = record.length - this.#stream.write(record);
-    if (this.#countsAlert) addToCounter(this.#counters, SENT, taken);
+    const sent = record.length - this.#stream.write(record);
+    if (this.#countsAlert) addToCounter(this.#counters, SENT, sent);
     this.#stream.shutdown();
     this.deadline = wheel.now + ticksFor(ALERT_LINGER_MS);
     wheel.advance(this);
@@ -237,27 +242,25 @@ export class PendingConnection implements StreamEvents, Session {
   }
 }
 
-/** Each may hold a descriptor and the 16 KiB of a ClientHello that is not whole. */
+/** Each pending connection may occupy a descriptor and the 16 KiB of an incomplete ClientHello. */
 const MAX_PENDING_CONNECTIONS = 1_024;
 
 /**
- * Clients of shared listeners that have not said yet whom they want, so that no tenant's limits concern them. Whoever keeps us
- * waiting longest makes room for the next: a flood of those who say nothing gets in the way of each other, and not of one who
- * says it at once.
+ * The clients of shared listeners whose Service is not known yet, so that no tenant's limits apply. When there are too many,
+ * the oldest is ended. A flood of silent clients therefore evicts silent clients, not a client that sends its ClientHello at once.
  */
 export class PendingConnections implements CountedSessions {
-  /** In the order in which they came. */
+  /** In the order in which they were accepted. */
   readonly sessions: Set<Session> = new Set();
   readonly counters: Float64Array;
 
-  constructor(row: Float64Array) {
-    this.counters = row;
+  constructor(counters: Float64Array) {
+    this.counters = counters;
   }
 
-  /** For one more. */
   evictOldestIfFull(): void {
     if (this.sessions.size < MAX_PENDING_CONNECTIONS) return;
-    const [longest] = this.sessions;
-    longest?.end('prelude-timeout');
+    const [oldest] = this.sessions;
+    oldest?.end('prelude-timeout');
   }
 }

@@ -5,23 +5,22 @@ import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 
-/** What has its place under the limits. */
 export interface AdmittedConnection {
   readonly info: DownstreamInfo;
   readonly admission: Admission;
 }
 
-export function refuse(stream: TcpStream, row: Float64Array, outcome: Outcome): void {
-  countOutcome(row, outcome);
+export function refuse(stream: TcpStream, counters: Float64Array, outcome: Outcome): void {
+  countOutcome(counters, outcome);
   stream.reset();
 }
 
-/** One that had its place already. */
+/** Refuses a connection that the limits have admitted. */
 export function refuseAdmitted(
   stream: TcpStream,
   { service }: Upstream,
-  { grant, outcome }: { readonly grant: Admission; readonly outcome: Outcome },
+  { admission, outcome }: { readonly admission: Admission; readonly outcome: Outcome },
 ): void {
-  grant.release();
+  admission.release();
   refuse(stream, service.counters, outcome);
 }

@@ -1,5 +1,5 @@
-// What becomes of a client when it is known whose it is and it has its place under the limits: TLS ends where it is to end here,
-// and then it is relayed. Whatever was waited for, the Service may have lost the listener meanwhile, or be cut off.
+// Starts the session of a connection that is routed and admitted, after a TLS handshake if TLS is terminated here. While the
+// client was awaited, the Service may have lost the listener or may have been suspended, so the route is checked again.
 import { routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
 import type { TlsContexts } from '../protocol/tls-contexts.ts';
 import type { RelayContext } from '../relay/session.ts';
@@ -12,18 +12,18 @@ import { TlsHandshake } from './tls-handshake.ts';
 export interface SessionStarterOptions {
   readonly context: RelayContext;
   readonly certificates: TlsContexts;
-  /** A bug: of a connection that has no place any more. */
+  /** A defect ended this connection. Its admission is released. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
 
-/** By whom a client was taken, and who would take it now. */
+/** The upstream to which a client was routed, and the upstream to which it would be routed now. */
 export interface PendingRoute {
   readonly routedTo: Upstream | undefined;
   findCurrent(): Upstream | undefined;
 }
 
-/** With whom TLS was agreed on; `authorities`: of the CAs that it had to show a certificate of. */
 interface SecuredRoute extends PendingRoute {
+  /** The CAs against which the client's certificate was verified in the handshake. */
   readonly clientAuthorities: string | null | undefined;
 }
 
@@ -34,47 +34,47 @@ export class SessionStarter {
     this.#options = options;
   }
 
-  /** Of whom nothing had to be read. Whatever throws, the place is given back first. */
-  relay(stream: TcpStream, home: Upstream, placed: AdmittedConnection): void {
-    const { info, admission } = placed;
+  /** Relays a client that needs no preread. If anything throws, the admission is released first. */
+  relay(stream: TcpStream, upstream: Upstream, admitted: AdmittedConnection): void {
+    const { info, admission } = admitted;
     try {
-      if (admission.admitClient(home.route, info.client)) this.#startSession(stream, home, placed);
-      else refuseAdmitted(stream, home, { grant: admission, outcome: 'client-limit' });
+      if (admission.admitClient(upstream.route, info.client)) this.#startSession(stream, upstream, admitted);
+      else refuseAdmitted(stream, upstream, { admission, outcome: 'client-limit' });
     } catch (thrown) {
       admission.release();
       throw thrown;
     }
   }
 
-  /** Of whom something was read. */
-  relayAfterPreread(stream: AcceptedStream, waited: PendingRoute, placed: AdmittedConnection): void {
-    const { info, admission } = placed;
-    const goOn = (home: Upstream): void => {
-      if (terminatingTlsPort(home.route) === undefined) this.relay(stream, home, placed);
-      else if (admission.admitClient(home.route, info.client))
-        this.#startHandshake(stream, { ...waited, routedTo: home }, placed);
-      else refuseAdmitted(stream, home, { grant: admission, outcome: 'client-limit' });
+  /** Relays a client after its preread. Does not throw. */
+  relayAfterPreread(stream: AcceptedStream, pendingRoute: PendingRoute, admitted: AdmittedConnection): void {
+    const { info, admission } = admitted;
+    const proceed = (upstream: Upstream): void => {
+      if (terminatingTlsPort(upstream.route) === undefined) this.relay(stream, upstream, admitted);
+      else if (admission.admitClient(upstream.route, info.client))
+        this.#startHandshake(stream, { ...pendingRoute, routedTo: upstream }, admitted);
+      else refuseAdmitted(stream, upstream, { admission, outcome: 'client-limit' });
     };
-    this.#recheckRoute(stream, waited, { placed, goOn });
+    this.#recheckRoute(stream, pendingRoute, { admitted, proceed });
   }
 
-  /** Only now may it be known who the client is. */
+  /** Also checks the source ranges, because a PROXY header may have changed the client address. */
   #recheckRoute(
     stream: TcpStream,
     { routedTo, findCurrent }: PendingRoute,
-    { placed, goOn }: { readonly placed: AdmittedConnection; readonly goOn: (home: Upstream) => void },
+    { admitted, proceed }: { readonly admitted: AdmittedConnection; readonly proceed: (upstream: Upstream) => void },
   ): void {
-    const { info, admission } = placed;
+    const { info, admission } = admitted;
     try {
-      if (routedTo === undefined) throw new Error('a client is let in to nobody');
-      const home = findCurrent();
-      if (home?.service !== routedTo.service)
-        refuseAdmitted(stream, routedTo, { grant: admission, outcome: 'no-listener' });
-      else if (home.service.isSuspended) refuseAdmitted(stream, home, { grant: admission, outcome: 'cut-off' });
+      if (routedTo === undefined) throw new Error('an admitted connection has no upstream');
+      const current = findCurrent();
+      if (current?.service !== routedTo.service)
+        refuseAdmitted(stream, routedTo, { admission, outcome: 'no-listener' });
+      else if (current.service.isSuspended) refuseAdmitted(stream, current, { admission, outcome: 'cut-off' });
       else {
-        const outcome = routeRefusalFor(home.route, info.client);
-        if (outcome === undefined) goOn(home);
-        else refuseAdmitted(stream, home, { grant: admission, outcome });
+        const outcome = routeRefusalFor(current.route, info.client);
+        if (outcome === undefined) proceed(current);
+        else refuseAdmitted(stream, current, { admission, outcome });
       }
     } catch (thrown) {
       admission.release();
@@ -84,55 +84,45 @@ export class SessionStarter {
 
   #startHandshake(
     stream: AcceptedStream,
-    waited: PendingRoute & { readonly routedTo: Upstream },
+    pendingRoute: PendingRoute & { readonly routedTo: Upstream },
     admitted: AdmittedConnection,
   ): void {
     const { context, certificates } = this.#options;
-    const { routedTo: home } = waited;
+    const { routedTo: upstream } = pendingRoute;
     const { info, admission } = admitted;
-    const tls = certificates.serverOptionsFor(home.route);
-    // Without a hello it came before TLS was to end here.
-    if (!info.hasClientHello) refuseAdmitted(stream, home, { grant: admission, outcome: 'no-listener' });
-    else if (tls === undefined) refuseAdmitted(stream, home, { grant: admission, outcome: 'no-certificate' });
+    const tls = certificates.serverOptionsFor(upstream.route);
+    // A client without a ClientHello was accepted before TLS termination was configured.
+    if (!info.hasClientHello) refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
+    else if (tls === undefined) refuseAdmitted(stream, upstream, { admission, outcome: 'no-certificate' });
     else {
       const { wheel, onInternalError } = context;
-      const clientAuthorities = clientAuthoritiesOf(home);
-      const onSecured = (secured: TcpStream, agreed: AdmittedConnection): void =>
-        this.#relayAfterHandshake(secured, { ...waited, clientAuthorities }, agreed);
+      const clientAuthorities = clientAuthoritiesOf(upstream);
+      const onSecured = (secured: TcpStream, admittedAndSecured: AdmittedConnection): void =>
+        this.#relayAfterHandshake(secured, { ...pendingRoute, clientAuthorities }, admittedAndSecured);
       const now = (): number => certificates.now();
-      new TlsHandshake(stream, {
-        tls,
-        admitted,
-        service: home.service,
-        wheel,
-        now,
-        onInternalError,
-        onSecured,
-      }).start();
+      const { service } = upstream;
+      new TlsHandshake(stream, { tls, admitted, service, wheel, now, onInternalError, onSecured }).start();
     }
   }
 
-  #relayAfterHandshake(stream: TcpStream, waited: SecuredRoute, placed: AdmittedConnection): void {
-    const { admission } = placed;
-    const goOn = (home: Upstream): void => {
-      // What was decrypted must not reach an endpoint that expects TLS from now on.
-      if (terminatingTlsPort(home.route) === undefined)
-        refuseAdmitted(stream, home, { grant: admission, outcome: 'no-listener' });
-      // Who it is was not asked, or of other CAs.
-      else if (clientAuthoritiesOf(home) !== waited.clientAuthorities)
-        refuseAdmitted(stream, home, { grant: admission, outcome: 'tls-handshake-failed' });
-      else this.#startSession(stream, home, placed);
+  #relayAfterHandshake(stream: TcpStream, securedRoute: SecuredRoute, admitted: AdmittedConnection): void {
+    const { admission } = admitted;
+    const proceed = (upstream: Upstream): void => {
+      // Decrypted bytes must not reach an endpoint that expects TLS from now on.
+      if (terminatingTlsPort(upstream.route) === undefined)
+        refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
+      // The client was verified against other CAs, or was not asked for a certificate.
+      else if (clientAuthoritiesOf(upstream) !== securedRoute.clientAuthorities)
+        refuseAdmitted(stream, upstream, { admission, outcome: 'tls-handshake-failed' });
+      else this.#startSession(stream, upstream, admitted);
     };
-    this.#recheckRoute(stream, waited, { placed, goOn });
+    this.#recheckRoute(stream, securedRoute, { admitted, proceed });
   }
 
-  #startSession(stream: TcpStream, home: Upstream, { info, admission }: AdmittedConnection): void {
-    new TcpSession(stream, info, {
-      context: this.#options.context,
-      home,
-      row: home.service.counters,
-      grant: admission,
-    }).start();
+  #startSession(stream: TcpStream, upstream: Upstream, { info, admission }: AdmittedConnection): void {
+    const { context } = this.#options;
+    const { counters } = upstream.service;
+    new TcpSession(stream, info, { context, upstream, counters, admission }).start();
   }
 }
 

@@ -1,3 +1,8 @@
+// The path of a TCP connection and its bytes:
+// 1. `TcpListener` (here) accepts the connection and admits it by suspension, descriptors, source ranges and limits.
+// 2. `PendingConnection` reads a PROXY header or ClientHello, if the route needs it, and asks for a `RoutingDecision`.
+// 3. `SessionStarter` checks the route again and terminates TLS (`TlsHandshake`) if the Service asks for it.
+// 4. `TcpSession` (relay/tcp-session.ts) connects to an endpoint and relays, throttles and counts the bytes until the end.
 import {
   expectsClientHello,
   type NetworkSet,
@@ -30,26 +35,23 @@ import {
 import { refuse } from './refuse.ts';
 import { SessionStarter } from './session-starter.ts';
 
-// One TCP listener of a worker: what happens to a connection from accept until it is refused or relayed.
 export interface TcpListenerOptions {
   readonly context: RelayContext;
-  /** Absent: nobody looks. */
+  /** If absent, the number of descriptors is not limited. */
   readonly descriptorLimiter?: DescriptorLimiter | undefined;
-  /** From these every connection begins with a PROXY header. */
+  /** Connections from these networks must begin with a PROXY header. */
   readonly trustedProxies: NetworkSet;
-  /** Whose listener it is now; undefined: nobody's, or not of one alone. */
+  /** The upstream of the Service that has the listener for itself now. Undefined if no Service or several have it. */
   upstream(): Upstream | undefined;
-  /** Whether several share it now. */
+  /** Whether several Services share the listener now. */
   isShared(): boolean;
-  /** Of those who share it, who is known by this name; null: the client gives none. */
+  /** Among the Services that share the listener, the upstream of this server name. Null if the client sends no name. */
   upstreamFor(serverName: string | null): Upstream | undefined;
-  /** Where TLS ends here. */
   readonly certificates: TlsContexts;
-  /** Those who have not said yet whom they want. */
   readonly pendingConnections: PendingConnections;
-  /** A place under the limits for one more connection of this Service, or why there is none; null: of nobody yet. */
+  /** Admits one more connection of this Service. `uid` is null if the Service is not known yet. */
   admit(uid: string | null): Admission | Outcome;
-  /** Counted where nobody can be billed. */
+  /** The counters of connections that belong to no Service. */
   unroutedCounters(): Float64Array;
   onListening(): void;
   onFailed(code: string): void;
@@ -62,10 +64,10 @@ export class TcpListener implements TcpListenSocketEvents {
   readonly #socket: TcpListenSocket;
   readonly #sessionStarter: SessionStarter;
 
-  constructor(at: TcpListenOptions, options: TcpListenerOptions) {
-    this.#address = at;
+  constructor(address: TcpListenOptions, options: TcpListenerOptions) {
+    this.#address = address;
     this.#options = options;
-    this.#socket = options.context.transport.listen(at, this);
+    this.#socket = options.context.transport.listen(address, this);
     const { context, certificates } = options;
     this.#sessionStarter = new SessionStarter({
       context,
@@ -74,7 +76,7 @@ export class TcpListener implements TcpListenSocketEvents {
     });
   }
 
-  /** What came through it goes on. */
+  /** Accepted connections stay open. */
   close(): void {
     this.#socket.close();
   }
@@ -100,35 +102,37 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 
   #accept(stream: AcceptedStream): void {
-    const home = this.#options.upstream();
-    if (home === undefined) this.#acceptShared(stream);
-    else if (home.service.isSuspended) refuse(stream, home.service.counters, 'cut-off');
-    else if (this.#options.descriptorLimiter?.admits() === false)
-      refuse(stream, home.service.counters, 'no-descriptors');
-    else if (this.#needsClientAddress(home) && stream.remoteAddress === '')
-      refuse(stream, home.service.counters, 'client-gone');
+    const upstream = this.#options.upstream();
+    if (upstream === undefined) {
+      this.#acceptShared(stream);
+      return;
+    }
+    const { isSuspended, counters } = upstream.service;
+    if (isSuspended) refuse(stream, counters, 'cut-off');
+    else if (this.#options.descriptorLimiter?.admits() === false) refuse(stream, counters, 'no-descriptors');
+    else if (this.#needsClientAddress(upstream) && stream.remoteAddress === '') refuse(stream, counters, 'client-gone');
     else {
-      const needs = this.#prereadStepsFor(stream, home);
-      if (needs.proxyHeader || needs.clientHello) this.#admitAndPreread(stream, home, needs);
-      else this.#admitAndRelay(stream, home);
+      const preread = this.#prereadStepsFor(stream, upstream);
+      if (preread.proxyHeader || preread.clientHello) this.#admitAndPreread(stream, upstream, preread);
+      else this.#admitAndRelay(stream, upstream);
     }
   }
 
   #acceptShared(stream: AcceptedStream): void {
     const { pendingConnections, descriptorLimiter, trustedProxies, admit } = this.#options;
-    if (!this.#options.isShared()) refuse(stream, pendingConnections.counters, 'no-listener');
-    else if (descriptorLimiter?.admits() === false) refuse(stream, pendingConnections.counters, 'no-descriptors');
-    else if (!trustedProxies.isEmpty && stream.remoteAddress === '')
-      refuse(stream, pendingConnections.counters, 'client-gone');
+    const { counters } = pendingConnections;
+    if (!this.#options.isShared()) refuse(stream, counters, 'no-listener');
+    else if (descriptorLimiter?.admits() === false) refuse(stream, counters, 'no-descriptors');
+    else if (!trustedProxies.isEmpty && stream.remoteAddress === '') refuse(stream, counters, 'client-gone');
     else {
       pendingConnections.evictOldestIfFull();
-      const grant = admit(null);
-      if (typeof grant === 'string') refuse(stream, pendingConnections.counters, grant);
-      else this.#prereadShared(stream, grant);
+      const admission = admit(null);
+      if (typeof admission === 'string') refuse(stream, counters, admission);
+      else this.#prereadShared(stream, admission);
     }
   }
 
-  /** A client that has gone by now has no address: what depends on it must not take it for a client without privileges. */
+  /** The kernel gives no address for a client that has disconnected. It must not be treated as an untrusted or unlimited client. */
   #needsClientAddress({ route: { settings } }: Upstream): boolean {
     const { proxyProtocol, sourceRanges, limits } = settings;
     return (
@@ -139,37 +143,38 @@ export class TcpListener implements TcpListenSocketEvents {
     );
   }
 
-  #prereadStepsFor(stream: TcpStream, home: Upstream | 'shared'): PrereadSteps {
+  #prereadStepsFor(stream: TcpStream, upstream: Upstream | 'shared'): PrereadSteps {
     const { trustedProxies } = this.#options;
     return {
       proxyHeader: !trustedProxies.isEmpty && trustedProxies.contains(stream.remoteAddress),
-      clientHello: home === 'shared' || expectsClientHello(home.route),
+      clientHello: upstream === 'shared' || expectsClientHello(upstream.route),
     };
   }
 
-  #admitAndRelay(stream: AcceptedStream, home: Upstream): void {
+  #admitAndRelay(stream: AcceptedStream, upstream: Upstream): void {
+    const { service, route } = upstream;
     const info = downstreamInfoOf(this.#address, stream);
-    const admission = routeRefusalFor(home.route, info.client) ?? this.#options.admit(home.service.entry.uid);
-    if (typeof admission === 'string') refuse(stream, home.service.counters, admission);
-    else this.#sessionStarter.relay(stream, home, { info, admission });
+    const admission = routeRefusalFor(route, info.client) ?? this.#options.admit(service.entry.uid);
+    if (typeof admission === 'string') refuse(stream, service.counters, admission);
+    else this.#sessionStarter.relay(stream, upstream, { info, admission });
   }
 
-  /** Something must be read of it first. */
-  #admitAndPreread(stream: AcceptedStream, home: Upstream, preread: PrereadSteps): void {
-    const admission = this.#options.admit(home.service.entry.uid);
+  #admitAndPreread(stream: AcceptedStream, upstream: Upstream, preread: PrereadSteps): void {
+    const { service } = upstream;
+    const admission = this.#options.admit(service.entry.uid);
     if (typeof admission === 'string') {
-      refuse(stream, home.service.counters, admission);
+      refuse(stream, service.counters, admission);
       return;
     }
     this.#startPreread(stream, {
       preread,
-      owner: home.service,
+      owner: service,
       admission,
-      route: (arrived) => routeOnOwnListener(home, arrived, this.#hasCertificate),
+      route: (info) => routeOnOwnListener(upstream, info, this.#hasCertificate),
       onRouted: (_stream, info) =>
         this.#sessionStarter.relayAfterPreread(
           stream,
-          { routedTo: home, findCurrent: () => this.#options.upstream() },
+          { routedTo: upstream, findCurrent: () => this.#options.upstream() },
           { info, admission },
         ),
     });
@@ -181,18 +186,15 @@ export class TcpListener implements TcpListenSocketEvents {
       preread: this.#prereadStepsFor(stream, 'shared'),
       owner: pendingConnections,
       admission,
-      route: (arrived) =>
-        routeOnSharedListener(upstreamFor(arrived.serverName), arrived, {
-          admit,
-          hasCertificate: this.#hasCertificate,
-        }),
-      onRouted: (_stream, info, placed) => {
+      route: (info) =>
+        routeOnSharedListener(upstreamFor(info.serverName), info, { admit, hasCertificate: this.#hasCertificate }),
+      onRouted: (_stream, info, admissionOfService) => {
         const findCurrent = (): Upstream | undefined => upstreamFor(info.serverName);
-        // It was judged just now: whose it is, has not changed since.
+        // The client was routed in the same call, so the current upstream is the one it was routed to.
         this.#sessionStarter.relayAfterPreread(
           stream,
           { routedTo: findCurrent(), findCurrent },
-          { info, admission: placed },
+          { info, admission: admissionOfService },
         );
       },
     });
@@ -200,13 +202,13 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #startPreread(
     stream: AcceptedStream,
-    given: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'admission' | 'route' | 'onRouted'>,
+    options: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'admission' | 'route' | 'onRouted'>,
   ): void {
     const { wheel, onInternalError } = this.#options.context;
     try {
-      new PendingConnection(stream, { ...given, destination: this.#address, wheel, onInternalError }).start();
+      new PendingConnection(stream, { ...options, destination: this.#address, wheel, onInternalError }).start();
     } catch (thrown) {
-      given.admission.release();
+      options.admission.release();
       throw thrown;
     }
   }
@@ -220,48 +222,48 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 }
 
-// What becomes of a client by its ClientHello. Where several Services share a listener, its server name says whose it is, and only
-// then it is known whose limits, source ranges and cut-offs concern it. Others have the port, too, so refusals are alerts.
+/** Whether this proxy has a usable certificate for the route. */
+type HasCertificate = (route: Route) => boolean;
 
-/** Whether there is a certificate for this route that can be shown. */
-export type HasCertificate = (route: Route) => boolean;
-
-/** Of one whose Service has the listener alone, and a place for it. */
-export function routeOnOwnListener(
-  home: Upstream,
+/** Routes a client after its ClientHello. Its Service has the listener for itself and has admitted the client. */
+function routeOnOwnListener(
+  upstream: Upstream,
   { serverName }: Pick<DownstreamInfo, 'serverName'>,
   hasCertificate: HasCertificate,
 ): RoutingDecision {
-  const isHere = terminatingTlsPort(home.route) !== undefined;
-  if (!home.servesHost(serverName)) return { ...REFUSED_UNKNOWN_HOST, endsTls: isHere };
-  if (isHere && !hasCertificate(home.route)) return REFUSED_NO_CERTIFICATE;
-  return { kind: 'in', endsTls: isHere };
+  const terminatesTls = terminatingTlsPort(upstream.route) !== undefined;
+  if (!upstream.servesHost(serverName)) return { ...REFUSED_UNKNOWN_HOST, terminatesTls };
+  if (terminatesTls && !hasCertificate(upstream.route)) return REFUSED_NO_CERTIFICATE;
+  return { kind: 'admitted', terminatesTls };
 }
 
-export interface SharedListenerRouting {
+interface SharedListenerRouting {
   readonly hasCertificate: HasCertificate;
-  /** A place under the limits of the Service. */
+  /** Admits one more connection of this Service. */
   admit(uid: string): Admission | Outcome;
 }
 
-/** `home`: of the Service that has the name; undefined: nobody has. */
-export function routeOnSharedListener(
-  home: Upstream | undefined,
+/**
+ * Routes a client of a shared listener after its ClientHello. Only now the Service is known, whose suspension, source ranges and
+ * limits apply. `upstream` is undefined if no Service has the server name.
+ */
+function routeOnSharedListener(
+  upstream: Upstream | undefined,
   { client }: Pick<DownstreamInfo, 'client'>,
   { hasCertificate, admit }: SharedListenerRouting,
 ): RoutingDecision {
-  if (home === undefined) return REFUSED_UNKNOWN_HOST;
-  const { service, route } = home;
-  const isHere = terminatingTlsPort(route) !== undefined;
+  if (upstream === undefined) return REFUSED_UNKNOWN_HOST;
+  const { service, route } = upstream;
+  const terminatesTls = terminatingTlsPort(route) !== undefined;
   const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
   if (outcome !== undefined) {
-    return { kind: 'refused', outcome, alert: ALERT_BY_OUTCOME[outcome], claim: { service }, endsTls: isHere };
+    return { kind: 'refused', outcome, alert: ALERT_BY_OUTCOME[outcome], newOwner: { service }, terminatesTls };
   }
-  if (isHere && !hasCertificate(route)) return { ...REFUSED_NO_CERTIFICATE, claim: { service } };
+  if (terminatesTls && !hasCertificate(route)) return { ...REFUSED_NO_CERTIFICATE, newOwner: { service } };
   const admission = admit(service.entry.uid);
   return typeof admission === 'string'
-    ? { kind: 'refused', outcome: admission, alert: undefined, claim: { service }, endsTls: isHere }
-    : { kind: 'in', claim: { service, admission }, endsTls: isHere };
+    ? { kind: 'refused', outcome: admission, alert: undefined, newOwner: { service }, terminatesTls }
+    : { kind: 'admitted', newOwner: { service, admission }, terminatesTls };
 }
 
 const REFUSED_UNKNOWN_HOST: RoutingDecision = {
@@ -274,7 +276,7 @@ const REFUSED_NO_CERTIFICATE: RoutingDecision = {
   kind: 'refused',
   outcome: 'no-certificate',
   alert: TLS_ALERT.internalError,
-  endsTls: true,
+  terminatesTls: true,
 };
 
 const ALERT_BY_OUTCOME: Readonly<Record<'cut-off' | 'source-range' | 'no-endpoints', TlsAlert>> = {

@@ -1,16 +1,13 @@
-// The TLS handshake with a client whose ClientHello was read: it belongs to a Service, has its place under its limits, and no endpoint
-// has heard of it yet.
 import { ACTIVE, addToCounter, countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { CountedSessions } from '../relay/service-sessions.ts';
 import type { Session } from '../relay/session.ts';
-import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
-import { ticksFor } from '../relay/timeout-wheel.ts';
+import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-stream.ts';
 import type { AdmittedConnection } from './refuse.ts';
 
-/** From the ClientHello to the client's last word. */
+/** From the ClientHello to the end of the handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 export interface TlsHandshakeOptions {
@@ -20,11 +17,12 @@ export interface TlsHandshakeOptions {
   readonly wheel: TimeoutWheel<Session>;
   /** Milliseconds since the epoch. */
   now(): number;
-  /** It is done. The stream is not reading, and belongs to whoever takes it now. */
-  onSecured(stream: TcpStream, placed: AdmittedConnection): void;
+  /** The handshake is complete. The stream is paused and belongs to the callee. */
+  onSecured(stream: TcpStream, admitted: AdmittedConnection): void;
   onInternalError(thrown: unknown): void;
 }
 
+/** The TLS handshake with an admitted client whose ClientHello was read. No endpoint is connected yet. */
 export class TlsHandshake implements StreamEvents, Session {
   readonly endpointStats: undefined;
   readonly deadline: number;
@@ -37,8 +35,8 @@ export class TlsHandshake implements StreamEvents, Session {
   #secured: TlsServerStream | undefined;
   #isEnded = false;
 
-  constructor(given: AcceptedStream, options: TlsHandshakeOptions) {
-    this.#client = given;
+  constructor(client: AcceptedStream, options: TlsHandshakeOptions) {
+    this.#client = client;
     this.#options = options;
     this.#counters = options.service.counters;
     this.deadline = options.wheel.now + ticksFor(HANDSHAKE_TIMEOUT_MS);
@@ -87,7 +85,7 @@ export class TlsHandshake implements StreamEvents, Session {
     try {
       onSecured(secured.stream, { ...admitted, info: { ...admitted.info, tls, prereadBytes: NO_BYTES } });
     } finally {
-      // The last: a slot without anything open may become another tenant's, and a drain without any is over.
+      // Must be last: counters without active connections may be reused for another tenant, and end a drain.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }

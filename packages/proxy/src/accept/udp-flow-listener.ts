@@ -1,4 +1,3 @@
-// One UDP listener of a worker: finds the flow of each datagram, or opens one.
 import { type Client, type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Shaper } from '../limits/shaper.ts';
@@ -7,36 +6,37 @@ import type { Outcome } from '../metering/outcome.ts';
 import type { ListenerPeers, PeerWorkers } from '../relay/peer-workers.ts';
 import type { Session } from '../relay/session.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
-import { type FlowContext, type FlowUpstream, UdpFlow } from '../relay/udp-flow.ts';
-import type { TenantFlows } from '../relay/udp-flow-table.ts';
-import { FlowTable } from '../relay/udp-flow-table.ts';
+import { type FlowContext, UdpFlow } from '../relay/udp-flow.ts';
+import { FlowTable, type TenantFlows } from '../relay/udp-flow-table.ts';
 import type {
   UdpBindOptions,
   UdpListenSocket,
   UdpListenSocketEvents,
   UdpTransport,
 } from '../transport/udp-transport.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 
 export interface UdpFlowListenerOptions {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly tenants: TenantFlows<UdpFlow>;
-  /** Absent: it is alone. */
+  /** Absent if the worker has no peers to which datagrams could be forwarded. */
   readonly peerWorkers?: PeerWorkers | undefined;
-  /** Whose listener it is now. */
-  upstream(): FlowUpstream | undefined;
-  /** A place under the limits for one more flow of this Service, or why there is none. */
+  /** The upstream of the Service that has the listener now. */
+  upstream(): Upstream | undefined;
+  /** Admits one more flow of this Service. */
   admit(uid: string): Admission | Outcome;
-  /** Counted where nobody can be billed. */
+  /** The counters of datagrams that belong to no Service. */
   unroutedCounters(): Float64Array;
-  /** Ends many, a few at a time. */
+  /** Ends many flows in batches. */
   terminate(flows: Iterable<Session>, outcome: Outcome): void;
   onListening(): void;
   onFailed(code: string): void;
   onInternalError(thrown: unknown): void;
 }
 
+/** Finds or opens the flow of each datagram of one UDP listener. */
 export class UdpFlowListener implements UdpListenSocketEvents {
   readonly #options: UdpFlowListenerOptions;
   readonly #flows = new FlowTable<UdpFlow>();
@@ -44,11 +44,11 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   readonly #context: FlowContext;
   readonly #peers: ListenerPeers | undefined;
 
-  constructor(at: UdpBindOptions & { readonly key: ListenerKey }, options: UdpFlowListenerOptions) {
+  constructor(address: UdpBindOptions & { readonly key: ListenerKey }, options: UdpFlowListenerOptions) {
     const { transport, wheel, shaper, tenants, peerWorkers } = options;
     this.#options = options;
-    this.#peers = peerWorkers?.join(at.key, (bytes, client) => this.#takeForwarded(bytes, client));
-    this.#listener = transport.bind(at, this);
+    this.#peers = peerWorkers?.join(address.key, (bytes, client) => this.#onForwarded(bytes, client));
+    this.#listener = transport.bind(address, this);
     this.#context = {
       transport,
       wheel,
@@ -67,7 +67,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     };
   }
 
-  /** Its flows end with it: there is no other socket from which their clients would take an answer. */
+  /** Also ends the flows, because their clients accept answers only from this socket. */
   close(): void {
     this.#listener.close();
     this.#peers?.leave();
@@ -84,10 +84,10 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   onMessage(bytes: Uint8Array, address: string, port: number): void {
-    const home = this.#options.upstream();
     const flow = this.#flows.find(address, port);
-    if (flow !== undefined && flow.upstream === home) forwardGuarded(flow, bytes);
-    else this.#onUnknown(flow, bytes, { address, port });
+    if (flow !== undefined && flow.upstream === this.#options.upstream()) forwardGuarded(flow, bytes);
+    else if (flow !== undefined || this.#peers?.forward(bytes, { address, port }) !== true)
+      this.#forward(bytes, { address, port });
   }
 
   onThrow(thrown: unknown): void {
@@ -95,13 +95,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     this.#refuse(undefined, 'internal');
   }
 
-  #onUnknown(former: UdpFlow | undefined, bytes: Uint8Array, client: Client): void {
-    if (former === undefined && this.#peers?.forward(bytes, client) === true) return;
-    this.#forward(bytes, client);
-  }
-
-  /** It comes over a channel, which guards nobody. */
-  #takeForwarded(bytes: Uint8Array, client: Client): void {
+  /** Guarded here, because a message channel, unlike a socket of the transport, does not catch what is thrown. */
+  #onForwarded(bytes: Uint8Array, client: Client): void {
     try {
       this.#forward(bytes, client);
     } catch (thrown) {
@@ -109,40 +104,40 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     }
   }
 
-  /** To the flow of this worker; opens it when there is none, or only one of the listener's former Service. */
+  /** Sends the datagram to its flow. Opens a flow if there is none, or if the flow belongs to the listener's former Service. */
   #forward(bytes: Uint8Array, client: Client): void {
-    const home = this.#options.upstream();
+    const upstream = this.#options.upstream();
     const known = this.#flows.find(client.address, client.port);
-    if (known !== undefined && known.upstream !== home) known.end('listener-closed');
-    const flow = known !== undefined && known.upstream === home ? known : this.#open(home, client);
+    if (known !== undefined && known.upstream !== upstream) known.end('listener-closed');
+    const flow = known !== undefined && known.upstream === upstream ? known : this.#open(upstream, client);
     if (flow !== undefined) forwardGuarded(flow, bytes);
   }
 
-  #open(home: FlowUpstream | undefined, client: Client): UdpFlow | undefined {
-    const refusal = refusalOf(home, client);
-    if (home === undefined || refusal !== undefined) {
-      this.#refuse(home, refusal ?? 'no-listener');
+  #open(upstream: Upstream | undefined, client: Client): UdpFlow | undefined {
+    const refusal = refusalOf(upstream, client);
+    if (upstream === undefined || refusal !== undefined) {
+      this.#refuse(upstream, refusal ?? 'no-listener');
       return undefined;
     }
-    const grant = this.#options.admit(home.service.entry.uid);
-    if (typeof grant === 'string') {
-      this.#refuse(home, grant);
+    const admission = this.#options.admit(upstream.service.entry.uid);
+    if (typeof admission === 'string') {
+      this.#refuse(upstream, admission);
       return undefined;
     }
     try {
-      if (grant.admitClient(home.route, client)) return this.#begin(home, client, grant);
+      if (admission.admitClient(upstream.route, client)) return this.#begin(upstream, client, admission);
     } catch (thrown) {
-      grant.release();
+      admission.release();
       throw thrown;
     }
-    grant.release();
-    this.#refuse(home, 'client-limit');
+    admission.release();
+    this.#refuse(upstream, 'client-limit');
     return undefined;
   }
 
-  #begin(home: FlowUpstream, client: Client, grant: Admission): UdpFlow | undefined {
-    this.#evictForNewFlow(home, client);
-    const flow = new UdpFlow(client, { home, grant, context: this.#context });
+  #begin(upstream: Upstream, client: Client, admission: Admission): UdpFlow | undefined {
+    this.#evictForNewFlow(upstream, client);
+    const flow = new UdpFlow(client, { upstream, admission, context: this.#context });
     try {
       this.#flows.add(flow);
       this.#options.tenants.add(flow);
@@ -154,18 +149,18 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     }
   }
 
-  /** Under the caps that always hold: the longest silent flow goes. */
-  #evictForNewFlow(home: FlowUpstream, client: Client): void {
+  /** Ends the least recently active flow of a client address or tenant that has its maximum number of flows. */
+  #evictForNewFlow(upstream: Upstream, client: Client): void {
     const { tenants } = this.#options;
     if (this.#flows.countOf(client.address) >= tenants.maxFlowsPerClient) {
       this.#flows.leastRecentlyActive(client.address)?.end('evicted');
     }
-    const { tenant, uid } = home.service.entry;
+    const { tenant, uid } = upstream.service.entry;
     tenants.flowToEvict(tenant ?? uid)?.end('evicted');
   }
 
-  #refuse(home: FlowUpstream | undefined, outcome: Outcome): void {
-    countOutcome(home?.service.counters ?? this.#options.unroutedCounters(), outcome);
+  #refuse(upstream: Upstream | undefined, outcome: Outcome): void {
+    countOutcome(upstream?.service.counters ?? this.#options.unroutedCounters(), outcome);
   }
 }
 
@@ -177,7 +172,7 @@ function forwardGuarded(flow: UdpFlow, bytes: Uint8Array): void {
   }
 }
 
-function refusalOf(home: FlowUpstream | undefined, client: Client): Outcome | undefined {
-  if (home === undefined) return 'no-listener';
-  return home.service.isSuspended ? 'cut-off' : routeRefusalFor(home.route, client);
+function refusalOf(upstream: Upstream | undefined, client: Client): Outcome | undefined {
+  if (upstream === undefined) return 'no-listener';
+  return upstream.service.isSuspended ? 'cut-off' : routeRefusalFor(upstream.route, client);
 }

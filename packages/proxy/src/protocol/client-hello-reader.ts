@@ -1,28 +1,16 @@
-import type { ClientHello, ClientHelloFault } from './client-hello.ts';
-import { parseClientHello } from './client-hello.ts';
-
-/** Takes the bytes of one connection as they come, until the ClientHello is whole. */
-export interface ClientHelloReader {
-  /** `bytes` are copied. After another answer than `more` it must not be called again. */
-  push(bytes: Uint8Array): 'more' | ClientHelloReadResult;
-  /** All that was pushed, also what came behind the hello: to be sent to the endpoint as it is. */
-  readonly bytes: Uint8Array;
-}
+import { ByteBuffer } from './byte-buffer.ts';
+import { type ClientHello, type ClientHelloFault, parseClientHello } from './client-hello.ts';
 
 export type ClientHelloReadResult =
   | { readonly kind: 'hello'; readonly hello: ClientHello }
   | { readonly kind: 'refused'; readonly why: ClientHelloFault };
 
-export function createClientHelloReader(): ClientHelloReader {
-  return new BufferingReader();
-}
-
 /**
- * The largest record, and the limit of nginx and Envoy. A hello with a post-quantum key share takes 2 KB, with ECH, tickets
- * and a choice of shares 4 KB; so much leaves room and bounds what a client can make us hold before it says whom it wants.
+ * The size of the largest TLS record, and the limit of nginx and Envoy. A ClientHello with a post-quantum key share has 2 KB,
+ * with ECH, tickets and several key shares 4 KB. The limit bounds the memory that an unrouted client can occupy.
  */
 export const MAX_CLIENT_HELLO_BYTES = 16_384;
-/** With the heads of its records. Those who send a record for each byte would make six bytes of one. */
+/** The limit with record headers. A client that sends one byte per record needs six bytes for each. */
 export const MAX_CLIENT_HELLO_WIRE_BYTES = 20_480;
 
 const HANDSHAKE = 22;
@@ -31,27 +19,29 @@ const RECORD_HEADER_BYTES = 5;
 const MESSAGE_HEADER_BYTES = 4;
 const NO_BYTES = new Uint8Array(0);
 
-class BufferingReader implements ClientHelloReader {
-  #buffer: Uint8Array = NO_BYTES;
-  #length = 0;
-  /** Where the next record begins. */
+/** Reads the ClientHello of one connection, segment by segment. */
+export class ClientHelloReader {
+  readonly #buffer = new ByteBuffer();
+  /** The offset of the next record. */
   #recordOffset = 0;
-  /** What the records so far have brought of the message. */
+  /** The part of the handshake message that the records so far contain. */
   #message: Uint8Array = NO_BYTES;
 
+  /** All bytes that were pushed, including bytes behind the ClientHello: they are sent to the endpoint unchanged. */
   get bytes(): Uint8Array {
-    return this.#buffer.subarray(0, this.#length);
+    return this.#buffer.bytes;
   }
 
+  /** Copies `bytes`. Must not be called again after it has returned anything but `more`. */
   push(bytes: Uint8Array): 'more' | ClientHelloReadResult {
-    this.#append(bytes);
+    this.#buffer.append(bytes);
     for (;;) {
-      const record = this.#buffer.subarray(this.#recordOffset, this.#length);
+      const record = this.#buffer.bytes.subarray(this.#recordOffset);
       const fault = this.#recordOffset === 0 ? firstRecordFault(record) : laterRecordFault(record);
       if (fault !== undefined) return refused(fault);
       if (record.length < RECORD_HEADER_BYTES) return 'more';
       const end = RECORD_HEADER_BYTES + lengthOf(record);
-      // Before it has come: whatever follows, it cannot become a hello that is taken.
+      // Checked before the record is complete, because no continuation can make it acceptable.
       if (this.#recordOffset + end > MAX_CLIENT_HELLO_WIRE_BYTES) return refused('too-large');
       if (record.length < end) return 'more';
       this.#recordOffset += end;
@@ -68,22 +58,10 @@ class BufferingReader implements ClientHelloReader {
     if (length > MAX_CLIENT_HELLO_BYTES) return refused('too-large');
     const body = this.#message.subarray(MESSAGE_HEADER_BYTES);
     if (body.length < length) return 'more';
-    // Nothing may follow it in its record: the keys for what follows are not agreed upon yet.
+    // RFC 8446, 5.1: a message before a key change ends its record.
     if (body.length > length) return refused('unexpected-message');
     const hello = parseClientHello(body);
     return typeof hello === 'string' ? refused(hello) : { kind: 'hello', hello };
-  }
-
-  #append(bytes: Uint8Array): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#buffer.length) {
-      // Of a hello in one segment nothing is kept twice; of one in many the copies stay few.
-      const roomier = new Uint8Array(this.#length === 0 ? length : Math.max(length, this.#buffer.length * 2));
-      roomier.set(this.bytes);
-      this.#buffer = roomier;
-    }
-    this.#buffer.set(bytes, this.#length);
-    this.#length = length;
   }
 }
 
@@ -100,7 +78,7 @@ function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
   return major === 3 ? sizeFault(record) : 'malformed';
 }
 
-/** RFC 8446, 5.1: no handshake record is empty. */
+/** A handshake record must not be empty (RFC 8446, 5.1). */
 function sizeFault(record: Uint8Array): ClientHelloFault | undefined {
   if (record.length < RECORD_HEADER_BYTES) return undefined;
   const length = lengthOf(record);

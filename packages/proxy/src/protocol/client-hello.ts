@@ -1,25 +1,27 @@
 import { isIP } from 'node:net';
 
-// What the first message of a TLS client says (RFC 8446, 4.1.2), read without answering: where the connection goes, and
-// later with which certificate it is met, is decided before anything is decrypted.
+/** The fields of a ClientHello (RFC 8446, 4.1.2) by which a connection is routed before anything is decrypted. */
 export interface ClientHello {
-  /** `host_name` (RFC 6066, 3): lower case, no dot at the end. Null: none; an IP address is no name. With ECH the outer one. */
+  /**
+   * `host_name` (RFC 6066, 3) in lower case, without a trailing dot. Null if the client sends no name or an IP address. With
+   * ECH this is the outer name.
+   */
   readonly serverName: string | null;
-  /** In the client's order (RFC 7301); each byte a character. */
+  /** The protocols in the client's order (RFC 7301), decoded as Latin-1. */
   readonly alpn: readonly string[];
-  /** Such as 0x0304 for TLS 1.3, in the client's order, without GREASE. */
+  /** In the client's order, without GREASE; 0x0304 is TLS 1.3. */
   readonly versions: readonly number[];
 }
 
 export type ClientHelloFault =
   | 'not-tls'
-  /** The hello of SSL 2 (RFC 8446, appendix D.5): never again. */
+  /** The ClientHello of SSL 2, which RFC 8446, appendix D.5 forbids. */
   | 'ssl2'
   | 'too-large'
-  /** TLS, but something else than one whole ClientHello comes first. */
+  /** TLS, but the first message is not a ClientHello, or more follows in its record. */
   | 'unexpected-message'
   | 'malformed'
-  /** `server_name` holds what no host can be called. */
+  /** `server_name` is not a valid host name. */
   | 'bad-server-name';
 
 const SERVER_NAME_EXTENSION = 0;
@@ -29,7 +31,7 @@ const HOST_NAME_TYPE = 0;
 const RANDOM_BYTES = 32;
 const MAX_SESSION_ID_BYTES = 32;
 
-/** The body of a ClientHello (RFC 8446, 4.1.2), or why it is refused. */
+/** Parses the body of a ClientHello (RFC 8446, 4.1.2), or says why it is refused. */
 export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
@@ -45,10 +47,13 @@ export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFau
   return extensions === undefined ? 'malformed' : clientHelloFrom(version, extensions);
 }
 
-/** By type. Undefined: malformed, or one comes twice (RFC 8446, 4.2): the endpoint might believe the other one. */
+/**
+ * The extensions by type. Undefined if they are malformed or a type is repeated (RFC 8446, 4.2): the endpoint might use the
+ * other value.
+ */
 function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
   const found = new Map<number, ByteCursor>();
-  // Up to TLS 1.2 there may be none at all.
+  // TLS 1.2 and older allow a ClientHello without the extensions field.
   if (message.remaining === 0) return found;
   const extensions = message.vector(2);
   if (extensions === undefined || message.remaining > 0) return undefined;
@@ -70,7 +75,7 @@ function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCu
   return serverName === undefined ? 'bad-server-name' : { serverName, alpn, versions };
 }
 
-/** RFC 6066, 3: one name of each type, and there is only one type. */
+/** RFC 6066, 3 allows one name per type, and defines one type only. */
 function readServerName(extension: ByteCursor | undefined): string | null | undefined {
   if (extension === undefined) return null;
   const list = extension.vector(2);
@@ -105,18 +110,18 @@ function readVersions(extension: ByteCursor | undefined, legacy: number): readon
   return versions;
 }
 
-/** RFC 8701: 0x0a0a, 0x1a1a … mean nothing, so that servers do not unlearn to ignore. */
+/** Clients send 0x0a0a, 0x1a1a … to check that servers ignore unknown values (RFC 8701). */
 function isGrease(value: number): boolean {
   return (value & 0x0f0f) === 0x0a0a && value >> 8 === (value & 0xff);
 }
 
 const MAX_HOST_NAME_LENGTH = 253;
-/** Underscores are in real names, though not in those that Kubernetes has. */
+/** Kubernetes forbids underscores in host names, but real host names contain them. */
 const LABEL_PATTERN = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
- * A `host_name` as it is compared: lower case, no dot at the end. Null: an IP address, which RFC 6066 does not take for a
- * name and some clients send all the same. Undefined: no host can be called so; names in other scripts come as A-labels.
+ * Normalizes a `host_name`: lower case, without a trailing dot. Null if it is an IP address, which RFC 6066 forbids and some
+ * clients send anyway. Undefined if it is not a valid host name (international names arrive as A-labels).
  */
 export function parseHostName(text: string): string | null | undefined {
   if (isIP(text) !== 0) return null;
@@ -126,7 +131,7 @@ export function parseHostName(text: string): string | null | undefined {
     : undefined;
 }
 
-/** Reads the parts of a message one after the other, and never past its end: what is missing is undefined. */
+/** Reads the fields of a message in order. Every method returns undefined, or false, if the message is too short. */
 export class ByteCursor {
   readonly #bytes: Uint8Array;
   readonly #end: number;
@@ -142,14 +147,13 @@ export class ByteCursor {
     return this.#end - this.#at;
   }
 
-  /** Whether there were so many bytes to leave out. */
   skip(length: number): boolean {
     if (this.remaining < length) return false;
     this.#at += length;
     return true;
   }
 
-  /** Of so many bytes, the highest first. */
+  /** An unsigned integer of `size` bytes in network byte order. */
   uint(size: 1 | 2): number | undefined {
     const at = this.#at;
     if (!this.skip(size)) return undefined;
@@ -157,14 +161,14 @@ export class ByteCursor {
     return size === 1 ? first : (first << 8) | (this.#bytes[at + 1] as number);
   }
 
-  /** What stands behind a length of so many bytes. */
+  /** A field that begins with its length, which has `lengthSize` bytes. */
   vector(lengthSize: 1 | 2): ByteCursor | undefined {
     const length = this.uint(lengthSize);
     if (length === undefined || !this.skip(length)) return undefined;
     return new ByteCursor(this.#bytes, this.#at - length, this.#at);
   }
 
-  /** What is left, each byte a character. */
+  /** The remaining bytes, decoded as Latin-1. */
   text(): string {
     const bytes = this.#bytes.subarray(this.#at, this.#end);
     this.#at = this.#end;

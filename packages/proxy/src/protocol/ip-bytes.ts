@@ -1,21 +1,21 @@
-// Addresses as they stand in packets: 4 or 16 bytes, in network order.
+// IP addresses as 4 or 16 bytes in network byte order.
 import { isIPv4, isIPv6 } from 'node:net';
 import { ipv6Bytes } from '@weir/model/data-plane';
 
 const IPV4_MAPPED_PREFIX: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
-/** Undefined when the text is no IP literal. A zone (`%eth0`) means nothing on another machine. */
+/** Undefined if the text is not an IP literal, or has a zone (`%eth0`), which means nothing on another machine. */
 export function parseIp(text: string): Uint8Array | undefined {
   if (isIPv4(text)) return Uint8Array.from(text.split('.'), Number);
   return isIPv6(text) && !text.includes('%') ? ipv6Bytes(text) : undefined;
 }
 
-/** RFC 4291, 2.5.5.2: an IPv4 address where only IPv6 has room. */
+/** The IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). An IPv6 address is returned as it is. */
 export function toIpv4Mapped(address: Uint8Array): Uint8Array {
   return address.length === 4 ? Uint8Array.of(...IPV4_MAPPED_PREFIX, ...address) : address;
 }
 
-/** Canonical (RFC 5952); mapped IPv4 as IPv4. */
+/** Canonical text (RFC 5952). A mapped IPv4 address is written as IPv4. */
 export function formatIp(address: Uint8Array): string {
   if (address.length === 4) return address.join('.');
   if (isIpv4Mapped(address)) return address.subarray(IPV4_MAPPED_PREFIX.length).join('.');
@@ -26,7 +26,7 @@ export function formatIp(address: Uint8Array): string {
   return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
 }
 
-/** Whether one host can have it: not unspecified, multicast or broadcast. */
+/** Whether the address is neither unspecified, nor multicast, nor broadcast. */
 export function isUnicast(address: Uint8Array): boolean {
   if (isIpv4Mapped(address)) return isUnicast(address.subarray(IPV4_MAPPED_PREFIX.length));
   const [first = 0] = address;
@@ -42,7 +42,7 @@ function groupAt(address: Uint8Array, index: number): number {
   return ((address[index * 2] as number) << 8) | (address[index * 2 + 1] as number);
 }
 
-/** The first of the longest runs. */
+/** If several runs are the longest, the first (RFC 5952, 4.2.3). */
 function longestZeroRun(groups: readonly number[]): { readonly start: number; readonly length: number } {
   let longest = { start: 0, length: 0 };
   let start = 0;

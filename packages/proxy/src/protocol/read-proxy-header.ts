@@ -1,83 +1,59 @@
+import { ByteBuffer } from './byte-buffer.ts';
 import { formatIp, isUnicast, parseIp } from './ip-bytes.ts';
 import {
   crc32c,
-  invalid,
   type ProxiedAddresses,
-  type ProxyFamily,
-  type ProxyHeader,
+  type ProxyHeaderFault,
   type ProxyHeaderParseResult,
   TLV_TYPE,
 } from './proxy-header.ts';
 
-/** Takes the bytes of one connection as they come, until it is known what they begin with. */
-export interface ProxyHeaderReader {
-  /** `bytes` are read during the call only. After another answer than `more` it must not be called again. */
-  push(bytes: Uint8Array): 'more' | ProxyHeaderReadResult;
-}
-
 export type ProxyHeaderReadResult =
-  /** So many bytes of the last push belong to the header; what follows them is the client's. */
-  | { readonly kind: 'header'; readonly header: ProxyHeader; readonly consumed: number }
+  /** The first `consumed` bytes of the last segment belong to the header. The client's bytes follow. */
+  | (Extract<ProxyHeaderParseResult, { kind: 'header' }> & { readonly consumed: number })
   | Exclude<ProxyHeaderParseResult, { kind: 'header' }>;
 
-export function createProxyHeaderReader(): ProxyHeaderReader {
-  return new BufferingReader();
-}
-
+/** Nearly every header is shorter. */
 const INITIAL_BUFFER_BYTES = 256;
 
 /**
- * A header that comes whole, as nearly all do, is read where it lies. Otherwise no more is held than has come of it: at
- * most 65,551 bytes, the largest header of v2, which a peer must have sent before they cost anything.
+ * Reads the PROXY header of one connection, segment by segment. A header in one segment is parsed without a copy. Otherwise
+ * the reader keeps only bytes that the peer has sent, at most the largest v2 header (65,551 bytes).
  */
-class BufferingReader implements ProxyHeaderReader {
-  #buffer = new Uint8Array(0);
-  #length = 0;
+export class ProxyHeaderReader {
+  readonly #buffer = new ByteBuffer(INITIAL_BUFFER_BYTES);
 
+  /** Does not keep `bytes`. Must not be called again after it has returned anything but `more`. */
   push(bytes: Uint8Array): 'more' | ProxyHeaderReadResult {
-    const before = this.#length;
-    if (before === 0) {
-      const read = parseProxyHeader(bytes);
-      if (read === 'more') this.#append(bytes);
-      return readResultOf(read, before);
+    const buffer = this.#buffer;
+    const bufferedBefore = buffer.length;
+    if (bufferedBefore === 0) {
+      const result = parseProxyHeader(bytes);
+      if (result === 'more') buffer.append(bytes);
+      return readResultOf(result, bufferedBefore);
     }
     for (let taken = 0; taken < bytes.length; ) {
-      const missing = bytesNeeded(this.#view()) - this.#length;
+      const missing = bytesNeeded(buffer.bytes) - buffer.length;
       const part = bytes.subarray(taken, taken + missing);
-      this.#append(part);
+      buffer.append(part);
       taken += part.length;
-      const read = parseProxyHeader(this.#view());
-      if (read !== 'more') return readResultOf(read, before);
+      const result = parseProxyHeader(buffer.bytes);
+      if (result !== 'more') return readResultOf(result, bufferedBefore);
     }
     return 'more';
   }
-
-  #view(): Uint8Array {
-    return this.#buffer.subarray(0, this.#length);
-  }
-
-  #append(bytes: Uint8Array): void {
-    const length = this.#length + bytes.length;
-    if (length > this.#buffer.length) {
-      const roomier = new Uint8Array(Math.max(INITIAL_BUFFER_BYTES, length, this.#buffer.length * 2));
-      roomier.set(this.#view());
-      this.#buffer = roomier;
-    }
-    this.#buffer.set(bytes, this.#length);
-    this.#length = length;
-  }
 }
 
-function readResultOf(read: 'more' | ProxyHeaderParseResult, heldBefore: number): 'more' | ProxyHeaderReadResult {
-  if (read === 'more' || read.kind !== 'header') return read;
-  return { kind: 'header', header: read.header, consumed: read.header.length - heldBefore };
+function readResultOf(result: 'more' | ProxyHeaderParseResult, bufferedBefore: number): 'more' | ProxyHeaderReadResult {
+  if (result === 'more' || result.kind !== 'header') return result;
+  return { ...result, consumed: result.header.length - bufferedBefore };
 }
 
 const NO_HEADER: ProxyHeaderParseResult = { kind: 'none' };
 
 /**
- * What these bytes, the first of a connection, begin with; `more` when they do not say it yet. Looks at no byte beyond the
- * header. Law: once it is known for some bytes, it is the same for whatever follows them.
+ * Parses the first bytes of a connection. Returns `more` if they are too few to decide. Reads no byte behind the header, so
+ * the result does not change when more bytes follow.
  */
 export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
   const prefix = bytes[0] === V1_PREFIX[0] ? V1_PREFIX : V2_SIGNATURE;
@@ -87,31 +63,31 @@ export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseRe
   return prefix === V1_PREFIX ? parseV1(bytes) : parseV2(bytes);
 }
 
-/** How long these bytes, which need more, may become before they say how long the header is, or are it. */
-export function bytesNeeded(bytes: Uint8Array): number {
+/** The number of bytes that a header which begins with these bytes may have, or that tell its length. */
+function bytesNeeded(bytes: Uint8Array): number {
   if (bytes[0] === V1_PREFIX[0]) return MAX_V1_BYTES;
   return bytes.length < V2_PREAMBLE_BYTES ? V2_PREAMBLE_BYTES : v2Length(bytes);
 }
 
-// 2.1: one line of text, such as `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n`.
-export const V1_PREFIX: Uint8Array = Buffer.from('PROXY', 'latin1');
-/** The longest line that any field can make, CRLF included. */
-export const MAX_V1_BYTES = 107;
+// v1 (2.1) is one line of text, such as `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n`.
+const V1_PREFIX: Uint8Array = Buffer.from('PROXY', 'latin1');
+/** The length of the longest valid line with CRLF. */
+const MAX_V1_BYTES = 107;
 const CR = 13;
 const LF = 10;
 const V1_UNKNOWN_PREFIX = 'PROXY UNKNOWN';
 const PORT_PATTERN = /^(0|[1-9][0-9]{0,4})$/;
 
-/** Of bytes that begin with `PROXY`. */
-export function parseV1(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
-  const most = Math.min(bytes.length, MAX_V1_BYTES);
-  for (let at = V1_PREFIX.length; at < most; at += 1) {
+/** `bytes` begin with `PROXY`. */
+function parseV1(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
+  const end = Math.min(bytes.length, MAX_V1_BYTES);
+  for (let at = V1_PREFIX.length; at < end; at += 1) {
     const isAfterCr = bytes[at - 1] === CR;
     const isLf = bytes[at] === LF;
     if (isAfterCr && isLf) return parseV1Line(latin1Text(bytes, at - 1), at + 1);
-    // A lone CR or LF must not be taken for the end of the line; of UNKNOWN everything before CRLF is ignored.
-    const isLone = isAfterCr !== isLf;
-    if (isLone && !latin1Text(bytes, at).startsWith(V1_UNKNOWN_PREFIX)) return invalid('line-end');
+    // A single CR or LF does not end the line. In an UNKNOWN line everything before CRLF is ignored.
+    const isSingle = isAfterCr !== isLf;
+    if (isSingle && !latin1Text(bytes, at).startsWith(V1_UNKNOWN_PREFIX)) return invalid('line-end');
   }
   return bytes.length < MAX_V1_BYTES ? 'more' : invalid('too-long');
 }
@@ -121,9 +97,8 @@ function latin1Text(bytes: Uint8Array, end: number): string {
 }
 
 function parseV1Line(line: string, length: number): ProxyHeaderParseResult {
-  const header = { version: 'v1', command: 'PROXY', tlvs: [], length } as const;
   if (line === V1_UNKNOWN_PREFIX || line.startsWith(`${V1_UNKNOWN_PREFIX} `)) {
-    return { kind: 'header', header: { ...header, family: 'UNKNOWN', addresses: null } };
+    return { kind: 'header', header: { addresses: null, length } };
   }
   const fields = line.split(' ');
   const [, family, source = '', destination = '', sourcePort = '', destinationPort = ''] = fields;
@@ -132,7 +107,7 @@ function parseV1Line(line: string, length: number): ProxyHeaderParseResult {
   const size = family === 'TCP4' ? 4 : 16;
   const from = parseIp(source);
   const to = parseIp(destination);
-  // The family dictates the format: no IPv4 text in TCP6.
+  // TCP6 does not allow an address in IPv4 format.
   if (from?.length !== size || to?.length !== size) return invalid('address');
   if (!isPort(sourcePort) || !isPort(destinationPort)) return invalid('port');
   if (!isUnicast(from) || !isUnicast(to)) return invalid('not-unicast');
@@ -140,85 +115,74 @@ function parseV1Line(line: string, length: number): ProxyHeaderParseResult {
     source: { address: formatIp(from), port: Number(sourcePort) },
     destination: { address: formatIp(to), port: Number(destinationPort) },
   };
-  return { kind: 'header', header: { ...header, family, addresses } };
+  return { kind: 'header', header: { addresses, length } };
 }
 
 function isPort(text: string): boolean {
   return PORT_PATTERN.test(text) && Number(text) <= 65_535;
 }
 
-// 2.2: 12 bytes of signature, version and command, family, length; then addresses and TLVs.
+// v2 (2.2) is a signature of 12 bytes, then version and command, family, and length; then addresses and TLVs.
 export const V2_SIGNATURE: Uint8Array = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
-/** As much as says how long the header is. */
-export const V2_PREAMBLE_BYTES = 16;
+/** Everything up to the length. */
+const V2_PREAMBLE_BYTES = 16;
+const V2_LOCAL = 0x20;
+const V2_PROXY = 0x21;
 
-interface FamilyLayout {
-  readonly family: ProxyFamily;
-  /** Of one of the two addresses. */
+interface AddressLayout {
+  /** The length of each of the two IP addresses; 0 if the family has no IP addresses. */
   readonly addressBytes: number;
-  /** Both addresses, and both ports where there are any. */
-  readonly addressBlockBytes: number;
+  /** The length of both addresses and both ports. */
+  readonly blockBytes: number;
 }
 
-/** By the 14th byte: address family, transport. Other combinations must be refused. */
-const FAMILY_LAYOUTS: ReadonlyMap<number, FamilyLayout> = new Map([
-  [0x00, { family: 'UNKNOWN', addressBytes: 0, addressBlockBytes: 0 }],
-  [0x11, { family: 'TCP4', addressBytes: 4, addressBlockBytes: 12 }],
-  [0x12, { family: 'UDP4', addressBytes: 4, addressBlockBytes: 12 }],
-  [0x21, { family: 'TCP6', addressBytes: 16, addressBlockBytes: 36 }],
-  [0x22, { family: 'UDP6', addressBytes: 16, addressBlockBytes: 36 }],
-  [0x31, { family: 'UNIX', addressBytes: 108, addressBlockBytes: 216 }],
-  [0x32, { family: 'UNIX', addressBytes: 108, addressBlockBytes: 216 }],
+const NO_ADDRESSES: AddressLayout = { addressBytes: 0, blockBytes: 0 };
+const IPV4_LAYOUT: AddressLayout = { addressBytes: 4, blockBytes: 12 };
+const IPV6_LAYOUT: AddressLayout = { addressBytes: 16, blockBytes: 36 };
+const UNIX_LAYOUT: AddressLayout = { addressBytes: 0, blockBytes: 216 };
+
+/** By the 14th byte: address family, and stream (1) or datagram (2). A receiver must refuse all other values. */
+const LAYOUT_BY_FAMILY: ReadonlyMap<number, AddressLayout> = new Map([
+  [0x00, NO_ADDRESSES],
+  [0x11, IPV4_LAYOUT],
+  [0x12, IPV4_LAYOUT],
+  [0x21, IPV6_LAYOUT],
+  [0x22, IPV6_LAYOUT],
+  [0x31, UNIX_LAYOUT],
+  [0x32, UNIX_LAYOUT],
 ]);
 
-const UNKNOWN_LAYOUT: FamilyLayout = { family: 'UNKNOWN', addressBytes: 0, addressBlockBytes: 0 };
-const TLV_HEADER_BYTES = 3;
-
-interface TlvRange {
-  readonly type: number;
-  readonly from: number;
-  readonly end: number;
-}
-
-/** Of bytes that begin with the signature, and have at least one more. */
-export function parseV2(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
-  const [versionAndCommand = 0, familyByte = 0] = bytes.subarray(V2_SIGNATURE.length);
-  const isLocal = versionAndCommand === 0x20;
+/** `bytes` begin with the signature and have at least one byte more. */
+function parseV2(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
+  const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
+  const isLocal = versionAndCommand === V2_LOCAL;
   if (versionAndCommand >> 4 !== 2) return invalid('version');
-  if (!isLocal && versionAndCommand !== 0x21) return invalid('command');
+  if (!isLocal && versionAndCommand !== V2_PROXY) return invalid('command');
   if (bytes.length <= V2_SIGNATURE.length + 1) return 'more';
-  // LOCAL: the family is to be ignored, and so is all that follows.
-  const layout = isLocal ? UNKNOWN_LAYOUT : FAMILY_LAYOUTS.get(familyByte);
+  // The receiver of LOCAL ignores the family and everything behind it.
+  const layout = isLocal ? NO_ADDRESSES : LAYOUT_BY_FAMILY.get(family);
   if (layout === undefined) return invalid('family');
   if (bytes.length < V2_PREAMBLE_BYTES) return 'more';
   const length = v2Length(bytes);
-  if (length < V2_PREAMBLE_BYTES + layout.addressBlockBytes) return invalid('too-short');
+  if (length < V2_PREAMBLE_BYTES + layout.blockBytes) return invalid('too-short');
   if (bytes.length < length) return 'more';
-  const command = isLocal ? 'LOCAL' : 'PROXY';
-  return parseV2Body(bytes.subarray(0, length), { version: 'v2', command, family: layout.family, length }, layout);
+  return parseV2Body(bytes.subarray(0, length), layout);
 }
 
-/** Of the whole header. */
-export function v2Length(bytes: Uint8Array): number {
+/** The length of the whole header. */
+function v2Length(bytes: Uint8Array): number {
   return V2_PREAMBLE_BYTES + (((bytes[14] as number) << 8) | (bytes[15] as number));
 }
 
-function parseV2Body(
-  bytes: Uint8Array,
-  header: Omit<ProxyHeader, 'addresses' | 'tlvs'>,
-  { addressBytes, addressBlockBytes }: FamilyLayout,
-): ProxyHeaderParseResult {
-  // Where the family says nothing, nobody says where addresses end and TLVs begin.
-  if (header.family === 'UNKNOWN') return { kind: 'header', header: { ...header, addresses: null, tlvs: [] } };
-  const placed = locateTlvs(bytes, V2_PREAMBLE_BYTES + addressBlockBytes);
-  if (placed === undefined) return invalid('tlv');
-  if (!hasValidChecksum(bytes, placed)) return invalid('checksum');
-  const tlvs = placed
-    .filter(({ type }) => type !== TLV_TYPE.noop)
-    .map(({ type, from, end }) => ({ type, value: copyOf(bytes.subarray(from, end)) }));
-  if (header.family === 'UNIX') return { kind: 'header', header: { ...header, addresses: null, tlvs } };
-  const addresses = parseV2Addresses(bytes, addressBytes);
-  return addresses === undefined ? invalid('not-unicast') : { kind: 'header', header: { ...header, addresses, tlvs } };
+function parseV2Body(bytes: Uint8Array, layout: AddressLayout): ProxyHeaderParseResult {
+  const { length } = bytes;
+  // Without a family nobody knows where the addresses end and the TLVs begin.
+  if (layout === NO_ADDRESSES) return { kind: 'header', header: { addresses: null, length } };
+  const fault = tlvFault(bytes, V2_PREAMBLE_BYTES + layout.blockBytes);
+  if (fault !== undefined) return invalid(fault);
+  if (layout.addressBytes === 0) return { kind: 'header', header: { addresses: null, length } };
+  const addresses = parseV2Addresses(bytes, layout.addressBytes);
+  return addresses === undefined ? invalid('not-unicast') : { kind: 'header', header: { addresses, length } };
 }
 
 function parseV2Addresses(bytes: Uint8Array, addressBytes: number): ProxiedAddresses | undefined {
@@ -232,30 +196,29 @@ function parseV2Addresses(bytes: Uint8Array, addressBytes: number): ProxiedAddre
   };
 }
 
-/** Undefined: one of them runs past the header. */
-function locateTlvs(bytes: Uint8Array, start: number): readonly TlvRange[] | undefined {
-  const placed: TlvRange[] = [];
+const TLV_HEADER_BYTES = 3;
+
+/** Checks that no TLV exceeds the header, and that the first checksum, if there is one, is right. No other TLV is used. */
+function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefined {
+  let checksum: { readonly from: number; readonly end: number } | undefined;
   for (let at = start; at < bytes.length; ) {
     const [type = 0, high = 0, low = 0] = bytes.subarray(at, at + TLV_HEADER_BYTES);
     const from = at + TLV_HEADER_BYTES;
     at = from + ((high << 8) | low);
-    if (at > bytes.length) return undefined;
-    placed.push({ type, from, end: at });
+    if (at > bytes.length) return 'tlv';
+    if (type === TLV_TYPE.crc32c) checksum ??= { from, end: at };
   }
-  return placed;
+  return checksum === undefined || hasValidChecksum(bytes, checksum) ? undefined : 'checksum';
 }
 
-/** 2.2.3: where there is a checksum, it must be that of the header with four zeros in its place. */
-function hasValidChecksum(bytes: Uint8Array, placed: readonly TlvRange[]): boolean {
-  const checksum = placed.find(({ type }) => type === TLV_TYPE.crc32c);
-  if (checksum === undefined) return true;
-  const { from, end } = checksum;
+/** The checksum is that of the header with zeros in place of the checksum (2.2.3). */
+function hasValidChecksum(bytes: Uint8Array, { from, end }: { readonly from: number; readonly end: number }): boolean {
   if (end - from !== 4) return false;
-  const said = new DataView(bytes.buffer, bytes.byteOffset).getUint32(from);
-  return crc32c(copyOf(bytes).fill(0, from, end)) === said;
+  const expected = new DataView(bytes.buffer, bytes.byteOffset).getUint32(from);
+  // `slice` of a Buffer would not copy.
+  return crc32c(new Uint8Array(bytes).fill(0, from, end)) === expected;
 }
 
-/** `slice` of a Buffer copies nothing. */
-function copyOf(bytes: Uint8Array): Uint8Array {
-  return new Uint8Array(bytes);
+function invalid(why: ProxyHeaderFault): ProxyHeaderParseResult {
+  return { kind: 'invalid', why };
 }

@@ -1,6 +1,6 @@
 import type { ClientHelloFault } from './client-hello.ts';
 
-/** RFC 8446, 6; `unrecognized_name` is of RFC 6066, 3. */
+/** RFC 8446, 6; `unrecognized_name` from RFC 6066, 3. */
 export const TLS_ALERT = {
   unexpectedMessage: 10,
   illegalParameter: 47,
@@ -13,7 +13,7 @@ export const TLS_ALERT = {
 
 export type TlsAlert = (typeof TLS_ALERT)[keyof typeof TLS_ALERT];
 
-/** What to send to a client whose hello is refused; undefined: it would not know what an alert is. */
+/** The alert for a client whose ClientHello is refused. Undefined if the client does not speak TLS. */
 export function tlsAlertFor(fault: ClientHelloFault): TlsAlert | undefined {
   switch (fault) {
     case 'not-tls':
@@ -24,14 +24,14 @@ export function tlsAlertFor(fault: ClientHelloFault): TlsAlert | undefined {
       return TLS_ALERT.unexpectedMessage;
     case 'malformed':
       return TLS_ALERT.decodeError;
-    // Well formed, but out of range.
+    // The value is well formed but out of range.
     case 'too-large':
     case 'bad-server-name':
       return TLS_ALERT.illegalParameter;
   }
 }
 
-/** A record with a fatal alert. To be followed by a FIN: a reset may overtake it. */
+/** A record with a fatal alert. Close the connection with FIN after it, because a reset may overtake it. */
 export function encodeTlsAlert(alert: TlsAlert): Uint8Array {
   return Uint8Array.of(21, 3, 3, 0, 2, 2, alert);
 }

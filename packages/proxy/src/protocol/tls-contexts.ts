@@ -1,5 +1,5 @@
-// What clients are met with where TLS ends here: made of a certificate entry when the first of them asks, so that a renewed one
-// holds for the next handshake, and open connections go on.
+// The TLS server contexts of Services whose TLS is terminated here. A context is made from a certificate entry when the first
+// client connects. A renewed certificate therefore applies to the next handshake, and open connections are not affected.
 import { constants, createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
@@ -7,33 +7,33 @@ import type { Sealer } from '@weir/runtime/sealing';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
 import type { TlsServerOptions } from '../transport/tls/tls-stream.ts';
 
-/** Why a certificate cannot be used by this proxy. */
+/** Why this proxy cannot use a certificate. */
 export type CertificateFault =
-  /** The entry brings no private key. */
+  /** The entry has no private key. */
   | 'no-key'
-  /** It was sealed under another secret, or is damaged. */
+  /** The key was sealed with another secret, or is damaged. */
   | 'key-not-opened'
-  /** OpenSSL does not take it: certificate, key or CAs are broken, or do not belong together. */
+  /** OpenSSL rejects it: certificate, key or CAs are broken, or do not belong together. */
   | 'not-accepted';
 
-/** Nothing of the certificate or key themselves is in it. */
+/** Contains nothing of the certificate or the key. */
 export interface CertificateFaultReport {
   /** `namespace/name` of the Service. */
   readonly service: string;
-  /** Of the entry: the same from each worker. */
+  /** Identifies the certificate entry. All workers report the same digest. */
   readonly digest: string;
   readonly why: CertificateFault;
-  /** OpenSSL's; null: it was not asked. */
+  /** The error code of OpenSSL, or null if OpenSSL was not called. */
   readonly code: string | null;
 }
 
 export interface TlsContextsOptions {
-  /** Undefined: this proxy has no secret of the fleet and can open no key. */
+  /** Undefined if this proxy does not have the fleet's secret; then it cannot open any key. */
   readonly sealer: Sealer | undefined;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
-  /** Once for each entry. */
-  onCertificateFault(news: CertificateFaultReport): void;
+  /** Called once for each faulty certificate entry. */
+  onCertificateFault(report: CertificateFaultReport): void;
 }
 
 export class TlsContexts {
@@ -49,20 +49,20 @@ export class TlsContexts {
     return this.#options.now();
   }
 
-  /** Undefined: there is no certificate that could be shown at this listener. */
+  /** Undefined if the listener has no usable certificate. */
   serverOptionsFor(route: Route): TlsServerOptions | undefined {
     const { certificate, service, settings } = route;
     if (certificate === undefined) return undefined;
     const requestsClientCertificate = certificate.clientAuthorities !== null;
-    // Settings and certificate may be of different revisions for a moment; nobody gets in by that.
+    // Settings and certificate may briefly have different revisions. No client may connect without a certificate meanwhile.
     if (!requestsClientCertificate && settings.tls?.clientCaSecret) return undefined;
-    const context = this.#contextOf(certificate, service);
+    const context = this.#contextFor(certificate, service);
     if (context === undefined) return undefined;
     const alpn = encodeAlpn(terminatingTlsPort(route)?.alpn ?? []);
     return { context, alpn, requestsClientCertificate };
   }
 
-  #contextOf(entry: CertificateEntry, service: ServiceName): SecureContext | undefined {
+  #contextFor(entry: CertificateEntry, service: ServiceName): SecureContext | undefined {
     const { sealer, now } = this.#options;
     if (sealer === undefined) return undefined;
     const ticketDay = Math.floor(now() / DAY_MS);
@@ -85,7 +85,7 @@ const DAY_MS = 86_400_000;
 
 interface CachedContext {
   readonly context: SecureContext | undefined;
-  /** Of its tickets. */
+  /** The day for which the session ticket keys were derived. */
   readonly ticketDay: number;
 }
 
@@ -112,7 +112,7 @@ function contextFor(
   return loadNodeTls().createSecureContext({
     cert: chain,
     key,
-    // Where no client certificates are asked for, nobody is believed: by default each context would hold all CAs of the world.
+    // Without client certificates no CA is trusted. By default each context would hold all root CAs of Node.
     ca: clientAuthorities === null ? [] : clientAuthorities,
     minVersion: 'TLSv1.2',
     honorCipherOrder: true,
@@ -123,22 +123,23 @@ function contextFor(
 }
 
 const TICKET_KEY_BYTES = 48;
-/** OpenSSL's most. */
+/** OpenSSL's maximum. */
 const SESSION_ID_CONTEXT_BYTES = 32;
 
 /**
- * Every worker and proxy of the fleet derives the same, so that a client may resume at any of them, and only at this Service, with
- * these certificates: past another client CA nobody comes by an old ticket. A stolen key opens the tickets of one day.
+ * Every worker of every proxy in the fleet derives the same ticket keys, so that a client may resume its session at any of
+ * them. The digest binds a ticket to the Service, its certificates and its client CAs: an old ticket does not bypass a new client CA.
+ * A stolen ticket key opens the tickets of one day.
  */
 function deriveTicketKeys(
   entry: CertificateEntry,
   sealer: Sealer,
   day: number,
 ): { readonly ticketKeys: Buffer; readonly sessionIdContext: string } {
-  const of = digestOf(entry);
+  const digest = digestOf(entry);
   return {
-    ticketKeys: sealer.derive(`tickets ${day} ${of}`, TICKET_KEY_BYTES),
-    sessionIdContext: of.slice(0, SESSION_ID_CONTEXT_BYTES),
+    ticketKeys: sealer.derive(`tickets ${day} ${digest}`, TICKET_KEY_BYTES),
+    sessionIdContext: digest.slice(0, SESSION_ID_CONTEXT_BYTES),
   };
 }
 
@@ -148,7 +149,7 @@ function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateE
     .digest('hex');
 }
 
-/** RFC 7301, 3.1. Made once for each list. */
+/** The protocol list of RFC 7301, 3.1. Cached for each list. */
 function encodeAlpn(protocols: readonly string[]): Uint8Array {
   const known = ALPN_BYTES_CACHE.get(protocols);
   if (known !== undefined) return known;

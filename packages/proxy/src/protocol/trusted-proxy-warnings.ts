@@ -1,6 +1,6 @@
 import { parseCidr } from '@weir/model/data-plane';
 
-/** What to say about load balancers that are trusted when everybody is one; else nothing. */
+/** One warning for each network of trusted load balancers that contains all addresses. */
 export function trustedProxyWarnings(trusted: readonly string[] = []): readonly string[] {
   return trusted
     .filter((network) => parseCidr(network)?.prefix === 0)

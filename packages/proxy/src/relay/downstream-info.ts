@@ -4,24 +4,23 @@ import { writeProxyHeader } from '../protocol/write-proxy-header.ts';
 import type { SocketAddress, TcpStream } from '../transport/tcp-transport.ts';
 import type { NegotiatedTls } from '../transport/tls/tls-stream.ts';
 
-/** What is known of a connection when it is let in. */
+/** What is known about a client's connection before its session starts. */
 export interface DownstreamInfo {
   readonly client: Client;
-  /** Where the client connected to. */
+  /** The address to which the client connected. */
   readonly destination: SocketAddress;
-  /** Of its ClientHello; null: not looked for, or none. */
+  /** The server name of the ClientHello. Null if no ClientHello was read, or it has no server name. */
   readonly serverName: string | null;
-  /** Whether `prelude` begins with a ClientHello. */
   readonly hasClientHello: boolean;
-  /** TLS has ended here, by this. */
+  /** Set if TLS was terminated here. */
   readonly tls?: NegotiatedTls;
-  /** Read from the client and counted already, and to be sent to the endpoint first. */
+  /** Bytes of the client that are counted already, and must be sent to the endpoint first. */
   readonly prereadBytes: Uint8Array;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Of a stream from which nothing was read. */
+/** The info of a connection before anything is read from it. */
 export function downstreamInfoOf(destination: SocketAddress, stream: TcpStream): DownstreamInfo {
   return {
     client: new StreamClient(stream),
@@ -32,7 +31,7 @@ export function downstreamInfoOf(destination: SocketAddress, stream: TcpStream):
   };
 }
 
-/** The peer of a stream. To ask for it is a system call, which most connections need not pay for. */
+/** Reads the address of the peer only if it is needed, because that is a system call. */
 class StreamClient implements Client {
   readonly #stream: TcpStream;
 
@@ -49,12 +48,12 @@ class StreamClient implements Client {
   }
 }
 
-/** As the specification allows (2.2.5), and enough never to repeat. */
+/** Long enough never to repeat. The PROXY protocol allows up to 128 bytes (2.2.5). */
 const UNIQUE_ID_BYTES = 16;
 
-/** What the endpoint gets before anything is relayed: who the client is, if it wants to know, and what was read already. */
-export function upstreamPreambleFor({ proxyProtocol }: ServiceSettings, arrived: DownstreamInfo): Uint8Array {
-  const { client, destination, serverName, tls, prereadBytes } = arrived;
+/** The bytes that the endpoint receives first: a PROXY header if the Service asks for one, then the preread bytes. */
+export function upstreamPreambleFor({ proxyProtocol }: ServiceSettings, info: DownstreamInfo): Uint8Array {
+  const { client, destination, serverName, tls, prereadBytes } = info;
   if (proxyProtocol === null) return prereadBytes;
   const header = writeProxyHeader(proxyProtocol, {
     source: { address: client.address, port: client.port },

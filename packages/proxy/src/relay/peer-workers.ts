@@ -1,21 +1,21 @@
-// Datagrams of flows that another worker has go there, from thread to thread. That is dearer than to relay one, but only
-// those go that the kernel gives to another worker than at first; and bounded, because nothing here may pile up.
+// Forwards a datagram to the worker that has its flow, from thread to thread (ADR 8). The kernel gives datagrams of a flow to
+// another worker only after a worker has started or ended. Forwarding costs more than relaying, and is bounded.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
 import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
 import { createFlowOwnersMemory, FlowOwners, hashOfFlow } from './udp-flow-owners.ts';
 
-/** Under way to one worker; more are dropped, as a full socket would. */
+/** Datagrams in flight to one worker. Further datagrams are dropped, as by a full socket buffer. */
 const MAX_DATAGRAMS_IN_FLIGHT = 1_024;
 const IN_FLIGHT_COUNTERS = 256;
 const LISTENER_HASH_SEED = 0x2545f491;
 
-/** What a worker is told to find the others. */
+/** What a worker needs to reach its peers. */
 export interface PeerWorkersSetup {
-  /** One for all workers of a proxy, and for no other proxy. */
+  /** The same for all workers of a proxy, and unique to the proxy. */
   readonly channelPrefix: string;
   readonly owners: SharedArrayBuffer;
-  /** How many datagrams are under way to each worker. */
+  /** The number of datagrams in flight to each worker. */
   readonly datagramsInFlight: SharedArrayBuffer;
   readonly worker: number;
 }
@@ -25,7 +25,7 @@ interface ForwardedDatagram extends Client {
   readonly bytes: Uint8Array;
 }
 
-/** All that the workers of a proxy share about flows. */
+/** The memory about flows that the workers of a proxy share. */
 export type PeerWorkersMemory = Omit<PeerWorkersSetup, 'worker'>;
 
 export function createPeerWorkersMemory(): PeerWorkersMemory {
@@ -41,16 +41,16 @@ export class PeerWorkers {
   readonly #channels = new Map<number, BroadcastChannel>();
   readonly #listeners = new Map<ListenerKey, (bytes: Uint8Array, client: Client) => void>();
 
-  constructor(seat: PeerWorkersSetup) {
-    this.#setup = seat;
-    this.#owners = new FlowOwners(seat.owners, seat.worker);
-    this.#datagramsInFlight = new Int32Array(seat.datagramsInFlight);
-    Atomics.store(this.#datagramsInFlight, seat.worker % IN_FLIGHT_COUNTERS, 0);
-    this.#ownChannel = this.#openChannel(seat.worker);
-    this.#ownChannel.onmessage = (event) => this.#take((event as { readonly data: ForwardedDatagram }).data);
+  constructor(setup: PeerWorkersSetup) {
+    this.#setup = setup;
+    this.#owners = new FlowOwners(setup.owners, setup.worker);
+    this.#datagramsInFlight = new Int32Array(setup.datagramsInFlight);
+    Atomics.store(this.#datagramsInFlight, setup.worker % IN_FLIGHT_COUNTERS, 0);
+    this.#ownChannel = this.#openChannel(setup.worker);
+    this.#ownChannel.onmessage = (event) => this.#receive((event as { readonly data: ForwardedDatagram }).data);
   }
 
-  /** For one listener; `onForwarded` gets what other workers have got for its flows. */
+  /** Joins for one listener. `onForwarded` receives the datagrams that peers forward to its flows. */
   join(key: ListenerKey, onForwarded: (bytes: Uint8Array, client: Client) => void): ListenerPeers {
     this.#listeners.set(key, onForwarded);
     const seed = hashText(key, LISTENER_HASH_SEED);
@@ -75,13 +75,13 @@ export class PeerWorkers {
   }
 
   #send(owner: number, datagram: ForwardedDatagram): void {
-    const count = owner % IN_FLIGHT_COUNTERS;
-    if (Atomics.add(this.#datagramsInFlight, count, 1) >= MAX_DATAGRAMS_IN_FLIGHT)
-      Atomics.sub(this.#datagramsInFlight, count, 1);
+    const counter = owner % IN_FLIGHT_COUNTERS;
+    if (Atomics.add(this.#datagramsInFlight, counter, 1) >= MAX_DATAGRAMS_IN_FLIGHT)
+      Atomics.sub(this.#datagramsInFlight, counter, 1);
     else this.#channelTo(owner).postMessage(datagram);
   }
 
-  #take({ key, bytes, ...client }: ForwardedDatagram): void {
+  #receive({ key, bytes, ...client }: ForwardedDatagram): void {
     Atomics.sub(this.#datagramsInFlight, this.#setup.worker % IN_FLIGHT_COUNTERS, 1);
     this.#listeners.get(key)?.(bytes, client);
   }
@@ -89,15 +89,15 @@ export class PeerWorkers {
   #channelTo(worker: number): BroadcastChannel {
     const known = this.#channels.get(worker);
     if (known !== undefined) return known;
-    // Of those who live no longer, mostly.
+    // Most of these channels lead to workers that have ended.
     if (this.#channels.size >= IN_FLIGHT_COUNTERS) this.#closeChannels();
-    const outbox = this.#openChannel(worker);
-    this.#channels.set(worker, outbox);
-    return outbox;
+    const channel = this.#openChannel(worker);
+    this.#channels.set(worker, channel);
+    return channel;
   }
 
   #closeChannels(): void {
-    for (const outbox of this.#channels.values()) outbox.close();
+    for (const channel of this.#channels.values()) channel.close();
     this.#channels.clear();
   }
 
@@ -108,9 +108,9 @@ export class PeerWorkers {
   }
 }
 
-/** The other workers, as one listener sees them. */
+/** The peer workers from the view of one listener. */
 export interface ListenerPeers {
-  /** True: another worker has this flow, and the datagram is on its way there. */
+  /** Returns whether another worker has the flow. Then the datagram is forwarded to it, or dropped if too many are in flight. */
   forward(bytes: Uint8Array, client: Client): boolean;
   claim(client: Client): void;
   release(client: Client): void;

@@ -1,131 +1,130 @@
 import { type ServiceEntry, type Suspension, suspensionFor } from '@weir/model/data-plane';
 import { counterRow, UNROUTED_SLOT } from '../metering/counters.ts';
-import { type Session, type SessionCollection, SessionSet } from './session.ts';
+import { type Session, SessionSet } from './session.ts';
 import type { SessionTerminator } from './session-terminator.ts';
 
-/** What is open of somebody, and where it is counted. */
+/** Open sessions, and the counters for new sessions. */
 export interface CountedSessions {
-  readonly sessions: SessionCollection<Session>;
-  /** Where new connections are counted. */
+  readonly sessions: SessionSet<Session> | Set<Session>;
   readonly counters: Float64Array;
 }
 
-/** What is open of one Service, under the name by which a Suspension finds them. */
+/** The open sessions of one Service, which a suspension finds by the Service's entry. */
 export class ServiceSessions implements CountedSessions {
   readonly sessions: SessionSet<Session> = new SessionSet();
   entry: ServiceEntry;
   counters: Float64Array;
-  #isCutOff = false;
+  #isSuspended = false;
 
-  constructor(service: ServiceEntry, row: Float64Array) {
-    this.entry = service;
-    this.counters = row;
+  constructor(entry: ServiceEntry, counters: Float64Array) {
+    this.entry = entry;
+    this.counters = counters;
   }
 
   get isSuspended(): boolean {
-    return this.#isCutOff;
+    return this.#isSuspended;
   }
 
-  /** Whether it is cut off now; what is open is for the caller to sever. */
-  updateSuspension(cutoffs: readonly Suspension[], now: number): boolean {
-    this.#isCutOff = suspensionFor(cutoffs, this.entry, now) !== undefined;
-    return this.#isCutOff;
+  /** Returns whether the Service is suspended now. The caller terminates the open sessions. */
+  updateSuspension(suspensions: readonly Suspension[], now: number): boolean {
+    this.#isSuspended = suspensionFor(suspensions, this.entry, now) !== undefined;
+    return this.#isSuspended;
   }
 }
 
 interface RegisteredService {
   readonly sessions: ServiceSessions;
-  /** Listeners of the Service; at 0 the group lives on as long as its connections do: a Suspension must find those, too. */
+  /** The number of the Service's listeners. At 0 the Service stays registered while sessions are open: a suspension must find them. */
   listeners: number;
 }
 
-/** The groups of all Services that have a listener or a connection here. */
+/** All Services that have a listener or an open session in this worker. */
 export class ServiceSessionsRegistry {
   readonly #terminator: SessionTerminator;
   readonly #counterBlocks: SharedArrayBuffer[];
-  readonly #slotByService = new Map<string, number>();
-  readonly #byService = new Map<string, RegisteredService>();
-  readonly #withoutListeners = new Set<string>();
+  readonly #slotByUid = new Map<string, number>();
+  readonly #serviceByUid = new Map<string, RegisteredService>();
+  readonly #uidsWithoutListeners = new Set<string>();
   #suspensions: readonly Suspension[] = [];
   #suspensionsAppliedAt = 0;
 
-  constructor(slabs: readonly SharedArrayBuffer[], severing: SessionTerminator) {
-    this.#counterBlocks = [...slabs];
-    this.#terminator = severing;
+  constructor(counterBlocks: readonly SharedArrayBuffer[], terminator: SessionTerminator) {
+    this.#counterBlocks = [...counterBlocks];
+    this.#terminator = terminator;
   }
 
-  addCounterBlock(slab: SharedArrayBuffer): void {
-    this.#counterBlocks.push(slab);
+  addCounterBlock(block: SharedArrayBuffer): void {
+    this.#counterBlocks.push(block);
   }
 
-  /** `UNROUTED_SLOT`: the Service is gone, and only what is open is counted where it was. */
+  /** `UNROUTED_SLOT` means that the Service is deleted. Its open sessions keep their former counters. */
   assignSlot(uid: string, slot: number): void {
     if (slot === UNROUTED_SLOT) {
-      this.#slotByService.delete(uid);
+      this.#slotByUid.delete(uid);
       return;
     }
-    this.#slotByService.set(uid, slot);
-    const held = this.#byService.get(uid);
-    if (held !== undefined) held.sessions.counters = this.countersFor(uid);
+    this.#slotByUid.set(uid, slot);
+    const registered = this.#serviceByUid.get(uid);
+    if (registered !== undefined) registered.sessions.counters = this.countersFor(uid);
   }
 
-  /** For one listener of the Service; `leave` when it goes. */
-  addListener(service: ServiceEntry): ServiceSessions {
-    const held = this.#byService.get(service.uid) ?? this.#create(service);
-    held.listeners += 1;
-    this.#withoutListeners.delete(service.uid);
-    this.updateService(held.sessions, service);
-    return held.sessions;
+  /** Call `removeListener` when the listener closes. */
+  addListener(entry: ServiceEntry): ServiceSessions {
+    const registered = this.#serviceByUid.get(entry.uid) ?? this.#register(entry);
+    registered.listeners += 1;
+    this.#uidsWithoutListeners.delete(entry.uid);
+    this.updateService(registered.sessions, entry);
+    return registered.sessions;
   }
 
-  /** The Service may be another one now in the eyes of a Suspension. */
-  updateService(group: ServiceSessions, service: ServiceEntry): void {
-    group.entry = service;
-    this.#updateSuspension(group);
+  /** A changed entry, such as another tenant, may start or end a suspension. */
+  updateService(service: ServiceSessions, entry: ServiceEntry): void {
+    service.entry = entry;
+    this.#updateSuspension(service);
   }
 
-  removeListener(group: ServiceSessions): void {
-    const { uid } = group.entry;
-    const held = this.#byService.get(uid);
-    if (held === undefined) return;
-    held.listeners -= 1;
-    if (held.listeners > 0) return;
-    if (group.sessions.size > 0) this.#withoutListeners.add(uid);
-    else this.#byService.delete(uid);
+  removeListener(service: ServiceSessions): void {
+    const { uid } = service.entry;
+    const registered = this.#serviceByUid.get(uid);
+    if (registered === undefined) return;
+    registered.listeners -= 1;
+    if (registered.listeners > 0) return;
+    if (service.sessions.size > 0) this.#uidsWithoutListeners.add(uid);
+    else this.#serviceByUid.delete(uid);
   }
 
-  /** Forgets the groups that nothing belongs to any more; their slots stay: a Service without listeners may get one. */
+  /** Removes Services without listeners and sessions. Their slots stay, because a Service may get a listener again. */
   removeIdle(): void {
-    for (const uid of this.#withoutListeners) {
-      if ((this.#byService.get(uid)?.sessions.sessions.size ?? 0) > 0) continue;
-      this.#withoutListeners.delete(uid);
-      this.#byService.delete(uid);
+    for (const uid of this.#uidsWithoutListeners) {
+      if ((this.#serviceByUid.get(uid)?.sessions.sessions.size ?? 0) > 0) continue;
+      this.#uidsWithoutListeners.delete(uid);
+      this.#serviceByUid.delete(uid);
     }
   }
 
-  applySuspensions(cutoffs: readonly Suspension[], now: number): void {
-    this.#suspensions = cutoffs;
+  applySuspensions(suspensions: readonly Suspension[], now: number): void {
+    this.#suspensions = suspensions;
     this.#suspensionsAppliedAt = now;
-    for (const { sessions } of this.#byService.values()) this.#updateSuspension(sessions);
+    for (const { sessions } of this.#serviceByUid.values()) this.#updateSuspension(sessions);
   }
 
   *all(): Iterable<ServiceSessions> {
-    for (const { sessions } of this.#byService.values()) yield sessions;
+    for (const { sessions } of this.#serviceByUid.values()) yield sessions;
   }
 
   countersFor(uid: string | undefined): Float64Array {
-    const slot = uid === undefined ? undefined : this.#slotByService.get(uid);
+    const slot = uid === undefined ? undefined : this.#slotByUid.get(uid);
     return counterRow(this.#counterBlocks, slot ?? UNROUTED_SLOT);
   }
 
-  #create(service: ServiceEntry): RegisteredService {
-    const held = { sessions: new ServiceSessions(service, this.countersFor(service.uid)), listeners: 0 };
-    this.#byService.set(service.uid, held);
-    return held;
+  #register(entry: ServiceEntry): RegisteredService {
+    const registered = { sessions: new ServiceSessions(entry, this.countersFor(entry.uid)), listeners: 0 };
+    this.#serviceByUid.set(entry.uid, registered);
+    return registered;
   }
 
-  #updateSuspension(group: ServiceSessions): void {
-    if (group.updateSuspension(this.#suspensions, this.#suspensionsAppliedAt))
-      this.#terminator.terminate(group.sessions, 'cut-off');
+  #updateSuspension(service: ServiceSessions): void {
+    if (service.updateSuspension(this.#suspensions, this.#suspensionsAppliedAt))
+      this.#terminator.terminate(service.sessions, 'cut-off');
   }
 }

@@ -2,84 +2,19 @@ import type { Outcome } from '../metering/outcome.ts';
 import type { Session } from './session.ts';
 import type { TimeoutWheel } from './timeout-wheel.ts';
 
-interface PendingEnd {
-  readonly session: Session;
-  readonly outcome: Outcome;
-}
-
-/** Ends many connections without holding up those that are to live. */
-export class SessionTerminator {
-  readonly #pendingEnds: BatchedAction<PendingEnd>;
-
-  /** `onThrow` hears of one that could not be ended: the others are, all the same. */
-  constructor(onThrow: (thrown: unknown) => void) {
-    this.#pendingEnds = new BatchedAction(({ session, outcome }) => session.end(outcome), onThrow);
-  }
-
-  /** Those that are open now. One that ends by itself meanwhile keeps its own outcome. */
-  terminate(members: Iterable<Session>, outcome: Outcome): void {
-    this.#pendingEnds.add(pendingEndsOf(members, outcome));
-  }
-}
-
-function* pendingEndsOf(members: Iterable<Session>, outcome: Outcome): Iterable<PendingEnd> {
-  for (const session of members) yield { session, outcome };
-}
-
-const MAX_EXPIRED_PER_TURN = 200;
+const MAX_ITEMS_PER_ITERATION = 200;
 
 /**
- * Ends what has been silent for too long, at most 200 in one turn of the event loop: when an endpoint falls silent, ten
- * thousand may be due in the same second, and those that are to live must not wait for them.
+ * Calls a function for many items without delaying other connections: for up to 200 items at once, and for as many in each
+ * further iteration of the event loop.
  */
-export class SessionExpirer {
-  readonly #wheel: TimeoutWheel<Session>;
-  readonly #onThrow: (thrown: unknown) => void;
-  #isScheduled = false;
-
-  /** `onThrow` hears of one that could not be ended: the others are, all the same. */
-  constructor(wheel: TimeoutWheel<Session>, onThrow: (thrown: unknown) => void) {
-    this.#wheel = wheel;
-    this.#onThrow = onThrow;
-  }
-
-  /** To be called once per tick. */
-  tick(): void {
-    this.#wheel.tick();
-    if (!this.#isScheduled) this.#run();
-  }
-
-  readonly #run = (): void => {
-    this.#isScheduled = false;
-    for (let ended = 0; ended < MAX_EXPIRED_PER_TURN; ended += 1) {
-      // One by one: the end of one may be that of others, and those are no longer due.
-      const member = this.#wheel.takeDue();
-      if (member === undefined) return;
-      this.#expire(member);
-    }
-    this.#isScheduled = true;
-    setImmediate(this.#run);
-  };
-
-  #expire(member: Session): void {
-    try {
-      member.onExpired();
-    } catch (thrown) {
-      this.#onThrow(thrown);
-    }
-  }
-}
-
-const MAX_ITEMS_PER_TURN = 200;
-
-/** Does something to many without holding up all others: at once to 200 of them, and to as many in each turn of the event loop. */
 export class BatchedAction<T> {
   readonly #act: (item: T) => void;
   readonly #onThrow: (thrown: unknown) => void;
   #items: T[] = [];
   #nextIndex = 0;
 
-  /** `onThrow` hears of one for which `act` threw: the others have theirs all the same. */
+  /** If `act` throws for an item, `onThrow` is called and the next item follows. */
   constructor(act: (item: T) => void, onThrow: (thrown: unknown) => void) {
     this.#act = act;
     this.#onThrow = onThrow;
@@ -92,7 +27,7 @@ export class BatchedAction<T> {
   }
 
   readonly #run = (): void => {
-    const end = Math.min(this.#nextIndex + MAX_ITEMS_PER_TURN, this.#items.length);
+    const end = Math.min(this.#nextIndex + MAX_ITEMS_PER_ITERATION, this.#items.length);
     for (; this.#nextIndex < end; this.#nextIndex += 1) this.#actOn(this.#items[this.#nextIndex] as T);
     if (this.#nextIndex < this.#items.length) {
       setImmediate(this.#run);
@@ -105,6 +40,70 @@ export class BatchedAction<T> {
   #actOn(item: T): void {
     try {
       this.#act(item);
+    } catch (thrown) {
+      this.#onThrow(thrown);
+    }
+  }
+}
+
+interface PendingEnd {
+  readonly session: Session;
+  readonly outcome: Outcome;
+}
+
+/** Ends many sessions without delaying the others. */
+export class SessionTerminator {
+  readonly #pendingEnds: BatchedAction<PendingEnd>;
+
+  /** If a session cannot be ended, `onThrow` is called and the next session follows. */
+  constructor(onThrow: (thrown: unknown) => void) {
+    this.#pendingEnds = new BatchedAction(({ session, outcome }) => session.end(outcome), onThrow);
+  }
+
+  /** Ends the sessions that are open now. A session that ends by itself before its turn keeps its own outcome. */
+  terminate(sessions: Iterable<Session>, outcome: Outcome): void {
+    this.#pendingEnds.add(Array.from(sessions, (session) => ({ session, outcome })));
+  }
+}
+
+const MAX_EXPIRED_PER_ITERATION = 200;
+
+/**
+ * Ends idle sessions, at most 200 in one iteration of the event loop: when an endpoint stops answering, ten thousand sessions may
+ * expire in the same second, and the active sessions must not wait for them.
+ */
+export class SessionExpirer {
+  readonly #wheel: TimeoutWheel<Session>;
+  readonly #onThrow: (thrown: unknown) => void;
+  #isScheduled = false;
+
+  /** If a session cannot be ended, `onThrow` is called and the next session follows. */
+  constructor(wheel: TimeoutWheel<Session>, onThrow: (thrown: unknown) => void) {
+    this.#wheel = wheel;
+    this.#onThrow = onThrow;
+  }
+
+  /** Must be called once per tick of the wheel. */
+  tick(): void {
+    this.#wheel.tick();
+    if (!this.#isScheduled) this.#run();
+  }
+
+  readonly #run = (): void => {
+    this.#isScheduled = false;
+    for (let expired = 0; expired < MAX_EXPIRED_PER_ITERATION; expired += 1) {
+      // One by one, because the end of a session may end other sessions, which are then no longer due.
+      const session = this.#wheel.takeDue();
+      if (session === undefined) return;
+      this.#expire(session);
+    }
+    this.#isScheduled = true;
+    setImmediate(this.#run);
+  };
+
+  #expire(session: Session): void {
+    try {
+      session.onExpired();
     } catch (thrown) {
       this.#onThrow(thrown);
     }

@@ -1,32 +1,30 @@
-import type { Client, EndpointStats, Route } from '@weir/model/data-plane';
+import type { EndpointStats } from '@weir/model/data-plane';
 import type { Shaper } from '../limits/shaper.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 
-/** Something open that belongs to a Service: what a Suspension or the end of a drain severs, and what has a deadline. */
+/** An open connection, handshake or flow. A suspension, a drain or its deadline can end it. */
 export interface Session extends WheelEntry, IndexedEntry {
-  /** The endpoint that it goes to. */
+  /** The endpoint to which the session is connected, or is connecting. */
   readonly endpointStats: EndpointStats | undefined;
-  /** Ends it now. Once it has ended nothing happens. */
+  /** Has no effect after the session has ended. */
   end(outcome: Outcome): void;
   onExpired(): void;
-  /** The endpoint that it goes to is none of the Service's any more, or fails its check. */
+  /** The endpoint has left the Service, or fails its health check. */
   onEndpointUnavailable(): void;
 }
 
-/** What is open of somebody; whoever goes through it sees those that are in it then, and they may leave meanwhile. */
-export interface SessionCollection<T> extends Iterable<T> {
-  readonly size: number;
-  add(item: T): unknown;
-  delete(item: T): unknown;
+export interface IndexedEntry {
+  /** Written by the `SessionSet` that contains the entry. */
+  sessionIndex: number;
 }
 
 /**
- * What is open of one Service. Not a Set: one that thousands enter and leave each second is made anew again and again, and its
- * former tables keep those who have left alive until the old generation is collected, which costs more than relaying them.
+ * The open sessions of one Service. This is not a Set, because V8 often rehashes a Set that thousands enter and leave each
+ * second, and its former tables keep ended sessions alive until the old generation is collected. That would cost more than relaying.
  */
-export class SessionSet<T extends IndexedEntry> implements SessionCollection<T> {
+export class SessionSet<T extends IndexedEntry> {
   readonly #items: T[] = [];
 
   get size(): number {
@@ -38,7 +36,7 @@ export class SessionSet<T extends IndexedEntry> implements SessionCollection<T> 
     this.#items.push(item);
   }
 
-  /** Nothing happens when it is not in here. */
+  /** Has no effect if the item is not in the set. */
   delete(item: T): void {
     const at = item.sessionIndex;
     if (this.#items[at] !== item) return;
@@ -48,39 +46,19 @@ export class SessionSet<T extends IndexedEntry> implements SessionCollection<T> 
     last.sessionIndex = at;
   }
 
-  /** Those that are in here now: they may leave meanwhile. */
+  /** Iterates over a copy, so that items may be added and deleted meanwhile. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.#items].values();
   }
 }
 
-export interface IndexedEntry {
-  /** The own of the one book that it is in. */
-  sessionIndex: number;
-}
-
-/** What a connection needs of its worker. */
+/** What a TCP connection needs from its worker. */
 export interface RelayContext {
   readonly transport: TcpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
-  /** A connection threw: a bug. It is over by then. */
+  /** A defect ended a connection. */
   onInternalError(thrown: unknown): void;
-  /** A connect failed; `code` as in errno. Some codes are of this host, not of the endpoint. */
+  /** A connect failed with this errno. Some codes are failures of this host, not of the endpoint. */
   onConnectError(code: string | undefined): void;
-}
-
-/** Where a connection belongs: what it chooses from, and who must know of it. */
-export interface RelayUpstream {
-  readonly route: Route;
-  readonly sessions: SessionSet<Session>;
-  /** An endpoint that is not among `tried`; undefined: none is left. */
-  choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined;
-  /** Whether `choose` would find one. Asking is no turn: it leaves everything as it is. */
-  hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean;
-  /** One that is not chosen because it does not work, as far as is known; undefined: none is left. */
-  chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined;
-  onConnected(load: EndpointStats): void;
-  /** It refused, or did not answer in time. */
-  onConnectFailed(load: EndpointStats): void;
 }

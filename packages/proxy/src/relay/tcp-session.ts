@@ -1,6 +1,5 @@
-// One client connection and its endpoint: bytes go across, are counted where they pass, and the end of either side is
-// passed on as what it was (FIN as FIN, RST as RST). One long file: any part of it made an object of its own would be one
-// more per connection, and most methods look at the state of both sides.
+// Relays one client connection to an endpoint: counts the bytes, and passes FIN on as FIN and RST as RST. This is one long class,
+// because each part that became a class of its own would cost one more object per connection.
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
@@ -9,15 +8,25 @@ import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from 
 import type { Outcome } from '../metering/outcome.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
-import type { DownstreamInfo } from './downstream-info.ts';
-import { upstreamPreambleFor } from './downstream-info.ts';
-import type { RelayContext, RelayUpstream, Session } from './session.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
+import type { RelayContext, Session } from './session.ts';
 import { ticksFor } from './timeout-wheel.ts';
 
-/** How many times its connect timeout a client is kept waiting while endpoint after endpoint fails. */
+/** How long endpoints are tried one after the other, in multiples of the connect timeout. */
 const CONNECT_RETRY_WINDOW = 3;
-/** For how many idle timeouts a limit may hold it without a turn: its client may be gone, which only reading would show. */
+/**
+ * How many idle timeouts in a row a session may be throttled without a read. After that it is closed, because its client may
+ * be gone, which only a read would show.
+ */
 const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
+
+export interface TcpSessionOptions {
+  readonly context: RelayContext;
+  readonly upstream: Upstream;
+  readonly counters: Float64Array;
+  readonly admission: Admission;
+}
 
 export class TcpSession implements StreamEvents, Session, ThrottledReader {
   deadline = 0;
@@ -25,13 +34,12 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   wheelIndex = -1;
   sessionIndex = -1;
   readonly #context: RelayContext;
-  readonly #upstream: RelayUpstream;
-  /** Of the counters: fixed for the life of the connection, also when its Service changes hands meanwhile. */
+  readonly #upstream: Upstream;
+  /** They stay the same for the whole session, even if the Service gets other counters meanwhile. */
   readonly #counters: Float64Array;
   readonly #client: TcpStream;
   readonly #downstreamInfo: DownstreamInfo;
-  /** Its place under the limits. */
-  readonly #grant: Admission;
+  readonly #admission: Admission;
   readonly #throttle: SessionThrottle;
   readonly #idleTicks: number;
   readonly #retryDeadline: number;
@@ -42,40 +50,36 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   #isEnded = false;
   #hasClientClosed = false;
   #hasEndpointClosed = false;
-  /** Written for the client, not yet taken by the kernel: not yet sent. */
+  /** Bytes that are written to the client's stream but not yet accepted by the kernel. */
   #unsentBytes = 0;
-  /** Idle timeouts in a row that it was held for. */
+  /** How many idle timeouts in a row the session was throttled. */
   #throttledIdleTimeouts = 0;
 
-  constructor(
-    client: TcpStream,
-    arrived: DownstreamInfo,
-    { context, home, row, grant }: { context: RelayContext; home: RelayUpstream; row: Float64Array; grant: Admission },
-  ) {
-    const { settings } = home.route;
+  constructor(client: TcpStream, info: DownstreamInfo, { context, upstream, counters, admission }: TcpSessionOptions) {
+    const { settings } = upstream.route;
     this.#client = client;
-    this.#downstreamInfo = arrived;
+    this.#downstreamInfo = info;
     this.#context = context;
-    this.#upstream = home;
-    this.#counters = row;
-    this.#grant = grant;
-    this.#throttle = new SessionThrottle(context.shaper.limitersFor(grant.limiters), this);
+    this.#upstream = upstream;
+    this.#counters = counters;
+    this.#admission = admission;
+    this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#retryDeadline = context.wheel.now + ticksFor(settings.connectTimeoutMs) * CONNECT_RETRY_WINDOW;
-    addToCounter(row, CONNECTIONS, 1);
-    addToCounter(row, ACTIVE, 1);
+    addToCounter(counters, CONNECTIONS, 1);
+    addToCounter(counters, ACTIVE, 1);
   }
 
-  /** The endpoint that it goes to, or is trying to. */
+  /** The endpoint to which the session is connected, or is connecting. */
   get endpointStats(): EndpointStats | undefined {
     return this.#endpointStats;
   }
 
-  /** The client's bytes wait in the kernel until an endpoint has answered. */
+  /** The client is not read until an endpoint is connected: its bytes wait in the kernel. */
   start(): void {
     const { wheel } = this.#context;
     this.#guarded(() => {
-      this.#upstream.sessions.add(this);
+      this.#upstream.service.sessions.add(this);
       this.#client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
       this.#client.accept(this);
       this.deadline = wheel.now + ticksFor(this.#upstream.route.settings.connectTimeoutMs);
@@ -84,7 +88,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     });
   }
 
-  /** Ends both sides by RST, so that what the kernel still holds is discarded. Whatever throws: its slot is free after it. */
+  /** Resets both sides unless the outcome is `completed`. The session stops counting as active even if the reset throws. */
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -104,9 +108,9 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#guarded(() => this.#tryNextEndpoint('connect-timeout'));
   }
 
-  /** Nothing of the client was sent yet: where there is another endpoint, it need not wait for one that may be gone. */
+  /** While connecting, nothing of the client has been sent, so the session can try another endpoint at once. */
   onEndpointUnavailable(): void {
-    // Whoever has no further try may still be answered.
+    // After the retry window the current endpoint is the last one, and may still answer.
     if (this.#isEnded || this.#isConnected || this.#context.wheel.now >= this.#retryDeadline) return;
     this.#guarded(() => {
       if (this.#upstream.hasUntriedEndpoint(this.#triedEndpoints)) this.#tryNextEndpoint('connect-failed');
@@ -118,11 +122,11 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.#isConnected = true;
     this.#upstream.onConnected(this.#endpointStats);
     this.#extendIdleDeadline();
-    // The idle timeout may be shorter than what was left to connect.
+    // The idle timeout may end before the connect timeout would have ended.
     if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
     this.#readUnlessThrottled(stream);
-    const first = upstreamPreambleFor(this.#upstream.route.settings, this.#downstreamInfo);
-    if (first.length === 0 || stream.write(first) === 0) this.#readUnlessThrottled(this.#client);
+    const preamble = upstreamPreambleFor(this.#upstream.route.settings, this.#downstreamInfo);
+    if (preamble.length === 0 || stream.write(preamble) === 0) this.#readUnlessThrottled(this.#client);
   }
 
   onData(from: TcpStream, bytes: Uint8Array): void {
@@ -138,11 +142,11 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.#peerOf(from)?.shutdown();
   }
 
-  onDrain(taken: TcpStream): void {
+  onDrain(drained: TcpStream): void {
     if (this.#isEnded) return;
     this.#extendIdleDeadline();
-    if (taken === this.#client) this.#countSent(0);
-    const source = this.#peerOf(taken);
+    if (drained === this.#client) this.#countSent(0);
+    const source = this.#peerOf(drained);
     if (source !== undefined) this.#readUnlessThrottled(source);
   }
 
@@ -157,7 +161,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#onCleanClose(isClient);
   }
 
-  /** What waited for bytes per second may go on, unless its target has not taken the last ones yet. */
+  /** Reads the throttled side again, unless the other side has queued bytes; then `onDrain` follows. */
   onReadAllowed(direction: Direction): void {
     const source = direction === 'in' ? this.#client : this.#endpointStream;
     const target = direction === 'in' ? this.#endpointStream : this.#client;
@@ -169,30 +173,31 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.end('internal');
   }
 
-  #connect(otherwise: Outcome): void {
+  /** Connects to the next endpoint, or ends the session with `failure` if all endpoints were tried. */
+  #connect(failure: Outcome): void {
     const { client } = this.#downstreamInfo;
-    // When all that should work have failed, what is known of the others proves as little.
-    const load =
+    // When all healthy endpoints have failed, excluded endpoints are tried as well: their exclusion may be wrong, too.
+    const endpointStats =
       this.#upstream.choose(client, this.#triedEndpoints) ?? this.#upstream.chooseExcluded(this.#triedEndpoints);
-    if (load === undefined) {
-      this.end(otherwise);
+    if (endpointStats === undefined) {
+      this.end(failure);
       return;
     }
-    this.#triedEndpoints.push(load);
-    this.#endpointStats = load;
-    load.activeConnections += 1;
-    this.#endpointStream = this.#context.transport.connect(load.endpoint, this);
+    this.#triedEndpoints.push(endpointStats);
+    this.#endpointStats = endpointStats;
+    endpointStats.activeConnections += 1;
+    this.#endpointStream = this.#context.transport.connect(endpointStats.endpoint, this);
     this.#endpointStream.limitReadBytes?.(
       Math.min(this.#throttle.quantumBytes('out'), this.#client.maxWriteBytes ?? Infinity),
     );
   }
 
-  /** `code` as in errno; undefined: it did not answer in time. */
+  /** `code` is the errno of the failed connect, or undefined after a timeout. */
   #tryNextEndpoint(failure: Outcome, code?: string): void {
     const { wheel } = this.#context;
-    const last = this.#endpointStream;
+    const failed = this.#endpointStream;
     this.#endpointStream = undefined;
-    last?.reset();
+    failed?.reset();
     if (this.#endpointStats !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(this.#endpointStats);
     this.#releaseEndpoint();
     if (wheel.now >= this.#retryDeadline) {
@@ -206,9 +211,9 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
 
   #release(): void {
     this.#context.wheel.remove(this);
-    this.#upstream.sessions.delete(this);
+    this.#upstream.service.sessions.delete(this);
     this.#releaseEndpoint();
-    this.#grant.release();
+    this.#admission.release();
     this.#throttle.end();
     this.#countSent(this.#client.queuedBytes);
   }
@@ -256,12 +261,12 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     return stream === this.#client ? this.#endpointStream : this.#client;
   }
 
-  /** Unless its Service or tenant was too fast: then when its turn has come. */
+  /** If the stream is throttled, `onReadAllowed` reads it later. */
   #readUnlessThrottled(source: TcpStream): void {
     if (this.#throttle.mayRead(source === this.#client ? 'in' : 'out', 0)) source.readStart();
   }
 
-  /** It is not idle: it is not let. */
+  /** A throttled session is not idle. */
   #extendThrottledDeadline(): void {
     this.#throttledIdleTimeouts += 1;
     this.deadline = this.#context.wheel.now + this.#idleTicks;
@@ -273,10 +278,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.deadline = this.#context.wheel.now + this.#idleTicks;
   }
 
-  /** For what no event of a stream has called, and is therefore not guarded there. */
-  #guarded(act: () => void): void {
+  /** For calls that do not come from a stream's event. The transport guards the events of a stream. */
+  #guarded(run: () => void): void {
     try {
-      act();
+      run();
     } catch (thrown) {
       this.onThrow(this.#client, thrown);
     }

@@ -1,15 +1,15 @@
 /**
- * Deadlines of many connections with one timer. An entry is looked at when its deadline comes, not when something
- * happens on it: activity only writes a number, and a deadline that has moved meanwhile is put off by the sweep. The slots
- * are no Sets, for the reason that `Members` is none.
+ * The deadlines of many sessions with one timer. Activity of a session only writes its `deadline`. The wheel looks at an
+ * entry when its slot is swept, and moves the entry to a later slot if the deadline has moved meanwhile. The slots are arrays
+ * and not Sets, for the reason given at `SessionSet`.
  */
 export class TimeoutWheel<T extends WheelEntry> {
   readonly #slots: T[][];
   #currentTick = 0;
-  /** All before it are empty; behind `now` while what is due has not been taken. */
+  /** All slots before this tick are empty. It is behind `#currentTick` while due entries have not been taken. */
   #sweptTick = 0;
 
-  /** `slots` ticks around; a deadline further away is looked at once per round. */
+  /** The wheel has `slots` ticks. An entry with a later deadline is looked at once per round. */
   constructor(slots: number) {
     this.#slots = Array.from({ length: slots }, (): T[] => []);
   }
@@ -20,8 +20,8 @@ export class TimeoutWheel<T extends WheelEntry> {
   }
 
   add(entry: T): void {
-    // Never into the slot of this moment, which would be looked at only after a whole round, nor into the one that is being
-    // swept, which would never be empty.
+    // Not in the slot of the current tick, which may be swept already and would then wait for a whole round. Not in the slot that
+    // is being swept either, because the sweep would never end.
     entry.wheelSlot = Math.max(
       this.#currentTick + 1,
       Math.min(entry.deadline, this.#sweptTick + this.#slots.length - 1),
@@ -41,18 +41,18 @@ export class TimeoutWheel<T extends WheelEntry> {
     last.wheelIndex = at;
   }
 
-  /** The deadline of `entry` is nearer than it was. */
+  /** Must be called when the deadline of an entry has become earlier. */
   advance(entry: T): void {
     this.remove(entry);
     this.add(entry);
   }
 
-  /** To be called once per tick; what is due then is for `takeDue`. Time waits for a sweep that is nearly a round behind. */
+  /** Must be called once per tick, followed by `takeDue`. Time stands still while the sweep is nearly one round behind. */
   tick(): void {
     if (this.#currentTick - this.#sweptTick < this.#slots.length - 2) this.#currentTick += 1;
   }
 
-  /** One whose deadline has come; it leaves the wheel. Undefined: all others have time. Until it is taken it may be put off. */
+  /** Removes and returns an entry whose deadline has come. Undefined if no entry is due. */
   takeDue(): T | undefined {
     for (; this.#sweptTick <= this.#currentTick; this.#sweptTick += 1) {
       const slot = this.#slotAt(this.#sweptTick);
@@ -70,16 +70,16 @@ export class TimeoutWheel<T extends WheelEntry> {
 }
 
 export interface WheelEntry {
-  /** In ticks. May be moved to later at any time, without telling the wheel. */
+  /** In ticks. May become later at any time without a call to the wheel. */
   readonly deadline: number;
-  /** The wheel's own. */
+  /** Written by the wheel. */
   wheelSlot: number;
   wheelIndex: number;
 }
 
 export const TICK_MS = 1_000;
 
-/** Ticks of the wheel that are surely not shorter: one more than the whole ones, because the present one has begun already. */
+/** The number of ticks that surely last `ms`: one more than the whole ticks, because the current tick has begun already. */
 export function ticksFor(ms: number): number {
   return Math.ceil(ms / TICK_MS) + 1;
 }

@@ -1,22 +1,22 @@
-// Which worker has a flow. The kernel spreads datagrams over the sockets of a port by a hash of the client, and gives many
-// of them to another socket when one comes or goes: a worker starts, or is replaced. Whoever gets a datagram of a flow that
-// it does not know looks here. Entries may be overwritten, and may be wrong: then a worker opens a flow that another one had,
-// and only the endpoint notices, by the source port.
+// A hash table in shared memory of the worker that has each flow. The kernel spreads datagrams over the sockets of a port by a
+// hash of the client, and gives many flows to another socket when a worker starts or ends. A worker that gets a datagram of
+// an unknown flow looks up its owner here. Entries may be overwritten or collide; then two workers have the flow, and the
+// endpoint sees a second source port.
 import { hashPair, hashText } from '@weir/model/data-plane';
 
 const OWNER_BUCKETS = 16_384;
 const ENTRIES_PER_BUCKET = 4;
-/** Living workers by the low bits of their ids, which are given out one after the other. */
+/** The ids of live workers, indexed by their low bits. Ids are assigned in sequence, so live workers do not collide. */
 const MAX_LIVE_WORKERS = 256;
 const TAG_BITS = 18;
 const ID_MASK = 0x3fff;
 
-/** For all workers of a proxy: 257 KiB, 65,536 flows. */
+/** The memory for all workers of a proxy: 257 KiB for 65,536 flows. */
 export function createFlowOwnersMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer((MAX_LIVE_WORKERS + OWNER_BUCKETS * ENTRIES_PER_BUCKET) * Uint32Array.BYTES_PER_ELEMENT);
 }
 
-/** What it owned is anybody's now. */
+/** Removes a worker that has ended from the live workers. Its entries become free. */
 export function removeFlowOwner(memory: SharedArrayBuffer, worker: number): void {
   Atomics.compareExchange(new Uint32Array(memory), worker % MAX_LIVE_WORKERS, worker, 0);
 }
@@ -25,19 +25,19 @@ export class FlowOwners {
   readonly #cells: Uint32Array;
   readonly #self: number;
 
-  /** `worker` is above 0, and no two that live are the same. */
+  /** `worker` is positive and unique among the live workers. */
   constructor(memory: SharedArrayBuffer, worker: number) {
     this.#cells = new Uint32Array(memory);
     this.#self = worker;
     Atomics.store(this.#cells, worker % MAX_LIVE_WORKERS, worker);
   }
 
-  /** The living worker that has it; 0: none, or this one. */
+  /** The live worker that has the flow; 0 if no worker or this worker has it. */
   ownerOf(flow: number): number {
     for (let way = 0; way < ENTRIES_PER_BUCKET; way += 1) {
       const entry = Atomics.load(this.#cells, cellOf(flow, way));
       if (!hasTag(entry, flow)) continue;
-      const owner = this.#livingOwner(entry);
+      const owner = this.#liveOwner(entry);
       if (owner !== 0 && owner !== this.#self) return owner;
     }
     return 0;
@@ -49,10 +49,10 @@ export class FlowOwners {
       const cell = cellOf(flow, way);
       const entry = Atomics.load(this.#cells, cell);
       if (entry === own) return;
-      const isFree = entry === 0 || hasTag(entry, flow) || this.#livingOwner(entry) === 0;
+      const isFree = entry === 0 || hasTag(entry, flow) || this.#liveOwner(entry) === 0;
       if (isFree && Atomics.compareExchange(this.#cells, cell, entry, own) === entry) return;
     }
-    // All taken: one of the others is forgotten.
+    // The bucket is full: overwrite one entry.
     Atomics.store(this.#cells, cellOf(flow, (flow >>> 14) % ENTRIES_PER_BUCKET), own);
   }
 
@@ -62,14 +62,14 @@ export class FlowOwners {
       Atomics.compareExchange(this.#cells, cellOf(flow, way), own, 0);
   }
 
-  #livingOwner(entry: number): number {
+  #liveOwner(entry: number): number {
     const id = entry >>> TAG_BITS;
-    const living = Atomics.load(this.#cells, id % MAX_LIVE_WORKERS);
-    return (living & ID_MASK) === id ? living : 0;
+    const worker = Atomics.load(this.#cells, id % MAX_LIVE_WORKERS);
+    return (worker & ID_MASK) === id ? worker : 0;
   }
 }
 
-/** 32 bits of a flow: the listener's hash, and its client. */
+/** A 32-bit hash of the flow of `client`, seeded with the hash of its listener. */
 export function hashOfFlow(listener: number, client: { readonly address: string; readonly port: number }): number {
   return hashPair(hashText(client.address, listener), client.port);
 }
@@ -78,7 +78,7 @@ function cellOf(flow: number, way: number): number {
   return MAX_LIVE_WORKERS + (flow % OWNER_BUCKETS) * ENTRIES_PER_BUCKET + way;
 }
 
-/** What the bucket does not say of the flow already. */
+/** The tag is the high bits of the flow's hash. The low bits are the index of the bucket. */
 function hasTag(entry: number, flow: number): boolean {
   return entry !== 0 && (entry & (2 ** TAG_BITS - 1)) === flow >>> (32 - TAG_BITS);
 }

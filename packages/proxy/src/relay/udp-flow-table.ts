@@ -1,12 +1,12 @@
-/** What flows of one listener are told apart by. */
+/** Identifies a flow of one listener. */
 export interface FlowKey {
   readonly address: string;
   readonly port: number;
 }
 
 /**
- * The flows of one listener by client address, then port: a datagram costs two look-ups and no new string, and what one
- * client has is at hand to be bounded. Those of a client are in the order of `stir`.
+ * The flows of one listener by client address, then by port. Finding the flow of a datagram takes two look-ups and allocates no
+ * string. The flows of a client address are ordered by their last activity.
  */
 export class FlowTable<F extends FlowKey> {
   readonly #clients = new Map<string, Map<number, F>>();
@@ -19,7 +19,6 @@ export class FlowTable<F extends FlowKey> {
     return this.#clients.get(address)?.size ?? 0;
   }
 
-  /** The one that was not stirred for longest. */
   leastRecentlyActive(address: string): F | undefined {
     return this.#clients.get(address)?.values().next().value;
   }
@@ -30,14 +29,14 @@ export class FlowTable<F extends FlowKey> {
     else flows.set(flow.port, flow);
   }
 
-  /** It has spoken: it is now the last of its client that is to go. */
+  /** Marks the flow as the most recently active flow of its client address. */
   touch(flow: F): void {
     const flows = this.#clients.get(flow.address);
     if (flows === undefined || flows.size < 2 || !flows.delete(flow.port)) return;
     flows.set(flow.port, flow);
   }
 
-  /** Not another one that has taken its place meanwhile. */
+  /** Has no effect if another flow has taken its key meanwhile. */
   remove(flow: F): void {
     const flows = this.#clients.get(flow.address);
     if (flows?.get(flow.port) !== flow) return;
@@ -56,17 +55,20 @@ export interface TenantFlow {
 
 const MAX_FLOWS_PER_TENANT = 16_384;
 
-/** Of one worker, where the process may have so many descriptors: eight workers leave at least half of them to others. */
+/**
+ * The maximum number of flows of one tenant in one worker, if the process may open so many descriptors. With eight workers, a
+ * tenant takes at most half of the descriptors.
+ */
 export function flowsPerTenant(descriptors: number): number {
   return Math.max(1, Math.min(MAX_FLOWS_PER_TENANT, Math.floor(descriptors / 16)));
 }
 
-/** The flows of each tenant in this worker, so that none takes all descriptors: client addresses are easily forged. */
+/** Limits the flows of each tenant in this worker. Client addresses can be forged, so one tenant could fill all descriptors. */
 export class TenantFlows<F extends TenantFlow> {
-  /** What one client address may have of one listener: many clients may stand behind it, but not all. */
+  /** The limit per client address and listener. Many clients may share one address behind a NAT, but not all clients do. */
   readonly maxFlowsPerClient: number;
   readonly #limit: number;
-  /** In the order of `stir`. */
+  /** Ordered by last activity. */
   readonly #flowsByTenant = new Map<string, Set<F>>();
 
   constructor(limit: number) {
@@ -74,26 +76,26 @@ export class TenantFlows<F extends TenantFlow> {
     this.maxFlowsPerClient = Math.ceil(limit / 2);
   }
 
-  /** The longest silent one, which has to go before this tenant may have another one. */
+  /** The least recently active flow, if it must end before the tenant may open another flow. */
   flowToEvict(tenant: string): F | undefined {
-    const crowd = this.#flowsByTenant.get(tenant);
-    return crowd === undefined || crowd.size < this.#limit ? undefined : crowd.values().next().value;
+    const flows = this.#flowsByTenant.get(tenant);
+    return flows === undefined || flows.size < this.#limit ? undefined : flows.values().next().value;
   }
 
   add(flow: F): void {
-    const crowd = this.#flowsByTenant.get(flow.tenant);
-    if (crowd === undefined) this.#flowsByTenant.set(flow.tenant, new Set([flow]));
-    else crowd.add(flow);
+    const flows = this.#flowsByTenant.get(flow.tenant);
+    if (flows === undefined) this.#flowsByTenant.set(flow.tenant, new Set([flow]));
+    else flows.add(flow);
   }
 
-  /** It has spoken: it is now the last of its tenant that is to go. */
+  /** Marks the flow as the most recently active flow of its tenant. */
   touch(flow: F): void {
-    const crowd = this.#flowsByTenant.get(flow.tenant);
-    if (crowd?.delete(flow) === true) crowd.add(flow);
+    const flows = this.#flowsByTenant.get(flow.tenant);
+    if (flows?.delete(flow) === true) flows.add(flow);
   }
 
   remove(flow: F): void {
-    const crowd = this.#flowsByTenant.get(flow.tenant);
-    if (crowd?.delete(flow) === true && crowd.size === 0) this.#flowsByTenant.delete(flow.tenant);
+    const flows = this.#flowsByTenant.get(flow.tenant);
+    if (flows?.delete(flow) === true && flows.size === 0) this.#flowsByTenant.delete(flow.tenant);
   }
 }

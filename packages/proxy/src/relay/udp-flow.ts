@@ -1,5 +1,5 @@
-// What one client address and port sends to a listener, and what its endpoint answers, through a socket of its own: the
-// endpoint tells clients apart by its port, and ICMP errors come back to the flow that caused them.
+// Relays the datagrams of one client address and port. Each flow has its own socket to its endpoint, so that the endpoint can
+// tell clients apart by the source port, and ICMP errors reach the flow that caused them.
 import { type Client, type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
@@ -12,38 +12,34 @@ import type {
   UdpRecipient,
   UdpTransport,
 } from '../transport/udp-transport.ts';
-import type { RelayUpstream, Session } from './session.ts';
-import type { TimeoutWheel } from './timeout-wheel.ts';
-import { ticksFor } from './timeout-wheel.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { Session } from './session.ts';
+import { type TimeoutWheel, ticksFor } from './timeout-wheel.ts';
 
-/** Where a flow belongs. Replaced by another one when its listener becomes another Service's. */
-export interface FlowUpstream extends Omit<RelayUpstream, 'chooseExcluded' | 'hasUntriedEndpoint'> {
-  readonly service: { readonly counters: Float64Array; readonly isSuspended: boolean; readonly entry: FlowService };
-}
-
-interface FlowService {
-  readonly uid: string;
-  readonly tenant: string | null;
-}
-
-/** What a flow needs of its worker and listener. */
+/** What a flow needs from its worker and listener. */
 export interface FlowContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly listener: UdpListenSocket;
-  /** It has spoken in a new tick. */
+  /** Called at the first datagram of each tick, in either direction. */
   onActivity(flow: UdpFlow): void;
   onEnded(flow: UdpFlow): void;
   onInternalError(thrown: unknown): void;
 }
 
-/** The endpoint's host says that nobody is there. Of other errors (too long, filtered) only the datagram dies. */
+/** After these errors the flow leaves its endpoint. After other errors (too long, filtered) only the datagram is lost. */
 const ENDPOINT_GONE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
-/** A datagram up to so long is kept until the endpoint has answered, to be sent to another one if need be. */
+/** The last datagram is kept until the endpoint answers, and sent to another endpoint if this one fails. */
 const MAX_RETAINED_DATAGRAM_BYTES = 2_048;
-/** To how many endpoints a flow turns in vain: one forged datagram must not knock at all of them. */
+/** Limits the endpoints that an attacker can probe with one forged datagram. */
 const MAX_ENDPOINT_ATTEMPTS = 4;
+
+export interface UdpFlowOptions {
+  readonly upstream: Upstream;
+  readonly admission: Admission;
+  readonly context: FlowContext;
+}
 
 export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   deadline = 0;
@@ -52,41 +48,37 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   sessionIndex = -1;
   readonly address: string;
   readonly port: number;
-  readonly upstream: FlowUpstream;
-  /** Who answers for it under the cap: the Service itself while its tenant is in dispute. */
+  readonly upstream: Upstream;
+  /** The tenant whose flows are counted together; the Service's UID while its tenant is disputed. */
   readonly tenant: string;
-  /** Its place under the limits. */
-  readonly #grant: Admission;
-  readonly #shapers: BandwidthLimiters;
+  readonly #admission: Admission;
+  readonly #bandwidth: BandwidthLimiters;
   readonly #context: FlowContext;
-  /** Fixed for the life of the flow, as that of a connection. */
-  readonly #row: Float64Array;
+  /** They stay the same for the whole flow, as for a TCP session. */
+  readonly #counters: Float64Array;
   readonly #idleTicks: number;
   #endpointStats: EndpointStats | undefined;
   #endpointSocket: UdpEndpointSocket | undefined;
-  #tried: EndpointStats[] = [];
+  #triedEndpoints: EndpointStats[] = [];
   #retainedDatagram: Uint8Array | undefined;
   #isAnswered = false;
   #isEnded = false;
 
-  constructor(
-    client: Client,
-    { home, grant, context }: { readonly home: FlowUpstream; readonly grant: Admission; readonly context: FlowContext },
-  ) {
-    const { entry, counters: row } = home.service;
+  constructor(client: Client, { upstream, admission, context }: UdpFlowOptions) {
+    const { entry, counters, sessions } = upstream.service;
     this.address = client.address;
     this.port = client.port;
-    this.upstream = home;
+    this.upstream = upstream;
     this.tenant = entry.tenant ?? entry.uid;
-    this.#grant = grant;
-    this.#shapers = context.shaper.limitersFor(grant.limiters);
+    this.#admission = admission;
+    this.#bandwidth = context.shaper.limitersFor(admission.limiters);
     this.#context = context;
-    this.#row = row;
-    this.#idleTicks = ticksFor(home.route.settings.udpIdleTimeoutMs);
-    addToCounter(row, CONNECTIONS, 1);
-    addToCounter(row, ACTIVE, 1);
+    this.#counters = counters;
+    this.#idleTicks = ticksFor(upstream.route.settings.udpIdleTimeoutMs);
+    addToCounter(counters, CONNECTIONS, 1);
+    addToCounter(counters, ACTIVE, 1);
     this.deadline = context.wheel.now + this.#idleTicks;
-    home.sessions.add(this);
+    sessions.add(this);
     context.wheel.add(this);
   }
 
@@ -94,38 +86,38 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     return this.#endpointStats;
   }
 
-  /** One datagram of the client. */
+  /** Sends a datagram of the client to the endpoint. */
   forward(bytes: Uint8Array): void {
     if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
-    addToCounter(this.#row, RECEIVED, bytes.length);
-    // Nobody can be told to wait: what is too fast is lost, as on any narrow link.
-    if (!this.#shapers.in.tryTake(bytes.length)) return;
+    addToCounter(this.#counters, RECEIVED, bytes.length);
+    // A UDP sender cannot be paused, so datagrams above the rate are dropped.
+    if (!this.#bandwidth.in.tryTake(bytes.length)) return;
     if (!this.#isAnswered) this.#retainedDatagram = bytes.length <= MAX_RETAINED_DATAGRAM_BYTES ? bytes : undefined;
     this.#send(bytes);
   }
 
-  /** One datagram of the endpoint. */
+  /** Sends a datagram of the endpoint to the client. */
   onMessage(bytes: Uint8Array): void {
     if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
     if (!this.#isAnswered) this.#onFirstAnswer();
-    if (this.#shapers.out.tryTake(bytes.length)) this.#context.listener.send(bytes, this);
+    if (this.#bandwidth.out.tryTake(bytes.length)) this.#context.listener.send(bytes, this);
   }
 
-  /** Not when it has ended: what was its row may be another tenant's by now. */
+  /** After the end of the flow nothing is counted, because the counters may belong to another tenant by now. */
   onSent(bytes: number): void {
-    if (!this.#isEnded) addToCounter(this.#row, SENT, bytes);
+    if (!this.#isEnded) addToCounter(this.#counters, SENT, bytes);
   }
 
-  /** Of what was sent before; the endpoint may have been the right one until then. */
+  /** An ICMP error for an earlier datagram. The endpoint may have answered before. */
   onError(code: string): void {
     if (this.#isEnded || !ENDPOINT_GONE_CODES.has(code)) return;
-    const kept = this.#retainedDatagram;
-    if (this.#leaveFailedEndpoint() && kept !== undefined) this.#send(kept);
+    const retained = this.#retainedDatagram;
+    if (this.#leaveFailedEndpoint() && retained !== undefined) this.#send(retained);
   }
 
-  /** The next datagram of the client moves it. */
+  /** The next datagram of the client goes to another endpoint. */
   onEndpointUnavailable(): void {}
 
   onExpired(): void {
@@ -142,50 +134,53 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     this.#isEnded = true;
     try {
       this.#context.wheel.remove(this);
-      this.upstream.sessions.delete(this);
+      this.upstream.service.sessions.delete(this);
       this.#retainedDatagram = undefined;
-      this.#grant.release();
+      this.#admission.release();
       this.#context.onEnded(this);
       this.#leaveEndpoint();
     } finally {
-      countOutcome(this.#row, outcome);
-      addToCounter(this.#row, ACTIVE, -1);
+      countOutcome(this.#counters, outcome);
+      addToCounter(this.#counters, ACTIVE, -1);
     }
   }
 
-  /** To the endpoint of the moment. Ends the flow when there is none. */
+  /** Sends to the current endpoint, or to the next one if it fails. Ends the flow if no endpoint is left. */
   #send(bytes: Uint8Array): void {
     for (;;) {
-      const upstream = this.#currentEndpointSocket();
-      if (upstream === undefined) return;
-      const code = upstream.send(bytes);
+      const socket = this.#currentEndpointSocket();
+      if (socket === undefined) return;
+      const code = socket.send(bytes);
       if (code === undefined || !ENDPOINT_GONE_CODES.has(code)) return;
       if (!this.#leaveFailedEndpoint()) return;
     }
   }
 
-  /** Another one at once when its endpoint has left or does not work, also while the client keeps its port. */
+  /**
+   * The socket to the flow's endpoint. If the endpoint is excluded (it has left the Service or fails its checks), the flow
+   * moves to another endpoint. Ends the flow and returns undefined if no endpoint can be tried.
+   */
   #currentEndpointSocket(): UdpEndpointSocket | undefined {
     if (this.#endpointSocket !== undefined) {
       if (this.#endpointStats?.tier !== EXCLUDED) return this.#endpointSocket;
       this.#leaveEndpoint();
-      this.#tried = [];
+      this.#triedEndpoints = [];
     }
-    while (this.#tried.length < MAX_ENDPOINT_ATTEMPTS) {
-      const load = this.upstream.choose(this, this.#tried);
-      if (load === undefined) break;
-      this.#tried.push(load);
-      this.#endpointSocket = this.#context.transport.connect(load.endpoint, this);
+    while (this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS) {
+      const endpointStats = this.upstream.choose(this, this.#triedEndpoints);
+      if (endpointStats === undefined) break;
+      this.#triedEndpoints.push(endpointStats);
+      this.#endpointSocket = this.#context.transport.connect(endpointStats.endpoint, this);
       if (this.#endpointSocket === undefined) continue;
-      this.#endpointStats = load;
-      load.activeConnections += 1;
+      this.#endpointStats = endpointStats;
+      endpointStats.activeConnections += 1;
       return this.#endpointSocket;
     }
-    this.end(this.#tried.length > 0 ? 'connect-failed' : 'no-endpoints');
+    this.end(this.#triedEndpoints.length > 0 ? 'connect-failed' : 'no-endpoints');
     return undefined;
   }
 
-  /** Its endpoint does not listen. False: no other one is left, and the flow has ended. */
+  /** Moves to another endpoint. Returns false if none is left and the flow has ended. */
   #leaveFailedEndpoint(): boolean {
     const failed = this.#endpointStats;
     if (failed !== undefined) this.upstream.onConnectFailed(failed);
@@ -204,13 +199,13 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   #onFirstAnswer(): void {
     this.#isAnswered = true;
     this.#retainedDatagram = undefined;
-    // Only the one that has answered was right; when it fails, all others are to be asked.
+    // If an endpoint that has answered fails later, all other endpoints may be tried.
     if (this.#endpointStats === undefined) return;
-    this.#tried = [this.#endpointStats];
+    this.#triedEndpoints = [this.#endpointStats];
     this.upstream.onConnected(this.#endpointStats);
   }
 
-  /** The order of who has to go first is kept by ticks: not more often than once in each is anything moved. */
+  /** The order of eviction is kept with the precision of a tick, so at most one update per tick is needed. */
   #touch(): void {
     const deadline = this.#context.wheel.now + this.#idleTicks;
     if (deadline === this.deadline) return;

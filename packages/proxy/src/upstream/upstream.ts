@@ -17,7 +17,6 @@ import {
   updateEndpointStats,
 } from '@weir/model/data-plane';
 import type { ServiceSessions } from '../relay/service-sessions.ts';
-import type { RelayUpstream, Session, SessionSet } from '../relay/session.ts';
 import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { HealthCommand } from '../worker/messages.ts';
 import type { PassiveHealthReporter } from './connect-reports.ts';
@@ -33,7 +32,7 @@ export interface UpstreamOptions {
 }
 
 /** What the sessions of one route in this worker share: the route, its balancer, and the stats of its endpoints. */
-export class Upstream implements RelayUpstream {
+export class Upstream {
   readonly service: ServiceSessions;
   readonly #removedDrainer: EndpointDrainer;
   readonly #unhealthyDrainer: EndpointDrainer;
@@ -75,10 +74,6 @@ export class Upstream implements RelayUpstream {
 
   get route(): Route {
     return this.#route;
-  }
-
-  get sessions(): SessionSet<Session> {
-    return this.service.sessions;
   }
 
   /**
@@ -127,6 +122,7 @@ export class Upstream implements RelayUpstream {
     this.#healthReporter.succeeded(this.#route.key, endpointKey(stats.endpoint));
   }
 
+  /** The endpoint refused the connection, or did not answer in time. */
   onConnectFailed(stats: EndpointStats): void {
     // A removed endpoint would stay in #awaitingRecovery for ever.
     if (stats.tier === EXCLUDED && !this.#isCurrent(stats)) return;
@@ -134,14 +130,17 @@ export class Upstream implements RelayUpstream {
     this.#healthReporter.failed(this.#route.key, endpointKey(stats.endpoint));
   }
 
+  /** An endpoint that is not among `tried`. Undefined if none is left. */
   choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
   }
 
+  /** Whether `choose` would return an endpoint. Does not change the state of the balancer. */
   hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean {
     return this.#pool.all.some((stats) => stats.tier !== EXCLUDED && !isTried(stats, tried));
   }
 
+  /** An excluded endpoint that is not among `tried`. Undefined if none is left. */
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { all } = this.#pool;
     const from = Math.floor(this.#balancerOptions.random() * all.length);

@@ -1,4 +1,4 @@
-// ClientHellos as real clients send them, and made ones for what no client sends.
+// ClientHellos that Node's TLS client sends, and synthetic ones with fields that no real client sends.
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type ConnectionOptions, connect } from 'node:tls';
@@ -9,7 +9,7 @@ export async function captureNodeClientHello(options: ConnectionOptions): Promis
   await once(server, 'listening');
   const accepted = once(server, 'connection');
   const client = connect({ host: '127.0.0.1', port: (server.address() as AddressInfo).port, ...options });
-  client.on('error', () => {}); // Nobody answers it.
+  client.on('error', () => {}); // The handshake fails because the server does not answer.
   const [socket] = (await accepted) as [Socket];
   let bytes = Buffer.alloc(0);
   for await (const chunk of socket) {
@@ -27,11 +27,11 @@ export interface ClientHelloParts {
   readonly sessionId?: Uint8Array;
   readonly suites?: Uint8Array;
   readonly compressions?: Uint8Array;
-  /** Type and data; undefined: the field is left out, as up to TLS 1.2 it may be. */
+  /** Undefined leaves out the field, which TLS 1.2 and older allow. */
   readonly extensions?: readonly (readonly [type: number, data: Uint8Array])[] | undefined;
 }
 
-/** A message as its parts say, in one record. */
+/** A ClientHello with these fields in one record. */
 export function clientHelloRecord(parts: ClientHelloParts = {}): Buffer {
   return tlsRecord(handshakeMessage(clientHelloBody(parts)));
 }
@@ -66,7 +66,7 @@ export function serverNameExtension(name: string, type = 0): readonly [number, B
   return [0, lengthPrefixed(Buffer.concat([uint(type, 1), lengthPrefixed(Buffer.from(name, 'latin1'), 2)]), 2)];
 }
 
-/** The message of a hello in one record, again in records of so many bytes. */
+/** Splits a ClientHello in one record into records with `size` bytes of content. */
 export function splitIntoRecords(hello: Uint8Array, size: number): Buffer {
   const message = hello.subarray(5);
   const count = Math.ceil(message.length / size);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { before, test } from 'node:test';
 import fc from 'fast-check';
-import { createClientHelloReader, MAX_CLIENT_HELLO_WIRE_BYTES } from '../../src/protocol/client-hello-reader.ts';
+import { ClientHelloReader, MAX_CLIENT_HELLO_WIRE_BYTES } from '../../src/protocol/client-hello-reader.ts';
 import { captureNodeClientHello, splitIntoRecords } from './client-hello-bytes.ts';
 import { readSegments } from './read-client-hello.ts';
 
@@ -13,7 +13,7 @@ before(async () => {
 
 const edit = fc.record({ at: fc.nat(600), cut: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) });
 
-/** A real hello, in records of some size, with a few bytes changed, put in or taken out. */
+/** A real ClientHello in records of some size, with a few bytes changed, inserted or removed. */
 const streams = fc
   .tuple(fc.constantFrom(1, 5, 100, 10_000), fc.array(edit, { maxLength: 4 }), fc.nat(3_000))
   .map(([size, edits, length]) =>
@@ -25,7 +25,7 @@ const streams = fc
       .subarray(0, length),
   );
 
-test('any bytes in any segments are read to the same end, and none throws', () => {
+test('any bytes give the same result in any segments, and never throw', () => {
   const sizes = fc.array(fc.integer({ min: 1, max: 300 }), { maxLength: 20 });
   fc.assert(
     fc.property(fc.oneof(streams, fc.uint8Array()), sizes, (bytes, cuts) => {
@@ -35,7 +35,7 @@ test('any bytes in any segments are read to the same end, and none throws', () =
   );
 });
 
-test('every byte of a hello may be any other byte', () => {
+test('a ClientHello with one changed byte never gives an invalid server name', () => {
   for (let at = 0; at < hello.length; at += 1) {
     for (const value of [0, 1, 0x7f, 0x80, 0xff, (hello[at] as number) ^ 1]) {
       const changed = Buffer.from(hello);
@@ -48,17 +48,17 @@ test('every byte of a hello may be any other byte', () => {
   }
 });
 
-test('a reader that wants more never holds more than the bound', () => {
+test('a reader that waits for more bytes never exceeds the limit', () => {
   fc.assert(
     fc.property(streams, fc.integer({ min: 1, max: 2_000 }), (bytes, size) => {
-      const reader = createClientHelloReader();
+      const reader = new ClientHelloReader();
       for (let round = 0; round < 100_000; round += 1) {
         const at = (round * size) % Math.max(1, bytes.length);
         if (reader.push(bytes.subarray(at, at + size)) !== 'more') return;
         assert.ok(reader.bytes.length < MAX_CLIENT_HELLO_WIRE_BYTES);
         if (bytes.length === 0) return;
       }
-      assert.fail('it never came to an end');
+      assert.fail('the reader never came to a result');
     }),
   );
 });

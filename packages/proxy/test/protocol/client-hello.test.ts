@@ -13,7 +13,7 @@ import {
 } from './client-hello-bytes.ts';
 import { expectHello, faultOf, readSegments } from './read-client-hello.ts';
 
-test('the hello of a TLS 1.3 client says name, protocols and versions', async () => {
+test('reads server name, protocols and versions of a TLS 1.3 client', async () => {
   const hello = await captureNodeClientHello({ servername: 'Shop.Example.COM', ALPNProtocols: ['h2', 'http/1.1'] });
   assert.deepEqual(expectHello(hello), {
     serverName: 'shop.example.com',
@@ -22,17 +22,17 @@ test('the hello of a TLS 1.3 client says name, protocols and versions', async ()
   });
 });
 
-test('the hello of a TLS 1.2 client says them, too', async () => {
+test('reads server name, protocols and versions of a TLS 1.2 client', async () => {
   const hello = await captureNodeClientHello({ servername: 'shop.example.com', maxVersion: 'TLSv1.2' });
   assert.deepEqual(expectHello(hello), { serverName: 'shop.example.com', alpn: [], versions: [0x0303] });
 });
 
-test('a client that knows only an address gives no name', async () => {
+test('a client that connects to an IP address gives no server name', async () => {
   const hello = await captureNodeClientHello({});
   assert.equal(expectHello(hello).serverName, null);
 });
 
-test('a hello reads the same when it is cut in two anywhere, byte by byte, and in records of any size', async () => {
+test('a ClientHello gives the same result in any two segments, byte by byte, and in records of any size', async () => {
   const hello = await captureNodeClientHello({ servername: 'shop.example.com', ALPNProtocols: ['h2'] });
   const expected = readSegments(hello);
   assert.notEqual(expected, 'more');
@@ -49,7 +49,7 @@ test('a hello reads the same when it is cut in two anywhere, byte by byte, and i
   }
 });
 
-test('a hello that is not whole is waited for, wherever it is cut off', async () => {
+test('waits for the rest of a ClientHello wherever it is cut off', async () => {
   const hello = await captureNodeClientHello({ servername: 'shop.example.com' });
   for (const bytes of [hello, splitIntoRecords(hello, 7)]) {
     for (let length = 0; length < bytes.length; length += 1)
@@ -57,13 +57,13 @@ test('a hello that is not whole is waited for, wherever it is cut off', async ()
   }
 });
 
-test('what comes behind the hello is kept to be sent on, and not read', () => {
+test('keeps bytes behind the ClientHello for the endpoint and does not read them', () => {
   const hello = clientHelloRecord({ extensions: [serverNameExtension('a.example')] });
   assert.equal(expectHello(Buffer.concat([hello, tlsRecord(Buffer.alloc(100), 23)])).serverName, 'a.example');
   assert.equal(expectHello(Buffer.concat([hello, Buffer.alloc(50_000, 0xff)])).serverName, 'a.example');
 });
 
-test('a hello without extensions is one of an old client', () => {
+test('reads a ClientHello without extensions', () => {
   assert.deepEqual(expectHello(clientHelloRecord({ version: 0x0301 })), {
     serverName: null,
     alpn: [],
@@ -72,12 +72,12 @@ test('a hello without extensions is one of an old client', () => {
   assert.deepEqual(expectHello(clientHelloRecord({ extensions: [] })).serverName, null);
 });
 
-test('values that mean nothing are no versions', () => {
+test('ignores GREASE values among the versions', () => {
   const versions = [43, lengthPrefixed(Buffer.from('7a7a03040303', 'hex'), 1)] as const;
   assert.deepEqual(expectHello(clientHelloRecord({ extensions: [versions] })).versions, [0x0304, 0x0303]);
 });
 
-test('a name is compared without case and without the dot at its end; an address is no name', () => {
+test('normalizes case and a trailing dot of a server name, and ignores an IP address', () => {
   const named = (name: string): string | null =>
     expectHello(clientHelloRecord({ extensions: [serverNameExtension(name)] })).serverName;
   assert.equal(named('WWW.Example.COM.'), 'www.example.com');
@@ -87,14 +87,14 @@ test('a name is compared without case and without the dot at its end; an address
   assert.equal(named('2001:db8::1'), null);
 });
 
-test('a name that no host can have is refused', () => {
+test('refuses an invalid server name', () => {
   const names = ['.', 'a..b', '.a', 'a b', 'a\0.example', '*.example.com', 'bücher.example', '-a.example', 'a/b'];
   for (const name of [...names, `${'a'.repeat(64)}.example`, `${'a.'.repeat(127)}aa`, 'a'.repeat(9_000)]) {
     assert.equal(faultOf(clientHelloRecord({ extensions: [serverNameExtension(name)] })), 'bad-server-name', name);
   }
 });
 
-test('what is not TLS is refused at once', () => {
+test('refuses bytes that are not TLS at the first wrong byte', () => {
   for (const text of [
     'GET / HTTP/1.1',
     'G',
@@ -109,16 +109,16 @@ test('what is not TLS is refused at once', () => {
   assert.equal(faultOf(Buffer.of(0xff, 0xff, 0xff)), 'not-tls');
 });
 
-test('the hello of SSL 2 is refused', () => {
+test('refuses a ClientHello of SSL 2', () => {
   const ssl2 = Buffer.of(0x80, 0x2e, 0x01, 0x03, 0x01);
   assert.equal(faultOf(ssl2), 'ssl2');
   assert.equal(readSegments(ssl2.subarray(0, 2)), 'more');
 });
 
-test('another message than a whole ClientHello is refused', () => {
+test('refuses a first message that is not a complete ClientHello', () => {
   const hello = clientHelloRecord();
   assert.equal(faultOf(tlsRecord(handshakeMessage(Buffer.alloc(2), 2))), 'unexpected-message');
-  // Before the message has come.
+  // The message type is refused before the rest of the message arrives.
   assert.equal(faultOf(Buffer.of(22, 3, 1, 0, 100, 2)), 'unexpected-message');
   const halves = splitIntoRecords(hello, 30);
   const interrupted = Buffer.concat([halves.subarray(0, 35), tlsRecord(Buffer.of(1), 20), halves.subarray(35)]);
@@ -129,7 +129,7 @@ test('another message than a whole ClientHello is refused', () => {
   );
 });
 
-test('a hello in as many bytes as are taken is taken, one that says more is refused before it comes', () => {
+test('accepts a ClientHello of the maximum size, and refuses a larger one before it arrives', () => {
   const padded = (length: number): Buffer => clientHelloBody({ extensions: [[21, Buffer.alloc(length)]] });
   const room = MAX_CLIENT_HELLO_BYTES - padded(0).length;
   const inRecords = (body: Buffer): Buffer =>
@@ -140,7 +140,7 @@ test('a hello in as many bytes as are taken is taken, one that says more is refu
   assert.equal(faultOf(Buffer.of(22, 3, 1, 0x40, 1)), 'too-large');
 });
 
-test('a record for each byte does not let more be held than a hello takes', () => {
+test('limits the buffered bytes of a client that sends one byte per record', () => {
   const drip = splitIntoRecords(clientHelloRecord({ extensions: [[21, Buffer.alloc(8_000)]] }), 1);
   assert.ok(drip.length > 2 * MAX_CLIENT_HELLO_WIRE_BYTES);
   assert.equal(faultOf(drip), 'too-large');
@@ -148,18 +148,18 @@ test('a record for each byte does not let more be held than a hello takes', () =
   assert.equal(faultOf(drip.subarray(0, MAX_CLIENT_HELLO_WIRE_BYTES + 6)), 'too-large');
 });
 
-test('a hello that does not hold together is refused', () => {
+test('refuses a malformed ClientHello', () => {
   const name = serverNameExtension('a.example');
   const two = Buffer.concat([name[1].subarray(2), name[1].subarray(2)]);
   const malformed = {
     'an empty record': tlsRecord(Buffer.alloc(0)),
     'a body that is too short': tlsRecord(handshakeMessage(Buffer.alloc(20, 3))),
-    'SSL 2 inside of TLS': clientHelloRecord({ version: 0x0200 }),
+    'SSL 2 inside TLS': clientHelloRecord({ version: 0x0200 }),
     'a session id of 33 bytes': clientHelloRecord({ sessionId: Buffer.alloc(33) }),
     'no suites': clientHelloRecord({ suites: Buffer.alloc(0) }),
     'a suite and a half': clientHelloRecord({ suites: Buffer.alloc(3) }),
     'no compression': clientHelloRecord({ compressions: Buffer.alloc(0) }),
-    'something behind the extensions': tlsRecord(
+    'bytes behind the extensions': tlsRecord(
       handshakeMessage(Buffer.concat([clientHelloBody({ extensions: [] }), Buffer.of(0)])),
     ),
     'half an extension': tlsRecord(
@@ -171,7 +171,7 @@ test('a hello that does not hold together is refused', () => {
     'an empty name': clientHelloRecord({ extensions: [serverNameExtension('')] }),
     'two names': clientHelloRecord({ extensions: [[0, lengthPrefixed(two, 2)]] }),
     'a name of another type': clientHelloRecord({ extensions: [serverNameExtension('a.example', 1)] }),
-    'something behind the names': clientHelloRecord({ extensions: [[0, Buffer.concat([name[1], Buffer.of(0)])]] }),
+    'bytes behind the names': clientHelloRecord({ extensions: [[0, Buffer.concat([name[1], Buffer.of(0)])]] }),
     'no protocols': clientHelloRecord({ extensions: [[16, lengthPrefixed(Buffer.alloc(0), 2)]] }),
     'an empty protocol': clientHelloRecord({ extensions: [[16, lengthPrefixed(Buffer.of(0), 2)]] }),
     'half a protocol': clientHelloRecord({ extensions: [[16, lengthPrefixed(Buffer.of(5, 0x68), 2)]] }),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ProxyHeaderParseResult } from '../../src/protocol/proxy-header.ts';
-import { createProxyHeaderReader } from '../../src/protocol/read-proxy-header.ts';
+import { ProxyHeaderReader } from '../../src/protocol/read-proxy-header.ts';
 import type { SocketAddress } from '../../src/transport/tcp-transport.ts';
 import { PROXY_HEADER_VECTORS, type ProxyHeaderVector } from './proxy-header-vectors.ts';
 
@@ -10,18 +10,18 @@ interface Outcome {
   readonly payload: string;
 }
 
-/** As a connection would bring it; the segments are overwritten after each push, as a shared read buffer would be. */
-function read(bytes: Uint8Array, chunks: readonly number[]): Outcome {
-  const reader = createProxyHeaderReader();
+/** Reads `bytes` in segments of these sizes. Overwrites each segment after the push, as a shared read buffer would be. */
+function readSegments(bytes: Uint8Array, sizes: readonly number[]): Outcome {
+  const reader = new ProxyHeaderReader();
   let at = 0;
-  for (const size of chunks) {
+  for (const size of sizes) {
     const segment = new Uint8Array(bytes.subarray(at, at + size));
     const found = reader.push(segment);
     if (found !== 'more') {
       segment.fill(0x58);
       if (found.kind !== 'header') return { found, payload: '' };
-      const { consumed, ...read } = found;
-      return { found: read, payload: Buffer.from(bytes.subarray(at + consumed)).toString('latin1') };
+      const { consumed, ...result } = found;
+      return { found: result, payload: Buffer.from(bytes.subarray(at + consumed)).toString('latin1') };
     }
     segment.fill(0x58);
     at += size;
@@ -29,7 +29,7 @@ function read(bytes: Uint8Array, chunks: readonly number[]): Outcome {
   return { found: 'more', payload: '' };
 }
 
-const whole = ({ bytes }: ProxyHeaderVector): Outcome => read(bytes, [bytes.length]);
+const readWhole = ({ bytes }: ProxyHeaderVector): Outcome => readSegments(bytes, [bytes.length]);
 
 function textOf({ address, port }: SocketAddress): string {
   return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
@@ -40,10 +40,10 @@ test('there are 63 vectors', () => {
 });
 
 for (const vector of PROXY_HEADER_VECTORS) {
-  test(`${vector.id}: ${vector.expect}`, () => judge(vector, whole(vector)));
+  test(`${vector.id}: ${vector.expect}`, () => assertExpected(vector, readWhole(vector)));
 }
 
-function judge(vector: ProxyHeaderVector, { found, payload }: Outcome): void {
+function assertExpected(vector: ProxyHeaderVector, { found, payload }: Outcome): void {
   switch (vector.expect) {
     case 'close':
     case 'close-or-skip':
@@ -54,7 +54,7 @@ function judge(vector: ProxyHeaderVector, { found, payload }: Outcome): void {
       assert.equal(found, 'more');
       return;
     case 'accept-parse':
-      // They are as long as can be, and name addresses that no client has.
+      // These lines have the maximum length, and therefore addresses that are not unicast.
       assert.deepEqual(found, { kind: 'invalid', why: 'not-unicast' });
       return;
     case 'accept-real-peer':
@@ -72,39 +72,44 @@ function judge(vector: ProxyHeaderVector, { found, payload }: Outcome): void {
       break;
     }
     default:
-      assert.fail(`nobody knows what ${vector.expect} means`);
+      assert.fail(`unknown expectation ${vector.expect}`);
   }
   if (vector.payload !== undefined) assert.equal(payload, vector.payload);
 }
 
 const CUT_EVERYWHERE = PROXY_HEADER_VECTORS.filter(({ bytes }) => bytes.length < 1_000);
 
-test('every vector reads the same when it is cut in two anywhere', () => {
+test('every vector gives the same result in any two segments', () => {
   for (const vector of CUT_EVERYWHERE) {
-    const expected = whole(vector);
+    const expected = readWhole(vector);
     for (let at = 1; at < vector.bytes.length; at += 1) {
-      assert.deepEqual(read(vector.bytes, [at, vector.bytes.length - at]), expected, `${vector.id} cut at ${at}`);
+      assert.deepEqual(
+        readSegments(vector.bytes, [at, vector.bytes.length - at]),
+        expected,
+        `${vector.id} cut at ${at}`,
+      );
     }
   }
 });
 
-test('every vector reads the same byte by byte', () => {
+test('every vector gives the same result byte by byte', () => {
   for (const vector of PROXY_HEADER_VECTORS) {
-    assert.deepEqual(read(vector.bytes, new Array(vector.bytes.length).fill(1)), whole(vector), vector.id);
+    assert.deepEqual(readSegments(vector.bytes, new Array(vector.bytes.length).fill(1)), readWhole(vector), vector.id);
   }
 });
 
-test('vectors that were sent in pieces read the same in those', () => {
-  const pieces = PROXY_HEADER_VECTORS.filter(({ chunks }) => chunks !== undefined);
-  assert.ok(pieces.length >= 5);
-  for (const vector of pieces) assert.deepEqual(read(vector.bytes, vector.chunks ?? []), whole(vector), vector.id);
+test('vectors with segments give the same result in these segments', () => {
+  const segmented = PROXY_HEADER_VECTORS.filter(({ chunks }) => chunks !== undefined);
+  assert.ok(segmented.length >= 5);
+  for (const vector of segmented)
+    assert.deepEqual(readSegments(vector.bytes, vector.chunks ?? []), readWhole(vector), vector.id);
 });
 
-test('the largest header reads the same when it is cut near its beginning and its end', () => {
+test('the largest header gives the same result when it is cut near its beginning or end', () => {
   const largest = PROXY_HEADER_VECTORS.find(({ id }) => id === 'v2-max-length-65535');
   assert.ok(largest);
-  const expected = whole(largest);
+  const expected = readWhole(largest);
   for (const at of [1, 12, 13, 14, 15, 16, 17, 28, 31, 40_000, 65_550, 65_551, 65_552]) {
-    assert.deepEqual(read(largest.bytes, [at, largest.bytes.length - at]), expected, `cut at ${at}`);
+    assert.deepEqual(readSegments(largest.bytes, [at, largest.bytes.length - at]), expected, `cut at ${at}`);
   }
 });

@@ -1,16 +1,16 @@
-// Wire bytes of PROXY headers, and what a receiver should make of them: from the specification and from the cases of other
-// projects (`source` says which).
+// PROXY headers with the behaviour that a receiver must show, from the specification and from tests of other projects (the
+// field `source` names them).
 import { readFileSync } from 'node:fs';
 
 export interface ProxyHeaderVector {
   readonly id: string;
   readonly bytes: Uint8Array;
   readonly expect: string;
-  /** `address:port`. */
+  /** The client, as `address:port`. */
   readonly src?: string;
   readonly dst?: string;
   readonly payload?: string;
-  /** Lengths of the segments in which it was sent. */
+  /** The sizes of the segments in which the source sent it. */
   readonly chunks?: readonly number[];
 }
 

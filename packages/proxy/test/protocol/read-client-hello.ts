@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import type { ClientHello } from '../../src/protocol/client-hello.ts';
-import { type ClientHelloReadResult, createClientHelloReader } from '../../src/protocol/client-hello-reader.ts';
+import { ClientHelloReader, type ClientHelloReadResult } from '../../src/protocol/client-hello-reader.ts';
 
-/** What a reader says to bytes that come in these segments (the last: all the rest), each overwritten after it was pushed. */
+/** The result for bytes in segments of these sizes and a last segment with the rest. Overwrites each segment after the push. */
 export function readSegments(bytes: Uint8Array, sizes: readonly number[] = []): 'more' | ClientHelloReadResult {
-  const reader = createClientHelloReader();
+  const reader = new ClientHelloReader();
   let at = 0;
   for (const size of [...sizes, bytes.length]) {
     const segment = new Uint8Array(bytes.subarray(at, at + size));
     at += segment.length;
     const found = reader.push(segment);
     segment.fill(0xee);
-    assert.ok(Buffer.from(bytes).subarray(0, at).equals(reader.bytes), 'what was pushed is there to be sent on');
+    assert.ok(Buffer.from(bytes).subarray(0, at).equals(reader.bytes), 'the reader keeps all bytes for the endpoint');
     if (found !== 'more') return found;
   }
   return 'more';

@@ -6,9 +6,9 @@ import { connect, type SecureVersion } from 'node:tls';
 import { encodeTlsAlert, TLS_ALERT, tlsAlertFor } from '../../src/protocol/tls-alert.ts';
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] satisfies SecureVersion[]) {
-  test(`a client of ${version} understands that its name is not known here`, async (t) => {
+  test(`a ${version} client understands the alert unrecognized_name`, async (t) => {
     const server = createServer((socket) => {
-      socket.on('error', () => {}); // It is the client whose errors are looked at.
+      socket.on('error', () => {}); // The test checks the error of the client.
       socket.once('data', () => socket.end(encodeTlsAlert(TLS_ALERT.unrecognizedName)));
     }).listen(0, '127.0.0.1');
     t.after(() => server.close());
@@ -30,7 +30,7 @@ test('an alert is a record of seven bytes', () => {
   assert.deepEqual([...encodeTlsAlert(TLS_ALERT.decodeError)], [21, 3, 3, 0, 2, 2, 50]);
 });
 
-test('whoever does not speak TLS gets no alert, whoever does learns what was wrong', () => {
+test('a client that does not speak TLS gets no alert, and a TLS client gets the alert for its fault', () => {
   assert.equal(tlsAlertFor('not-tls'), undefined);
   assert.equal(tlsAlertFor('malformed'), 50);
   assert.equal(tlsAlertFor('unexpected-message'), 10);

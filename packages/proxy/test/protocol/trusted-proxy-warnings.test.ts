@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { trustedProxyWarnings } from '../../src/protocol/trusted-proxy-warnings.ts';
 
-test('to trust everybody as a load balancer is told, of each family', () => {
-  const told = trustedProxyWarnings(['192.0.2.0/24', '0.0.0.0/0', '::/0']);
+test('warns about each network that trusts all clients as load balancers', () => {
+  const warnings = trustedProxyWarnings(['192.0.2.0/24', '0.0.0.0/0', '::/0']);
   assert.deepEqual(
-    told.map((advice) => /^every client in (\S+) is trusted .* can claim any address/.exec(advice)?.[1]),
+    warnings.map((warning) => /^every client in (\S+) is trusted .* can claim any address/.exec(warning)?.[1]),
     ['0.0.0.0/0', '::/0'],
   );
 });
 
-test('to trust some, or nobody, is nothing to tell', () => {
+test('does not warn about narrower networks, or without any network', () => {
   assert.deepEqual(trustedProxyWarnings(['192.0.2.0/24', '10.0.0.0/8', '2001:db8::/32']), []);
   assert.deepEqual(trustedProxyWarnings(undefined), []);
 });

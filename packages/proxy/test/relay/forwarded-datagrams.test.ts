@@ -1,4 +1,4 @@
-// Datagrams that another worker got: they come over a channel, where nothing but the listener itself guards the worker.
+// Datagrams that a peer worker forwards arrive over a message channel, which does not catch what the listener throws.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -10,66 +10,66 @@ import { KEY, setUpUdpFlows } from './udp-flow-setup.ts';
 const BYTES = new Uint8Array(1);
 const CLIENT = { address: '192.0.2.9', port: 1 };
 
-test('a throw in the handling of a forwarded datagram is counted and reported, and the next one is served', async () => {
-  using seats = twoSeats();
-  const unrouted = counterRow([createCounterBlock()], 0);
+test('counts and reports a throw for a forwarded datagram, and relays the next datagram', async () => {
+  using peers = twoPeers();
+  const unroutedCounters = counterRow([createCounterBlock()], 0);
   const reported: unknown[] = [];
-  const limits = new AdmissionController();
-  let bugs = 1;
-  const { open } = setUpUdpFlows({
-    peerWorkers: seats.owner,
-    unroutedCounters: () => unrouted,
+  const controller = new AdmissionController();
+  let defects = 1;
+  const { openFlows } = setUpUdpFlows({
+    peerWorkers: peers.owner,
+    unroutedCounters: () => unroutedCounters,
     onInternalError: (thrown) => reported.push(thrown),
     admit(uid) {
-      if (bugs-- > 0) throw new Error('a bug');
-      return limits.admit(uid);
+      if (defects-- > 0) throw new Error('a defect');
+      return controller.admit(uid);
     },
   });
-  seats.forward();
-  await eventually(() => assert.match(String(reported), /a bug/));
-  assert.equal(unrouted[outcomeColumn('internal')], 1);
-  seats.forward();
-  await eventually(() => assert.deepEqual(open(), ['192.0.2.9|1']));
+  peers.forward();
+  await eventually(() => assert.match(String(reported), /a defect/));
+  assert.equal(unroutedCounters[outcomeColumn('internal')], 1);
+  peers.forward();
+  await eventually(() => assert.deepEqual(openFlows(), ['192.0.2.9|1']));
   assert.equal(reported.length, 1);
 });
 
-test('a listener that could not be bound takes nothing from other workers', async () => {
-  using seats = twoSeats();
-  const { listener, open } = setUpUdpFlows({ peerWorkers: seats.owner, onFailed: () => undefined });
+test('a listener that could not be bound receives no forwarded datagrams', async () => {
+  using peers = twoPeers();
+  const { listener, openFlows } = setUpUdpFlows({ peerWorkers: peers.owner, onFailed: () => undefined });
   listener.onFailed('EADDRINUSE');
-  seats.forward();
-  await seats.taken();
-  assert.deepEqual(open(), []);
+  peers.forward();
+  await peers.delivered();
+  assert.deepEqual(openFlows(), []);
 });
 
-interface Seats extends Disposable {
+interface Peers extends Disposable {
   readonly owner: PeerWorkers;
-  /** One datagram of a flow that the owner has. */
+  /** Forwards one datagram of a flow that belongs to the owner. */
   forward(): void;
-  /** Resolves when the owner has taken whatever was forwarded before. */
-  taken(): Promise<void>;
+  /** Resolves when the owner has received everything that was forwarded before. */
+  delivered(): Promise<void>;
 }
 
-function twoSeats(): Seats {
+function twoPeers(): Peers {
   const memory = createPeerWorkersMemory();
-  const [owner, other] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
-  const claimed = owner.join(KEY, () => undefined);
-  claimed.claim(CLIENT);
-  claimed.leave();
+  const [owner, peer] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
+  const ownerListener = owner.join(KEY, () => undefined);
+  ownerListener.claim(CLIENT);
+  ownerListener.leave();
   const forward = (to: ListenerPeers): void => assert.equal(to.forward(BYTES, CLIENT), true);
-  const ofOther = other.join(KEY, () => assert.fail('it owns nothing'));
+  const peerListener = peer.join(KEY, () => assert.fail('the peer has no flow'));
   return {
     owner,
-    forward: () => forward(ofOther),
-    async taken() {
+    forward: () => forward(peerListener),
+    async delivered() {
       const { promise, resolve } = Promise.withResolvers<void>();
       owner.join('after', () => resolve()).claim(CLIENT);
-      forward(other.join('after', () => undefined));
+      forward(peer.join('after', () => undefined));
       await promise;
     },
     [Symbol.dispose]() {
       owner.close();
-      other.close();
+      peer.close();
     },
   };
 }

@@ -8,36 +8,36 @@ import type { TcpTransport } from '../../src/transport/tcp-transport.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
 
-test('a throw in the handling of a connection ends that connection, and no other', async () => {
+test('a throw ends the connection in which it happens, and no other connection', async () => {
   await using backend = await echoServer();
-  let bugs = 0;
+  let defects = 0;
   using worker = await startWorkerInTest(webService([endpointOf(backend)]), {
-    transport: transportThrowingOn('write', () => bugs-- > 0),
+    transport: transportThrowingOn('write', () => defects-- > 0),
   });
   await using healthy = await connectClient(worker);
   await healthy.send('a');
   await healthy.take(1);
-  bugs = 1;
-  await using unlucky = await connectClient(worker);
-  await unlucky.send('b');
-  assert.deepEqual(await unlucky.ended, { kind: 'error', code: 'ECONNRESET' });
+  defects = 1;
+  await using failing = await connectClient(worker);
+  await failing.send('b');
+  assert.deepEqual(await failing.ended, { kind: 'error', code: 'ECONNRESET' });
   await healthy.send('c');
   assert.equal((await healthy.take(1)).toString(), 'c');
   assert.deepEqual(worker.outcomes(), { internal: 1 });
   assert.equal(worker.row[ACTIVE], 1);
-  assert.match(String(worker.reported), /a bug/);
+  assert.match(String(worker.reported), /a defect/);
 });
 
 const ENDS: readonly { readonly name: string; end(worker: WorkerInTest): void; readonly outcome: Outcome }[] = [
-  { name: 'severed', end: (worker) => worker.apply({ kind: 'terminate', outcome: 'drained' }), outcome: 'drained' },
+  { name: 'terminated', end: (worker) => worker.apply({ kind: 'terminate', outcome: 'drained' }), outcome: 'drained' },
   { name: 'past their deadline', end: (worker) => worker.tick(605), outcome: 'idle-timeout' },
 ];
 
 for (const { name, end, outcome } of ENDS) {
-  test(`of connections that are ${name} one that throws does not keep the others from being ended`, async () => {
+  test(`a connection that throws does not prevent the end of others that are ${name}`, async () => {
     await using backend = await echoServer();
-    let bugs = 1;
-    const transport = transportThrowingOn('reset', () => bugs-- > 0);
+    let defects = 1;
+    const transport = transportThrowingOn('reset', () => defects-- > 0);
     using worker = await startWorkerInTest(webService([endpointOf(backend)]), { transport });
     await using one = await connectClient(worker);
     await using other = await connectClient(worker);
@@ -49,20 +49,20 @@ for (const { name, end, outcome } of ENDS) {
     for (const client of [one, other]) assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
     assert.deepEqual(worker.outcomes(), { [outcome]: 2 });
     assert.equal(worker.reported.length, 1);
-    assert.equal(worker.row[ACTIVE], 0, 'its slot is free');
+    assert.equal(worker.row[ACTIVE], 0, 'both connections are no longer active');
   });
 }
 
 for (const { name, options } of [
-  { name: 'relayed at once', options: {} },
-  { name: 'asked first who it is', options: { trustProxyProtocol: ['127.0.0.0/8'] } },
+  { name: 'without preread', options: {} },
+  { name: 'with preread', options: { trustProxyProtocol: ['127.0.0.0/8'] } },
 ]) {
-  test(`a client that cannot be taken over when it is to be ${name} leaves its place and its slot free`, async () => {
+  test(`a client ${name} whose stream throws on accept is released and not active`, async () => {
     await using backend = await echoServer();
-    let bugs = 1;
-    const transport = transportWithFailingAccept(() => bugs-- > 0);
+    let defects = 1;
+    const transport = transportWithFailingAccept(() => defects-- > 0);
     using worker = await startWorkerInTest(webService([endpointOf(backend)]), { transport, ...options });
-    // The reset may come before the client knows that it is connected.
+    // The reset may arrive before the client has seen that it is connected.
     const ended = await connectClient(worker).then(
       (client) => client.ended,
       ({ code }) => ({ kind: 'error', code }),
@@ -71,12 +71,12 @@ for (const { name, options } of [
     assert.deepEqual(worker.outcomes(), { internal: 1 });
     assert.equal(worker.row[ACTIVE], 0);
     worker.tick(605);
-    assert.deepEqual(worker.outcomes(), { internal: 1 }, 'nobody waits for it any more');
+    assert.deepEqual(worker.outcomes(), { internal: 1 }, 'no timeout ends it a second time');
   });
 }
 
-/** A transport whose accepted streams throw when somebody takes them over, as often as it is asked for. */
-function transportWithFailingAccept(strikes: () => boolean): TcpTransport {
+/** A transport whose accepted streams throw from `accept` when `shouldThrow` returns true. */
+function transportWithFailingAccept(shouldThrow: () => boolean): TcpTransport {
   return {
     connect: netTransport.connect,
     listen: (at, events) =>
@@ -85,10 +85,10 @@ function transportWithFailingAccept(strikes: () => boolean): TcpTransport {
         onFailed: (code) => events.onFailed(code),
         onAcceptError: (code) => events.onAcceptError(code),
         onConnection(stream) {
-          const right = stream.accept.bind(stream);
-          const accept: typeof right = (owner) => {
-            if (strikes()) throw new Error('a bug');
-            right(owner);
+          const original = stream.accept.bind(stream);
+          const accept: typeof original = (owner) => {
+            if (shouldThrow()) throw new Error('a defect');
+            original(owner);
           };
           events.onConnection(Object.assign(stream, { accept }));
         },
@@ -96,17 +96,17 @@ function transportWithFailingAccept(strikes: () => boolean): TcpTransport {
   };
 }
 
-/** A transport whose streams to endpoints throw when this is called, as often as it is asked for. */
-function transportThrowingOn(where: 'write' | 'reset', strikes: () => boolean): TcpTransport {
+/** A transport whose streams to endpoints throw from this method when `shouldThrow` returns true. */
+function transportThrowingOn(where: 'write' | 'reset', shouldThrow: () => boolean): TcpTransport {
   return {
     listen: netTransport.listen,
     connect(to, events) {
       const stream = netTransport.connect(to, events);
-      const right = stream[where].bind(stream) as (bytes: Uint8Array) => number;
+      const original = stream[where].bind(stream) as (bytes: Uint8Array) => number;
       return Object.assign(stream, {
         [where](bytes: Uint8Array): number {
-          if (strikes()) throw new Error('a bug');
-          return right(bytes);
+          if (shouldThrow()) throw new Error('a defect');
+          return original(bytes);
         },
       });
     },

@@ -1,5 +1,5 @@
-// Endpoints and clients that do what they should not, at every stage: each connection ends in one counted outcome, what
-// was relayed is counted exactly, and nothing is left open.
+// Faults of endpoints and clients at every stage of a connection: each connection ends with one counted outcome, the relayed
+// bytes are counted exactly, and nothing stays open.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
@@ -22,17 +22,17 @@ interface FaultScenario {
 
 interface Case {
   readonly name: string;
-  play(scene: FaultScenario): Promise<void>;
+  play(scenario: FaultScenario): Promise<void>;
   readonly outcome: Outcome;
-  /** Nothing is read from the side that resets: what does not notice that ends it by the idle timeout. */
+  /** The side that resets is not read. A transport that notices a reset only by a read ends such a connection by the idle timeout. */
   readonly isUnread?: boolean;
-  /** Bytes of the client, and to the client: exact. */
+  /** The exact number of bytes. */
   readonly counted: readonly [received: number, sent: number];
 }
 
 const CASES: readonly Case[] = [
   {
-    name: 'the endpoint resets when it has half of the request',
+    name: 'endpoint resets in the middle of the request',
     async play({ client, side }) {
       await client.send('half');
       await side.take(4);
@@ -43,7 +43,7 @@ const CASES: readonly Case[] = [
     counted: [4, 0],
   },
   {
-    name: 'the endpoint resets in the middle of its answer',
+    name: 'endpoint resets in the middle of its answer',
     async play({ client, side }) {
       await side.send('half an ');
       await client.take(8);
@@ -54,7 +54,7 @@ const CASES: readonly Case[] = [
     counted: [0, 8],
   },
   {
-    name: 'the endpoint speaks first, and ends before the client has asked',
+    name: 'endpoint answers and ends before the request',
     async play({ client, side }) {
       await side.send('421 too busy');
       await side.end();
@@ -69,7 +69,7 @@ const CASES: readonly Case[] = [
     counted: [10, 12],
   },
   {
-    name: 'the endpoint ends and resets what the client says then',
+    name: 'endpoint ends, then resets when the client sends',
     async play({ client, side }) {
       await side.end();
       assert.deepEqual(await client.ended, END);
@@ -82,7 +82,7 @@ const CASES: readonly Case[] = [
     counted: [4, 0],
   },
   {
-    name: 'the endpoint takes the connection and nothing else',
+    name: 'endpoint accepts and never answers',
     async play({ client, worker }) {
       await client.send('hello?');
       await eventually(() => assert.equal(worker.row[RECEIVED], 6));
@@ -93,7 +93,7 @@ const CASES: readonly Case[] = [
     counted: [6, 0],
   },
   {
-    name: 'the client ends without a word, and the endpoint too',
+    name: 'client and endpoint end without sending',
     async play({ client, side }) {
       await client.end();
       assert.deepEqual(await side.ended, END);
@@ -104,7 +104,7 @@ const CASES: readonly Case[] = [
     counted: [0, 0],
   },
   {
-    name: 'the client resets without a word',
+    name: 'client resets without sending',
     async play({ client, side }) {
       client.reset();
       assert.deepEqual(await side.ended, RESET);
@@ -113,7 +113,7 @@ const CASES: readonly Case[] = [
     counted: [0, 0],
   },
   {
-    name: 'the client resets in the middle of its request',
+    name: 'client resets in the middle of its request',
     async play({ client, side }) {
       await client.send('half');
       await side.take(4);
@@ -124,7 +124,7 @@ const CASES: readonly Case[] = [
     counted: [4, 0],
   },
   {
-    name: 'the client ends and resets while it is answered',
+    name: 'client ends, then resets in the middle of the answer',
     async play({ client, side }) {
       await client.send('get');
       await client.end();
@@ -141,10 +141,10 @@ const CASES: readonly Case[] = [
 
 for (const { name, transport, noticesResetsUnread } of TRANSPORTS) {
   describe(`${name}: faults of endpoints and clients`, () => {
-    for (const { name: what, play, isUnread = false, counted, ...expected } of CASES) {
+    for (const { name: fault, play, isUnread = false, counted, ...expected } of CASES) {
       const isLate = isUnread && !noticesResetsUnread;
       const outcome = isLate ? 'idle-timeout' : expected.outcome;
-      test(what, async () => {
+      test(fault, async () => {
         await using endpoint = await scriptedEndpoint();
         using worker = await startWorkerInTest(webService([endpointOf(endpoint)]), { transport });
         await using client = await connectClient(worker);
@@ -156,7 +156,7 @@ for (const { name, transport, noticesResetsUnread } of TRANSPORTS) {
       });
     }
 
-    test('an endpoint that floods a client which does not read is held up; the reset of the client ends it', async () => {
+    test('pauses an endpoint that floods a client which does not read, and ends with the reset of the client', async () => {
       await using endpoint = await scriptedEndpoint();
       using worker = await startWorkerInTest(webService([endpointOf(endpoint)]), { transport });
       await using client = await connectClient(worker);
@@ -174,7 +174,7 @@ for (const { name, transport, noticesResetsUnread } of TRANSPORTS) {
         before = now;
         assert.ok(isStill);
       });
-      assert.ok(written < 100, 'the kernel’s buffers hold some megabytes, and nobody else holds anything');
+      assert.ok(written < 100, 'only the kernel buffers data, some megabytes');
       client.reset();
       await flood;
       await eventually(() => assert.deepEqual(worker.outcomes(), { 'reset-by-client': 1 }));

@@ -12,26 +12,26 @@ import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 const CLIENTS = 40;
 const KEY = 'UDP/192.0.2.1/53';
 
-test('flows that the kernel gives to a new worker stay with the one that has them, until it closes', async () => {
+test('flows that the kernel gives to a new worker stay with their owner until its listener closes', async () => {
   await using one = await udpEcho('one');
   await using two = await udpEcho('two');
   const endpoints = [one.endpoint, two.endpoint];
   const voice: TestService = { name: 'voice', protocol: 'UDP', port: PORT, endpoints };
   const memory = createPeerWorkersMemory();
-  const seats = [1, 2].map((worker) => new PeerWorkers({ ...memory, worker }));
-  using _seats = { [Symbol.dispose]: () => void seats.map((seat) => seat.close()) };
-  const [firstSeat, secondSeat] = seats;
-  assert.ok(firstSeat !== undefined && secondSeat !== undefined);
-  using first = await startWorkerInTest(voice, { peerWorkers: firstSeat });
+  const peerWorkers = [1, 2].map((worker) => new PeerWorkers({ ...memory, worker }));
+  using _peers = { [Symbol.dispose]: () => void peerWorkers.map((peers) => peers.close()) };
+  const [firstPeers, secondPeers] = peerWorkers;
+  assert.ok(firstPeers !== undefined && secondPeers !== undefined);
+  using first = await startWorkerInTest(voice, { peerWorkers: firstPeers });
   const clients = await Promise.all(Array.from({ length: CLIENTS }, () => udpClient(first)));
   await using _clients = { [Symbol.asyncDispose]: async () => void (await Promise.all(clients.map(close))) };
   const ask = (): Promise<string[]> => Promise.all(clients.map((client) => client.ask('')));
   const before = await ask();
-  using second = await startWorkerInTest(voice, { peerWorkers: secondSeat, host: first.host });
+  using second = await startWorkerInTest(voice, { peerWorkers: secondPeers, host: first.host });
   assert.deepEqual(await ask(), before);
   assert.equal(one.peers.length + two.peers.length, CLIENTS);
-  await using newcomers = await newcomersOf(second);
-  assert.ok(newcomers.count > 0);
+  await using newClients = await connectUntilServedBy(second);
+  assert.ok(newClients.count > 0);
   const known = one.peers.length + two.peers.length;
 
   first.apply({ kind: 'close-listener', listener: first.listener });
@@ -39,26 +39,26 @@ test('flows that the kernel gives to a new worker stay with the one that has the
   assert.equal(one.peers.length + two.peers.length, known + CLIENTS);
 });
 
-test('what goes to a worker that does not take it is bounded, and nothing goes to one that is gone', async () => {
+test('bounds the datagrams in flight to a busy worker, and forwards nothing to a worker that has ended', async () => {
   const memory = createPeerWorkersMemory();
-  const [owner, other] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
-  using _both = { [Symbol.dispose]: () => void [owner, other].map((each) => each.close()) };
-  const taken: number[] = [];
+  const [owner, peer] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
+  using _both = { [Symbol.dispose]: () => void [owner, peer].map((each) => each.close()) };
+  const received: number[] = [];
   const client = { address: '192.0.2.9', port: 1 };
-  const ofOwner = owner.join(KEY, (bytes) => taken.push(bytes[0] ?? -1));
-  const ofOther = other.join(KEY, () => assert.fail('it owns nothing'));
-  ofOwner.claim(client);
-  for (let index = 0; index < 2_000; index += 1) assert.equal(ofOther.forward(Uint8Array.of(index), client), true);
-  await eventually(() => assert.equal(taken.length, 1_024));
-  assert.equal(ofOther.forward(Uint8Array.of(7), client), true);
-  await eventually(() => assert.equal(taken.length, 1_025));
-  assert.equal(ofOwner.forward(Uint8Array.of(1), client), false);
+  const ownerListener = owner.join(KEY, (bytes) => received.push(bytes[0] ?? -1));
+  const peerListener = peer.join(KEY, () => assert.fail('the peer has no flow'));
+  ownerListener.claim(client);
+  for (let index = 0; index < 2_000; index += 1) assert.equal(peerListener.forward(Uint8Array.of(index), client), true);
+  await eventually(() => assert.equal(received.length, 1_024));
+  assert.equal(peerListener.forward(Uint8Array.of(7), client), true);
+  await eventually(() => assert.equal(received.length, 1_025));
+  assert.equal(ownerListener.forward(Uint8Array.of(1), client), false);
   removeFlowOwner(memory.owners, 1);
-  assert.equal(ofOther.forward(Uint8Array.of(1), client), false);
+  assert.equal(peerListener.forward(Uint8Array.of(1), client), false);
 });
 
-/** So many that the kernel gives some of them to this worker, too: which shows that the port is shared. */
-async function newcomersOf(worker: {
+/** Opens clients until the kernel gives one to this worker, which shows that the workers share the port. */
+async function connectUntilServedBy(worker: {
   readonly host: string;
   readonly port: number;
   readonly row: Float64Array;

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextIteration } from 'node:timers/promises';
 import type { Session } from '../../src/relay/session.ts';
 import { SessionExpirer } from '../../src/relay/session-terminator.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
 
-test('of many that are due at once the worker ends some per turn; who speaks or ends meanwhile is left alone', async () => {
+test('expires 200 sessions per iteration of the event loop, and spares sessions that become active or end meanwhile', async () => {
   const wheel = new TimeoutWheel<Session>(8);
-  const expiring = new SessionExpirer(wheel, (thrown) => assert.fail(String(thrown)));
+  const expirer = new SessionExpirer(wheel, (thrown) => assert.fail(String(thrown)));
   const expired = new Set<Session>();
-  const members = Array.from({ length: 1_000 }, () => silent((member) => expired.add(member)));
-  for (const member of members) wheel.add(member);
-  expiring.tick();
+  const sessions = Array.from({ length: 1_000 }, () => idleSession((session) => expired.add(session)));
+  for (const session of sessions) wheel.add(session);
+  expirer.tick();
   assert.equal(expired.size, 200);
-  const [speaks, ends] = members.filter((member) => !expired.has(member));
-  assert.ok(speaks !== undefined && ends !== undefined);
-  speaks.deadline = 3;
-  wheel.remove(ends);
-  expiring.tick();
-  assert.equal(expired.size, 200, 'one that is at it already is not hurried');
-  for (let turn = 0; turn < 6; turn += 1) await nextTurn();
+  const [active, ended] = sessions.filter((session) => !expired.has(session));
+  assert.ok(active !== undefined && ended !== undefined);
+  active.deadline = 3;
+  wheel.remove(ended);
+  expirer.tick();
+  assert.equal(expired.size, 200, 'a tick does not speed up a sweep that is under way');
+  for (let iteration = 0; iteration < 6; iteration += 1) await nextIteration();
   assert.equal(expired.size, 998);
-  expiring.tick();
-  assert.ok(expired.has(speaks));
-  assert.ok(!expired.has(ends));
+  expirer.tick();
+  assert.ok(expired.has(active));
+  assert.ok(!expired.has(ended));
 });
 
-function silent(onExpired: (member: Session) => void): Session & { deadline: number } {
+function idleSession(onExpired: (session: Session) => void): Session & { deadline: number } {
   return {
     deadline: 1,
     wheelSlot: 0,

@@ -9,20 +9,20 @@ interface Entry extends WheelEntry {
 }
 
 const SLOTS = 8;
-/** When it is added, how long it may last, and when something happens on it. */
-const life = fc.record({
+/** The ticks at which an entry is added and active, and its timeout in ticks. */
+const lifetime = fc.record({
   at: fc.nat(20),
   timeout: fc.integer({ min: 1, max: 30 }),
   activity: fc.array(fc.nat(60), { maxLength: 4 }),
 });
 
-test('an entry expires at the tick of its last deadline, however far away it is and however often it was put off', () => {
+test('an entry expires at its last deadline, even if the deadline is far away or was moved often', () => {
   fc.assert(
-    fc.property(fc.array(life, { maxLength: 10 }), (lives) => {
+    fc.property(fc.array(lifetime, { maxLength: 10 }), (lifetimes) => {
       const wheel = new TimeoutWheel<Entry>(SLOTS);
       const entries = new Map<number, Entry>();
       for (let tick = 0; tick < 150; tick += 1) {
-        lives.forEach(({ at, timeout, activity }, index) => {
+        lifetimes.forEach(({ at, timeout, activity }, index) => {
           const entry = entries.get(index);
           if (at === tick) {
             const added = { deadline: tick + timeout, wheelSlot: 0, wheelIndex: -1, expiredAt: undefined };
@@ -35,44 +35,44 @@ test('an entry expires at the tick of its last deadline, however far away it is 
         wheel.tick();
         for (const entry of takenFrom(wheel)) entry.expiredAt = wheel.now;
       }
-      lives.forEach(({ at, timeout, activity }, index) => {
+      lifetimes.forEach(({ at, timeout, activity }, index) => {
         assert.equal(entries.get(index)?.expiredAt, lastDeadline(at, timeout, activity));
       });
     }),
   );
 });
 
-test('what was removed never expires, and a nearer deadline counts from when the wheel is told', () => {
+test('a removed entry never expires, and an earlier deadline counts after `advance`', () => {
   const wheel = new TimeoutWheel<WheelEntry & { name: string }>(SLOTS);
   const removed = { name: 'removed', deadline: 2, wheelSlot: 0, wheelIndex: -1 };
-  const nearer = { name: 'nearer', deadline: 100, wheelSlot: 0, wheelIndex: -1 };
+  const earlier = { name: 'earlier', deadline: 100, wheelSlot: 0, wheelIndex: -1 };
   wheel.add(removed);
-  wheel.add(nearer);
+  wheel.add(earlier);
   wheel.remove(removed);
-  nearer.deadline = 3;
-  wheel.advance(nearer);
+  earlier.deadline = 3;
+  wheel.advance(earlier);
   for (let tick = 0; tick < 3; tick += 1) wheel.tick();
   assert.deepEqual(
     takenFrom(wheel).map(({ name }) => name),
-    ['nearer'],
+    ['earlier'],
   );
 });
 
-test('what is due and not yet taken when time goes on is taken later, unless it was put off', () => {
+test('a due entry that is not taken at its tick is taken later, unless its deadline has moved', () => {
   const wheel = new TimeoutWheel<WheelEntry & { deadline: number }>(SLOTS);
-  const [late, putOff] = [1, 1].map((deadline) => ({ deadline, wheelSlot: 0, wheelIndex: -1 }));
-  assert.ok(late !== undefined && putOff !== undefined);
+  const [late, moved] = [1, 1].map((deadline) => ({ deadline, wheelSlot: 0, wheelIndex: -1 }));
+  assert.ok(late !== undefined && moved !== undefined);
   wheel.add(late);
-  wheel.add(putOff);
+  wheel.add(moved);
   wheel.tick();
   wheel.tick();
-  putOff.deadline = 3;
+  moved.deadline = 3;
   assert.deepEqual(takenFrom(wheel), [late]);
   wheel.tick();
-  assert.deepEqual(takenFrom(wheel), [putOff]);
+  assert.deepEqual(takenFrom(wheel), [moved]);
 });
 
-test('however far the taking is behind, it ends, and nobody is taken too early', () => {
+test('a sweep that is far behind ends, and takes no entry too early', () => {
   const wheel = new TimeoutWheel<WheelEntry>(SLOTS);
   const [due, far] = [1, 100].map((deadline) => ({ deadline, wheelSlot: 0, wheelIndex: -1 }));
   assert.ok(due !== undefined && far !== undefined);
@@ -94,7 +94,7 @@ function takenFrom<T extends WheelEntry>(wheel: TimeoutWheel<T>): T[] {
 
 function lastDeadline(at: number, timeout: number, activity: readonly number[]): number {
   let deadline = at + timeout;
-  // Activity of a tick comes before the wheel turns to the next.
+  // Activity in a tick comes before the next tick of the wheel.
   for (const tick of [...activity].sort((a, b) => a - b)) if (tick > at && tick < deadline) deadline = tick + timeout;
   return deadline;
 }

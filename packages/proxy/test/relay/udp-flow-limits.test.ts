@@ -1,4 +1,3 @@
-// The caps that always hold.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AdmissionController } from '../../src/limits/admission.ts';
@@ -9,96 +8,102 @@ import { advanceSeconds, createTimeoutWheel, setUpUdpFlows } from './udp-flow-se
 
 const BYTES = new Uint8Array(1);
 
-test('a client that has all the flows it may have gets a new one for its longest silent one', () => {
-  const { listener, open, wheel, row } = setUpUdpFlows({ perTenant: 6 });
+test('a client address at its limit replaces its least recently active flow', () => {
+  const { listener, openFlows, wheel, counters } = setUpUdpFlows({ maxFlowsPerTenant: 6 });
   for (const port of [1, 2, 3]) listener.onMessage(BYTES, 'client', port);
   advanceSeconds(wheel, 1);
   for (const port of [1, 3]) listener.onMessage(BYTES, 'client', port);
   listener.onMessage(BYTES, 'other', 1);
   listener.onMessage(BYTES, 'client', 4);
-  assert.deepEqual(open(), ['client|1', 'client|3', 'client|4', 'other|1']);
-  assert.deepEqual([row[ACTIVE], row[outcomeColumn('evicted')]], [4, 1]);
+  assert.deepEqual(openFlows(), ['client|1', 'client|3', 'client|4', 'other|1']);
+  assert.deepEqual([counters[ACTIVE], counters[outcomeColumn('evicted')]], [4, 1]);
 });
 
-test('a tenant that has all the flows it may have keeps those that speak, whoever forges new ones', () => {
-  const { listener, open, wheel, row } = setUpUdpFlows({ perTenant: 5 });
-  listener.onMessage(BYTES, 'speaker', 1);
+test('a tenant at its limit keeps its active flows while an attacker forges new client addresses', () => {
+  const { listener, openFlows, wheel, counters } = setUpUdpFlows({ maxFlowsPerTenant: 5 });
+  listener.onMessage(BYTES, 'active', 1);
   for (let forged = 0; forged < 1_000; forged += 1) {
     listener.onMessage(BYTES, `forged ${forged}`, 1);
     advanceSeconds(wheel, 1);
-    listener.onMessage(BYTES, 'speaker', 1);
+    listener.onMessage(BYTES, 'active', 1);
   }
-  assert.equal(open().length, 5);
-  assert.ok(open().includes('speaker|1'));
-  assert.deepEqual([row[ACTIVE], row[outcomeColumn('evicted')]], [5, 996]);
+  assert.equal(openFlows().length, 5);
+  assert.ok(openFlows().includes('active|1'));
+  assert.deepEqual([counters[ACTIVE], counters[outcomeColumn('evicted')]], [5, 996]);
 });
 
-test('what limits refuse is counted, opens no flow, and gets its turn when a flow has ended', () => {
-  const limits = new AdmissionController();
+test('counts a refused flow, and admits it when another flow has ended', () => {
+  const controller = new AdmissionController();
   let free = 1;
-  const { listener, open, wheel, row } = setUpUdpFlows({
-    perTenant: 100,
+  const { listener, openFlows, wheel, counters } = setUpUdpFlows({
+    maxFlowsPerTenant: 100,
     admit(uid) {
       if (free === 0) return 'connection-limit';
       free -= 1;
-      const grant = limits.admit(uid);
-      assert.ok(typeof grant !== 'string');
+      const admission = controller.admit(uid);
+      assert.ok(typeof admission !== 'string');
       const release = (): void => {
         free += 1;
       };
-      return Object.assign(grant, { release });
+      return Object.assign(admission, { release });
     },
   });
   for (const port of [1, 2]) listener.onMessage(BYTES, 'client', port);
-  assert.deepEqual([open(), row[outcomeColumn('connection-limit')], row[RECEIVED]], [['client|1'], 1, 1]);
+  assert.deepEqual(
+    [openFlows(), counters[outcomeColumn('connection-limit')], counters[RECEIVED]],
+    [['client|1'], 1, 1],
+  );
   advanceSeconds(wheel, 100);
-  assert.deepEqual([open(), free], [[], 1]);
+  assert.deepEqual([openFlows(), free], [[], 1]);
   listener.onMessage(BYTES, 'client', 2);
-  assert.deepEqual(open(), ['client|2']);
+  assert.deepEqual(openFlows(), ['client|2']);
 });
 
-test('a flow that cannot begin gives its place and its slot back', () => {
-  const limits = new AdmissionController();
-  let taken = 0;
-  let bugs = 2;
+test('a flow that fails to open releases its admission and does not stay active', () => {
+  const controller = new AdmissionController();
+  let admitted = 0;
+  let defects = 2;
   const tenants = new TenantFlows<UdpFlow>(100);
   const add = tenants.add.bind(tenants);
-  const strike = (): void => {
-    if (bugs-- > 0) throw new Error('a bug');
+  const throwDefect = (): void => {
+    if (defects-- > 0) throw new Error('a defect');
   };
-  const { listener, open, row } = setUpUdpFlows({
+  const { listener, openFlows, counters } = setUpUdpFlows({
     tenants: Object.assign(tenants, {
       add(flow: UdpFlow) {
-        strike();
+        throwDefect();
         add(flow);
       },
     }),
     admit(uid) {
-      const grant = limits.admit(uid);
-      assert.ok(typeof grant !== 'string');
-      taken += 1;
+      const admission = controller.admit(uid);
+      assert.ok(typeof admission !== 'string');
+      admitted += 1;
       const release = (): void => {
-        taken -= 1;
+        admitted -= 1;
       };
-      const isUnlucky = taken === 1 && bugs === 1;
-      return Object.assign(grant, { release, ...(isUnlucky ? { capClient: () => strike() === undefined } : {}) });
+      const failsAdmission = admitted === 1 && defects === 1;
+      return Object.assign(admission, {
+        release,
+        ...(failsAdmission ? { admitClient: () => throwDefect() === undefined } : {}),
+      });
     },
     onInternalError: () => undefined,
   });
   listener.onMessage(BYTES, 'client', 1);
-  assert.deepEqual([open(), row[ACTIVE], taken], [[], 0, 0]);
-  assert.throws(() => listener.onMessage(BYTES, 'client', 1), /a bug/, 'for the transport to catch');
-  assert.deepEqual([open(), row[ACTIVE], taken], [[], 0, 0]);
+  assert.deepEqual([openFlows(), counters[ACTIVE], admitted], [[], 0, 0]);
+  assert.throws(() => listener.onMessage(BYTES, 'client', 1), /a defect/, 'the transport catches it');
+  assert.deepEqual([openFlows(), counters[ACTIVE], admitted], [[], 0, 0]);
   listener.onMessage(BYTES, 'client', 1);
-  assert.deepEqual([open(), row[ACTIVE], taken], [['client|1'], 1, 1]);
+  assert.deepEqual([openFlows(), counters[ACTIVE], admitted], [['client|1'], 1, 1]);
 });
 
-test('one tenant at its cap takes nothing from another', () => {
+test('a tenant at its limit does not end flows of another tenant', () => {
   const wheel = createTimeoutWheel();
   const tenants = new TenantFlows<UdpFlow>(2);
-  const shop = setUpUdpFlows({ perTenant: 2, tenant: 'shop', wheel, tenants });
-  const games = setUpUdpFlows({ perTenant: 2, tenant: 'games', wheel, tenants });
+  const shop = setUpUdpFlows({ maxFlowsPerTenant: 2, tenant: 'shop', wheel, tenants });
+  const games = setUpUdpFlows({ maxFlowsPerTenant: 2, tenant: 'games', wheel, tenants });
   games.listener.onMessage(BYTES, 'player', 1);
   for (let buyer = 1; buyer < 50; buyer += 1) shop.listener.onMessage(BYTES, `buyer ${buyer}`, 1);
-  assert.deepEqual([shop.open().length, games.open()], [2, ['player|1']]);
+  assert.deepEqual([shop.openFlows().length, games.openFlows()], [2, ['player|1']]);
 });

@@ -3,8 +3,8 @@ import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { createFlowOwnersMemory, FlowOwners, hashOfFlow, removeFlowOwner } from '../../src/relay/udp-flow-owners.ts';
 
-describe('the owner of a flow', () => {
-  test('is known to the others until it gives the flow up', () => {
+describe('FlowOwners', () => {
+  test('peers find the owner of a flow until the owner releases it', () => {
     const memory = createFlowOwnersMemory();
     const [first, second] = [new FlowOwners(memory, 1), new FlowOwners(memory, 2)];
     const flow = hashOfFlow(7, { address: '192.0.2.1', port: 5_353 });
@@ -17,7 +17,7 @@ describe('the owner of a flow', () => {
     assert.equal(second.ownerOf(flow), 0);
   });
 
-  test('is nobody once its worker is gone, also when a later worker has its place', () => {
+  test('a flow has no owner after its worker has ended, even if a later worker has the same low bits', () => {
     const memory = createFlowOwnersMemory();
     const flow = 12_345;
     new FlowOwners(memory, 1).claim(flow);
@@ -28,14 +28,14 @@ describe('the owner of a flow', () => {
     assert.equal(other.ownerOf(flow), 0);
   });
 
-  test('is another one when two claim it: the later one', () => {
+  test('the last worker that claims a flow is its owner', () => {
     const memory = createFlowOwnersMemory();
     const owners = [1, 2, 3].map((worker) => new FlowOwners(memory, worker));
     for (const each of owners.slice(0, 2)) each.claim(99);
     assert.equal(owners[2]?.ownerOf(99), 2);
   });
 
-  test('is always one who lives and has claimed it; forgotten are only flows of buckets that are full', () => {
+  test('the owner of a flow is a live worker that has claimed it, and only full buckets forget a flow', () => {
     const flow = fc.integer({ min: 0, max: 40 }).map((index) => index * 2 ** 27 + (index % 3));
     const step = fc.record({
       kind: fc.constantFrom('claim' as const, 'claim' as const, 'release' as const, 'retire' as const),
@@ -46,17 +46,17 @@ describe('the owner of a flow', () => {
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const memory = createFlowOwnersMemory();
         const workers = [1, 2, 3, 4].map((worker) => new FlowOwners(memory, worker));
-        const onlooker = new FlowOwners(memory, 5);
+        const observer = new FlowOwners(memory, 5);
         const retired = new Set<number>();
         const claims = new Map<number, number>();
-        for (const { kind, worker, flow: of } of steps) {
+        for (const { kind, worker, flow: claimed } of steps) {
           if (retired.has(worker)) continue;
           if (kind === 'claim') {
-            workers[worker - 1]?.claim(of);
-            claims.set(of, worker);
+            workers[worker - 1]?.claim(claimed);
+            claims.set(claimed, worker);
           } else if (kind === 'release') {
-            workers[worker - 1]?.release(of);
-            if (claims.get(of) === worker) claims.delete(of);
+            workers[worker - 1]?.release(claimed);
+            if (claims.get(claimed) === worker) claims.delete(claimed);
           } else {
             removeFlowOwner(memory, worker);
             retired.add(worker);
@@ -64,11 +64,11 @@ describe('the owner of a flow', () => {
           }
         }
         const inBucket = Map.groupBy(claims.keys(), (each) => each % 16_384);
-        for (const { flow: of } of steps) {
-          const owner = onlooker.ownerOf(of);
+        for (const { flow: claimed } of steps) {
+          const owner = observer.ownerOf(claimed);
           if (owner !== 0) assert.ok(!retired.has(owner));
-          if (claims.has(of) && (inBucket.get(of % 16_384)?.length ?? 0) === 1 && steps.length <= 4) {
-            assert.equal(owner, claims.get(of));
+          if (claims.has(claimed) && (inBucket.get(claimed % 16_384)?.length ?? 0) === 1 && steps.length <= 4) {
+            assert.equal(owner, claims.get(claimed));
           }
         }
       }),

@@ -1,97 +1,98 @@
-// A FlowListener on a transport that keeps in memory what it is given.
+// A UdpFlowListener whose transport sends nothing.
 import assert from 'node:assert/strict';
-import { createEndpointStats, createMatcher, type Route } from '@weir/model';
+import { createMatcher, type Route } from '@weir/model';
 import { UdpFlowListener, type UdpFlowListenerOptions } from '../../src/accept/udp-flow-listener.ts';
 import { AdmissionController } from '../../src/limits/admission.ts';
 import { Shaper } from '../../src/limits/shaper.ts';
 import { counterRow, createCounterBlock } from '../../src/metering/counters.ts';
+import { ServiceSessions } from '../../src/relay/service-sessions.ts';
 import type { Session } from '../../src/relay/session.ts';
-import { SessionSet } from '../../src/relay/session.ts';
+import { SessionTerminator } from '../../src/relay/session-terminator.ts';
 import { TimeoutWheel } from '../../src/relay/timeout-wheel.ts';
-import type { FlowUpstream, UdpFlow } from '../../src/relay/udp-flow.ts';
+import type { UdpFlow } from '../../src/relay/udp-flow.ts';
 import { TenantFlows } from '../../src/relay/udp-flow-table.ts';
 import type { UdpTransport } from '../../src/transport/udp-transport.ts';
+import { PassiveHealthReporter } from '../../src/upstream/connect-reports.ts';
+import { EndpointDrainer } from '../../src/upstream/endpoint-drainer.ts';
+import { Upstream } from '../../src/upstream/upstream.ts';
 import { tableFor } from '../fixtures/tables.ts';
 
 const ADDRESS = '127.0.0.1';
 export const KEY: string = `UDP/${ADDRESS}/53`;
 
 export interface UdpFlowSetupOptions extends Partial<UdpFlowListenerOptions> {
-  /** How many flows a tenant may have; default: enough. */
-  readonly perTenant?: number;
+  /** The maximum number of flows of a tenant; default: more than a test opens. */
+  readonly maxFlowsPerTenant?: number;
   readonly tenant?: string;
 }
 
 export interface UdpFlowSetup {
   readonly listener: UdpFlowListener;
   readonly wheel: TimeoutWheel<Session>;
-  readonly row: Float64Array;
-  open(): string[];
+  readonly counters: Float64Array;
+  /** The open flows as `address|port`, sorted. */
+  openFlows(): string[];
 }
 
 export function setUpUdpFlows({
-  perTenant = 1_000,
+  maxFlowsPerTenant = 1_000,
   tenant = 'shop',
-  ...given
+  ...options
 }: UdpFlowSetupOptions = {}): UdpFlowSetup {
-  const { wheel = createTimeoutWheel(), tenants = new TenantFlows<UdpFlow>(perTenant) } = given;
-  const row = counterRow([createCounterBlock()], 0);
-  const members = new SessionSet<Session>();
-  const home = upstreamFor(tenant, { row, members });
-  const limits = new AdmissionController();
+  const { wheel = createTimeoutWheel(), tenants = new TenantFlows<UdpFlow>(maxFlowsPerTenant) } = options;
+  const counters = counterRow([createCounterBlock()], 0);
+  const upstream = upstreamOf(tenant, counters);
+  const admission = new AdmissionController();
   const listener = new UdpFlowListener(
     { address: ADDRESS, port: 53, reusePort: true, key: KEY },
     {
-      transport: memoryTransport,
+      transport: silentTransport,
       wheel,
       shaper: new Shaper(),
       tenants,
-      upstream: () => home,
-      admit: (uid) => limits.admit(uid),
-      unroutedCounters: () => assert.fail('all of this has a home'),
+      upstream: () => upstream,
+      admit: (uid) => admission.admit(uid),
+      unroutedCounters: () => assert.fail('every datagram of these tests has an upstream'),
       terminate: () => undefined,
       onListening: () => undefined,
       onFailed: (code) => assert.fail(code),
       onInternalError: (thrown) => assert.fail(String(thrown)),
-      ...given,
+      ...options,
     },
   );
-  return { listener, wheel, row, open: () => [...members].map((flow) => nameOf(flow as UdpFlow)).sort() };
+  const openFlows = (): string[] => [...upstream.service.sessions].map((flow) => nameOf(flow as UdpFlow)).sort();
+  return { listener, wheel, counters, openFlows };
 }
 
-const memoryTransport: UdpTransport = {
+const silentTransport: UdpTransport = {
   bind: () => ({ send: () => undefined, close: () => undefined }),
   connect: () => ({ send: () => undefined, close: () => undefined }),
 };
 
-function upstreamFor(
-  tenant: string,
-  { row, members: sessions }: { row: Float64Array; members: SessionSet<Session> },
-): FlowUpstream {
+function upstreamOf(tenant: string, counters: Float64Array): Upstream {
   const endpoints = [{ address: '10.0.0.1', port: 53 }];
   const table = tableFor({ a: ADDRESS }, [{ name: 'dns', tenant, port: 53, protocol: 'UDP', endpoints }]);
   const [route] = createMatcher(table, 'a').routes.values() as IteratorObject<Route>;
   assert.ok(route !== undefined);
-  const load = { ...createEndpointStats({ address: '10.0.0.1', port: 53 }), rank: 0 as const };
-  return {
-    route,
-    sessions,
-    service: { counters: row, isSuspended: false, entry: route.service },
-    choose: () => load,
-    onConnected: () => undefined,
-    onConnectFailed: () => undefined,
-  };
+  const failTest = (thrown: unknown): void => assert.fail(String(thrown));
+  const drainer = new EndpointDrainer(new SessionTerminator(failTest), failTest);
+  return new Upstream(route, {
+    service: new ServiceSessions(route.service, counters),
+    removedDrainer: drainer,
+    unhealthyDrainer: drainer,
+    balancerOptions: { random: () => 0, now: () => 0, affinityTable: undefined },
+    healthReporter: new PassiveHealthReporter(() => undefined),
+  });
 }
 
 export function createTimeoutWheel(): TimeoutWheel<Session> {
   return new TimeoutWheel<Session>(128);
 }
 
-/** So many seconds pass. */
 export function advanceSeconds(wheel: TimeoutWheel<Session>, seconds: number): void {
   for (let second = 0; second < seconds; second += 1) {
     wheel.tick();
-    for (let member = wheel.takeDue(); member !== undefined; member = wheel.takeDue()) member.onExpired();
+    for (let session = wheel.takeDue(); session !== undefined; session = wheel.takeDue()) session.onExpired();
   }
 }
 

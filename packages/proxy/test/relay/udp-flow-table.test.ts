@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { FlowTable } from '../../src/relay/udp-flow-table.ts';
 
-test('the table holds what a plain list of the same flows holds', () => {
+test('behaves like a plain map of the same flows', () => {
   const key = fc.record({
     address: fc.constantFrom('192.0.2.1', '192.0.2.2', '::1'),
     port: fc.integer({ min: 1, max: 4 }),
@@ -12,29 +12,29 @@ test('the table holds what a plain list of the same flows holds', () => {
   fc.assert(
     fc.property(fc.array(step), (steps) => {
       const table = new FlowTable<{ readonly address: string; readonly port: number }>();
-      const list = new Map<string, { readonly address: string; readonly port: number }>();
-      for (const { kind, key: of } of steps) {
-        const name = `${of.address}|${of.port}`;
-        const known = list.get(name);
+      const expected = new Map<string, { readonly address: string; readonly port: number }>();
+      for (const { kind, key: flow } of steps) {
+        const name = `${flow.address}|${flow.port}`;
+        const known = expected.get(name);
         if (kind === 'add') {
-          table.add(of);
-          list.set(name, of);
+          table.add(flow);
+          expected.set(name, flow);
         } else if (kind === 'remove' && known !== undefined) {
           table.remove(known);
-          list.delete(name);
-        } else if (known !== of) table.remove({ ...of });
+          expected.delete(name);
+        } else if (known !== flow) table.remove({ ...flow });
       }
-      assert.deepEqual(new Set(table.all()), new Set(list.values()));
-      for (const { key: of } of steps) {
-        assert.equal(table.find(of.address, of.port), list.get(`${of.address}|${of.port}`));
-        const ofClient = [...list.values()].filter(({ address }) => address === of.address);
-        assert.equal(table.countOf(of.address), ofClient.length);
+      assert.deepEqual(new Set(table.all()), new Set(expected.values()));
+      for (const { key: flow } of steps) {
+        assert.equal(table.find(flow.address, flow.port), expected.get(`${flow.address}|${flow.port}`));
+        const flowsOfClient = [...expected.values()].filter(({ address }) => address === flow.address);
+        assert.equal(table.countOf(flow.address), flowsOfClient.length);
       }
     }),
   );
 });
 
-test('the longest silent of a client is the one that was stirred, or added, first of all', () => {
+test('the least recently active flow of a client is the one that was touched or added first', () => {
   const port = fc.integer({ min: 1, max: 6 });
   fc.assert(
     fc.property(fc.array(port, { minLength: 1 }), (ports) => {

@@ -11,6 +11,7 @@ import { receiveProxyHeader, scriptedEndpoint } from '../fixtures/scripted-endpo
 import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
 import { tlsClient, tlsEcho } from '../fixtures/tls-echo.ts';
 import { captureNodeClientHello } from '../protocol/client-hello-bytes.ts';
+import { readTlvs } from '../protocol/proxy-header-tlvs.ts';
 
 const at = (fleet: Fleet, servername = 'web.example', node = 'a'): Promise<TestClient> =>
   connectClient({ host: fleet.addressOf(node), port: PORT, tls: { ...TRUSTING_CLIENT, servername } });
@@ -138,7 +139,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
     const header = await receiveProxyHeader(await backend.next());
     assert.equal(header.addresses?.source.address, '127.0.0.9');
     assert.equal(header.addresses?.source.port, client.localPort);
-    const tlvs = new Map(header.tlvs.map(({ type, value }) => [type, Buffer.from(value)]));
+    const tlvs = readTlvs(header.bytes);
     assert.equal(tlvs.get(1)?.toString(), 'http/1.1');
     assert.equal(tlvs.get(2)?.toString(), 'web.example');
     assert.deepEqual(tlvs.get(0x20), Buffer.concat([Buffer.of(1, 0, 0, 0, 1, 0x21, 0, 7), Buffer.from('TLSv1.3')]));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
-import { createClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
+import { ClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
 import type { AcceptedStream, StreamEvents, TcpTransport } from '../../../src/transport/tcp-transport.ts';
 import { startTls, type TlsServerStream } from '../../../src/transport/tls/tls-stream.ts';
 import { TRUSTING_CLIENT } from '../../fixtures/certificates.ts';
@@ -22,7 +22,7 @@ class DetachingRecorder extends StreamRecorder implements StreamEvents {
   constructor(stream: AcceptedStream) {
     super();
     const { promise, resolve } = Promise.withResolvers<TlsServerStream>();
-    const reader = createClientHelloReader();
+    const reader = new ClientHelloReader();
     this.given = promise;
     this.onBytes = (_stream, chunk) => {
       if (reader.push(chunk) === 'more') return;

@@ -1,6 +1,6 @@
 // Streams of clients whose TLS ends here, as a transport: so that they are held to what every stream is held to.
 import { connectClient } from '@weir/testkit';
-import { createClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
+import { ClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
 import type {
   AcceptedStream,
   StreamEvents,
@@ -38,7 +38,7 @@ const SERVER_OPTIONS = testTlsServerOptions();
 class ServerHandshake implements StreamEvents {
   readonly #stream: AcceptedStream;
   readonly #onSecured: (stream: AcceptedStream) => void;
-  readonly #reader = createClientHelloReader();
+  readonly #reader = new ClientHelloReader();
   #secured: TlsServerStream | undefined;
 
   constructor(stream: AcceptedStream, onSecured: (stream: AcceptedStream) => void) {

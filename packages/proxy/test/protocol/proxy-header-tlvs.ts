@@ -1,0 +1,16 @@
+const PREAMBLE_BYTES = 16;
+const TCP4_FAMILY = 0x11;
+
+/** The TLVs of a v2 header for TCP, which the proxy writes but does not read. The first of each type counts. */
+export function readTlvs(header: Uint8Array): ReadonlyMap<number, Buffer> {
+  const bytes = Buffer.from(header);
+  const tlvs = new Map<number, Buffer>();
+  let at = PREAMBLE_BYTES + (bytes[13] === TCP4_FAMILY ? 12 : 36);
+  while (at < bytes.length) {
+    const type = bytes.readUInt8(at);
+    const start = at + 3;
+    at = start + bytes.readUInt16BE(at + 1);
+    if (!tlvs.has(type)) tlvs.set(type, bytes.subarray(start, at));
+  }
+  return tlvs;
+}
