@@ -119,7 +119,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       ['over', 'OverLimit', /4031\/TCP is no longer allowed for tenant "shop".* TenantPolicy "shop"/],
       ['bypass', 'NodePortBypass', /node ports \(\d+\) are open on every node.*allocateLoadBalancerNodePorts/],
       ['local', 'SourceAddressNotPreserved', /externalTrafficPolicy is Local.*weir\.dev\/proxy-protocol/],
-      ['few', 'FewerNodes', /served on 3 of the 4 nodes that are wanted/],
+      ['few', 'FewerNodes', /served on 3 of 4 nodes requested/],
     ] as const) {
       assert.match(await services.waitForCondition(`shop/${name}`, 'Degraded', `True ${reason}`), message);
       await served(`shop/${name}`);

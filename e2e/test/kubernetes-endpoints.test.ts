@@ -115,7 +115,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     const status = await when('outside/db', (now) => conditionIn(now, 'Accepted')?.status === 'False');
     const { reason, message = '' } = conditionIn(status, 'Accepted') ?? {};
     assert.equal(reason, 'EndpointForbidden');
-    assert.match(message, new RegExp(`${FOREIGN_ADDRESS} is not of a pod of this namespace`));
+    assert.match(message, new RegExp(`${FOREIGN_ADDRESS} does not belong to a pod of this namespace`));
     assert.match(message, new RegExp(`${nodeAddress('node-1')} is the address of a node`));
     assert.match(message, /10\.96\.0\.1 is in the range of the cluster IPs/);
     await assertRefused(ADDRESSES, 1050);

@@ -84,7 +84,7 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     const message = await services.waitForCondition('shop/web', 'Accepted', 'False InvalidCertificate');
     assert.match(
       message,
-      /Secret "web-tls" .*tls\.key.*; meanwhile it is served on as it was accepted last, with a certificate that is good until \d{4}-\d\d-\d\d$/,
+      /Secret "web-tls" .*tls\.key.*; meanwhile the last accepted settings stay in effect, with a certificate that expires on \d{4}-\d\d-\d\d$/,
     );
     assert.ok(!message.includes('PRIVATE'), message);
     await described('shop/web', /Warning +InvalidCertificate/);
@@ -99,7 +99,7 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await apply(tlsSecret('shop/old', over), web('shop/old', 4441, { 'weir.dev/tls-secret': 'old' }));
     assert.match(
       await services.waitForCondition('shop/old', 'Accepted', 'False InvalidCertificate'),
-      /was good until \d{4}-\d\d-\d\d/,
+      /expired on \d{4}-\d\d-\d\d/,
     );
     await assertRefused(ADDRESSES, 4441);
   });

@@ -11,7 +11,7 @@ import type { Tenancy } from './tenancy.ts';
 // policy allows the address (allowedEndpointCIDRs).
 
 /** The only reason that a policy can lift, by allowedEndpointCIDRs. */
-export const NOT_A_POD_ADDRESS = 'is not of a pod of this namespace';
+export const NOT_A_POD_ADDRESS = 'does not belong to a pod of this namespace';
 /** Returns why an endpoint of this namespace may not have the address; undefined if it may. */
 export type EndpointAddressCheck = (namespace: string, address: string) => string | undefined;
 

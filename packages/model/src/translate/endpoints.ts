@@ -14,7 +14,7 @@ import type { EndpointAddressCheck } from './endpoint-trust.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
-  /** Each address that is not trusted, once, with the reason: `10.0.0.1 is not of a pod of this namespace`. */
+  /** Each address that is not trusted, once, with the reason: `10.0.0.1 does not belong to a pod of this namespace`. */
   readonly forbidden: readonly string[];
 }
 

@@ -59,7 +59,7 @@ function lostProblem(name: string): Problem {
     severity: 'warning',
     heals: true,
     message:
-      'no proxy of this node has been heard for minutes: its Services are served by other nodes where there is room; look at the proxy there, or take the label role=loadbalancer off the node',
+      'no proxy on this node has sent a heartbeat for minutes: its Services move to other nodes where their ports are free; check the proxy on the node, or remove the label role=loadbalancer from the node',
   };
 }
 
@@ -71,7 +71,7 @@ function nodeEntryFor(node: NodeObject, problems: Problem[]): NodeEntry {
       subject: subjectFor('Node', node),
       severity: 'error',
       heals: false,
-      message: `annotation ${NODE_ADDRESSES_ANNOTATION}: "${text}" is not an IP address; the others of the node are used`,
+      message: `annotation ${NODE_ADDRESSES_ANNOTATION}: "${text}" is not an IP address; the other addresses of the node are used`,
     });
   }
   if (bindAddresses.length === 0) {

@@ -81,14 +81,14 @@ export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: Proble
     (service) => service.type === 'LoadBalancer' && service.loadBalancerClass === null && !isOwned(service, settings),
   );
   if (classless.length === 0) return [];
-  const [name, are, them] = classless.length === 1 ? ['names', 'is', 'it'] : ['name', 'are', 'them'];
+  const [have, are, them] = classless.length === 1 ? ['has', 'is', 'it'] : ['have', 'are', 'them'];
   return [
     {
       code: 'NoServices',
       subject: 'Fleet',
       severity: 'warning',
       heals: false,
-      message: `${countOf(classless.length, 'Service')} of type LoadBalancer ${name} no class and ${are} left alone, since only class ${settings.loadBalancerClass} is taken; to take ${them} too use --classless (chart: controller.classless)`,
+      message: `${countOf(classless.length, 'Service')} of type LoadBalancer ${have} no loadBalancerClass and ${are} ignored, because Weir serves only class ${settings.loadBalancerClass}; to serve ${them} too, use --classless (chart: controller.classless)`,
     },
   ];
 }
@@ -112,7 +112,7 @@ export function suspensionProblems(snapshot: Snapshot, context: ProblemContext):
       subject: subjectFor('Suspension', suspension),
       severity: 'warning',
       heals: true,
-      message: `${missing} does not exist, so nothing is cut off by it now; check spec.target`,
+      message: `${missing} does not exist, so the Suspension cuts off nothing; check spec.target`,
     };
   });
 }

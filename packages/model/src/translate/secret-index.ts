@@ -91,7 +91,7 @@ export class SecretIndex {
     const validity = this.#validity.get(path);
     const certificate = this.#byPath.get(path)?.certificate;
     if (certificate?.kind !== 'good' || validity !== 'expiring') return undefined;
-    return `the certificate of Secret "${secret}" is good until ${dayOf(certificate.notAfter)} only; renew it: clients will turn away afterwards`;
+    return `the certificate of Secret "${secret}" expires on ${dayOf(certificate.notAfter)}; renew it, because clients reject it afterwards`;
   }
 
   /** Why the Secret cannot be read; undefined if it is in the snapshot. */
@@ -108,7 +108,7 @@ export class SecretIndex {
       );
     if (this.#unreadSecrets === 'everywhere' || this.#unreadSecrets?.has(namespace) === true)
       return forbidden(
-        `${subject} cannot be read: the controller lacks the right to; ask the operator (weir get problems tells which)`,
+        `${subject} cannot be read: the controller lacks the permission; ask the operator (weir get problems names the permission)`,
       );
     if (this.#byPath.has(secretPath(namespace, name))) return undefined;
     const command =
@@ -128,9 +128,10 @@ export class SecretIndex {
   ): string | undefined {
     const validity = this.#validity.get(secretPath(namespace, secret));
     const subject = `the certificate of Secret "${secret}" (annotation weir.dev/tls-secret)`;
-    if (validity === 'expired') return `${subject} was good until ${dayOf(notAfter)}; put a new one into the Secret`;
+    if (validity === 'expired')
+      return `${subject} expired on ${dayOf(notAfter)}; put a new certificate into the Secret`;
     if (validity === 'early')
-      return `${subject} is good from ${periodsOf(minuteOf(notBefore)).minute} UTC on only, and taken then; or put one that is good now into the Secret`;
+      return `${subject} is valid from ${periodsOf(minuteOf(notBefore)).minute} UTC on and is used from then on; to serve now, put a certificate into the Secret that is valid now`;
     return undefined;
   }
 

@@ -95,7 +95,7 @@ function serviceEntry({
 function forbiddenMessage({ forbidden }: ServiceEndpoints): string {
   const canBeAllowed = forbidden.some((text) => text.endsWith(NOT_A_POD_ADDRESS));
   const help = canBeAllowed ? ', or ask the operator for allowedEndpointCIDRs in the TenantPolicy' : '';
-  return `endpoints that may not be used are left out: ${joinItems(forbidden)}; give addresses of pods of this namespace${help}`;
+  return `endpoints that are not allowed are ignored: ${joinItems(forbidden)}; use addresses of pods of this namespace${help}`;
 }
 
 export interface TranslatedService extends Decision {

@@ -97,7 +97,7 @@ export function servedResult(service: ServiceObject, input: ServedInput, context
 
 /** Adds to a refusal that clients are still served: a reader of the refusal wants to know this first. */
 export function withStillServedText({ reason, message }: Refusal): Refusal {
-  return { reason, message: `${message}; meanwhile it is served on as it was accepted last` };
+  return { reason, message: `${message}; meanwhile the last accepted settings stay in effect` };
 }
 
 /** `exclusivePorts`: ports that the fleet shares now, and that the Service keeps exclusively because it had them before. */
@@ -136,7 +136,7 @@ function servedCertificateFor(
 function withCertificateExpiry(refusal: Refusal, { certificate, isFromLastTable }: ServedCertificate): Refusal {
   if (certificate === undefined || !isFromLastTable) return refusal;
   const { reason, message } = refusal;
-  return { reason, message: `${message}, with a certificate that is good until ${dayOf(certificate.notAfter)}` };
+  return { reason, message: `${message}, with a certificate that expires on ${dayOf(certificate.notAfter)}` };
 }
 
 export interface ServedConfig {
@@ -173,7 +173,7 @@ export function degradedReasonsFor(
   if (placement.nodes.length > 0 && placement.nodes.length < requirements.nodeCount) {
     degraded.push({
       reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of the ${countOf(requirements.nodeCount, 'node')} that are wanted: no other node of ${requirements.nodesText} has its ports free, an address of its IP families and a proxy that answers, and is not cordoned; ask the operator for more nodes, or wish for fewer by annotation weir.dev/nodes`,
+      message: `served on ${placement.nodes.length} of ${countOf(requirements.nodeCount, 'node')} requested: no other node of ${requirements.nodesText} is schedulable, has free ports, an address of the Service's IP families and a running proxy; ask the operator for more nodes, or request fewer with annotation weir.dev/nodes`,
     });
   }
   const tolerated = service.ports.filter((port) => !portRefusals.has(port) && !isPortAllowed(port, tenant));
@@ -181,17 +181,17 @@ export function degradedReasonsFor(
     const are = tolerated.length === 1 ? 'is' : 'are';
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; what serves goes on, and once given up it cannot be had again: ask for it in ${policyText(tenant.policy)}`,
+      message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; the Service keeps what it has, but cannot get a port back after releasing it: ask for it in ${policyText(tenant.policy)}`,
     });
   }
   const reserved = service.ports.filter(
     (port) => !portRefusals.has(port) && reservationFor(port.port, fleet) !== undefined,
   );
   if (reserved.length > 0) {
-    const [are, it] = reserved.length === 1 ? ['is', 'it'] : ['are', 'they'];
+    const are = reserved.length === 1 ? 'is' : 'are';
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(reserved)} ${are} reserved on the nodes now; what serves goes on where it is, and once given up ${it} cannot be had again: use another port`,
+      message: `${portsText(reserved)} ${are} now reserved on the nodes; the Service keeps its present nodes, but cannot get a port back after releasing it: use another port`,
     });
   }
   const exclusive = service.ports.filter(
@@ -200,7 +200,7 @@ export function degradedReasonsFor(
   if (exclusive.length > 0) {
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} shared by host names now; what serves goes on where it is, and once given up it can be had only with weir.dev/hosts`,
+      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} now shared by host names; the Service keeps its present nodes, but can get a port back after releasing it only with weir.dev/hosts`,
     });
   }
   return degraded;
@@ -213,9 +213,9 @@ function sourceAddressMessage(
   portRefusals: PortRefusals,
 ): string | undefined {
   if (proxyProtocol === null) {
-    return 'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; pods that understand it are told the address by annotation weir.dev/proxy-protocol, and externalTrafficPolicy: Cluster asks for no more than is done';
+    return 'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; if the pods understand the PROXY protocol, use annotation weir.dev/proxy-protocol, else set externalTrafficPolicy: Cluster';
   }
   const udpPorts = service.ports.filter((port) => port.protocol === 'UDP' && !portRefusals.has(port));
   if (udpPorts.length === 0) return undefined;
-  return `externalTrafficPolicy is Local, but datagrams to ${portsText(udpPorts)} reach the pods from the address of the proxy, not of the client, and annotation weir.dev/proxy-protocol tells it for TCP only; externalTrafficPolicy: Cluster asks for no more than is done`;
+  return `externalTrafficPolicy is Local, but datagrams to ${portsText(udpPorts)} reach the pods from the address of the proxy, not of the client, and annotation weir.dev/proxy-protocol works for TCP only; set externalTrafficPolicy: Cluster`;
 }

@@ -141,7 +141,7 @@ describe('endpoints', () => {
     assert.deepEqual(endpointsOf(translation), ['10.0.0.1:8080']);
     assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
     const { message } = entriesOf(translation.table, 'service')[0]?.accepted ?? assert.fail();
-    assert.match(message, /left out: db\.example\.com is not an IP address; give/);
+    assert.match(message, /ignored: db\.example\.com is not an IP address; use/);
   });
 
   test('publishNotReadyAddresses uses all', () => {

@@ -27,7 +27,7 @@ describe('which Services are taken', () => {
     assert.equal(problems[0]?.code, 'NoServices');
     assert.match(
       problems[0]?.message ?? '',
-      /^1 Service of type LoadBalancer names no class and is left .*--classless/,
+      /^1 Service of type LoadBalancer has no loadBalancerClass and is ignored, .*--classless/,
     );
   });
 });

@@ -86,7 +86,7 @@ describe('a Service for which TLS ends here', () => {
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.match(
       messageOf(after, 'shop/web'),
-      /; meanwhile it is served on as it was accepted last, with a certificate that is good until 2030-05-02$/,
+      /; meanwhile the last accepted settings stay in effect, with a certificate that expires on 2030-05-02$/,
     );
     assert.deepEqual(certificateOf(after), certificateOf(served));
     assert.deepEqual(portsOf(after, 'shop/web'), ['n1:443']);
@@ -109,7 +109,7 @@ describe('a Service for which TLS ends here', () => {
     const ports = [port(8080, { name: 'http' }), port(443, { name: 'https' }), port(9000, { name: 'more' })];
     const after = translateAfter(before, given([], { services: [web({}, { ports })] }));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
-    assert.match(messageOf(after, 'shop/web'), /; meanwhile it is served on as it was accepted last$/);
+    assert.match(messageOf(after, 'shop/web'), /; meanwhile the last accepted settings stay in effect$/);
     assert.deepEqual(portsOf(after, 'shop/web'), ['n1:8080', 'n1:9000']);
     const { ports: told } = statusOf(after, 'shop/web');
     assert.deepEqual(
@@ -170,12 +170,15 @@ describe('a Service for which TLS ends here', () => {
   test('is not given a certificate whose time has not come or is over, and goes on with one that it has', () => {
     const secrets = [secret('shop/web-tls')];
     const early = translateFresh(given(secrets, expires('early')));
-    assert.match(messageOf(early, 'shop/web'), /good from 1970-01-01T00:00 UTC on only, and taken then/);
+    assert.match(messageOf(early, 'shop/web'), /valid from 1970-01-01T00:00 UTC on and is used from then on/);
     const served = translateAfter(early, given(secrets));
     assert.equal(reasonOf(served, 'shop/web'), 'Accepted');
     const over = translateAfter(served, given(secrets, expires('expired')));
     assert.equal(reasonOf(over, 'shop/web'), 'InvalidCertificate');
-    assert.match(messageOf(over, 'shop/web'), /was good until 2030-05-02; put a new one into the Secret; meanwhile/);
+    assert.match(
+      messageOf(over, 'shop/web'),
+      /expired on 2030-05-02; put a new certificate into the Secret; meanwhile/,
+    );
     assert.deepEqual(certificateOf(over), certificateOf(served));
   });
 
@@ -184,7 +187,7 @@ describe('a Service for which TLS ends here', () => {
     assert.equal(reasonOf(soon, 'shop/web'), 'Accepted');
     const [degraded] = statusOf(soon, 'shop/web').degraded;
     assert.equal(degraded?.reason, 'CertificateExpiring');
-    assert.match(degraded?.message ?? '', /Secret "web-tls" is good until 2030-05-02 only; renew it/);
+    assert.match(degraded?.message ?? '', /Secret "web-tls" expires on 2030-05-02; renew it/);
     assert.deepEqual(statusOf(translateAfter(soon, given([secret('shop/web-tls')])), 'shop/web').degraded, []);
   });
 
@@ -244,7 +247,7 @@ describe('Secrets that may not be read', () => {
       assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets })[0], 'SecretForbidden');
       const served = translateFresh(given([secret('shop/web-tls')]));
       const after = translateAfter(served, given([], { unreadSecrets }));
-      assert.match(messageOf(after, 'shop/web'), /cannot be read: the controller lacks the right/);
+      assert.match(messageOf(after, 'shop/web'), /cannot be read: the controller lacks the permission/);
       assert.deepEqual(certificateOf(after), certificateOf(served));
     }
     assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets: new Set(['other']) })[0], 'Accepted');

@@ -37,5 +37,5 @@ export function noNodesMessage(pool: string | null): string {
     ? 'node with the label role=loadbalancer'
     : `node of pool "${pool}" (labels role=loadbalancer and weir.dev/pool=${pool})`;
   const command = `kubectl label node NAME role=loadbalancer${isDefault ? '' : ` weir.dev/pool=${pool}`}`;
-  return `no ${node} takes this Service: there is none, or each is cordoned, without an address of its IP families or without a proxy that answers; ask the operator for one (${command})`;
+  return `no ${node} can serve this Service: there is no such node, or each such node is cordoned, has no address of the Service's IP families, or has no running proxy; ask the operator for a node (${command})`;
 }

@@ -156,10 +156,9 @@ function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementStat
   // A Service keeps a port that was reserved or shared later on its nodes. It gets the port on other nodes only if all its nodes are gone.
   const isKept = (allocatedPorts: { has(key: string): boolean } | undefined): boolean =>
     nodesInUse.has(node.name) || (nodesInUse.size === 0 && allocatedPorts?.has(portKey(port)) === true);
-  if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports))
-    return 'the nodes, which need it themselves';
+  if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports)) return 'a reservation of the nodes';
   if (!isShared && isFleetSharedPort(port, fleet) && !isKept(allocation?.exclusivePorts))
-    return 'the fleet, which shares it by host names';
+    return 'the fleet (shared by host names)';
   for (const listener of listenersFor(node, port, request)) {
     const binding = bindingKey(listener);
     const sharers = isShared ? [] : portAllocations.sharersOf(binding);

@@ -69,7 +69,7 @@ export function placeInPool(requirements: NodeRequirements, request: PoolPlaceme
     result.kind === 'conflict'
       ? result.refusal
       : { reason: 'PortConflict', message: `${requirements.nodesText} has no node with an address of its IP families` };
-  const message = `${refusal.message}; it stays on ${onCurrentNodes.placement.nodes.join(', ')}`;
+  const message = `${refusal.message}; the Service stays on ${onCurrentNodes.placement.nodes.join(', ')}`;
   return { ...onCurrentNodes, stayReason: { ...refusal, message } };
 }
 

@@ -83,7 +83,7 @@ function excessText(tenant: Tenant, used: TenantUsage, limit: string, inUse: typ
     used.services.size > MAX_NAMED_WAITERS
       ? `tenant "${tenant.name}" has more than the ${limit} that it may have`
       : inUse(tenant, used);
-  return `${excess}; what serves goes on, nothing new is taken until it fits: delete some or ${higherLimitHelp(tenant)}`;
+  return `${excess}; existing Services stay served, but nothing new is accepted until the tenant is within its limits: delete some or ${higherLimitHelp(tenant)}`;
 }
 
 function higherLimitHelp(tenant: Tenant): string {

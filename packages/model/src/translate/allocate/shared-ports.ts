@@ -95,14 +95,14 @@ export function wantedResourceKeys(
 export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }: Tenant): StatusReason<RefusalReason> {
   const alternative = 'use another port';
   if (port.port === PLAIN_HTTP_PORT) {
-    const message = `port ${portText(port)} is shared by host names, and this version knows those of TLS only; ${alternative}`;
+    const message = `port ${portText(port)} is shared by host names, which works only for TLS in this version; ${alternative}`;
     return { reason: 'PortReserved', message };
   }
   const may =
     grants.allowedHosts.length === 0
-      ? `of which tenant "${name}" has none yet: ask for some in ${policyText(policy)}`
-      : `of which tenant "${name}" may have ${joinItems(grants.allowedHosts)}`;
-  const message = `port ${portText(port)} is shared by host names: add annotation weir.dev/hosts with the names that clients ask for (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${alternative}`;
+      ? `tenant "${name}" has no allowed hosts yet: ask for some in ${policyText(policy)}`
+      : `tenant "${name}" may have ${joinItems(grants.allowedHosts)}`;
+  const message = `port ${portText(port)} is shared by host names: add annotation weir.dev/hosts with the host names that clients request (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${alternative}`;
   return { reason: 'PortReserved', message };
 }
 
@@ -112,14 +112,14 @@ export function hostNotAllowedRefusal(
   { name, grants, policy }: Tenant,
 ): StatusReason<RefusalReason> | undefined {
   if (hasTooManyHosts(hosts)) {
-    const message = `the Service names ${hosts.length} hosts, and has at most ${MAX_SHARED_PORT_HOSTS} on ports that are shared; make several Services of them`;
+    const message = `the Service names ${hosts.length} hosts, and at most ${MAX_SHARED_PORT_HOSTS} are allowed on shared ports; split them over several Services`;
     return { reason: 'HostNotAllowed', message };
   }
   const forbidden = hosts.filter((host) => !isHostAllowed(host, grants.allowedHosts));
   if (forbidden.length === 0) return undefined;
   const may = grants.allowedHosts.length === 0 ? 'no hosts at all' : `only ${joinItems(grants.allowedHosts)}`;
-  const help = grants.allowedHosts.length === 0 ? 'ask' : 'use others in annotation weir.dev/hosts, or ask';
-  const message = `host ${joinItems(forbidden)} is not allowed: tenant "${name}" may have ${may} on ports that are shared; ${help} for it in ${policyText(policy)}`;
+  const help = grants.allowedHosts.length === 0 ? 'ask' : 'use other hosts in annotation weir.dev/hosts, or ask';
+  const message = `host ${joinItems(forbidden)} is not allowed: tenant "${name}" may have ${may} on shared ports; ${help} for it in ${policyText(policy)}`;
   return { reason: 'HostNotAllowed', message };
 }
 

@@ -58,7 +58,7 @@ describe('how many nodes', () => {
     const translation = translateFresh({ services: [service('a/web')] });
     assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
     assert.deepEqual(degradedOf(translation, 'a/web'), ['FewerNodes']);
-    assert.match(statusOf(translation, 'a/web').degraded[0]?.message ?? '', /1 of the 2 nodes that are wanted/);
+    assert.match(statusOf(translation, 'a/web').degraded[0]?.message ?? '', /1 of 2 nodes requested/);
   });
 
   test('who is served stays where it is when nodes come, and one that goes is replaced', () => {
@@ -187,7 +187,7 @@ describe('pools', () => {
     const before = translateFresh({ nodes, namespaces, policies, services: [service('a/web'), ...holders] });
     const full = translateAfter(before, { nodes, namespaces, policies, services: [wanting('edge'), ...holders] });
     assert.equal(reasonOf(full, 'a/web'), 'PortConflict');
-    assert.match(messageOf(full, 'a/web'), /on the 2 nodes of pool "edge".*it stays on n1/);
+    assert.match(messageOf(full, 'a/web'), /on the 2 nodes of pool "edge".*the Service stays on n1/);
     assert.deepEqual(portsOf(full, 'a/web'), ['n1:80']);
     const free = translateAfter(full, { nodes, namespaces, policies, services: [wanting('edge')] });
     assert.equal(reasonOf(free, 'a/web'), 'Accepted');

@@ -52,7 +52,7 @@ describe('ports that the operator reserves', () => {
     const over = statusOf(after, 'a/web').degraded.find(({ reason }) => reason === 'OverLimit');
     assert.equal(
       over?.message,
-      'port 9100/TCP is reserved on the nodes now; what serves goes on where it is, and once given up it cannot be had again: use another port',
+      'port 9100/TCP is now reserved on the nodes; the Service keeps its present nodes, but cannot get a port back after releasing it: use another port',
     );
     assert.equal(
       statusOf(before, 'a/web').degraded.some(({ reason }) => reason === 'OverLimit'),

@@ -18,7 +18,7 @@ describe('hosts that are not allowed', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'HostNotAllowed');
     assert.equal(
       messageOf(translation, 'a/web'),
-      'host shop.example is not allowed: tenant "a" may have only *.shop.example, api.example on ports that are shared; use others in annotation weir.dev/hosts, or ask for it in TenantPolicy "a"',
+      'host shop.example is not allowed: tenant "a" may have only *.shop.example, api.example on shared ports; use other hosts in annotation weir.dev/hosts, or ask for it in TenantPolicy "a"',
     );
     assert.deepEqual(sharersOf(translation), []);
   });
@@ -190,7 +190,7 @@ describe('hosts that another Service has', () => {
     const moving = serviceOn('b/web', 'x.shop.example', { more: inEdge });
     const after = translateLater(before, { nodes, policies, services: [holder, moving] });
     assert.equal(reasonOf(after, 'b/web'), 'HostConflict');
-    assert.match(messageOf(after, 'b/web'), /of pool "edge" is taken by another tenant.*it stays on n1/);
+    assert.match(messageOf(after, 'b/web'), /of pool "edge" is taken by another tenant.*the Service stays on n1/);
     assert.deepEqual(portsOf(after, 'b/web'), ['n1:443']);
   });
 });

@@ -27,7 +27,10 @@ describe('a port that the fleet shares', () => {
       messageOf(translation, 'a/web'),
       /port 443\/TCP is shared by host names: add annotation weir.dev\/hosts .*tenant "a" may have \*\.shop\.example, api\.example\), and weir.dev\/tls-passthrough: "true" or weir.dev\/tls-secret for this port, or use another port/,
     );
-    assert.match(messageOf(translation, 'c/web'), /"c" has none yet: ask for some in the fleet's default policy/);
+    assert.match(
+      messageOf(translation, 'c/web'),
+      /"c" has no allowed hosts yet: ask for some in the fleet's default policy/,
+    );
     assert.deepEqual(portsOf(translation, 'a/web'), []);
   });
 
@@ -61,7 +64,7 @@ describe('a port that the fleet shares', () => {
     const services = [serviceOn('a/web', 'web.shop.example', { ports: [80, 443] })];
     const translation = translateFirst({ settings: { ...sharedPortSettings, sharedPorts: [80, 443] }, services });
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
-    assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* knows those of TLS only/);
+    assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* works only for TLS in this version/);
   });
 
   test('leaves the other ports of a Service to it alone', () => {
@@ -99,7 +102,7 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.equal(reasonOf(after, 'c/web'), 'Accepted');
     assert.deepEqual(portsOf(after, 'c/web'), ['n1:443']);
     const over = statusOf(after, 'c/web').degraded.find(({ reason }) => reason === 'OverLimit');
-    assert.match(over?.message ?? '', /port 443\/TCP is shared by host names now/);
+    assert.match(over?.message ?? '', /port 443\/TCP is now shared by host names/);
     assert.deepEqual(sharersOf(after), ['uid-a-web n2:443']);
   });
 

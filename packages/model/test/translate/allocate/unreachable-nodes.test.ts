@@ -35,7 +35,7 @@ describe('a node whose proxy does not answer', () => {
     assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
     assert.ok(
       after.problems.some(
-        ({ subject, message }) => subject === `Node ${first}` && /no proxy of this node/.test(message),
+        ({ subject, message }) => subject === `Node ${first}` && /no proxy on this node/.test(message),
       ),
     );
     const back = translateAfter(after, { nodes: three, services: [web] });
