@@ -3,6 +3,12 @@ import type { Fields } from './fields.ts';
 import { CIDR, DNS_LABEL, DNS_SUBDOMAIN, IP_ADDRESS } from './formats.ts';
 import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
 
+/** The label with the name of a namespace, which an API server adds to each namespace. */
+export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
+/** The label of nodes that run a proxy, and its value. */
+export const ROLE_LABEL = 'role';
+export const LOAD_BALANCER_ROLE = 'loadbalancer';
+
 export function parseNamespace(raw: unknown): ParseResult<NamespaceObject> {
   return parseObject('Namespace', raw, (fields) => readMeta(fields, { name: DNS_LABEL, labels: true }));
 }

@@ -41,6 +41,7 @@ function invalidObject(subject: string, message: string): Problem {
   return Object.freeze({ code: 'InvalidObject', subject, severity: 'error', heals: false, message });
 }
 
+/** Prefix of Weir's annotations and conditions. */
 export const WEIR_PREFIX = 'weir.dev/';
 
 /** Annotations of Kubernetes for Services that Weir honours. */

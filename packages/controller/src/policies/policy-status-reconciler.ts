@@ -10,7 +10,7 @@ import {
 import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
 import { logLoopFailure } from '../controller/reconcile-loop.ts';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
-import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
+import { type Json, type KubeApi, WEIR_API_PATH, WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import { areSameItems } from '../status/status-reconciler.ts';
 import { fieldManagerFor, type StatusTarget, StatusWriter } from '../status/status-writer.ts';
@@ -23,8 +23,8 @@ export interface PolicyStatusReconcilerOptions {
   readonly log: Logger;
 }
 
-const TENANT_POLICY_KIND = { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantPolicy' } as const;
-const TENANT_POLICIES_PATH = '/apis/weir.dev/v1alpha1/tenantpolicies';
+const TENANT_POLICY_KIND = { apiVersion: WEIR_API_VERSION, kind: 'TenantPolicy' } as const;
+const TENANT_POLICIES_PATH = `${WEIR_API_PATH}/tenantpolicies`;
 const MAX_CONCURRENT_WRITES = 4;
 /** The gap merges changes: if many namespaces are created at once, each policy is written at most once a second. */
 const POLICY_STATUS_LOOP = { gapMs: 1_000, resyncMs: 60_000, retryMs: [1_000, 30_000] } as const;

@@ -17,6 +17,7 @@ import {
   type Snapshot,
   zonesOf,
 } from '@weir/model';
+import { LOAD_BALANCER_ROLE, ROLE_LABEL } from '../parse/cluster-objects.ts';
 import { fallbackPolicies } from './fallback-policies.ts';
 
 /** Kinds whose objects can be derived from the table. A table says too little about Services; Suspensions are stored separately. */
@@ -95,7 +96,7 @@ function namespaceObjectOf(name: string): NamespaceObject {
 
 function nodeOf({ name, bindAddresses, publishedAddresses, zone, pool }: NodeEntry): NodeObject {
   const labels = {
-    role: 'loadbalancer',
+    [ROLE_LABEL]: LOAD_BALANCER_ROLE,
     'weir.dev/pool': pool || DEFAULT_POOL,
     ...(zone !== null && { [ZONE_LABEL]: zone }),
   };

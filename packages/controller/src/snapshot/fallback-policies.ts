@@ -14,6 +14,7 @@ import {
   UNRESTRICTED_GRANTS,
   UNRESTRICTED_POLICY,
 } from '@weir/model';
+import { NAMESPACE_NAME_LABEL } from '../parse/cluster-objects.ts';
 
 export interface TenantsInTable {
   readonly tenants: readonly TenantEntry[];
@@ -52,16 +53,13 @@ function disputeMessage(namespace: string): string {
   return `the tenant of namespace "${namespace}" is unknown: it was in dispute when the controller last read Namespaces and TenantPolicies, and later changes are not seen; ask the operator to let the controller read them (weir get problems says which right is missing)`;
 }
 
-/** The model adds this label to each namespace, as an API server does. */
-const NAME_LABEL = 'kubernetes.io/metadata.name';
-
 function policyOf(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {
   const meta = { uid: `served/${name}`, name, labels: {}, annotations: {}, createdAt: null };
   return Object.freeze({ ...meta, spec: { ...UNRESTRICTED_POLICY, ...spec } });
 }
 
 function inNamespaces(namespaces: readonly string[]): Pick<TenantPolicySpec, 'namespaceSelector'> {
-  const requirement = { key: NAME_LABEL, operator: 'In', values: namespaces } as const;
+  const requirement = { key: NAMESPACE_NAME_LABEL, operator: 'In', values: namespaces } as const;
   return { namespaceSelector: { matchLabels: {}, matchExpressions: [requirement] } };
 }
 

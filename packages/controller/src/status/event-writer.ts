@@ -4,7 +4,8 @@ import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/kube-api-error.ts';
 import { microTime } from '../leader/leader-election.ts';
-import { CONDITION_PREFIX, type ObservedService } from './service-status.ts';
+import { WEIR_PREFIX } from '../parse/parse-object.ts';
+import type { ObservedService } from './service-status.ts';
 
 /** The API server deletes an Event after an hour, so the Events of lasting conditions are renewed before. */
 const EVENT_RENEWAL_MS = 30 * 60_000;
@@ -202,7 +203,7 @@ function isReported({ reason, status }: Condition): boolean {
 
 /** A new message of a positive condition, such as another address, is not worth an Event. */
 function isInStatus(condition: Condition, observed: ObservedService): boolean {
-  const shown = observed.conditions.find((each) => each.type === `${CONDITION_PREFIX}${condition.type}`);
+  const shown = observed.conditions.find((each) => each.type === `${WEIR_PREFIX}${condition.type}`);
   if (shown?.reason !== condition.reason || shown.status !== condition.status) return false;
   return isPositive(condition) || shown.message === condition.message;
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
+import { WEIR_PREFIX } from '../parse/parse-object.ts';
 import type { StatusTarget } from './status-writer.ts';
 
 /** The part of a Service's status that Weir writes. */
@@ -16,7 +17,7 @@ export function desiredStatusFor(view: ServiceView, observed: ObservedService, n
     // Without mode Proxy, kube-proxy would deliver traffic to the address by itself, past Weir's limits, counters and suspensions.
     ingress: view.addresses.map((ip) => ({ ip, ipMode: 'Proxy', ports })),
     conditions: view.conditions.map((condition) => {
-      const type = `${CONDITION_PREFIX}${condition.type}`;
+      const type = `${WEIR_PREFIX}${condition.type}`;
       const before = observed.conditions.find((each) => each.type === type);
       const lastTransitionTime =
         before?.status === condition.status
@@ -33,7 +34,7 @@ function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   const ports = new Map<string, { port: number; protocol: string; error?: string }>();
   for (const { port, protocol } of view.ports) ports.set(`${port}/${protocol}`, { port, protocol });
   for (const { port, protocol, reason } of view.portErrors) {
-    ports.set(`${port}/${protocol}`, { port, protocol, error: `${CONDITION_PREFIX}${reason}` });
+    ports.set(`${port}/${protocol}`, { port, protocol, error: `${WEIR_PREFIX}${reason}` });
   }
   return [...ports.values()].sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
 }
@@ -63,7 +64,6 @@ function byType(conditions: readonly ServiceCondition[]): unknown {
     .sort();
 }
 
-export const CONDITION_PREFIX = 'weir.dev/';
 /** The finalizer that Kubernetes defines for load balancers. */
 export const CLEANUP_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
@@ -109,7 +109,7 @@ export interface ServiceCondition {
 /** Undefined if the Service is not a load balancer and carries no condition or finalizer of Weir. */
 export function observedServiceFor(raw: Json): ObservedService | undefined {
   const { metadata, spec, status } = raw as unknown as RawService;
-  const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(CONDITION_PREFIX));
+  const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(WEIR_PREFIX));
   const type = spec?.type ?? 'ClusterIP';
   const managers = (metadata.managedFields ?? []).filter(isOfStatus);
   const finalizerManagers = managers.filter(hasFinalizer).map(nameOf);

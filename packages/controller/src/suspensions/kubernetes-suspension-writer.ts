@@ -1,10 +1,10 @@
 import type { Suspension, SuspensionObject, SuspensionTarget } from '@weir/model';
-import { FIELD_MANAGER, type Json, type KubeApi } from '../kubernetes/kube-api.ts';
+import { FIELD_MANAGER, type Json, type KubeApi, WEIR_API_PATH, WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { parseSuspension } from '../parse/suspension.ts';
 import type { SuspensionObjectWriter } from './deferred-suspension-calls.ts';
 
-const SUSPENSIONS_PATH = '/apis/weir.dev/v1alpha1/suspensions';
+const SUSPENSIONS_PATH = `${WEIR_API_PATH}/suspensions`;
 const REQUEST_TIMEOUT_MS = 5_000;
 
 export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
@@ -51,7 +51,7 @@ export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
 function objectFor({ name, target, message, until }: Suspension): Json {
   const end = until === null ? {} : { until: new Date(until).toISOString() };
   const spec = { target: targetFor(target), message, ...end };
-  return { apiVersion: 'weir.dev/v1alpha1', kind: 'Suspension', metadata: { name }, spec };
+  return { apiVersion: WEIR_API_VERSION, kind: 'Suspension', metadata: { name }, spec };
 }
 
 function targetFor(target: SuspensionTarget): Json {

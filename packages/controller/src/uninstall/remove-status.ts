@@ -1,6 +1,6 @@
 import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
-import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
+import { type Json, type KubeApi, WEIR_API_PATH } from '../kubernetes/kube-api.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
 import { observedPolicyFor, policyStatusTargetFor } from '../policies/policy-status-reconciler.ts';
 import { hasStaleStatus, observedServiceFor, statusTargetFor } from '../status/service-status.ts';
@@ -34,7 +34,7 @@ export async function removeStatus(options: StatusRemovalOptions): Promise<void>
   });
   await removeInPasses('status of TenantPolicies', {
     ...removal,
-    path: '/apis/weir.dev/v1alpha1/tenantpolicies',
+    path: `${WEIR_API_PATH}/tenantpolicies`,
     targetFor: (raw) => policyTarget(raw, fieldManager),
   });
 }

@@ -2,7 +2,7 @@ import { EMPTY_TABLE, type TablePosition } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import { type Store, TablePublisher } from '@weir/store';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
-import type { KubeApi } from '../kubernetes/kube-api.ts';
+import { type KubeApi, WEIR_API_PATH } from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
 import { removeFinalizers, removeStatus } from './remove-status.ts';
@@ -48,11 +48,11 @@ export async function uninstallFleet(options: UninstallOptions): Promise<void> {
   await removeStatus(options);
   await closeListeners(options);
   await removeFinalizers(options);
-  const usages = { path: '/apis/weir.dev/v1alpha1/tenantusages', query: { fieldSelector: `metadata.name=${fleet}` } };
+  const usages = { path: `${WEIR_API_PATH}/tenantusages`, query: { fieldSelector: `metadata.name=${fleet}` } };
   for await (const page of listPages(usages, options)) {
     await forEachConcurrently(page, { concurrency: MAX_CONCURRENT_DELETIONS, signal }, async ({ metadata }) => {
       const tenantNamespace = (metadata as { namespace: string }).namespace;
-      await deleteIfPresent(api, `/apis/weir.dev/v1alpha1/namespaces/${tenantNamespace}/tenantusages/${fleet}`);
+      await deleteIfPresent(api, `${WEIR_API_PATH}/namespaces/${tenantNamespace}/tenantusages/${fleet}`);
     });
   }
   await deleteIfPresent(api, `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/weir-controller-${fleet}`);

@@ -1,13 +1,20 @@
 import type { Counters } from '@weir/model';
 import { errorMessage, type Logger } from '@weir/runtime';
-import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
+import {
+  FIELD_MANAGER,
+  type Json,
+  type KubeApi,
+  SERVER_SIDE_APPLY,
+  WEIR_API_PATH,
+  WEIR_API_VERSION,
+} from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
 import { Fields, type TextFormat } from '../parse/fields.ts';
 import { COUNT, TIMESTAMP } from '../parse/formats.ts';
 import type { ArchiveOutcome, IncarnationUsage, ServiceUsageEntry, TenantUsage, UsageArchive } from './tenant-usage.ts';
 
-const TENANT_USAGES_PATH = '/apis/weir.dev/v1alpha1/tenantusages';
+const TENANT_USAGES_PATH = `${WEIR_API_PATH}/tenantusages`;
 
 export interface KubernetesUsageArchiveOptions {
   readonly api: Pick<KubeApi, 'request'>;
@@ -78,7 +85,7 @@ export class KubernetesUsageArchive implements UsageArchive {
       path: pathOf(namespace, this.#fleet),
       query: { fieldManager: FIELD_MANAGER, force: 'true' },
       contentType: SERVER_SIDE_APPLY,
-      body: { apiVersion: 'weir.dev/v1alpha1', kind: 'TenantUsage', metadata, status },
+      body: { apiVersion: WEIR_API_VERSION, kind: 'TenantUsage', metadata, status },
     });
   }
 
@@ -110,7 +117,7 @@ function isNamespaceGone(error: KubeApiError): boolean {
 }
 
 function pathOf(namespace: string, name: string): string {
-  return `/apis/weir.dev/v1alpha1/namespaces/${namespace}/tenantusages/${name}`;
+  return `${WEIR_API_PATH}/namespaces/${namespace}/tenantusages/${name}`;
 }
 
 function nameOf(item: Json): string {

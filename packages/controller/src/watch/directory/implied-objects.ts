@@ -1,5 +1,6 @@
-import type { NamespaceObject, NodeObject, Problem } from '@weir/model';
-import { namespaceLabels, uidFor } from './manifest-kinds.ts';
+import { isLoadBalancerNode, type NamespaceObject, type NodeObject, type Problem } from '@weir/model';
+import { LOAD_BALANCER_ROLE, NAMESPACE_NAME_LABEL, ROLE_LABEL } from '../../parse/cluster-objects.ts';
+import { uidFor } from './manifest-kinds.ts';
 
 /** A node of `--node NAME=ADDRESS`. */
 export interface CommandLineNode {
@@ -7,8 +8,6 @@ export interface CommandLineNode {
   readonly address: string;
 }
 
-const ROLE_LABEL = 'role';
-const LOADBALANCER_ROLE = 'loadbalancer';
 const LOCAL_NODE: CommandLineNode = { name: 'local', address: '127.0.0.1' };
 
 /** The Nodes of the manifests if one is a load balancer node, else the nodes of the command line, else one node on loopback. */
@@ -16,8 +15,7 @@ export function fleetNodes(
   manifests: readonly NodeObject[],
   commandLineNodes: readonly CommandLineNode[],
 ): { readonly nodes: readonly NodeObject[]; readonly problems: readonly Problem[] } {
-  if (manifests.some((node) => node.labels[ROLE_LABEL] === LOADBALANCER_ROLE))
-    return { nodes: manifests, problems: [] };
+  if (manifests.some(isLoadBalancerNode)) return { nodes: manifests, problems: [] };
   const implied = (commandLineNodes.length === 0 ? [LOCAL_NODE] : commandLineNodes).map(nodeOf);
   const names = new Set(implied.map((node) => node.name));
   const nodes = [...implied, ...manifests.filter((node) => !names.has(node.name))];
@@ -31,7 +29,7 @@ function nodeOf({ name, address }: CommandLineNode): NodeObject {
   return Object.freeze({
     uid: uidFor({ kind: 'Node', name }),
     name,
-    labels: Object.freeze({ [ROLE_LABEL]: LOADBALANCER_ROLE }),
+    labels: Object.freeze({ [ROLE_LABEL]: LOAD_BALANCER_ROLE }),
     annotations: Object.freeze({}),
     createdAt: null,
     internalIPs: Object.freeze([address]),
@@ -50,7 +48,7 @@ function unlabelledNodesProblem(manifests: readonly NodeObject[], implied: reado
       subject: `Node ${first.name}`,
       severity: 'warning',
       heals: false,
-      message: `no Node in the manifests has the label ${ROLE_LABEL}=${LOADBALANCER_ROLE}, so the fleet is ${fleet}; label the Nodes that should carry traffic`,
+      message: `no Node in the manifests has the label ${ROLE_LABEL}=${LOAD_BALANCER_ROLE}, so the fleet is ${fleet}; label the Nodes that should carry traffic`,
     },
   ];
 }
@@ -68,7 +66,7 @@ export function withImpliedNamespaces(
       Object.freeze({
         uid: uidFor({ kind: 'Namespace', name }),
         name,
-        labels: Object.freeze(namespaceLabels(name)),
+        labels: Object.freeze({ [NAMESPACE_NAME_LABEL]: name }),
         annotations: Object.freeze({}),
         createdAt: null,
       }),

@@ -10,7 +10,7 @@ import type {
 } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
 import { type Json, WEIR_API_VERSION } from '../../kubernetes/kube-api.ts';
-import { parseNamespace, parseNode } from '../../parse/cluster-objects.ts';
+import { NAMESPACE_NAME_LABEL, parseNamespace, parseNode } from '../../parse/cluster-objects.ts';
 import { parseEndpointSlice } from '../../parse/endpoint-slice.ts';
 import { isObject } from '../../parse/fields.ts';
 import type { ParseResult } from '../../parse/parse-object.ts';
@@ -133,15 +133,11 @@ export function withServerDefaults(identity: ObjectIdentity | undefined, raw: Js
     case 'Service':
       return { ...raw, metadata: metadataWithDefaults, status: null };
     case 'Namespace': {
-      const labels = isObject(rest.labels) ? { ...rest.labels, ...namespaceLabels(identity.name) } : rest.labels;
-      return { ...raw, metadata: { ...metadataWithDefaults, labels: labels ?? namespaceLabels(identity.name) } };
+      const nameLabel = { [NAMESPACE_NAME_LABEL]: identity.name };
+      const labels = isObject(rest.labels) ? { ...rest.labels, ...nameLabel } : (rest.labels ?? nameLabel);
+      return { ...raw, metadata: { ...metadataWithDefaults, labels } };
     }
     default:
       return { ...raw, metadata: metadataWithDefaults };
   }
-}
-
-/** The label that an API server puts on every namespace; selectors may use it. */
-export function namespaceLabels(name: string): Record<string, string> {
-  return { 'kubernetes.io/metadata.name': name };
 }
