@@ -32,7 +32,7 @@ const eventually = <T>(assertion: () => T | Promise<T>): Promise<T> =>
   eventuallyWithin(assertion, { timeoutMs: 40_000 });
 
 describe(
-  'a controller whose API server',
+  'a controller behind a faulty API server',
   requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
   () => {
     let cluster: Cluster;
@@ -42,7 +42,7 @@ describe(
     });
     after(() => cluster?.[Symbol.asyncDispose]());
 
-    test('is away until the leadership is lost writes no table, status or Event when it is back', async (context) => {
+    test('writes no table, status or Event after an outage that cost its leadership', async (context) => {
       const { proxy, running, web, metric } = await startServing(context, cluster, 'away');
       proxy.intercept(async () => 'cut');
       proxy.closeConnections();
@@ -67,7 +67,7 @@ describe(
       assert.equal(await metric('weir_controller_leader_changes_total'), 3);
     });
 
-    test('answers 410 to watches lists again, and publishes only what changed', async (context) => {
+    test('lists again after 410 on watches, and publishes only what changed', async (context) => {
       const { proxy, running, web, metric } = await startServing(context, cluster, 'gone');
       // A new leader has listed every kind again.
       const before = await metric('weir_controller_relists_total');
@@ -91,7 +91,7 @@ describe(
       assert.equal((await running.store.table.meta())?.epoch, web.meta?.epoch);
     });
 
-    test('answers 409 to a status writes the status of the changed Service', async (context) => {
+    test('writes the status of the changed Service after 409', async (context) => {
       const { proxy, running, metric } = await startServing(context, cluster, 'conflict');
       const change = Promise.withResolvers<void>();
       let statuses = 0;
@@ -115,7 +115,7 @@ describe(
       assert.ok((await metric('weir_controller_api_conflicts_total')) >= 1);
     });
 
-    test('throttles waits as long as Retry-After says, then continues', async (context) => {
+    test('waits as long as Retry-After says, then continues', async (context) => {
       const { proxy, running, web, metric } = await startServing(context, cluster, 'throttled');
       const busy = { status: 429, headers: { 'retry-after': '2' }, body: '{"message": "too many requests"}' };
       const requestedAt: number[] = [];
@@ -135,7 +135,7 @@ describe(
       assert.equal(await versionOf(cluster, 'throttled'), web.version);
     });
 
-    test('lags refuses its old list, and follows it again when it has caught up', async (context) => {
+    test('refuses an old list until the API server has caught up', async (context) => {
       const oldLists = new Map<string, ProxiedResponse>();
       const { proxy, running, metric } = await startServing(context, cluster, 'stale', async (request, forward) => {
         const response = await forward(request);
@@ -176,7 +176,7 @@ describe(
       assert.equal((await running.store.table.meta())?.epoch, before.meta?.epoch);
     });
 
-    test('sends a follower no more events lists everything before it leads', async (context) => {
+    test('lists everything before it leads if its watches were frozen', async (context) => {
       const { running: first, web } = await startServing(context, cluster, 'behind');
       const { proxy, kubeConfig } = await startProxiedApi(cluster);
       context.after(() => proxy.close());

@@ -9,7 +9,7 @@ import { requireProgram, startRedis } from '@weir/tools';
 import { startKubernetesController } from '../../src/controller/kubernetes-controller.ts';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import type { LeaseSpec } from '../../src/leader/leader-election.ts';
-import { addNode, type Cluster, namespace, sendHeartbeat, service, startCluster } from '../fixtures/cluster.ts';
+import { addNode, type Cluster, keepSendingHeartbeats, namespace, service, startCluster } from '../fixtures/cluster.ts';
 
 const FLEET = 'given-up';
 const NODES = ['a', 'b', 'c'];
@@ -124,15 +124,6 @@ function startWithManualTime(context: TestContext, { cluster, store }: { cluster
 
 /** A leader renews its Lease every 2 s, and steps down after 10 s without a renewal. */
 const RENEWED_WITHIN_MS = 4_000;
-
-/** Sends heartbeats of these nodes, which have bound all their listeners. */
-function keepSendingHeartbeats(context: TestContext, store: Store, nodes: () => readonly string[]): void {
-  const beat = (): void => {
-    for (const node of nodes()) void sendHeartbeat(store, node).catch(() => undefined);
-  };
-  const timer = setInterval(beat, 500);
-  context.after(() => clearInterval(timer));
-}
 
 async function addressesOf(cluster: Cluster, name: string): Promise<string[]> {
   const output = '-o=jsonpath={.status.loadBalancer.ingress[*].ip}';

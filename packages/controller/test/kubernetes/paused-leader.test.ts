@@ -1,6 +1,6 @@
 // A paused leader (a migrated virtual machine, a swapping node) does not know about the pause when it continues.
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store, type SuspensionState } from '@weir/store';
@@ -9,8 +9,8 @@ import { requireProgram, startRedis } from '@weir/tools';
 import {
   addNode,
   type Cluster,
+  keepSendingHeartbeats,
   namespace,
-  sendHeartbeat,
   service,
   startCluster,
   startProxiedApi,
@@ -61,7 +61,7 @@ describe(
       await cluster.kubectl('delete', 'service', '-n', 'shop', 's0');
       await cluster.kubectl('delete', 'suspension', 'stop');
       await cluster.apply(service('late', 'shop', 300));
-      keepSendingHeartbeats(context, store);
+      keepSendingHeartbeats(context, store, () => ['a']);
       await eventually(async () => assert.ok(await second.isLeader()));
       const names = [...SERVICES.slice(1), 'late'].sort();
       const before = await eventually(async () => {
@@ -113,12 +113,6 @@ const suspension = (name: string): object => ({
   metadata: { name },
   spec: { target: { type: 'Tenant', tenant: 'nobody' } },
 });
-
-/** Sends heartbeats of node `a`, which has bound all its listeners. */
-function keepSendingHeartbeats(context: TestContext, store: Store): void {
-  const timer = setInterval(() => void sendHeartbeat(store, 'a').catch(() => undefined), 500);
-  context.after(() => clearInterval(timer));
-}
 
 async function served(store: Store): Promise<string[]> {
   const copy = await store.table.read();

@@ -78,7 +78,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(problems(source), []);
   });
 
-  test('requests only EndpointSlices of load balancer Services', async (context) => {
+  test('are requested only for load balancer Services', async (context) => {
     const { api, files, clock } = await open(context);
     files.set({ services: [SERVICE, serviceOf('other', 'ClusterIP')] });
     await clock.advance(0);
@@ -86,7 +86,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual([...api.requestedPaths], [`${path}?kubernetes.io/service-name=kubernetes`]);
   });
 
-  test('ignores and reports a list without a ready endpoint', async (context) => {
+  test('do not change with a list without a ready endpoint, which is a problem', async (context) => {
     const { api, source, clock } = await open(context);
     await clock.advance(0);
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
@@ -103,7 +103,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
 
-  test('come from the files if the port names differ, and reports the names', async (context) => {
+  test('come from the files if the port names differ, with a problem that has the names', async (context) => {
     const { api, source } = await open(context);
     api.setSlices(slice(['10.0.0.3'], { port: 'secure' }));
     await eventually(() =>
@@ -112,7 +112,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
   });
 
-  test('stay when the API server goes away, and reports it after ten seconds', async (context) => {
+  test('stay when the API server goes away, with a problem after ten seconds', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
@@ -127,7 +127,7 @@ describe('live endpoints of a Service in files', () => {
     );
   });
 
-  test('keeps the message of a problem while attempts fail in different ways', async (context) => {
+  test('keep the message of the problem while attempts fail in different ways', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
@@ -155,7 +155,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1']);
   });
 
-  test('come from the files while the API server refuses, and reports at once what to do', async (context) => {
+  test('come from the files while the API server refuses, with a problem that has the fix', async (context) => {
     const api = new ScriptedApi();
     api.failWith(new KubeApiError('FORBIDDEN', 'User "x" cannot list resource "endpointslices"'));
     const { source, clock } = await open(context, { api });
@@ -171,7 +171,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual([addresses(source), problems(source)], [['10.0.0.3'], []]);
   });
 
-  test('starts and stops watches as Services come and go in the files', async (context) => {
+  test('are watched as long as their Service is in the files', async (context) => {
     const { api, files, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
