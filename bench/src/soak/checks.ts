@@ -26,7 +26,7 @@ export const ALLOWED_GROWTH: {
 export function findingsFor(reading: SoakResult): string[] {
   const { view, proxyLog, endedWorkers, exit } = reading;
   const mistakes = proxyLog.match(/connection failed/g)?.length ?? 0;
-  const ended = proxyLog.match(/worker ended and is replaced/g)?.length ?? 0;
+  const ended = proxyLog.match(/worker ended; starting another one/g)?.length ?? 0;
   return [
     ...(view.connections === 0 ? [] : [`${view.connections} connections are still active`]),
     ...(view.workers === reading.workers ? [] : [`${view.workers} of ${reading.workers} workers are up`]),

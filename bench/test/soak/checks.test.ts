@@ -167,7 +167,7 @@ describe('the checks of a soak', () => {
     ['load that never came', (good) => withTally(good, { established: 0 }), /^calm: no client has ever connected$/],
     [
       'a worker that ended by itself',
-      (good) => ({ ...good, proxyLog: '{"msg":"worker ended and is replaced"}\n' }),
+      (good) => ({ ...good, proxyLog: '{"msg":"worker ended; starting another one"}\n' }),
       /^1 workers ended, and 0 were ended on purpose$/,
     ],
     [

@@ -1,56 +1,40 @@
-import {
-  type AdminServer,
-  type Clock,
-  createAdminServer,
-  type Health,
-  type HostPort,
-  type Logger,
-  type Metrics,
-} from '@weir/runtime';
-import type { ProxyOptions } from '../supervisor/proxy-settings.ts';
-import type { Supervisor } from '../supervisor/supervisor.ts';
+import { type AdminServer, createAdminServer, type HostPort, type Metrics } from '@weir/runtime';
+import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import { AdminPort } from './admin-port.ts';
 import type { ProxyMetricsSources } from './proxy-metrics.ts';
+import type { ProxySelfView } from './proxy-view.ts';
 
-export interface ProxyAdminOptions extends Pick<ProxyOptions, 'admin' | 'adminTls' | 'adminToken'> {
-  readonly health: Health;
-  readonly clock: Clock;
-  readonly log: Logger;
+export interface ProxyAdminSources {
+  readonly metricsSources: ProxyMetricsSources;
+  /** Settles when the first table is served, or the proxy closes before that. */
+  readonly ready: Promise<void>;
+  readonly view: () => ProxySelfView;
+  readonly isOtherProxyServing: () => boolean;
 }
 
-/** Undefined if admin is off. `proxy` is called when admin starts, since the supervisor is created after its admin. */
-export function createProxyAdmin(proxy: () => Supervisor, options: ProxyAdminOptions): AdminPort | undefined {
-  const { admin: at, clock, log } = options;
+/** Undefined if the admin server is off. */
+export function createProxyAdmin(settings: ProxySettings, sources: ProxyAdminSources): AdminPort | undefined {
+  const { admin: at, clock, log } = settings;
   if (at === undefined || at === 'off') return undefined;
   return new AdminPort({
     at,
-    server: () => createAdminServerFor(proxy(), at, options),
-    isOtherProxyServing: () => proxy().isOtherProxyServing,
+    server: () => createAdminServerFor(at, settings, sources),
+    isOtherProxyServing: sources.isOtherProxyServing,
     clock,
     log: log.child({ part: 'admin' }),
   });
 }
 
-function createAdminServerFor(proxy: Supervisor, at: HostPort, options: ProxyAdminOptions): AdminServer {
-  const { adminTls: tls, adminToken: token, health, log } = options;
+function createAdminServerFor(at: HostPort, settings: ProxySettings, sources: ProxyAdminSources): AdminServer {
+  const { adminTls: tls, adminToken: token, health, log } = settings;
+  const { metricsSources, ready, view } = sources;
   return createAdminServer({
     ...at,
     tls,
     token,
     health,
-    metrics: createLazyMetrics(
-      {
-        slots: proxy.slots,
-        table: proxy.table,
-        propagation: proxy.propagation,
-        health: proxy.health,
-        pool: proxy.pool,
-        delaySeconds: proxy.delaySeconds,
-        log,
-      },
-      proxy.ready,
-    ),
-    routes: { '/debug/listeners': () => proxy.view() },
+    metrics: createLazyMetrics(metricsSources, ready),
+    routes: { '/debug/listeners': () => view() },
     log: log.child({ part: 'admin' }),
     advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',
   });

@@ -1,4 +1,4 @@
-/** What was written as a JSON object; undefined: the text is none, or there is no text. */
+/** Undefined if the text is undefined, or not a JSON object. */
 export function parseJsonObject(text: string | undefined): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text ?? '');

@@ -3,44 +3,45 @@ import type { Store } from '@weir/store';
 
 export interface ProxyOptions {
   readonly store: Store;
-  /** Two serving proxies of one fleet and node on one host are told apart from an upgrade by these names. */
+  /** Fleet and node identify the proxy on its host: a second proxy with the same names is taken for an upgrade. */
   readonly fleet: string;
   readonly node: string;
-  /** Reported as the node's own; absent: those that the table gives it. */
+  /** Addresses to report as the node's own; by default the addresses that the table gives to the node. */
   readonly addresses?: readonly string[] | undefined;
-  /** Threads that relay. */
+  /** The number of worker threads. */
   readonly workers: number;
-  /** How large the heap of each may grow, in MiB, before it is ended and replaced; absent: by the memory of this machine. */
+  /** The maximum heap of one worker in MiB, at which the worker is replaced; by default derived from the memory of this machine. */
   readonly workerHeapMb?: number | undefined;
   /**
-   * CIDRs of the load balancers in front: whatever connects from there must begin with a PROXY header, and is believed who its
-   * client is. Absent: nobody is.
+   * CIDRs of the load balancers in front: a connection from there must begin with a PROXY header, which names the client. By default no
+   * PROXY header is accepted.
    */
   readonly trustProxyProtocol?: readonly string[] | undefined;
-  /** Opens the private keys that the controller sealed by the same. Absent: clients are refused where TLS ends here. */
+  /** Opens the private keys that the controller sealed with the same secret. Without it, clients of terminated TLS are refused. */
   readonly fleetSecret?: Secret | undefined;
-  /** Last good table, cut-offs and journals, below a folder of the node's name. Absent: nothing survives. */
+  /** Holds the last table, suspensions and usage journals, in a directory named after the node. Without it nothing survives a restart. */
   readonly stateDirectory?: string | undefined;
   readonly log: Logger;
   readonly clock?: Clock | undefined;
-  /** How long open connections may go on when it closes; default 30 s. */
+  /** How long open connections may continue after `close`; 30 s by default. */
   readonly drainMs?: number | undefined;
   readonly admin?: HostPort | 'off' | undefined;
-  /** Directory of the certificate of admin, tls.crt and tls.key; absent: no TLS. */
+  /** Directory with the certificate of the admin server, tls.crt and tls.key; without it the admin server does not use TLS. */
   readonly adminTls?: string | undefined;
-  /** Who asks admin for more than probes must send it; absent: nobody. */
+  /** Clients of the admin server must send this token for everything except probes; by default no token is required. */
   readonly adminToken?: Secret | undefined;
-  /** Is told what this proxy knows of itself, for probes elsewhere than at admin. */
+  /** Gets this proxy's checks, for probes on other sockets than the admin server. */
   readonly health?: Health | undefined;
-  /** Somebody asked for a drain on the local socket; absent: the proxy closes. */
+  /** Called when a drain is requested on the local socket; by default the proxy closes. */
   readonly onDrain?: (() => void) | undefined;
   readonly version?: string | undefined;
-  /** What of its host's kernel settings will cost clients something; its heartbeats say it. Absent: nobody has looked. */
+  /** Kernel settings of this host that will cost clients something; reported in heartbeats. */
   readonly hostWarnings?: readonly string[] | undefined;
-  /** Another entry for the worker threads: tests make workers fail by it. */
+  /** The module that worker threads run. Tests replace it. */
   readonly workerEntry?: URL | undefined;
 }
 
 export interface ProxySettings extends ProxyOptions {
   readonly clock: Clock;
+  readonly health: Health;
 }

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { createHealth, errorMessage, type HostPort, systemClock, type UnixSocket } from '@weir/runtime';
 import { openLocalAdmin } from '../status/local-admin.ts';
-import { createProxyAdmin } from '../status/proxy-admin.ts';
 import type { ProxySelfView } from '../status/proxy-view.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import { openStateDirectory, type StateDirectory } from './state-directory.ts';
@@ -10,21 +9,21 @@ import { Supervisor } from './supervisor.ts';
 const DEFAULT_DRAIN_MS = 30_000;
 
 export interface RunningProxy {
-  /** The first table is applied, and each of its listeners is open, held or reported as failed. */
+  /** Resolves when the first table is applied and each of its listeners is open, allocated or reported as failed. */
   readonly ready: Promise<void>;
-  /** Rejects when it cannot go on: a bug. */
+  /** Rejects when the proxy cannot continue because of a bug. */
   readonly failed: Promise<never>;
   view(): ProxySelfView;
-  /** Where admin listens; undefined: nowhere, or not now. */
+  /** The address of the admin server; undefined while it does not listen. */
   readonly adminAddress: HostPort | undefined;
   /**
-   * Takes no new connections, lets those that are open end for at most `drainMs`, resets the others, brings the last counts to
-   * the ledger. Again with 0: waits no longer.
+   * Accepts no more connections, waits up to `drainMs` until open connections end, resets the remaining ones, and sends the last
+   * usage to the store. A second call with 0 ends the wait.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>;
 }
 
-/** A proxy of one node in this process. Resolves when it runs, also while the store is away. */
+/** Starts the proxy of one node in this process. Resolves when the proxy runs, also if the store is unreachable. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const {
     node,
@@ -39,8 +38,8 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     stateDirectory === undefined
       ? undefined
       : await openStateDirectory({ path: stateDirectory, node, store, clock, log: log.child({ part: 'state' }) });
-  const admin = createProxyAdmin(() => proxy, { ...options, health, clock, log });
-  const proxy = new Supervisor({ ...options, clock, log }, { state, admin });
+  const proxy = new Supervisor({ ...options, health, clock, log }, state);
+  const { admin } = proxy.components;
   health.add('proxy', 'ready', () => proxy.notReady);
   health.add('workers', 'live', () => proxy.notLive);
   await admin?.start();
@@ -53,32 +52,32 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     },
     async close({ drainMs: wanted = drainMs } = {}) {
       await proxy.close(wanted);
-      await local?.close();
+      await localAdmin?.close();
       await admin?.close();
     },
   };
-  const local = state && (await openLocalAdminFor(proxy, { options: { ...options, log }, disk: state, running }));
+  const localAdmin = state && (await openLocalAdminFor(proxy, { options: { ...options, log }, state, running }));
   await proxy.start();
   return running;
 }
 
-/** Without a state directory there is no place of this proxy's own for a socket. */
+/** The socket is in the state directory, the only directory that belongs to this proxy alone. */
 async function openLocalAdminFor(
   proxy: Supervisor,
-  { options, disk, running }: { options: ProxyOptions; disk: StateDirectory; running: RunningProxy },
+  { options, state, running }: { options: ProxyOptions; state: StateDirectory; running: RunningProxy },
 ): Promise<UnixSocket | undefined> {
   const { workers, log, onDrain } = options;
-  const path = join(disk.directory, 'admin.sock');
+  const path = join(state.directory, 'admin.sock');
   try {
     return await openLocalAdmin({
       path,
       workers,
       log: log.child({ part: 'local-admin' }),
-      profile: (worker, durationMs) => proxy.pool.profile(worker, durationMs),
+      profile: (worker, durationMs) => proxy.components.pool.profile(worker, durationMs),
       drain: onDrain ?? (() => void running.close()),
     });
   } catch (error) {
-    log.warn({ path, reason: errorMessage(error) }, 'profiles and drains cannot be asked for: no local admin socket');
+    log.warn({ path, reason: errorMessage(error) }, 'failed to open the local admin socket; no profiles and no drains');
     return undefined;
   }
 }

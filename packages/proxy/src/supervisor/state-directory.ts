@@ -5,9 +5,9 @@ import { JournalFiles } from '../metering/journal-files.ts';
 import { PastIncarnations } from '../metering/past-incarnations.ts';
 import { StateFiles } from './state-files.ts';
 
-/** What earlier lives left on the disk. */
+/** What earlier incarnations left on the disk. */
 export interface StateDirectory {
-  /** Of this node alone. */
+  /** The directory of this node. */
   readonly directory: string;
   readonly stateFiles: StateFiles;
   readonly journalFiles: JournalFiles;
@@ -25,15 +25,15 @@ export interface StateDirectoryOptions {
   readonly log: Logger;
 }
 
-/** Opens the state directory; throws `FILE_FAILED` when it cannot be read. Damaged files are told, and left where they are. */
+/** Throws `FILE_FAILED` if the directory cannot be read. Damaged journals are logged and left in place. */
 export async function openStateDirectory(options: StateDirectoryOptions): Promise<StateDirectory> {
   const { path, node, store, clock, log } = options;
-  // With a word before it no name of a node is a path elsewhere, or a file of the store's.
+  // The prefix keeps a node name such as ".." from naming another directory, and from colliding with files of the store.
   const directory = join(path, `proxy-${encodeURIComponent(node)}`);
   const stateFiles = new StateFiles(directory);
   const journalFiles = new JournalFiles(directory);
   const { found, damaged, highestLife: highestIncarnation } = await journalFiles.read();
-  for (const file of damaged) log.error({ file }, 'this journal of usage is damaged; what it held is not counted');
+  for (const file of damaged) log.error({ file }, 'usage journal is damaged; its usage is not counted');
   const pastIncarnations = new PastIncarnations(found, { node, store, files: journalFiles, clock, log });
   return {
     directory,

@@ -1,3 +1,5 @@
+// The last table (this node's part) and the suspensions on the disk: a proxy starts from them while the store is unreachable. A
+// copy that cannot be decoded completely is ignored.
 import { join } from 'node:path';
 import {
   decodeEntry,
@@ -18,10 +20,7 @@ import {
 import type { KnownSuspensions, PositionedTable } from '@weir/store';
 import { parseJsonObject } from './json-object.ts';
 
-// The last good table (as far as this node serves it) and cut-offs on the disk: what a proxy starts from when the store is
-// away. Never half a table: a copy that cannot be read whole counts as none.
-
-/** A millisecond of work. */
+/** Encoding this many entries takes about a millisecond. */
 const ENTRIES_PER_CHUNK = 200;
 
 export class StateFiles {
@@ -37,7 +36,7 @@ export class StateFiles {
   }
 
   async writeTable({ table, position }: PositionedTable): Promise<void> {
-    // All of them now: the table goes on changing while this one is written.
+    // Copies the entries now, since the table changes while this file is written.
     await writeFileAtomic(this.#tablePath, jsonChunks(position, [...table.entries.values()]));
   }
 
@@ -58,7 +57,7 @@ export class StateFiles {
   }
 }
 
-/** JSON in pieces: a large table as one text would keep the process from its heartbeats and from the next change. */
+/** JSON in chunks: encoding a large table at once would delay heartbeats and the next change. */
 function* jsonChunks(position: TablePosition, entries: readonly Entry[]): Iterable<string> {
   yield `{"version":1,"position":${JSON.stringify(position)},"entries":[`;
   for (let from = 0; from < entries.length; from += ENTRIES_PER_CHUNK) {
@@ -85,13 +84,13 @@ function parseSuspensions(text: string | undefined): KnownSuspensions | undefine
   if (content?.version !== 1 || !Array.isArray(content.cutoffs) || !Number.isSafeInteger(content.sequence)) {
     return undefined;
   }
-  const isWhole = content.cutoffs.every(
-    (cutoff) => typeof cutoff?.uid === 'string' && typeof cutoff.target?.kind === 'string',
+  const isValid = content.cutoffs.every(
+    (suspension) => typeof suspension?.uid === 'string' && typeof suspension.target?.kind === 'string',
   );
-  return isWhole ? { cutoffs: content.cutoffs as Suspension[], sequence: content.sequence as number } : undefined;
+  return isValid ? { cutoffs: content.cutoffs as Suspension[], sequence: content.sequence as number } : undefined;
 }
 
-/** Writing may take this part of the time: a large table is written less often. */
+/** Writing takes at most 1/20 of the time, so a large table is written less often. */
 const WRITE_TIME_DIVISOR = 20;
 
 export interface StateSaverOptions {
@@ -102,7 +101,7 @@ export interface StateSaverOptions {
   readonly suspensions: () => KnownSuspensions | undefined;
 }
 
-/** Keeps the copies on the disk as new as is cheap. A disk that fails is told once, and tried again. */
+/** Writes changed state to the disk, as often as is cheap. Logs a disk that fails once, and retries. */
 export class StateSaver {
   readonly #options: StateSaverOptions;
   #writtenPosition: unknown;
@@ -115,7 +114,7 @@ export class StateSaver {
     this.#options = options;
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   tick(): void {
     if (this.#running !== undefined || this.#options.clock.monotonic() < this.#nextAt) return;
     this.#running = this.write().finally(() => {
@@ -144,7 +143,8 @@ export class StateSaver {
       }
       this.#hasFailed = false;
     } catch (error) {
-      if (!this.#hasFailed) log.error({ reason: errorMessage(error) }, 'the copy of the table cannot be written');
+      if (!this.#hasFailed)
+        log.error({ reason: errorMessage(error) }, 'failed to write the state to the disk; retrying');
       this.#hasFailed = true;
     }
     this.#nextAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;

@@ -11,26 +11,26 @@ export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable'
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Of the copy on the disk; told already. */
+  /** The suspensions of the copy on the disk, which are in force already. */
   readonly suspensions: KnownSuspensions | undefined;
   readonly onSuspensions: (known: KnownSuspensions) => void;
-  /** The store does not tell: what is known is all there is for now. */
+  /** The store is unreachable or holds no complete table: nothing newer will come for now. */
   readonly onAway: () => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Follows table and cut-offs until the signal aborts. The table is read whole at first, also when there is a copy on the
- * disk: that one holds only what this node served.
+ * Follows the table and the suspensions until the signal aborts. Reads the complete table first, even if there is a copy on the disk,
+ * which holds only this node's part.
  */
 export async function followStore(options: StoreFollowerOptions): Promise<void> {
   const { store, clock, log, suspensions, onSuspensions, onTable, onChanges, onAway, signal } = options;
-  const awayFrom = (what: string) => ({
+  const awayHandlers = (what: string) => ({
     onAway(error: Error): void {
-      log.warn({ what, reason: errorMessage(error) }, 'store is away; what is known stays');
+      log.warn({ what, reason: errorMessage(error) }, 'failed to read from the store; serving the last known state');
       onAway();
     },
-    onBack: (): void => log.info({ what }, 'store is back'),
+    onBack: (): void => log.info({ what }, 'reading from the store again'),
   });
   await Promise.all([
     followTable(store.table, {
@@ -38,15 +38,16 @@ export async function followStore(options: StoreFollowerOptions): Promise<void> 
       clock,
       onTable,
       onChanges,
-      onUnreadable: (ids) => log.warn({ entries: ids.length }, 'entries of a newer version stay as they were'),
-      ...awayFrom('table'),
+      onUnreadable: (ids) =>
+        log.warn({ entries: ids.length }, 'cannot decode entries of a newer version; keeping the previous ones'),
+      ...awayHandlers('table'),
     }),
     followSuspensions(store.suspensions, {
       signal,
       clock,
       from: suspensions,
       onSuspensions: (list, sequence) => onSuspensions({ cutoffs: list, sequence }),
-      ...awayFrom('cut-offs'),
+      ...awayHandlers('cut-offs'),
     }),
   ]);
 }

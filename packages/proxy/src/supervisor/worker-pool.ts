@@ -1,6 +1,6 @@
-// The workers of a proxy: all are told the same, the dead are replaced, and what they have counted stays.
+// The workers of a proxy: every worker gets the same commands, a worker that ends is replaced, and its counters are kept.
 import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
-import { backoffMs, type Clock, type Logger, type Secret, type Timer } from '@weir/runtime';
+import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
 import type { LimiterRegistry } from '../limits/limiter-registry.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createPeerWorkersMemory } from '../relay/peer-workers.ts';
@@ -14,8 +14,9 @@ import { availableMemoryBytes, heapLimitMb, WorkerThread } from './worker-thread
 
 const WATCH_INTERVAL_MS = 250;
 const RESTART_BACKOFF = { minMs: 50, maxMs: 5_000 };
-/** A worker that has lived so long was well: the next end starts the pauses anew. */
+/** If no worker has ended for this long, the next end is followed by no pause. */
 const BACKOFF_RESET_MS = 30_000;
+const MARK_POLL_INTERVAL_MS = 50;
 
 export interface WorkerPoolOptions {
   readonly count: number;
@@ -25,24 +26,25 @@ export interface WorkerPoolOptions {
   readonly fleetSecret: Secret | undefined;
   readonly slots: SlotRegistry;
   readonly limits: LimiterRegistry;
-  /** Of each worker; absent: by the memory that this process may use. */
+  /** The maximum heap of each worker in MiB; by default derived from the memory that this process may use. */
   readonly heapMb?: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** All that this new worker must be told to be where the others are. */
+  /** The commands that bring a new worker to the state of the others. */
   commandsForNewWorker(worker: number): WorkerCommand[];
-  onListening(worker: number, door: number): void;
-  onListenFailed(worker: number, door: number, code: string): void;
-  onWorkerEnd(worker: number): void;
+  onListening(worker: number, listenerId: number): void;
+  /** `code` is an errno name. */
+  onListenFailed(worker: number, listenerId: number, code: string): void;
   onDrainingEndpoints(worker: number, endpoints: readonly DrainingEndpoint[]): void;
   onPassiveHealth(reports: readonly PassiveHealthReport[]): void;
-  /** `reached` of the pool has changed. */
-  onReached(): void;
+  onWorkerEnd(worker: number): void;
+  /** `reached` has changed. */
+  onMarkReached(): void;
 }
 
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  /** Outlives each of them. */
+  /** Kept when a worker is replaced. */
   readonly #affinityMemory = new SharedArrayBuffer(AFFINITY_TABLE_BYTES);
   readonly #heapMb: number;
   readonly #workerSlots: WorkerSlots;
@@ -72,7 +74,7 @@ export class WorkerPool {
     this.#scheduleWatch();
   }
 
-  /** Those that have been brought up to date. */
+  /** The number of workers that have applied the commands for a new worker. */
   get live(): number {
     return [...this.#live.values()].filter((worker) => worker.reachedMark > 0).length;
   }
@@ -81,46 +83,53 @@ export class WorkerPool {
     return [...this.#live.keys()];
   }
 
-  /** By seat. */
   get slotViews(): readonly WorkerSlotView[] {
     return this.#workerSlots.view();
   }
 
-  /** Connects that this host could not make, by errno code, since the start. */
+  /** Connects that failed because of this host since the start, by errno name. */
   get localFailures(): Readonly<Record<string, number>> {
     return this.#localFailureLog.totals;
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   sampleStats(): void {
     for (const worker of this.#live.values()) worker.sampleStats();
   }
 
-  /** A CPU profile of the worker of this seat; undefined: nobody sits there now. */
-  profile(seat: number, durationMs: number): Promise<string> | undefined {
-    const id = this.#workerSlots.workerIdAt(seat);
+  /** Takes a CPU profile of the worker in this slot; undefined while the slot is empty. */
+  profile(slot: number, durationMs: number): Promise<string> | undefined {
+    const id = this.#workerSlots.workerIdAt(slot);
     return id === undefined ? undefined : this.#live.get(id)?.profile(durationMs);
   }
 
-  post(order: WorkerCommand): void {
-    for (const worker of this.#live.values()) worker.post(order);
+  post(command: WorkerCommand): void {
+    for (const worker of this.#live.values()) worker.post(command);
   }
 
-  /** A number that `reached` gets to when all workers have followed every order so far. */
+  /** Posts a mark. `reached` is at least the returned number when all workers have applied every command posted before the mark. */
   mark(): number {
     this.#lastMark += 1;
     this.post({ kind: 'mark', sequence: this.#lastMark });
     return this.#lastMark;
   }
 
-  /** The mark that all workers which are up to date have reached; 0 while there is none. */
+  /** The mark that all live workers have reached; 0 while no worker is live. */
   get reached(): number {
     const reached = [...this.#live.values()].map((worker) => worker.reachedMark).filter((mark) => mark > 0);
     return reached.length === 0 ? 0 : Math.min(...reached);
   }
 
-  grow(): void {
-    for (const worker of this.#live.values()) worker.grow(this.#options.slots.createBlock());
+  /** Resolves when all live workers have reached `mark`, when no worker is live, or after `timeoutMs`. */
+  async untilReached(mark: number, timeoutMs: number): Promise<void> {
+    const { clock } = this.#options;
+    const end = clock.monotonic() + timeoutMs;
+    while (this.reached > 0 && this.reached < mark && clock.monotonic() < end) await wait(clock, MARK_POLL_INTERVAL_MS);
+  }
+
+  /** Adds a counter block to each worker. */
+  addCounterBlock(): void {
+    for (const worker of this.#live.values()) worker.addCounterBlock(this.#options.slots.createBlock());
   }
 
   async close(): Promise<void> {
@@ -147,59 +156,60 @@ export class WorkerPool {
       workers: count,
       heapMb: this.#heapMb,
       clock,
-      onMessage: (from, answer) => this.#onMessage(from, answer),
+      onMessage: (from, message) => this.#onMessage(from, message),
       onEnd: (ended, reason) => this.#onWorkerEnd(ended, reason),
     });
     this.#live.set(id, worker);
     this.#workerSlots.occupy(worker);
     slots.addWorker(id, worker.counterBlocks);
-    for (const order of commandsForNewWorker(id)) worker.post(order);
+    for (const command of commandsForNewWorker(id)) worker.post(command);
     this.#lastMark += 1;
     worker.post({ kind: 'mark', sequence: this.#lastMark });
   }
 
-  #onMessage(worker: WorkerThread, answer: WorkerMessage): void {
-    const { log, onListening, onListenFailed, onReached } = this.#options;
-    switch (answer.kind) {
+  #onMessage(worker: WorkerThread, message: WorkerMessage): void {
+    const { log, onListening, onListenFailed, onMarkReached } = this.#options;
+    switch (message.kind) {
       case 'mark-reached':
-        worker.reachedMark = answer.sequence;
-        onReached();
+        worker.reachedMark = message.sequence;
+        onMarkReached();
         return;
       case 'listening':
-        onListening(worker.id, answer.listenerId);
+        onListening(worker.id, message.listenerId);
         return;
       case 'failed':
-        onListenFailed(worker.id, answer.listenerId, answer.code);
+        onListenFailed(worker.id, message.listenerId, message.code);
         return;
       case 'local-failures':
-        this.#localFailureLog.add(answer.counts);
+        this.#localFailureLog.add(message.counts);
         return;
       case 'draining-endpoints':
-        this.#options.onDrainingEndpoints(worker.id, answer.endpoints);
+        this.#options.onDrainingEndpoints(worker.id, message.endpoints);
         return;
       case 'passive-health':
-        this.#options.onPassiveHealth(answer.reports);
+        this.#options.onPassiveHealth(message.reports);
         return;
       case 'certificate-fault':
-        this.#certificateFaultLog.add(answer.report);
+        this.#certificateFaultLog.add(message.report);
         return;
       case 'error':
-        if (answer.origin === 'internal') log.error({ worker: worker.id, trouble: answer.text }, 'connection failed');
-        else log.warn({ worker: worker.id, code: answer.text }, 'connection could not be accepted');
+        if (message.origin === 'internal')
+          log.error({ worker: worker.id, trouble: message.text }, 'a connection ended because of a bug');
+        else log.warn({ worker: worker.id, code: message.text }, 'failed to accept a connection');
     }
   }
 
   #onWorkerEnd(worker: WorkerThread, reason: string): void {
-    const { slots, limits, log, clock, onWorkerEnd, onReached } = this.#options;
+    const { slots, limits, log, clock, onWorkerEnd, onMarkReached } = this.#options;
     this.#live.delete(worker.id);
     this.#workerSlots.vacate(worker.id);
     slots.removeWorker(worker.id);
     removeFlowOwner(this.#peerWorkers.owners, worker.id);
     limits.removeWorker(worker.id);
     if (this.#isClosed) return;
-    log.error({ worker: worker.id, reason }, 'worker ended and is replaced');
+    log.error({ worker: worker.id, reason }, 'worker ended; starting another one');
     onWorkerEnd(worker.id);
-    onReached();
+    onMarkReached();
     const now = clock.monotonic();
     this.#failures = now - this.#lastEndAt > BACKOFF_RESET_MS ? 0 : this.#failures + 1;
     this.#lastEndAt = now;

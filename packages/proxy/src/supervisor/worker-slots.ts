@@ -1,13 +1,12 @@
-// Workers come and go, their seats stay: 0 to N-1, so that metrics have as many series as there are workers, and counters
-// that never go back.
-
+// The slots of worker threads, 0 to N-1. A worker that is replaced leaves its slot to its successor, so metrics have one series
+// for each slot, with counters that never decrease.
 import type { WorkerCounts, WorkerStats } from './worker-stats.ts';
 
 export interface WorkerSlot {
   readonly index: number;
-  /** The worker that sits there now; undefined: it is being replaced. */
+  /** Undefined while the worker is being replaced. */
   worker: SlotWorker | undefined;
-  /** Of those who sat there before. */
+  /** Totals of the previous workers of this slot. */
   connections: number;
   cpuSeconds: number;
   ends: number;
@@ -21,7 +20,7 @@ export interface SlotWorker {
 
 export interface WorkerSlotView extends WorkerCounts {
   readonly worker: number;
-  /** How many workers of this seat have ended. */
+  /** How many workers of this slot have ended. */
   readonly ends: number;
   readonly cpuSeconds: number | null;
   readonly vitals: WorkerStats | null;
@@ -40,22 +39,21 @@ export class WorkerSlots {
     }));
   }
 
-  occupy(occupant: SlotWorker): void {
-    const seat = this.#slots.find((each) => each.worker === undefined);
-    if (seat !== undefined) seat.worker = occupant;
+  occupy(worker: SlotWorker): void {
+    const slot = this.#slots.find((each) => each.worker === undefined);
+    if (slot !== undefined) slot.worker = worker;
   }
 
   vacate(id: number): void {
-    const seat = this.#slots.find((each) => each.worker?.id === id);
-    if (seat?.worker === undefined) return;
-    const { counts, stats } = seat.worker;
-    seat.connections += counts.connections;
-    seat.cpuSeconds += stats.cpuSeconds ?? 0;
-    seat.ends += 1;
-    seat.worker = undefined;
+    const slot = this.#slots.find((each) => each.worker?.id === id);
+    if (slot?.worker === undefined) return;
+    const { counts, stats } = slot.worker;
+    slot.connections += counts.connections;
+    slot.cpuSeconds += stats.cpuSeconds ?? 0;
+    slot.ends += 1;
+    slot.worker = undefined;
   }
 
-  /** The worker at this seat now. */
   workerIdAt(index: number): number | undefined {
     return this.#slots[index]?.worker?.id;
   }
@@ -63,13 +61,13 @@ export class WorkerSlots {
   view(): WorkerSlotView[] {
     return this.#slots.map(({ index, worker, connections, cpuSeconds, ends }) => {
       const { counts, stats } = worker ?? {};
-      const tellsCpu = stats?.cpuSeconds !== undefined || cpuSeconds > 0;
+      const hasCpuTime = stats?.cpuSeconds !== undefined || cpuSeconds > 0;
       return {
         worker: index,
         ends,
         connections: connections + (counts?.connections ?? 0),
         active: counts?.active ?? 0,
-        cpuSeconds: tellsCpu ? cpuSeconds + (stats?.cpuSeconds ?? 0) : null,
+        cpuSeconds: hasCpuTime ? cpuSeconds + (stats?.cpuSeconds ?? 0) : null,
         vitals: stats ?? null,
       };
     });

@@ -3,14 +3,14 @@ import { type Clock, wait } from '@weir/runtime';
 import { ACTIVE, COLUMN_COUNT, CONNECTIONS } from '../metering/counters.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 
-// How a worker thread is doing, asked from outside: it need not answer, and a worker that hangs is not waited for.
+// Statistics of a worker thread, read from the main thread, so that a worker that hangs delays nothing.
 export interface WorkerStats {
-  /** Of the thread, since it began; undefined: this Node does not tell. */
+  /** CPU time of the thread since it started; undefined if this version of Node does not report it. */
   readonly cpuSeconds: number | undefined;
   readonly heapBytes: number | undefined;
-  /** Part of the time in which the event loop was busy, over the last second. */
+  /** The share of the last second in which the event loop was busy, 0 to 1. */
   readonly utilization: number;
-  /** By how much events came too late within the last half minute: half, 99 % and all of them by no more than this. */
+  /** Quantiles of the event loop's delay, with the maximum of the last 30 to 60 seconds. */
   readonly delaySeconds: readonly { readonly quantile: number; readonly value: number }[];
 }
 
@@ -29,7 +29,7 @@ export class WorkerStatsSampler {
     this.#lastUtilization = worker.performance.eventLoopUtilization();
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   sample(): void {
     const { performance } = this.#worker;
     this.#utilization = performance.eventLoopUtilization(this.#lastUtilization).utilization;
@@ -50,12 +50,12 @@ export class WorkerStatsSampler {
     if (this.#isQuerying) return;
     this.#isQuerying = true;
     try {
-      // Of Node 24 and later; `engines` admits 22.
+      // Node 24 and later; `engines` admits Node 22.
       const { user, system } = (await this.#worker.cpuUsage?.()) ?? {};
       if (user !== undefined && system !== undefined) this.#cpuSeconds = (user + system) / 1e6;
       this.#heapBytes = (await this.#worker.getHeapStatistics?.())?.used_heap_size;
     } catch {
-      // It has ended meanwhile.
+      // The worker has ended.
     } finally {
       this.#isQuerying = false;
     }
@@ -64,16 +64,16 @@ export class WorkerStatsSampler {
 
 export interface WorkerCounts {
   readonly connections: number;
-  /** Open now. */
+  /** Connections open now. */
   readonly active: number;
 }
 
-/** What one worker has counted over all Services. */
-export function sumCounters(slabs: readonly SharedArrayBuffer[]): WorkerCounts {
+/** Adds up what one worker has counted for all Services. */
+export function sumCounters(blocks: readonly SharedArrayBuffer[]): WorkerCounts {
   let connections = 0;
   let active = 0;
-  for (const slab of slabs) {
-    const cells = new Float64Array(slab);
+  for (const block of blocks) {
+    const cells = new Float64Array(block);
     for (let row = 0; row < cells.length; row += COLUMN_COUNT) {
       connections += cells[row + CONNECTIONS] as number;
       active += cells[row + ACTIVE] as number;
@@ -87,7 +87,7 @@ export interface ProfileOptions {
   readonly clock: Clock;
 }
 
-/** A CPU profile of a worker that goes on meanwhile. Rejects when the worker ends, or this Node cannot. */
+/** Takes a CPU profile while the worker continues. Rejects if the worker ends or this version of Node cannot profile workers. */
 export async function profileWorker(worker: Worker, { durationMs, clock }: ProfileOptions): Promise<string> {
   if (typeof worker.startCpuProfile !== 'function') {
     throw new Error(`Node ${process.version} cannot profile a worker; use Node 24.8 or later`);

@@ -14,18 +14,18 @@ import {
 import { CommandQueue, packTable } from './table-delivery.ts';
 import { profileWorker, sumCounters, type WorkerCounts, type WorkerStats, WorkerStatsSampler } from './worker-stats.ts';
 
-/** `tsc` rewrites imports but not the text of URLs. */
+/** `tsc` rewrites the extension in imports, but not in URLs. */
 export const WORKER_ENTRY: URL = new URL(
   import.meta.url.endsWith('.ts') ? '../worker.ts' : '../worker.js',
   import.meta.url,
 );
 
-/** A thread that is still loading on a busy machine has not died. */
+/** Loading the modules of a thread takes long on a busy machine. */
 const START_TIMEOUT_MS = 20_000;
 const MAX_SILENCE_MS = 2_000;
-/** A large table makes it grow to four times as much, which it would keep, and relaying leaves little for it to hold. */
+/** Without a limit, a large table lets it grow fourfold for good; relaying needs little of it. */
 const YOUNG_GENERATION_MB = 12;
-/** When we ourselves looked so late, it was this process or machine that stood still, and the silence proves nothing. */
+/** If the check itself came this late, the process or the machine was stopped, and a silent worker proves nothing. */
 const MAX_WATCH_DELAY_MS = 1_000;
 
 export interface WorkerThreadOptions {
@@ -41,16 +41,16 @@ export interface WorkerThreadOptions {
   readonly workers: number;
   readonly heapMb: number;
   readonly clock: Clock;
-  onMessage(worker: WorkerThread, answer: WorkerMessage): void;
-  /** Once: it has ended, of itself (why) or because it was stopped. */
+  onMessage(worker: WorkerThread, message: WorkerMessage): void;
+  /** Called once, when the thread has ended by itself or was stopped. */
   onEnd(worker: WorkerThread, reason: string): void;
 }
 
-/** One worker thread as the main thread sees it. */
+/** The main thread's side of one worker thread. */
 export class WorkerThread {
   readonly id: number;
   readonly counterBlocks: SharedArrayBuffer[];
-  /** The last mark that it has reached. */
+  /** The last mark that the worker has reached; 0 before the first. */
   reachedMark = 0;
   readonly #worker: Worker;
   readonly #commands: CommandQueue;
@@ -77,7 +77,7 @@ export class WorkerThread {
     const { workers: workerCount, heapMb, clock } = options;
     const livenessCounter = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const eventLoopDelays = new SharedArrayBuffer(DELAY_QUANTILES.length * Float64Array.BYTES_PER_ELEMENT);
-    const birth: WorkerStartData = {
+    const startData: WorkerStartData = {
       node,
       livenessCounter,
       counterBlocks,
@@ -96,31 +96,31 @@ export class WorkerThread {
     this.#lastAliveAt = clock.monotonic();
     this.#watchedAt = this.#lastAliveAt;
     this.#worker = new Worker(entry, {
-      workerData: birth,
+      workerData: startData,
       name: `weir-${node}-${id}`,
-      // At the limit V8 ends this thread (ERR_WORKER_OUT_OF_MEMORY) and not the process.
+      // At this limit V8 ends the thread (ERR_WORKER_OUT_OF_MEMORY), not the process.
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
     this.#stats = new WorkerStatsSampler(this.#worker, eventLoopDelays);
-    const outbox = new MessageBatcher<SentCommand>((orders) => this.#worker.postMessage(orders), process.nextTick);
-    this.#commands = new CommandQueue((order) => {
-      outbox.add(packTable(order));
-      if (order.kind === 'suspensions') outbox.flush();
+    const batcher = new MessageBatcher<SentCommand>((commands) => this.#worker.postMessage(commands), process.nextTick);
+    this.#commands = new CommandQueue((command) => {
+      batcher.add(packTable(command));
+      if (command.kind === 'suspensions') batcher.flush();
     });
-    this.#worker.on('message', (answers: readonly WorkerMessage[]) => {
-      for (const answer of answers) {
-        if (answer.kind === 'mark-reached') this.#commands.onMarkReached();
-        options.onMessage(this, answer);
+    this.#worker.on('message', (messages: readonly WorkerMessage[]) => {
+      for (const message of messages) {
+        if (message.kind === 'mark-reached') this.#commands.onMarkReached();
+        options.onMessage(this, message);
       }
     });
     this.#worker.on('error', (error) => {
       this.#endReason ??= error instanceof Error ? (error.stack ?? error.message) : String(error);
     });
-    this.#worker.on('exit', (code) => options.onEnd(this, this.#endReason ?? `it ended with code ${code}`));
+    this.#worker.on('exit', (code) => options.onEnd(this, this.#endReason ?? `the worker exited with code ${code}`));
   }
 
-  post(order: WorkerCommand): void {
-    this.#commands.post(order);
+  post(command: WorkerCommand): void {
+    this.#commands.post(command);
   }
 
   get counts(): WorkerCounts {
@@ -131,33 +131,33 @@ export class WorkerThread {
     return this.#stats.last;
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   sampleStats(): void {
     this.#stats.sample();
   }
 
-  /** What it does with its time for so long, as Chrome's developer tools read it; it goes on relaying. */
+  /** Takes a CPU profile in the format of Chrome's developer tools, while the worker continues to relay. */
   profile(durationMs: number): Promise<string> {
     return profileWorker(this.#worker, { durationMs, clock: this.#clock });
   }
 
-  grow(slab: SharedArrayBuffer): void {
-    this.counterBlocks.push(slab);
-    this.post({ kind: 'add-counter-block', block: slab });
+  addCounterBlock(block: SharedArrayBuffer): void {
+    this.counterBlocks.push(block);
+    this.post({ kind: 'add-counter-block', block });
   }
 
-  /** Ends it when it has been silent for too long; to be called several times a second. */
+  /** Ends the worker if its liveness counter has not changed for too long. To be called several times a second. */
   watch(): void {
     const now = this.#clock.monotonic();
-    const pulse = Atomics.load(this.#livenessCounter, 0);
-    if (pulse !== this.#lastLivenessCount || now - this.#watchedAt > MAX_WATCH_DELAY_MS) {
-      this.#lastLivenessCount = pulse;
+    const count = Atomics.load(this.#livenessCounter, 0);
+    if (count !== this.#lastLivenessCount || now - this.#watchedAt > MAX_WATCH_DELAY_MS) {
+      this.#lastLivenessCount = count;
       this.#lastAliveAt = now;
     }
     this.#watchedAt = now;
-    const limit = pulse === 0 ? START_TIMEOUT_MS : MAX_SILENCE_MS;
-    if (now - this.#lastAliveAt < limit || this.#endReason !== undefined) return;
-    this.#endReason = `it was silent for ${Math.round(now - this.#lastAliveAt)} ms`;
+    const timeoutMs = count === 0 ? START_TIMEOUT_MS : MAX_SILENCE_MS;
+    if (now - this.#lastAliveAt < timeoutMs || this.#endReason !== undefined) return;
+    this.#endReason = `the worker did not respond for ${Math.round(now - this.#lastAliveAt)} ms`;
     void this.#worker.terminate();
   }
 
@@ -169,21 +169,21 @@ export class WorkerThread {
 
 const MAX_HEAP_MB = 4_096;
 const MIN_HEAP_MB = 128;
-/** The rest is for buffers, the kernel's and ours, and for everybody else. */
+/** The rest is for buffers, of this process and of the kernel, and for other processes. */
 const WORKERS_MEMORY_SHARE = 0.5;
 
 /**
- * How large the heap of one worker may grow, in MiB, so that a worker that leaks is ended and replaced before this process is
- * killed with all of its workers. `memory`: what this process may use, in bytes.
+ * Returns the maximum heap of one worker in MiB, so that a worker that leaks memory is replaced before the kernel kills the process
+ * with all its workers. `memoryBytes` is what this process may use.
  */
-export function heapLimitMb(memory: number, workers: number): number {
-  const each = (memory * WORKERS_MEMORY_SHARE) / (workers + 1) / 1_048_576;
+export function heapLimitMb(memoryBytes: number, workers: number): number {
+  const each = (memoryBytes * WORKERS_MEMORY_SHARE) / (workers + 1) / 1_048_576;
   return Math.floor(Math.min(MAX_HEAP_MB, Math.max(MIN_HEAP_MB, each)));
 }
 
-/** What this process may use: of the machine, or of its cgroup where that is less. */
+/** The memory of the machine, or the limit of this process's cgroup if that is less. */
 export function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
-  // 0: unknown; without a limit cgroups say a number beyond any machine.
+  // 0 if unknown; a cgroup without a limit reports a number larger than any machine.
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

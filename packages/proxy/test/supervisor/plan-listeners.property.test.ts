@@ -47,8 +47,8 @@ const present = fc
     { noNullPrototype: true },
   )
   .map((states) => new Map<ListenerKey, ListenerStatus>(Object.entries(states)));
-const cutoffs = fc.subarray(['shop', 'games']).map((namespaces) => namespaces.map(cutoffOf));
-const question = fc.record({ services, present, cutoffs });
+const suspensions = fc.subarray(['shop', 'games']).map((namespaces) => namespaces.map(suspensionOf));
+const question = fc.record({ services, present, suspensions });
 
 test('each listener comes to what is wanted of it, and nothing else is touched', () => {
   fc.assert(
@@ -98,14 +98,14 @@ test('new listeners are opened before old ones are closed, and only those asked 
 
 interface Asked {
   readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
-  readonly cutoffs: readonly Suspension[];
+  readonly suspensions: readonly Suspension[];
 }
 
 /** The same in the plainest words. */
 function expectedStep(
   key: ListenerKey,
   matcher: Matcher,
-  { present: has, cutoffs: inForce }: Asked,
+  { present: has, suspensions: inForce }: Asked,
 ): string | undefined {
   const state = has.get(key);
   if (state?.kind === 'busy') return 'keep';
@@ -139,7 +139,7 @@ function matcherOf(list: readonly TestService[]): Matcher {
   return createMatcher(tableFor({ a: ADDRESS }, list), 'a');
 }
 
-function cutoffOf(namespace: string): Suspension {
+function suspensionOf(namespace: string): Suspension {
   return {
     uid: namespace,
     name: namespace,

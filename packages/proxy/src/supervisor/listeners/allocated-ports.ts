@@ -1,11 +1,12 @@
-// Ports that are ours to publish though nothing of ours is there, such as those of a Service without endpoints.
+// Ports that a Service owns while no worker listens there, for example because the Service has no endpoint. Their address is
+// published as long as no other process listens on them.
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { ListenerStates } from './listener-states.ts';
 import type { PortProbes, ProbeAddress } from './port-probe.ts';
 
 const CHECK_INTERVAL_MS = 10_000;
-/** A check costs the kernel a bind: so many held ports are looked at in one second. */
+/** A check binds the port for a moment, so only this many ports are checked in one second. */
 const MAX_CHECKS_PER_ROUND = 100;
 
 export interface AllocatedPortsOptions {
@@ -13,9 +14,9 @@ export interface AllocatedPortsOptions {
   readonly states: ListenerStates;
   readonly probes: PortProbes;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Some worker may not have closed it yet: we would find ourselves. */
+  /** Whether a worker may not have closed the port yet: a probe would find this proxy's own socket. */
   readonly isStillClosing: (key: ListenerKey) => boolean;
-  /** Somebody else has it; `code` as in errno. */
+  /** Another process listens on the port; `code` is an errno name. */
   readonly onTaken: (key: ListenerKey, at: ProbeAddress, code: string) => void;
 }
 
@@ -26,23 +27,23 @@ export class AllocatedPorts {
     this.#options = options;
   }
 
-  /** It is free, or was ours until now. */
+  /** To be called when the port is free, or this proxy listened on it until now. */
   markAllocated(key: ListenerKey): void {
     const { states, clock } = this.#options;
     states.set(key, { kind: 'allocated', checkAt: clock.monotonic() + CHECK_INTERVAL_MS });
   }
 
-  /** Once a second: a foreign process may take a held port, and then it is not ours to publish. */
+  /** Probes the ports that are due. To be called once a second. */
   check(): void {
     const { matcher, states, clock, isStillClosing } = this.#options;
     const now = clock.monotonic();
-    let left = MAX_CHECKS_PER_ROUND;
+    let remaining = MAX_CHECKS_PER_ROUND;
     for (const [key, state] of states.all) {
-      if (left === 0) return;
+      if (remaining === 0) return;
       if (state.kind !== 'allocated' || state.checkAt > now) continue;
       const at = matcher.listeners.get(key)?.listener;
       if (at === undefined || isStillClosing(key)) continue;
-      left -= 1;
+      remaining -= 1;
       void this.#checkOne(key, at);
     }
   }

@@ -1,74 +1,69 @@
-// Which listeners the workers were asked to open, who has, and which ports may not be closed everywhere yet.
+// The listeners that the workers were asked to open, the answers of each worker, and the ports that a worker may not have
+// closed yet.
 import type { ListenerEntry, ListenerKey } from '@weir/model/data-plane';
 import type { ListenerConfig, WorkerCommand } from '../../worker/messages.ts';
+import type { WorkerPool } from '../worker-pool.ts';
 import type { ListenerOpening } from './listener-states.ts';
 
 export interface ListenerOpeningsOptions {
-  /** To all workers. */
-  readonly post: (order: WorkerCommand) => void;
-  readonly workers: () => readonly number[];
-  /** A mark that `reached` gets to when all workers have followed every order so far. */
-  readonly mark: () => number;
-  readonly reached: () => number;
+  readonly pool: Pick<WorkerPool, 'post' | 'mark' | 'reached' | 'ids'>;
 }
 
 export class ListenerOpenings {
-  readonly #options: ListenerOpeningsOptions;
+  readonly #pool: ListenerOpeningsOptions['pool'];
   readonly #openings = new Map<number, ListenerOpening>();
-  /** Ports that workers may not have closed yet, by the mark at which they have. */
+  /** The mark at which all workers have closed the port. */
   readonly #closingMarks = new Map<ListenerKey, number>();
   #nextId = 1;
 
-  constructor(options: ListenerOpeningsOptions) {
-    this.#options = options;
+  constructor({ pool }: ListenerOpeningsOptions) {
+    this.#pool = pool;
   }
 
-  /** Asks all workers; `settled` is called when they have answered, or nobody waits for them any more. */
-  open(key: ListenerKey, { protocol, address, port }: ListenerEntry, settled: () => void): ListenerOpening {
-    const { post, workers } = this.#options;
-    const door = { id: this.#nextId++, key, protocol, address, port };
+  /** Asks all workers to listen. Calls `onSettled` when all workers have answered or the listener is closed. */
+  open(key: ListenerKey, { protocol, address, port }: ListenerEntry, onSettled: () => void): ListenerOpening {
+    const listener = { id: this.#nextId++, key, protocol, address, port };
     const opening = {
-      listener: door,
-      pendingWorkers: new Set(workers()),
+      listener,
+      pendingWorkers: new Set(this.#pool.ids),
       listeningWorkers: new Set<number>(),
       isConfirmed: false,
-      onSettled: settled,
+      onSettled,
     };
-    this.#openings.set(door.id, opening);
-    post({ kind: 'open-listener', listener: door });
+    this.#openings.set(listener.id, opening);
+    this.#pool.post({ kind: 'open-listener', listener });
     return opening;
   }
 
   close({ listener, onSettled }: ListenerOpening): void {
-    const { post, mark } = this.#options;
-    post({ kind: 'close-listener', listener });
-    this.#closingMarks.set(listener.key, mark());
+    this.#pool.post({ kind: 'close-listener', listener });
+    this.#closingMarks.set(listener.key, this.#pool.mark());
     this.#openings.delete(listener.id);
     onSettled();
   }
 
   isStillClosing(key: ListenerKey): boolean {
     const mark = this.#closingMarks.get(key);
-    return mark !== undefined && mark > this.#options.reached();
+    return mark !== undefined && mark > this.#pool.reached;
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   forgetClosed(): void {
-    for (const [key, mark] of this.#closingMarks) if (this.#options.reached() >= mark) this.#closingMarks.delete(key);
+    const { reached } = this.#pool;
+    for (const [key, mark] of this.#closingMarks) if (reached >= mark) this.#closingMarks.delete(key);
   }
 
-  /** Those that workers listen at, and how many do. */
+  /** The listeners that are open, with the number of workers that listen. */
   get listening(): readonly { readonly listener: ListenerConfig; readonly workers: number }[] {
     return [...this.#openings.values()]
       .filter(({ isConfirmed, listeningWorkers }) => isConfirmed && listeningWorkers.size > 0)
       .map(({ listener, listeningWorkers }) => ({ listener, workers: listeningWorkers.size }));
   }
 
-  get(door: number): ListenerOpening | undefined {
-    return this.#openings.get(door);
+  get(listenerId: number): ListenerOpening | undefined {
+    return this.#openings.get(listenerId);
   }
 
-  /** What a new worker must open, too. */
   commandsForNewWorker(worker: number): WorkerCommand[] {
     return [...this.#openings.values()].map(({ listener, pendingWorkers }) => {
       pendingWorkers.add(worker);
@@ -76,14 +71,14 @@ export class ListenerOpenings {
     });
   }
 
-  /** It listens there; returns the opening when this was the last answer that it waited for. */
-  recordListening(worker: number, door: number): ListenerOpening | undefined {
-    const opening = this.#openings.get(door);
+  /** Returns the opening if the answer of `worker` was the last pending one. */
+  recordListening(worker: number, listenerId: number): ListenerOpening | undefined {
+    const opening = this.#openings.get(listenerId);
     opening?.listeningWorkers.add(worker);
     return opening && recordAnswer(opening, worker);
   }
 
-  /** It has ended; returns the openings that waited for no other answer. */
+  /** To be called when a worker has ended. Returns the openings that have no pending answer any more. */
   removeWorker(worker: number): ListenerOpening[] {
     return [...this.#openings.values()].flatMap((opening) => {
       opening.listeningWorkers.delete(worker);

@@ -1,6 +1,5 @@
-// The listeners of a proxy: plans, does, and reports. Everything that takes time ends in another look at the plan, so
-// that the sockets come to what is wanted whatever changes meanwhile. What an answer means depends on the state of its listener, and all
-// of that is here, which is why the file is long.
+// Brings the listeners of a proxy to what the plan says, and reports them. Every asynchronous step (probe, open) ends with another
+// `reconcile`, so the sockets converge whatever changes in between.
 import {
   type ListenerEntry,
   type ListenerKey,
@@ -27,9 +26,9 @@ export interface ListenerReconcilerOptions extends ListenerOpeningsOptions, Defe
   readonly matcher: Matcher;
   readonly probe: PortProbe;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  /** Why nobody could be served by this route although its port is open; null: nothing. */
+  /** Why no client of this route can be served although its port is open; null if clients can be served. */
   readonly faultOf: (route: Route) => string | null;
-  /** A report has changed. */
+  /** A report may have changed. */
   readonly onChange: () => void;
 }
 
@@ -42,10 +41,9 @@ export class ListenerReconciler {
   readonly #openings: ListenerOpenings;
   readonly #deferred: DeferredListeners;
   readonly #reports = new ListenerReports();
-  /** To be looked at once more: what is wanted may have changed while their ports were probed. */
+  /** To be reconciled again, since the plan may have changed while their ports were probed. */
   #recentlyOpened: ListenerKey[] = [];
   #suspensions: readonly Suspension[] = [];
-  /** As the lock of the node has it. */
   #mode: ListenerMode = { kind: 'serving' };
   #hasStarted = false;
   #isClosed = false;
@@ -62,11 +60,11 @@ export class ListenerReconciler {
       states: this.#states,
       probes: this.#probes,
       isStillClosing: (key) => this.#openings.isStillClosing(key),
-      onTaken: (key, at, code) => this.#fail(key, at, code),
+      onTaken: (key, address, code) => this.#fail(key, address, code),
     });
   }
 
-  /** Nothing is opened before: the cut-offs must be known first, or a suspended Service would serve at each start. */
+  /** To be called when the suspensions are known: otherwise a suspended Service would serve for a moment at each start. */
   start(): void {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
@@ -87,19 +85,19 @@ export class ListenerReconciler {
     this.#options.onChange();
   }
 
-  setSuspensions(cutoffs: readonly Suspension[]): void {
-    this.#suspensions = cutoffs;
+  setSuspensions(suspensions: readonly Suspension[]): void {
+    this.#suspensions = suspensions;
     this.reconcile();
   }
 
-  /** For good: a drain. */
+  /** Closes all listeners for good, at the start of a drain. */
   close(): void {
     this.#isClosed = true;
     this.#closeAll();
     this.#options.onChange();
   }
 
-  /** Brings the sockets of these listeners, or of those of these routes, by default of all, to what the plan says. */
+  /** Reconciles these listeners, and the listeners of these routes; by default all. */
   reconcile(changed?: readonly (ListenerKey | RouteKey)[]): void {
     if (!this.#hasStarted || this.#isClosed) return;
     const keys = this.#deferred.due(changed?.map(listenerKeyOfRoute) ?? this.#allKeys());
@@ -108,7 +106,7 @@ export class ListenerReconciler {
     const { matcher, clock } = this.#options;
     const steps = planListeners({
       matcher,
-      cutoffs: this.#suspensions,
+      suspensions: this.#suspensions,
       present: this.#states.all,
       now: clock.now(),
       monotonic: clock.monotonic(),
@@ -122,7 +120,7 @@ export class ListenerReconciler {
     if (steps.some((step) => step.kind !== 'keep')) this.#options.onChange();
   }
 
-  /** Once a second: what failed is tried again when its time has come. */
+  /** Retries failed listeners that are due. To be called once a second. */
   retry(): void {
     this.#openings.forgetClosed();
     const failed: ListenerKey[] = [];
@@ -131,12 +129,12 @@ export class ListenerReconciler {
     if (this.#mode.kind === 'serving') this.#allocated.check();
   }
 
-  /** Doors that workers listen at, and how many do. */
+  /** The listeners that are open, with the number of workers that listen. */
   get open(): readonly { readonly listener: ListenerConfig; readonly workers: number }[] {
     return this.#openings.listening;
   }
 
-  /** The first of these listeners that is wanted open here and could not be opened, in words. */
+  /** The error of the first of these listeners that failed. */
   firstError(keys: Iterable<ListenerKey>): string | undefined {
     for (const key of keys) {
       const state = this.#states.get(key);
@@ -145,17 +143,17 @@ export class ListenerReconciler {
     return undefined;
   }
 
-  /** The doors that a new worker must open, too. */
   commandsForNewWorker(worker: number): WorkerCommand[] {
     return this.#openings.commandsForNewWorker(worker);
   }
 
-  onListening(worker: number, door: number): void {
-    this.#onOpeningAnswered(this.#openings.recordListening(worker, door));
+  onListening(worker: number, listenerId: number): void {
+    this.#onOpeningAnswered(this.#openings.recordListening(worker, listenerId));
   }
 
-  onListenFailed(_worker: number, door: number, code: string): void {
-    const opening = this.#openings.get(door);
+  /** `code` is an errno name. If one worker fails to listen, the listener is closed in all workers. */
+  onListenFailed(listenerId: number, code: string): void {
+    const opening = this.#openings.get(listenerId);
     if (opening === undefined) return;
     this.#openings.close(opening);
     this.#fail(opening.listener.key, opening.listener, code);
@@ -165,14 +163,14 @@ export class ListenerReconciler {
     for (const opening of this.#openings.removeWorker(worker)) this.#onOpeningAnswered(opening);
   }
 
-  /** Whether each listener is open, held or failed by now: nothing is under way. */
+  /** Whether each wanted listener is open, allocated or failed. */
   get isSettled(): boolean {
     if (!this.#hasStarted) return false;
     if (this.#mode.kind === 'blocked' || this.#mode.kind === 'silent') return true;
     return this.#states.areSettled;
   }
 
-  /** The same list while nothing is said anew: whoever sends it every second need not look through it. */
+  /** Returns the same list while no report changes, so that a caller can compare lists by identity. */
   reports(): readonly ListenerReport[] {
     const mode = this.#mode;
     if (this.#isClosed || mode.kind === 'silent') return [];
@@ -181,7 +179,6 @@ export class ListenerReconciler {
     );
   }
 
-  /** That are wanted or there. */
   *#allKeys(): Iterable<ListenerKey> {
     yield* this.#options.matcher.listeners.keys();
     yield* this.#states.all.keys();
@@ -189,14 +186,14 @@ export class ListenerReconciler {
 
   #bindResultFor(route: Route): BindResult {
     const isShared = route.listener.shared === true;
-    // It is asked for each of thousands with every heartbeat.
+    // Avoids parsing thousands of keys for every heartbeat.
     const key = isShared ? listenerKeyOfRoute(route.key) : route.key;
-    const said = bindResultFor(this.#states.get(key), { isStillClosing: this.#openings.isStillClosing(key) });
-    const error = said.bound ? this.#options.faultOf(route) : null;
+    const result = bindResultFor(this.#states.get(key), { isStillClosing: this.#openings.isStillClosing(key) });
+    const error = result.bound ? this.#options.faultOf(route) : null;
     if (error !== null) return { bound: false, listening: false, error };
-    if (!isShared) return said;
-    // Open for the others: its own clients may not be let in all the same.
-    return { ...said, listening: said.listening && isServing(route, this.#suspensions, this.#options.clock.now()) };
+    if (!isShared) return result;
+    // A shared listener may be open for other Services while this one is suspended or has no endpoint.
+    return { ...result, listening: result.listening && isServing(route, this.#suspensions, this.#options.clock.now()) };
   }
 
   async #open(key: ListenerKey, at: ListenerEntry): Promise<void> {
@@ -207,7 +204,7 @@ export class ListenerReconciler {
     await promise;
   }
 
-  /** With all others whose ports were found free at the same time. */
+  /** Together with all listeners whose ports were found free in this turn of the event loop. */
   #reconcileSoon(key: ListenerKey): void {
     if (this.#recentlyOpened.push(key) > 1) return;
     queueMicrotask(() => {
@@ -220,7 +217,7 @@ export class ListenerReconciler {
   async #allocate(key: ListenerKey, at: ListenerEntry): Promise<void> {
     const state = this.#states.get(key);
     if (state?.kind === 'open') {
-      // Our own sockets were there until now: no need to ask whether the port is free.
+      // No probe: until now only this proxy listened on the port.
       this.#openings.close(state.opening);
       this.#allocated.markAllocated(key);
       return;
@@ -232,15 +229,15 @@ export class ListenerReconciler {
     this.reconcile([key]);
   }
 
-  /** False also when nobody wants to know any more. */
+  /** Resolves to false if the port is taken, or the state of the listener changed during the probe. */
   async #isFree(key: ListenerKey, at: ProbeAddress): Promise<boolean> {
     const before = this.#states.get(key);
     const busy: ListenerState = { kind: 'busy', error: before?.kind === 'failed' ? before.error : null };
     this.#states.set(key, busy);
-    // Where we would find ourselves, or the one that hands over to us, nobody else can be.
-    const isOurs =
+    // A probe would find this proxy's own closing socket or its predecessor's, and no other process can listen there.
+    const isOwn =
       this.#openings.isStillClosing(key) || (this.#mode.kind === 'joining' && this.#mode.predecessorListeners.has(key));
-    const code = isOurs ? undefined : await this.#probes.probe(key, at);
+    const code = isOwn ? undefined : await this.#probes.probe(key, at);
     if (this.#states.get(key) !== busy) return false;
     if (code === undefined) return true;
     this.#fail(key, at, code);

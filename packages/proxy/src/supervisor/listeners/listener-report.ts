@@ -8,7 +8,7 @@ const NOT_BOUND: BindResult = { bound: false, listening: false, error: null };
 const BOUND: BindResult = { ...NOT_BOUND, bound: true };
 const LISTENING: BindResult = { ...BOUND, listening: true };
 
-/** What is said of a listener in this state; `isStillClosing`: some worker may not have closed it yet. */
+/** The report of a listener in this state. `isStillClosing`: a worker may not have closed the listener yet. */
 export function bindResultFor(
   state: ListenerState | undefined,
   { isStillClosing }: { readonly isStillClosing: boolean },
@@ -29,20 +29,20 @@ export function bindResultFor(
   }
 }
 
-/** What is said of all listeners: the same list, and the same reports, as long as they say the same. */
+/** The reports of all listeners: the same list and the same objects as long as nothing changes. */
 export class ListenerReports {
   #last: readonly ListenerReport[] = [];
 
-  update(routes: Iterable<Route>, saidFor: (route: Route) => BindResult): readonly ListenerReport[] {
+  update(routes: Iterable<Route>, resultFor: (route: Route) => BindResult): readonly ListenerReport[] {
     const before = this.#last;
     const reports: ListenerReport[] = [];
     let isSame = true;
     for (const route of routes) {
-      const said = saidFor(route);
+      const result = resultFor(route);
       const known = before[reports.length];
-      if (known !== undefined && isSameReport(known, route, said)) reports.push(known);
+      if (known !== undefined && isSameReport(known, route, result)) reports.push(known);
       else {
-        const { bound, listening, error } = said;
+        const { bound, listening, error } = result;
         reports.push({ id: route.listener.id, service: route.service.uid, bound, listening, error });
         isSame = false;
       }
@@ -52,13 +52,13 @@ export class ListenerReports {
   }
 }
 
-function isSameReport(known: ListenerReport, { listener, service }: Route, said: BindResult): boolean {
+function isSameReport(known: ListenerReport, { listener, service }: Route, result: BindResult): boolean {
   return (
     known.id === listener.id &&
     known.service === service.uid &&
-    known.bound === said.bound &&
-    known.listening === said.listening &&
-    known.error === said.error
+    known.bound === result.bound &&
+    known.listening === result.listening &&
+    known.error === result.error
   );
 }
 
@@ -68,7 +68,7 @@ const BIND_FIXES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "correct the node's addresses (annotation weir.dev/addresses)",
 };
 
-/** Why a listener could not be bound, for the Service's condition: what, where, and what to do. */
+/** The message for the Service's condition: what failed, where, and what to do. `code` is an errno name. */
 export function bindErrorMessage(code: string, { address, port }: SocketAddress): string {
   const cause = Object.assign(new Error(code), { code });
   const advice = BIND_FIXES[code] ?? 'see the log of the proxy; it is tried again';

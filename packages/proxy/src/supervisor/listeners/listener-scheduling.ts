@@ -3,13 +3,13 @@ import { backoffMs, type Clock } from '@weir/runtime';
 
 export interface DeferredListenersOptions {
   readonly matcher: Pick<Matcher, 'listeners'>;
-  /** A large change is being taken in: more routes are about to come. */
+  /** Whether a large change is being applied, so that routes may still be missing. */
   readonly isPartial: () => boolean;
 }
 
 /**
- * Listeners that several Services share wait until all who share them are here: a client of one who is not would be told that its
- * name is unknown, and not try again.
+ * Holds back shared listeners while a large change is being applied: a client of a Service that is not applied yet would get the TLS alert
+ * unrecognized_name, and would not retry.
  */
 export class DeferredListeners {
   readonly #options: DeferredListenersOptions;
@@ -19,7 +19,7 @@ export class DeferredListeners {
     this.#options = options;
   }
 
-  /** Those of `keys` whose turn is now, and those that waited for it. */
+  /** Returns the listeners of `keys` that may be reconciled now, and the deferred ones once no change is being applied. */
   due(keys: Iterable<ListenerKey>): ReadonlySet<ListenerKey> {
     const { matcher, isPartial } = this.#options;
     const due = new Set(keys);
@@ -39,7 +39,7 @@ export class DeferredListeners {
 
 const RETRY_BACKOFF = { minMs: 1_000, maxMs: 15_000 };
 
-/** When ports that could not be opened are tried again: later each time, until one could be. */
+/** When to retry listeners that failed to open, with exponential backoff. */
 export class BindRetries {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #failures = new Map<ListenerKey, number>();
@@ -48,7 +48,7 @@ export class BindRetries {
     this.#clock = clock;
   }
 
-  /** It failed once more. Returns when to try again, by the monotonic clock. */
+  /** Records a failure. Returns when to retry, in milliseconds of the monotonic clock. */
   nextRetryAt(key: ListenerKey): number {
     const failures = (this.#failures.get(key) ?? 0) + 1;
     this.#failures.set(key, failures);

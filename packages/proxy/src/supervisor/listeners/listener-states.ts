@@ -1,8 +1,8 @@
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { ListenerConfig } from '../../worker/messages.ts';
 
-// What each listener has become, and which of those that are wanted have not become anything yet: kept up with every change,
-// because it is asked after every answer of every worker.
+// The state of each listener, and which wanted listeners are not settled yet. The latter is kept incrementally, since it is read
+// after every answer of every worker.
 export class ListenerStates {
   readonly #listeners: Matcher['listeners'];
   readonly #states = new Map<ListenerKey, ListenerState>();
@@ -30,13 +30,13 @@ export class ListenerStates {
     this.updateSettled(key);
   }
 
-  /** Its route has come or gone, or its opening was answered. */
+  /** To be called when the route of a listener was added or removed, or its opening was answered. */
   updateSettled(key: ListenerKey): void {
     if (this.#listeners.has(key) && !isSettled(this.#states.get(key))) this.#unsettled.add(key);
     else this.#unsettled.delete(key);
   }
 
-  /** Whether each listener that is wanted is open, held or failed by now. */
+  /** Whether each wanted listener is open, allocated or failed. */
   get areSettled(): boolean {
     return this.#unsettled.size === 0;
   }
@@ -46,33 +46,31 @@ function isSettled(state: ListenerState | undefined): boolean {
   return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'allocated' || state?.kind === 'failed';
 }
 
-/** One door, and which workers have opened it. */
+/** One opening of a listener, and the workers that have answered. */
 export interface ListenerOpening {
   readonly listener: ListenerConfig;
   readonly pendingWorkers: Set<number>;
   readonly listeningWorkers: Set<number>;
-  /** All who were asked have answered once: from here on the address may be published. */
+  /** All workers have answered and one of them listens: from here on the address may be published. */
   isConfirmed: boolean;
   readonly onSettled: () => void;
 }
 
-/** What a listener has become. */
 export type ListenerState =
   | { readonly kind: 'open'; readonly opening: ListenerOpening }
-  /** Looked at again at `checkAt` (of a clock that never jumps): somebody else may have taken the port meanwhile. */
+  /** The Service owns the port, but no worker listens. Probed again at `checkAt` (monotonic ms): another process may take the port. */
   | { readonly kind: 'allocated'; readonly checkAt: number }
-  /** Somebody looks whether the port is free. `error`: what was found the last time; else null. */
+  /** The port is being probed. `error` is the result of the previous attempt; null if there was none. */
   | { readonly kind: 'busy'; readonly error: string | null }
   | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };
 
-/** What may be opened at all. */
 export type ListenerMode =
   | { readonly kind: 'serving' }
-  /** Another proxy listens where it says, and is about to close. */
+  /** The predecessor listens on `predecessorListeners`, and is about to close them. */
   | { readonly kind: 'joining'; readonly predecessorListeners: ReadonlySet<ListenerKey> }
-  /** A successor is opening its listeners beside ours: nothing of ours changes meanwhile. */
+  /** A successor is opening its listeners, so this proxy changes none of its own. */
   | { readonly kind: 'frozen' }
-  /** Nothing is open: another proxy serves this node. */
+  /** No listener is open, since another proxy serves this node. */
   | { readonly kind: 'blocked'; readonly reason: string }
-  /** Nothing is open, and nothing is said: a drain, or a proxy that has handed over. */
+  /** No listener is open and none is reported: the proxy drains or has handed over. */
   | { readonly kind: 'silent' };

@@ -1,6 +1,6 @@
-// Which sockets a proxy should have: pure. A listener without a ready endpoint, or of a Service that is cut off, is held:
-// clients are refused by the kernel, but the port stays the Service's and counts as bound. One that several Services share is open
-// as long as one of them has an endpoint, also for those that are cut off: their clients get an alert.
+// Plans which sockets a proxy should have. A listener without a ready endpoint, or of a suspended Service, is only allocated: the
+// kernel refuses its clients, but the Service keeps the port, which counts as bound. A shared listener is open as long as one of
+// its Services has an endpoint; clients of its suspended Services get a TLS alert.
 import {
   type ListenerEntry,
   type ListenerKey,
@@ -11,13 +11,12 @@ import {
   suspensionFor,
 } from '@weir/model/data-plane';
 
-/** What a proxy has of a listener now. */
 export type ListenerStatus =
   | { readonly kind: 'open' }
   | { readonly kind: 'allocated' }
-  /** Being probed, opened or closed: judged again when that is over. */
+  /** Being probed; planned again when the probe has ended. */
   | { readonly kind: 'busy' }
-  /** `retryAt` as `monotonic`. */
+  /** `retryAt` is a time of the `monotonic` clock. */
   | { readonly kind: 'failed'; readonly retryAt: number };
 
 export type ListenerStep =
@@ -28,45 +27,46 @@ export type ListenerStep =
 
 export interface PlanListenersInput {
   readonly matcher: Matcher;
-  readonly cutoffs: readonly Suspension[];
+  readonly suspensions: readonly Suspension[];
   readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
-  /** Milliseconds since the epoch: for the end of a cut-off. */
+  /** Milliseconds since the epoch, for the end of suspensions. */
   readonly now: number;
-  /** Milliseconds of a clock that never jumps: for retries. */
+  /** Milliseconds of a clock that never jumps, for retries. */
   readonly monotonic: number;
-  /** The listeners that may need something; absent: all that are wanted or present. */
+  /** The listeners to plan; by default all that are wanted or present. */
   readonly keys?: Iterable<ListenerKey>;
 }
 
 const STEP_ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, allocate: 2, close: 3 };
 
-/** One step for each listener, new ones opened before old ones are closed. */
-export function planListeners(question: PlanListenersInput): ListenerStep[] {
-  const { matcher, present } = question;
-  const keys = new Set(question.keys ?? [...matcher.listeners.keys(), ...present.keys()]);
+/** Returns one step for each listener; new listeners open before old ones close. */
+export function planListeners(input: PlanListenersInput): ListenerStep[] {
+  const { matcher, present } = input;
+  const keys = new Set(input.keys ?? [...matcher.listeners.keys(), ...present.keys()]);
   return [...keys]
-    .flatMap((key) => stepFor(key, question))
+    .flatMap((key) => stepFor(key, input))
     .sort((a, b) => STEP_ORDER[a.kind] - STEP_ORDER[b.kind] || (a.key < b.key ? -1 : 1));
 }
 
-function stepFor(key: ListenerKey, { matcher, cutoffs, present, now, monotonic }: PlanListenersInput): ListenerStep[] {
+function stepFor(key: ListenerKey, input: PlanListenersInput): ListenerStep[] {
+  const { matcher, suspensions, present, now, monotonic } = input;
   const listener = matcher.listeners.get(key);
-  const has = present.get(key);
-  if (has?.kind === 'busy') return [{ kind: 'keep', key }];
-  if (listener === undefined) return has === undefined ? [] : [{ kind: 'close', key }];
-  const isWaiting = has?.kind === 'failed' && monotonic < has.retryAt;
-  const wanted = isWanted(listener, cutoffs, now) ? 'open' : 'allocate';
-  const isThere = wanted === 'open' ? has?.kind === 'open' : has?.kind === 'allocated';
-  return [isWaiting || isThere ? { kind: 'keep', key } : { kind: wanted, key, at: listener.listener }];
+  const status = present.get(key);
+  if (status?.kind === 'busy') return [{ kind: 'keep', key }];
+  if (listener === undefined) return status === undefined ? [] : [{ kind: 'close', key }];
+  const isWaiting = status?.kind === 'failed' && monotonic < status.retryAt;
+  const wanted = isWanted(listener, suspensions, now) ? 'open' : 'allocate';
+  const isReached = status?.kind === (wanted === 'open' ? 'open' : 'allocated');
+  return [isWaiting || isReached ? { kind: 'keep', key } : { kind: wanted, key, at: listener.listener }];
 }
 
-function isWanted({ exclusive, shared }: ListenerRoutes, cutoffs: readonly Suspension[], now: number): boolean {
-  if (exclusive !== undefined) return isServing(exclusive, cutoffs, now);
+function isWanted({ exclusive, shared }: ListenerRoutes, suspensions: readonly Suspension[], now: number): boolean {
+  if (exclusive !== undefined) return isServing(exclusive, suspensions, now);
   for (const { endpoints } of shared.values()) if (endpoints.length > 0) return true;
   return false;
 }
 
-/** Whether clients of the Service are let in. */
-export function isServing(route: Route, cutoffs: readonly Suspension[], now: number): boolean {
-  return route.endpoints.length > 0 && suspensionFor(cutoffs, route.service, now) === undefined;
+/** Whether the Service has an endpoint and is not suspended. */
+export function isServing(route: Route, suspensions: readonly Suspension[], now: number): boolean {
+  return route.endpoints.length > 0 && suspensionFor(suspensions, route.service, now) === undefined;
 }

@@ -8,21 +8,21 @@ import type { SocketAddress } from '../../transport/tcp-transport.ts';
 const rawTcpBinding = findRawTcpBinding();
 
 /**
- * Whether somebody else listens there: `reusePort` would hide a process of the same user, and clients would be shared
- * with it. Binds alone for a moment, so it must not be asked about a port that this process listens on. Resolves to the
- * errno code, or undefined when the port is free.
+ * Probes whether another process listens on a port: with SO_REUSEPORT a process of the same user would go unnoticed and get some of the
+ * clients. Binds the port exclusively for a moment, so a port on which this process listens must not be probed. Resolves to an
+ * errno name, or to undefined if the port is free.
  */
 export function probePort(at: ProbeAddress): Promise<string | undefined> {
   if (at.protocol === 'UDP') return probeUdp(at);
   return rawTcpBinding === undefined ? probeTcp(at) : Promise.resolve(probeRawTcp(at, rawTcpBinding));
 }
 
-/** At a tenth of the cost of a server, of which a start needs one for each of thousands of ports. */
+/** Costs a tenth of `probeTcp`, which matters at a start with thousands of ports. */
 function probeRawTcp({ address, port }: SocketAddress, { newServer, IPV6_ONLY }: RawTcpBinding): string | undefined {
   const handle = newServer();
   try {
     const bound = address.includes(':') ? handle.bind6(address, port, IPV6_ONLY) : handle.bind(address, port, 0);
-    // That the port is taken comes out when it is listened to: libuv has put it off.
+    // libuv reports EADDRINUSE only from listen, not from bind.
     const error = bound < 0 ? bound : handle.listen(1);
     return error < 0 ? getSystemErrorName(error) : undefined;
   } finally {
@@ -62,7 +62,7 @@ export interface ProbeAddress extends SocketAddress {
 
 export type PortProbe = (at: ProbeAddress) => Promise<string | undefined>;
 
-/** Asks whether ports are free, never twice at once for the same one: the second would find the first there. */
+/** Never probes a port twice at once, since the second probe would find the socket of the first. */
 export class PortProbes {
   readonly #probe: PortProbe;
   readonly #running = new Map<ListenerKey, Promise<string | undefined>>();
@@ -71,12 +71,12 @@ export class PortProbes {
     this.#probe = probe;
   }
 
-  /** Resolves to the errno code of what is in the way, or undefined. */
+  /** Resolves as `probePort`. */
   probe(key: ListenerKey, at: ProbeAddress): Promise<string | undefined> {
     const running = this.#running.get(key);
     if (running !== undefined) return running;
-    const asked = this.#probe(at).finally(() => this.#running.delete(key));
-    this.#running.set(key, asked);
-    return asked;
+    const probing = this.#probe(at).finally(() => this.#running.delete(key));
+    this.#running.set(key, probing);
+    return probing;
   }
 }

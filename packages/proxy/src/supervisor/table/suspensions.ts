@@ -5,7 +5,7 @@ import { MarkTracker } from '../mark-tracker.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 
 export interface SuspensionsOptions {
-  readonly pool: () => Pick<WorkerPool, 'post' | 'mark'>;
+  readonly pool: Pick<WorkerPool, 'post' | 'mark'>;
   /** Returns milliseconds since the epoch. */
   readonly now: () => number;
   /** Called after the suspensions were sent to the workers. */
@@ -36,9 +36,9 @@ export class Suspensions {
     const { pool, onChange } = this.#options;
     this.#known = known;
     // Workers first: they refuse the connections that arrive while a listener is being closed.
-    pool().post(this.commandForNewWorker());
+    pool.post(this.commandForNewWorker());
     onChange(known.cutoffs);
-    this.#unconfirmedSequences.add(pool().mark(), known.sequence);
+    this.#unconfirmedSequences.add(pool.mark(), known.sequence);
   }
 
   /** To be called when all workers have reached `mark`. */

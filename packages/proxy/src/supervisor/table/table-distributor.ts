@@ -33,7 +33,7 @@ export interface TableDistributorOptions {
   readonly node: string;
   readonly slots: SlotRegistry;
   readonly limits: LimiterRegistry;
-  readonly pool: () => Pick<WorkerPool, 'post' | 'mark' | 'grow'>;
+  readonly pool: Pick<WorkerPool, 'post' | 'mark' | 'addCounterBlock'>;
   /** The matcher has these routes now, and the workers were sent them. Called with an empty list at the end of each change. */
   readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
   /** All workers have applied the changes made until `changedAt` (milliseconds since the epoch). */
@@ -147,7 +147,7 @@ export class TableDistributor {
     }
     this.#isPartial = false;
     this.#options.onRoutesChanged([]);
-    const mark = pool().mark();
+    const mark = pool.mark();
     this.limits.release(limits.releasedOwners, mark);
     for (const owner of released) slots.release(owner, mark);
     this.#unconfirmed.add(mark, { position, ...(changedAt === undefined ? {} : { changedAt }) });
@@ -156,7 +156,7 @@ export class TableDistributor {
   #applyPart(part: TableCommand): void {
     const { pool, onRoutesChanged } = this.#options;
     const keys = patchMatcher(this.matcher, part.changes);
-    if (part.changes.length > 0 || part.slots.length > 0 || part.limits?.length) pool().post(part);
+    if (part.changes.length > 0 || part.slots.length > 0 || part.limits?.length) pool.post(part);
     onRoutesChanged(keys);
   }
 
@@ -187,7 +187,7 @@ export class TableDistributor {
       name: service.name,
     };
     const { index, grows } = slots.assign(owner);
-    if (grows) pool().grow();
+    if (grows) pool.addCounterBlock();
     this.#slotsByServiceUid.set(service.uid, { owner, slot: index });
     return { slot: index };
   }

@@ -190,12 +190,14 @@ describe('listeners', () => {
         return taken;
       },
       // One worker, which can whatever it is told.
-      post: (order) => {
-        if (order.kind === 'open-listener') queueMicrotask(() => book.onListening(1, order.listener.id));
+      pool: {
+        post: (command) => {
+          if (command.kind === 'open-listener') queueMicrotask(() => book.onListening(1, command.listener.id));
+        },
+        ids: [1],
+        mark: () => 1,
+        reached: 1,
       },
-      workers: () => [1],
-      mark: () => 1,
-      reached: () => 1,
       faultOf: () => null,
       onChange,
     });

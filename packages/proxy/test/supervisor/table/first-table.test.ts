@@ -25,11 +25,11 @@ test('of a first table thousands of hosts under one wildcard come in parts, and 
     node: 'a',
     slots: new SlotRegistry(),
     limits: new LimiterRegistry(1),
-    pool: () => ({
+    pool: {
       post: (order: WorkerCommand) => void sizes.push(order.kind === 'table' ? order.changes.length : 0),
-      grow: () => undefined,
+      addCounterBlock: () => undefined,
       mark: () => 1,
-    }),
+    },
     onRoutesChanged(keys) {
       const due = putOff.due(keys.length === 0 ? [] : room.matcher.listeners.keys());
       assert.equal(due.size > 0, !room.isPartial, 'open after the last part, and only then');

@@ -31,7 +31,7 @@ test('of what comes while a large table is taken only the last of each entry wai
     node: 'a',
     slots: new SlotRegistry(),
     limits: new LimiterRegistry(1),
-    pool: () => ({ post: () => undefined, grow: () => undefined, mark: () => ++marks }),
+    pool: { post: () => undefined, addCounterBlock: () => undefined, mark: () => ++marks },
     onRoutesChanged: () => undefined,
     // Each step of the take lasts a millisecond.
     sliceClock: () => readings++,

@@ -1,0 +1,228 @@
+// The parts of a proxy's main thread. First who notifies whom, then the parts from the first to the last, each created with
+// the parts that it uses. Nothing runs, and so nothing is notified, before the supervisor starts the worker pool.
+import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
+import type { Loop } from '@weir/runtime';
+import { Sealer } from '@weir/runtime/sealing';
+import { LimiterRegistry } from '../limits/limiter-registry.ts';
+import { SlotRegistry } from '../metering/slot-registry.ts';
+import { UsageFlusher } from '../metering/usage-flusher.ts';
+import type { AdminPort } from '../status/admin-port.ts';
+import { createHeartbeatLoop } from '../status/heartbeat.ts';
+import { createProxyAdmin } from '../status/proxy-admin.ts';
+import { createWorkerLiveness, ProxyStatus, type WorkerLiveness } from '../status/proxy-status.ts';
+import { createMissingSecretWarning, TlsKeyChecker } from '../status/tls-key-checks.ts';
+import { NodeTakeover } from '../takeover/node-takeover.ts';
+import { createTakeoverActions } from '../takeover/predecessor.ts';
+import { HealthMonitor } from '../upstream/health/health-monitor.ts';
+import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
+import { ListenerReconciler } from './listeners/listener-reconciler.ts';
+import { probePort } from './listeners/port-probe.ts';
+import type { ProxySettings } from './proxy-settings.ts';
+import type { StateDirectory } from './state-directory.ts';
+import { StateSaver } from './state-files.ts';
+import { MaglevTables } from './table/maglev-tables.ts';
+import { PropagationLatency } from './table/propagation.ts';
+import { Suspensions } from './table/suspensions.ts';
+import { TableDistributor } from './table/table-distributor.ts';
+import { WorkerPool } from './worker-pool.ts';
+import { WORKER_ENTRY } from './worker-thread.ts';
+
+export interface ProxyComponents {
+  readonly slots: SlotRegistry;
+  readonly pool: WorkerPool;
+  readonly table: TableDistributor;
+  readonly maglev: MaglevTables;
+  readonly health: HealthMonitor;
+  readonly suspensions: Suspensions;
+  readonly listeners: ListenerReconciler;
+  readonly takeover: NodeTakeover;
+  readonly flusher: UsageFlusher;
+  readonly stateSaver: StateSaver | undefined;
+  readonly eventLoopDelay: EventLoopDelayMonitor;
+  readonly liveness: WorkerLiveness;
+  readonly status: ProxyStatus;
+  readonly heartbeatLoop: Loop;
+  readonly admin: AdminPort | undefined;
+}
+
+export interface ComponentsOptions {
+  /** Undefined if nothing survives a restart. */
+  readonly state: StateDirectory | undefined;
+  /** Settles when the first table is served, or the proxy closes before that. */
+  readonly ready: Promise<void>;
+  readonly isDraining: () => boolean;
+  /** The applied table, a listener, a worker or the health of an endpoint has changed. */
+  readonly onStateChange: () => void;
+}
+
+export function createComponents(
+  settings: ProxySettings,
+  { state, ready, isDraining, onStateChange }: ComponentsOptions,
+): ProxyComponents {
+  const { fleet, node, store, clock, log, workers, fleetSecret } = settings;
+  const startedAt = clock.now();
+
+  // Who notifies whom.
+  const onRoutesChanged = (keys: readonly RouteKey[]): void => {
+    maglev.onRoutesChanged(keys);
+    health.onRoutesChanged(keys);
+    listeners.reconcile(keys);
+    warnOfMissingSecret(keys);
+  };
+  const onSuspensionsChanged = (inForce: readonly Suspension[]): void => {
+    listeners.setSuspensions(inForce);
+    listeners.start();
+  };
+  const onMarkReached = (): void => {
+    table.onMarkReached(pool.reached);
+    suspensions.onMarkReached(pool.reached);
+    onStateChange();
+  };
+  const onWorkerEnd = (worker: number): void => {
+    listeners.onWorkerEnd(worker);
+    health.draining.removeWorker(worker);
+  };
+  const tableReadyToServe = (): TablePosition | undefined => {
+    const isUp = pool.live === workers && listeners.hasStarted && !isDraining();
+    return isUp ? (table.applied ?? undefined) : undefined;
+  };
+
+  // The data path: workers, and what they are sent.
+  const slots = new SlotRegistry();
+  const limits = new LimiterRegistry(workers);
+  const pool: WorkerPool = new WorkerPool({
+    count: workers,
+    node,
+    entry: settings.workerEntry ?? WORKER_ENTRY,
+    trustProxyProtocol: settings.trustProxyProtocol,
+    fleetSecret,
+    slots,
+    limits,
+    heapMb: settings.workerHeapMb,
+    clock,
+    log: log.child({ part: 'workers' }),
+    commandsForNewWorker: (worker) => [
+      table.commandForNewWorker(),
+      ...maglev.commandsForNewWorker(),
+      ...health.commandsForNewWorker(),
+      suspensions.commandForNewWorker(),
+      ...listeners.commandsForNewWorker(worker),
+    ],
+    onListening: (worker, listenerId) => listeners.onListening(worker, listenerId),
+    onListenFailed: (_worker, listenerId, code) => listeners.onListenFailed(listenerId, code),
+    onDrainingEndpoints: (worker, endpoints) => health.draining.update(worker, endpoints),
+    onPassiveHealth: (reports) => health.recordPassiveHealth(reports),
+    onWorkerEnd,
+    onMarkReached,
+  });
+  const propagation = new PropagationLatency(clock);
+  const table: TableDistributor = new TableDistributor({
+    node,
+    slots,
+    limits,
+    pool,
+    onRoutesChanged,
+    onApplied: (changedAt) => propagation.record(changedAt),
+  });
+  const { routes } = table.matcher;
+  const post = pool.post.bind(pool);
+  const maglev = new MaglevTables({ routes, clock, post });
+  const health = new HealthMonitor({ routes, clock, post, onChange: onStateChange });
+  const suspensions = new Suspensions({ pool, now: () => clock.now(), onChange: onSuspensionsChanged });
+  const tlsKeys = new TlsKeyChecker(fleetSecret && new Sealer(fleetSecret));
+  const warnOfMissingSecret = createMissingSecretWarning({ fleetSecret, routes: () => routes, log });
+  const listeners = new ListenerReconciler({
+    matcher: table.matcher,
+    isPartial: () => table.isPartial,
+    probe: probePort,
+    pool,
+    clock,
+    faultOf: (route) => tlsKeys.problemFor(route),
+    onChange: onStateChange,
+  });
+  const takeover: NodeTakeover = new NodeTakeover({
+    fleet,
+    node,
+    clock,
+    log,
+    listeners,
+    actions: createTakeoverActions({
+      listeners,
+      table,
+      pool: () => pool,
+      store,
+      clock,
+      onCede: () => admin?.release(),
+    }),
+    tableReadyToServe,
+    onNodeAcquired: () => admin?.acquire(),
+  });
+
+  // Usage, state on the disk, and what the proxy says about itself.
+  const flusher = new UsageFlusher({
+    node,
+    store,
+    slots,
+    clock,
+    log: log.child({ part: 'flush' }),
+    startedAt,
+    highestIncarnation: state?.highestIncarnation ?? 0,
+    state,
+    onIncarnation: () => heartbeatLoop.trigger(),
+  });
+  const stateSaver =
+    state &&
+    new StateSaver({
+      files: state.stateFiles,
+      clock,
+      log: log.child({ part: 'state' }),
+      table: () => table.placed,
+      suspensions: () => suspensions.known,
+    });
+  const delaySeconds = new Float64Array(DELAY_QUANTILES.length);
+  const eventLoopDelay = startEventLoopDelayMonitor(delaySeconds);
+  const liveness = createWorkerLiveness(() => pool.live, clock);
+  const status: ProxyStatus = new ProxyStatus({
+    settings,
+    startedAt,
+    slots,
+    table,
+    suspensions,
+    listeners,
+    takeover,
+    flusher,
+    pool,
+    health,
+    isDraining,
+    adminWarning: () => admin?.warning,
+  });
+  const heartbeatLoop = createHeartbeatLoop({
+    store: store.heartbeats,
+    clock,
+    log,
+    heartbeat: () => status.heartbeat,
+  });
+  const admin: AdminPort | undefined = createProxyAdmin(settings, {
+    metricsSources: { slots, table, propagation, health, pool, delaySeconds, log },
+    ready,
+    view: () => status.view,
+    isOtherProxyServing: () => takeover.isOtherProxyServing,
+  });
+  return {
+    slots,
+    pool,
+    table,
+    maglev,
+    health,
+    suspensions,
+    listeners,
+    takeover,
+    flusher,
+    stateSaver,
+    eventLoopDelay,
+    liveness,
+    status,
+    heartbeatLoop,
+    admin,
+  };
+}
