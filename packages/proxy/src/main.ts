@@ -1,4 +1,4 @@
-// The proxy as a process: the data plane of one node.
+// The entry point of the proxy process: the data plane of one node.
 import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
 import { parseCidr } from '@weir/model/data-plane';
@@ -34,7 +34,7 @@ import { trustedProxyWarnings } from './protocol/trusted-proxy-warnings.ts';
 import { kernelWarnings } from './status/host-warnings.ts';
 import { type RunningProxy, startProxy } from './supervisor/start-proxy.ts';
 
-/** RFC 1123, as the API server has it. */
+/** A DNS subdomain of RFC 1123, as the API server requires. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;
 const ADDRESS: SettingFormat<string> = {
   allowed: 'an IP address',
@@ -62,7 +62,7 @@ const CONFIG = {
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
-/** Of a close beside the drain: what is reset, the last flush, and some air. */
+/** For what follows the drain: resetting connections and the last flush. */
 const CLOSE_MARGIN_MS = 15_000;
 
 await runProcess('weir-proxy', (control) => {
@@ -75,7 +75,7 @@ await runProcess('weir-proxy', (control) => {
   return {
     log,
     parts: [
-      // First, so that probes are answered from the start to the very end.
+      // First, so that the probe socket answers from the start of the process to its end.
       ...(probeSocket === undefined ? [] : [createProbeSocket({ path: probeSocket, health, log })]),
       {
         name: 'store',
@@ -91,9 +91,9 @@ await runProcess('weir-proxy', (control) => {
         name: 'proxy',
         async start() {
           const hostWarnings = await kernelWarnings();
-          for (const advice of hostWarnings) log.warn({ advice }, 'this host is not set as it should be');
+          for (const advice of hostWarnings) log.warn({ advice }, 'a kernel setting of this host should be changed');
           for (const advice of trustedProxyWarnings(options.trustProxyProtocol))
-            log.warn({ advice }, 'clients can claim any address');
+            log.warn({ advice }, 'clients can claim any source address');
           proxy = await startProxy({
             ...options,
             version: packageVersion(import.meta.url),
@@ -106,7 +106,7 @@ await runProcess('weir-proxy', (control) => {
           proxy.failed.catch((error) => control.fail(error));
           proxy.ready.then(
             () => log.info({ afterMs: Math.round(performance.now()) }, 'the first table is served'),
-            () => undefined, // Closed before.
+            () => undefined, // The proxy was closed before.
           );
         },
         close: () => proxy?.close(),

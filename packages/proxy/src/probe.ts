@@ -1,5 +1,5 @@
-// The program of an exec probe: asks the proxy of this container how it is, on its socket for probes. Exit code 0: well, 1: not, or nobody
-// answers, 2: wrong usage. A kubelet runs it every few seconds, so it loads nothing but a socket.
+// The program of an exec probe: asks the proxy of this container on its probe socket. Exit code 0: ready or live, 1: not, or no
+// response, 2: wrong usage. The kubelet runs it every few seconds, so it loads only `node:net`.
 const { connect } = process.getBuiltinModule('node:net');
 
 const PATHS: Readonly<Record<string, string>> = { ready: '/readyz', live: '/healthz' };
@@ -11,16 +11,16 @@ function exit(code: 0 | 1 | 2, line: string): void {
 }
 
 function request(socketPath: string, path: string): void {
-  let answer = '';
+  let response = '';
   const socket = connect({ path: socketPath }, () => socket.write(`GET ${path} HTTP/1.0\r\n\r\n`));
   socket.setEncoding('utf8');
   socket.on('data', (text) => {
-    answer += text;
+    response += text;
   });
   socket.on('error', (error) => exit(1, `no proxy answers on ${socketPath}: ${error.message}`));
   socket.on('end', () => {
     socket.destroy();
-    reportResponse(answer);
+    reportResponse(response);
   });
   socket.setTimeout(RESPONSE_TIMEOUT_MS, () => {
     socket.destroy();
@@ -28,13 +28,13 @@ function request(socketPath: string, path: string): void {
   });
 }
 
-function reportResponse(answer: string): void {
-  const status = /^HTTP\/1\.1 (\d+) /.exec(answer)?.[1];
+function reportResponse(response: string): void {
+  const status = /^HTTP\/1\.1 (\d+) /.exec(response)?.[1];
   if (status === '200') {
     exit(0, 'ok');
     return;
   }
-  const reasons = parseReasons(answer.slice(answer.indexOf('\r\n\r\n')));
+  const reasons = parseReasons(response.slice(response.indexOf('\r\n\r\n')));
   exit(1, reasons ?? `the proxy answered with status ${status ?? 'none'}`);
 }
 
@@ -50,6 +50,7 @@ function parseReasons(body: string): string | undefined {
 const [what = 'ready', ...others] = process.argv.slice(2);
 const path = Object.hasOwn(PATHS, what) ? PATHS[what] : undefined;
 const socketPath = process.env.WEIR_PROBE_SOCKET ?? '';
-if (path === undefined || others.length > 0) exit(2, 'weir-probe: use one argument, ready (the default) or live');
-else if (socketPath === '') exit(2, 'weir-probe: WEIR_PROBE_SOCKET is not set; use the path that the proxy has it at');
+if (path === undefined || others.length > 0) exit(2, 'weir-probe: expected one argument, ready (the default) or live');
+else if (socketPath === '')
+  exit(2, 'weir-probe: WEIR_PROBE_SOCKET is not set; set it to the same path as for the proxy');
 else request(socketPath, path);

@@ -1,4 +1,4 @@
-// The entry of a worker thread.
+// The entry point of a worker thread.
 import { chooseTcpTransport, chooseUdpTransport } from './transport/choose-transport.ts';
 import { runWorker } from './worker/run-worker.ts';
 

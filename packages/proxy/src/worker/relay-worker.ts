@@ -1,4 +1,4 @@
-// A worker without its thread: follows orders, and owns what its listeners let in for its whole life.
+// A worker without its thread: applies the supervisor's commands and owns the connections of its listeners.
 import {
   type AffinityTable,
   type BalancerOptions,
@@ -31,13 +31,13 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly node: string;
   readonly transport: TcpTransport;
   readonly counterBlocks: readonly SharedArrayBuffer[];
-  /** Shared by the workers of a proxy; without it ClientIP affinity forgets. */
+  /** The table of ClientIP affinity that all workers share; without it, affinity ends with the last connection of a client. */
   readonly affinityTable?: AffinityTable;
-  /** Shared by the workers of a proxy; without it nothing is limited. */
+  /** The limiter state that all workers share; without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
-  /** A connect failed; `code` as in errno. */
+  /** Called when a connect failed; `code` is an errno name. */
   onConnectError?(code: string | undefined): void;
-  /** By which a turn of the event loop is measured, in milliseconds; absent: the monotonic one. */
+  /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
   readonly sliceClock?: () => number;
 }
 
@@ -59,7 +59,6 @@ export class RelayWorker {
   readonly #healthReporter: PassiveHealthReporter;
   #hasDraining = false;
   readonly #services: ServiceSessionsRegistry;
-  /** Who came to a shared listener and has not said yet whom they want. */
   readonly #pendingConnections: PendingConnections;
   readonly #admission: AdmissionController;
   readonly #balancerOptions: BalancerOptions;
@@ -107,7 +106,7 @@ export class RelayWorker {
     });
   }
 
-  /** Once a second. */
+  /** To be called once a second. */
   tick(): void {
     this.#expirer.tick();
     this.#removedDrainer.tick(this.#wheel.now);
@@ -122,46 +121,46 @@ export class RelayWorker {
     this.#hasDraining = endpoints.length > 0;
   }
 
-  apply(order: SentCommand): void {
-    // What is to end must not wait behind a large table.
-    if (order.kind === 'suspensions') {
-      this.#services.applySuspensions(order.suspensions, order.now);
+  apply(command: SentCommand): void {
+    // Suspensions must not wait behind a large table.
+    if (command.kind === 'suspensions') {
+      this.#services.applySuspensions(command.suspensions, command.now);
       return;
     }
-    // And in its turn once more, for what a listener lets in that is still to be closed.
-    if (order.kind === 'terminate' && this.#commands.isBehind) this.#terminateAll(order.outcome);
-    this.#commands.add(order);
+    // Terminates the open sessions now, and again in order: until then a listener that is to be closed accepts connections.
+    if (command.kind === 'terminate' && this.#commands.isBehind) this.#terminateAll(command.outcome);
+    this.#commands.add(command);
   }
 
-  #applyInOrder(order: WorkerCommand): void {
-    switch (order.kind) {
+  #applyInOrder(command: WorkerCommand): void {
+    switch (command.kind) {
       case 'add-counter-block':
-        this.#services.addCounterBlock(order.block);
+        this.#services.addCounterBlock(command.block);
         return;
       case 'table':
-        this.#applyTable(order);
+        this.#applyTable(command);
         return;
       case 'maglev':
-        for (const key of order.listeners)
-          this.#upstreams.get(key)?.setMaglev(order.slots && new Uint16Array(order.slots));
+        for (const key of command.listeners)
+          this.#upstreams.get(key)?.setMaglev(command.slots && new Uint16Array(command.slots));
         return;
       case 'health':
-        for (const key of order.listeners) this.#upstreams.get(key)?.setHealth(order, this.#wheel.now);
+        for (const key of command.listeners) this.#upstreams.get(key)?.setHealth(command, this.#wheel.now);
         return;
       case 'suspensions':
-        // Followed already, when it came.
+        // `apply` handles them.
         return;
       case 'open-listener':
-        this.#listeners.open(order.listener);
+        this.#listeners.open(command.listener);
         return;
       case 'close-listener':
-        this.#listeners.close(order.listener.id);
+        this.#listeners.close(command.listener.id);
         return;
       case 'terminate':
-        this.#terminateAll(order.outcome);
+        this.#terminateAll(command.outcome);
         return;
       case 'mark':
-        this.#options.send({ kind: 'mark-reached', sequence: order.sequence });
+        this.#options.send({ kind: 'mark-reached', sequence: command.sequence });
     }
   }
 
@@ -172,7 +171,7 @@ export class RelayWorker {
   }
 
   #terminateAll(outcome: Outcome): void {
-    for (const group of this.#services.all()) this.#terminator.terminate(group.sessions, outcome);
+    for (const service of this.#services.all()) this.#terminator.terminate(service.sessions, outcome);
     this.#terminator.terminate(this.#pendingConnections.sessions, outcome);
   }
 }

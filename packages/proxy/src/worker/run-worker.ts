@@ -16,13 +16,13 @@ import {
 } from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
 
-// A worker thread: the pulse, the ticking clock, and orders from the main thread. Anything thrown here that is not a
-// connection's own ends the worker; the main thread replaces it.
+// The thread of a worker: its liveness counter, its ticks, and commands from the main thread. An error that is not confined to
+// one connection ends the thread, and the main thread starts another one.
 const TICK_MS = 1_000;
 
 export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport): void {
   const port = parentPort;
-  if (port === null) throw new Error('this runs only in a worker thread');
+  if (port === null) throw new Error('cannot run a worker on the main thread');
   const {
     node,
     livenessCounter,
@@ -36,11 +36,11 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     eventLoopDelays,
   } = workerData as WorkerStartData;
 
-  const outbox = new MessageBatcher<WorkerMessage>((answers) => port.postMessage(answers), setImmediate);
-  const send = (said: WorkerMessage): void => outbox.add(said);
-  const failures = new LocalFailureReporter((counts) => send({ kind: 'local-failures', counts }));
-  const watchDelay = startEventLoopDelayMonitor(new Float64Array(eventLoopDelays));
-  const troubles = new ErrorReporter((what, text) => send({ kind: 'error', origin: what, text }));
+  const batcher = new MessageBatcher<WorkerMessage>((messages) => port.postMessage(messages), setImmediate);
+  const send = (message: WorkerMessage): void => batcher.add(message);
+  const localFailures = new LocalFailureReporter((counts) => send({ kind: 'local-failures', counts }));
+  const eventLoopDelay = startEventLoopDelayMonitor(new Float64Array(eventLoopDelays));
+  const errors = new ErrorReporter((origin, text) => send({ kind: 'error', origin, text }));
   const worker = new RelayWorker({
     node,
     counterBlocks,
@@ -53,40 +53,40 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     transport,
     ...(udpTransport === undefined ? {} : { udpTransport }),
     send,
-    reportError: (what, thrown) => troubles.report(what, thrown),
-    onConnectError: (code) => failures.count(code),
+    reportError: (origin, thrown) => errors.report(origin, thrown),
+    onConnectError: (code) => localFailures.count(code),
   });
 
-  const beat = new Int32Array(livenessCounter);
-  setInterval(() => Atomics.add(beat, 0, 1), LIVENESS_INTERVAL_MS);
-  Atomics.add(beat, 0, 1);
+  const liveness = new Int32Array(livenessCounter);
+  setInterval(() => Atomics.add(liveness, 0, 1), LIVENESS_INTERVAL_MS);
+  Atomics.add(liveness, 0, 1);
   setInterval(() => {
     worker.tick();
-    troubles.tick();
-    failures.tick();
-    watchDelay.tick();
+    errors.tick();
+    localFailures.tick();
+    eventLoopDelay.tick();
   }, TICK_MS);
-  port.on('message', (orders: readonly SentCommand[]) => {
-    for (const order of orders) worker.apply(order);
+  port.on('message', (commands: readonly SentCommand[]) => {
+    for (const command of commands) worker.apply(command);
   });
 }
 
-type ErrorKind = 'accept' | 'internal';
+type ErrorOrigin = 'accept' | 'internal';
 const MAX_REPORTS_PER_TICK = 5;
 
-/** What went wrong, told to the main thread's log, but never faster than a person can read: a bug may strike every connection. */
+/** Sends errors to the main thread's log, at most five a second, since a bug may affect every connection. */
 export class ErrorReporter {
-  readonly #send: (what: ErrorKind, text: string) => void;
+  readonly #send: (origin: ErrorOrigin, text: string) => void;
   #reportsThisTick = 0;
 
-  constructor(tell: (what: ErrorKind, text: string) => void) {
-    this.#send = tell;
+  constructor(send: (origin: ErrorOrigin, text: string) => void) {
+    this.#send = send;
   }
 
-  report(what: ErrorKind, thrown: unknown): void {
+  report(origin: ErrorOrigin, thrown: unknown): void {
     this.#reportsThisTick += 1;
     if (this.#reportsThisTick > MAX_REPORTS_PER_TICK) return;
-    this.#send(what, thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
+    this.#send(origin, thrown instanceof Error ? (thrown.stack ?? thrown.message) : String(thrown));
   }
 
   tick(): void {

@@ -1,4 +1,4 @@
-// What listens in a worker: a door of either protocol is opened with what its clients need, and closed.
+// Opens and closes the TCP and UDP listeners of a worker.
 import { compileNetworks, type Matcher, type NetworkSet } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
 import type { PendingConnections } from '../accept/pending-connection.ts';
@@ -21,23 +21,23 @@ import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import type { ListenerConfig, WorkerMessage } from './messages.ts';
 
 export interface WorkerListenersOptions {
-  /** Absent: the public one. */
+  /** By default the transport on Node's public `dgram`. */
   readonly udpTransport?: UdpTransport;
-  /** CIDRs from which every connection begins with a PROXY header. */
+  /** CIDRs of the load balancers in front: a connection from there must begin with a PROXY header. */
   readonly trustedProxies?: readonly string[] | undefined;
   readonly descriptorLimiter?: DescriptorLimiter;
-  /** Of the fleet's secret; without it no TLS can end here. */
+  /** Opens private keys with the fleet's secret; without it no TLS can be terminated. */
   readonly sealer?: Sealer | undefined;
-  /** Milliseconds since the epoch, by which tickets of TLS change and certificates of clients end; absent: the clock's. */
+  /** Returns milliseconds since the epoch, for TLS ticket keys and the expiry of client certificates; by default `Date.now`. */
   readonly wallClock?: () => number;
-  /** The other workers of the proxy, which may have UDP flows that the kernel gives to this one. */
+  /** The other workers of this proxy: the kernel may give this worker datagrams of their UDP flows. */
   readonly peerWorkers?: PeerWorkers;
-  send(answer: WorkerMessage): void;
-  /** What ended no more than one connection. */
-  reportError(what: 'accept' | 'internal', thrown: unknown): void;
+  send(message: WorkerMessage): void;
+  /** Called for an error that ended only one connection. */
+  reportError(origin: 'accept' | 'internal', thrown: unknown): void;
 }
 
-/** Of the worker, which lives on when a listener is closed. */
+/** The parts of the worker that all its listeners share. */
 export interface WorkerState {
   readonly matcher: Matcher;
   readonly context: RelayContext;
@@ -56,20 +56,20 @@ export class WorkerListeners {
   readonly #tlsContexts: TlsContexts;
   readonly #trustedProxies: NetworkSet;
 
-  constructor(options: WorkerListenersOptions, rooms: WorkerState) {
+  constructor(options: WorkerListenersOptions, state: WorkerState) {
     this.#options = options;
-    this.#state = rooms;
+    this.#state = state;
     this.#trustedProxies = compileNetworks(options.trustedProxies ?? []);
     this.#tlsContexts = new TlsContexts({
       sealer: options.sealer,
       now: options.wallClock ?? Date.now,
-      onCertificateFault: (news) => options.send({ kind: 'certificate-fault', report: news }),
+      onCertificateFault: (report) => options.send({ kind: 'certificate-fault', report }),
     });
   }
 
-  open(door: ListenerConfig): void {
-    const listener = door.protocol === 'TCP' ? this.#createTcpListener(door) : this.#createFlowListener(door);
-    this.#openById.set(door.id, listener);
+  open(config: ListenerConfig): void {
+    const listener = config.protocol === 'TCP' ? this.#createTcpListener(config) : this.#createFlowListener(config);
+    this.#openById.set(config.id, listener);
   }
 
   close(id: number): void {
@@ -77,12 +77,12 @@ export class WorkerListeners {
     this.#openById.delete(id);
   }
 
-  #createTcpListener(door: ListenerConfig): TcpListener {
+  #createTcpListener(config: ListenerConfig): TcpListener {
     const { descriptorLimiter, reportError } = this.#options;
     const { matcher, upstreams, pendingConnections, context } = this.#state;
-    const { key } = door;
-    return new TcpListener(listenAt(door), {
-      ...this.#sharedListenerOptions(door),
+    const { key } = config;
+    return new TcpListener(listenOptionsOf(config), {
+      ...this.#sharedListenerOptions(config),
       isShared: () => matcher.listeners.get(key)?.isShared === true,
       upstreamFor: (serverName) => upstreams.findByServerName(key, serverName),
       pendingConnections,
@@ -94,13 +94,13 @@ export class WorkerListeners {
     });
   }
 
-  #createFlowListener(door: ListenerConfig): UdpFlowListener {
+  #createFlowListener(config: ListenerConfig): UdpFlowListener {
     const { peerWorkers, udpTransport = dgramTransport } = this.#options;
     const { context, terminator } = this.#state;
     return new UdpFlowListener(
-      { ...listenAt(door), key: door.key },
+      { ...listenOptionsOf(config), key: config.key },
       {
-        ...this.#sharedListenerOptions(door),
+        ...this.#sharedListenerOptions(config),
         transport: udpTransport,
         wheel: context.wheel,
         shaper: context.shaper,
@@ -112,7 +112,6 @@ export class WorkerListeners {
     );
   }
 
-  /** What listeners of both kinds need. */
   #sharedListenerOptions({ id, key }: ListenerConfig): SharedListenerOptions {
     const { send } = this.#options;
     const { upstreams, admission, services } = this.#state;
@@ -134,6 +133,6 @@ type SharedListenerOptions = Pick<
   'upstream' | 'admit' | 'unroutedCounters' | 'onListening' | 'onFailed'
 >;
 
-function listenAt({ address, port }: ListenerConfig): TcpListenOptions {
+function listenOptionsOf({ address, port }: ListenerConfig): TcpListenOptions {
   return { address, port, reusePort: true };
 }

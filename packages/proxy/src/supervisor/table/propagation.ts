@@ -1,7 +1,7 @@
 import { propagationSeconds } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 
-/** How long each change took from the API to all workers of this proxy: told to whoever keeps the figures. */
+/** How long each change took from the Kubernetes API to all workers of this proxy. */
 export class PropagationLatency {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #listeners = new Set<(seconds: number) => void>();
@@ -14,7 +14,7 @@ export class PropagationLatency {
     this.#listeners.add(listener);
   }
 
-  /** All workers serve as the world has been since `changedAt`, milliseconds since the epoch. */
+  /** To be called when all workers have applied a change made at `changedAt` (milliseconds since the epoch). */
   record(changedAt: number): void {
     const seconds = propagationSeconds(changedAt, this.#clock.now());
     for (const listener of this.#listeners) listener(seconds);
