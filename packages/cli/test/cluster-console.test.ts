@@ -8,7 +8,7 @@ import { kubernetesSuspensionWriter, type RunningConsole, startConsole } from '@
 import { loadKubeConfig } from '@weir/controller';
 import { DEFAULT_SERVICE_SETTINGS, type Entry, serviceId, tenantId } from '@weir/model';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
-import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { eventually, makeCertificate, type TemporaryDirectory, temporaryDirectory } from '@weir/testkit';
 import { aggregatedApiManifest, type ControlPlane, requireProgram, startControlPlane } from '@weir/tools';
 import { type InProcessResult, runWeirInProcess } from './fixtures/weir-in-process.ts';
@@ -124,7 +124,7 @@ function signedInByProgram(config: { users: { user: object }[] }, token: string)
 
 /** Of each a tenant with one Service that waits. */
 async function storeOf(...names: readonly string[]): Promise<MemoryStore> {
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   const changes = names.flatMap(entriesOf).map((entry) => ({ kind: 'put', entry }) as const);
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: 'epoch' });

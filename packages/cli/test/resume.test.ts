@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startConsole, storeSuspensionWriter } from '@weir/console';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { runWeirProcess } from './fixtures/weir-process.ts';
 
 test('resume of a Suspension that the console cannot delete fails, and names the line that lifts it', async () => {
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   await store.suspensions.put({
     uid: 'u',
     name: 'stop-shop',

@@ -66,7 +66,7 @@ test('without a kubeconfig the doctor looks at Redis alone', async () => {
   const { code, stdout } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: redis });
   assert.equal(code, 1);
   assert.match(stdout, /^warning +KubernetesVersion .*: not checked: no Kubernetes API server found: /m);
-  assert.match(stdout, /^error +RedisReachable .* is not there: nothing listens/m);
+  assert.match(stdout, /^error +RedisReachable .* refuses the connection: no process listens/m);
 });
 
 test('nobody at the address: one line that says what to start, or to set', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { test } from 'node:test';
 import { silentLogger, systemClock, UsageError } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { freePort } from '@weir/testkit';
 import { startConsole, storeSuspensionWriter } from '../src/index.ts';
 import { jsonRequest, startTestConsole } from './fixtures/test-console.ts';
@@ -96,7 +96,7 @@ test('a free port is really used', async () => {
 });
 
 function start(host: string, port: number): ReturnType<typeof startConsole> {
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   const clock = systemClock;
   const suspensions = storeSuspensionWriter({ cutoffs: store.suspensions, clock });
   return startConsole({

@@ -1,7 +1,7 @@
 import type { ConnectionState } from './contract.ts';
 import type { StoreError } from './errors.ts';
 
-/** The connection state of a store, and those who want to know of its changes. `closed` is the end. */
+/** The connection state of a store and the listeners of its changes. The state `closed` is final. */
 export class ConnectionStatus {
   #state: ConnectionState;
   #error: StoreError | undefined;
@@ -19,14 +19,15 @@ export class ConnectionStatus {
     return this.#error;
   }
 
-  set(state: ConnectionState, problem: StoreError | undefined): void {
+  set(state: ConnectionState, error: StoreError | undefined): void {
     if (this.#state === 'closed') return;
-    this.#error = problem;
+    this.#error = error;
     if (state === this.#state) return;
     this.#state = state;
     for (const listener of [...this.#listeners]) listener(state);
   }
 
+  /** Calls `listener` at each change of the state; returns a function that removes the listener. */
   onChange(listener: (state: ConnectionState) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -1,7 +1,7 @@
-// The contracts between the processes. Redis (`redis/`) and memory (`memory/`) keep them; one suite holds both to it.
+// The contract between controller, proxies and console. `redis/` and `memory/` implement the contract; one test suite checks both.
 //
-// Every method of a store that is away rejects with a `StoreError` (code AWAY) within its own time limit; nobody waits
-// for ever. State crosses here, never events: a follower that missed something reads the whole again.
+// While the store is away, every method rejects within its timeout with a `StoreError` of code AWAY. The store transfers state, not
+// events: a follower that missed a change reads the complete state again.
 import type {
   Change,
   Counters,
@@ -21,13 +21,16 @@ export interface Store {
   readonly heartbeats: HeartbeatStore;
   readonly usage: UsageStore;
   readonly suspensions: SuspensionStore;
-  /** Whether the last exchange succeeded. */
+  /** `ready` if the last exchange with the store succeeded. */
   readonly connection: ConnectionState;
-  /** Why `connection` is `away`, with what to do; undefined while it is not. */
+  /** Why `connection` is `away` and what the user can do; undefined in every other state. */
   readonly connectionError: StoreError | undefined;
-  /** Told of each change of `connection`; returns the way to stop. After `ready` everything written before may be gone. */
+  /**
+   * Calls `listener` at each change of `connection`; returns a function that removes the listener. After a change to `ready` the store
+   * may have lost everything that was written before.
+   */
   onConnectionChange(listener: (state: ConnectionState) => void): () => void;
-  /** Ends everything that follows or watches; afterwards every call rejects as AWAY. */
+  /** Ends all followers and watchers. Every later call rejects with AWAY. */
   close(): Promise<void>;
 }
 
@@ -36,34 +39,34 @@ export type ConnectionState = 'connecting' | 'ready' | 'away' | 'closed';
 // ── Routing table ───────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface TableStore {
-  /** A token greater than every one before it. Claimed after the election is won; an older one can no longer write. */
+  /** Returns a leader token greater than all earlier tokens. From now on writes with an earlier token fail. Call after winning the election. */
   claimLeader(): Promise<number>;
-  /** Undefined: nothing was ever written here, or it was wiped. */
+  /** The position of the stored table; undefined if no table was ever written, or if the store was wiped. */
   meta(): Promise<TableMeta | undefined>;
   /**
-   * Forgets table, keys and changes and begins the next epoch, not whole, at revision 0. Used when what is stored is not what
-   * this leader wrote.
+   * Deletes the table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table. A leader calls this if
+   * the store does not hold what the leader wrote.
    */
   openEpoch(request: { readonly leader: number; readonly id: string }): Promise<PublishResult>;
-  /** Entries (with private keys, where they lie apart), stream and position in one step: only from the current leader, only on top of `predecessor`. */
+  /** Writes entries, private keys, change stream and position atomically, if `leader` is current and the table is at `predecessor`. */
   publish(publication: PublishRequest): Promise<PublishResult>;
-  /** The whole table at one position; undefined while there is none that is whole ("away", never "empty"). */
+  /** The complete table at one position; undefined while the store holds no complete table, which does not mean an empty table. */
   read(): Promise<TableSnapshot | undefined>;
   /**
-   * What there is of a table that is not whole, as of no moment: a leader ended while it wrote. Not to be served: it only tells the next
-   * one what that had granted. Undefined: nothing.
+   * The entries of an incomplete table, which a leader left that ended while writing; undefined if there are none. Not for serving
+   * traffic: the next leader uses the entries to keep their allocations. Not a snapshot: writes may happen during the read.
    */
   readPartial(): Promise<RoutingTable | undefined>;
   /**
-   * The revisions after `after`, in order, as they are published. Throws `StoreError` GAP when what comes next was not
-   * published on top of the last one given (trimmed, wiped, rolled back, new epoch): read the whole again. Throws AWAY
-   * when the store is: come again with the same position. Ends when `signal` aborts.
+   * Yields the revisions after `after` in order, as they are published, until `signal` aborts. Throws `StoreError` GAP if the next
+   * revision does not follow the last one (the stream was trimmed, wiped, rolled back, or a new epoch was opened): call `read`. Throws
+   * AWAY if the store is away: call `revisions` again with the same position.
    */
   revisions(options: { readonly after: TablePosition; readonly signal: AbortSignal }): AsyncIterable<Revision>;
 }
 
 export interface TableMeta extends TablePosition {
-  /** False between the opening of an epoch, or a revision that is the first part of a change, and the one that ends it. */
+  /** False after `openEpoch`, and after a revision with `complete: false`, until a revision with `complete: true`. */
   readonly complete: boolean;
   readonly leader: number;
 }
@@ -71,40 +74,40 @@ export interface TableMeta extends TablePosition {
 export interface PublishRequest {
   readonly leader: number;
   readonly predecessor: TablePosition;
-  /** Random, new for each revision. */
+  /** A random id, different for each revision. */
   readonly id: string;
   /** At most `MAX_CHANGES_PER_REVISION`. */
   readonly changes: readonly Change[];
-  /** The table is whole at this revision. False: the change goes on in the next one, and nobody applies it before. */
+  /** False if the change continues in the next revision; followers apply the change at the revision with `true`. */
   readonly complete: boolean;
-  /** Since when the world has been as this revision says, milliseconds since the epoch; absent: not known. */
+  /** When the cause of the change was observed, in milliseconds since the Unix epoch; absent if unknown. */
   readonly changedAt?: number | undefined;
 }
 
 export type PublishResult =
   | { readonly kind: 'published'; readonly position: TablePosition }
-  /** Another leader was there later (0: nobody since a wipe): step back and look at the Lease. */
+  /** Another leader has claimed the lead since (`leader` is 0 after a wipe): stop writing and check the Lease. */
   | { readonly kind: 'not-leader'; readonly leader: number }
-  /** The store is not at `predecessor`: it was wiped, rolled back or written by another. */
+  /** The stored table is not at `predecessor`: the store was wiped, rolled back, or written by another leader. */
   | { readonly kind: 'wrong-predecessor'; readonly meta: TableMeta | undefined };
 
 export interface TableSnapshot {
   readonly table: RoutingTable;
   readonly position: TablePosition;
-  /** Ids of entries that could not be decoded (written by a newer version), or whose private key is not to be had: not in `table`. */
+  /** Ids of entries that are missing in `table`: a newer version wrote them, or their private key cannot be read. */
   readonly unreadable: readonly string[];
 }
 
 export interface Revision {
   readonly position: TablePosition;
-  /** Id of the revision that it was published on. */
+  /** The id of the preceding revision. */
   readonly predecessor: string;
-  /** As in `Publication`. */
+  /** As in `PublishRequest`. */
   readonly complete: boolean;
   readonly changedAt?: number;
-  /** Without the certificates whose private key a later revision has replaced since: that one brings them, or deletes them. */
+  /** Without certificates whose private key a later revision has replaced already: the later revision contains or deletes them. */
   readonly changes: readonly Change[];
-  /** Ids of entries that were put, and are as in `TableCopy`: not in `changes`. */
+  /** Ids of put entries that are missing in `changes` because they cannot be read, as in `TableSnapshot`. */
   readonly unreadable: readonly string[];
 }
 
@@ -112,52 +115,53 @@ export interface Revision {
 
 export interface HeartbeatStore {
   /**
-   * The number of a new life of the node's proxy: greater than every one before, and at least `atLeast` (one more than
-   * the last in its state directory). A store that knows nothing of the node (new or wiped) begins at the seconds of its
-   * clock, so that it does not give out a number a second time.
+   * Returns the number of a new incarnation of the node's proxy: greater than every earlier number, and at least `atLeast` (the last
+   * number in the proxy's state directory plus one). For an unknown node the first number is the store's clock in seconds, so that a
+   * wiped store never returns a number twice.
    */
   beginIncarnation(node: string, atLeast: number): Promise<number>;
-  /** Kept for 3 s. */
+  /** Stores a heartbeat for `HEARTBEAT_TTL_MS`. */
   record(heartbeat: Heartbeat): Promise<void>;
-  /** Goes at once, at the end of a drain. */
+  /** Removes the heartbeat of an incarnation at once; a proxy calls this at the end of a drain. */
   remove(node: string, life: number): Promise<void>;
-  /** Those not older than 3 s, by node and life; one of a version that is not known is `unreadable`, and not left out. */
+  /** Heartbeats not older than `HEARTBEAT_TTL_MS`, sorted by node and incarnation. A heartbeat of an unknown version is `unreadable`. */
   list(): Promise<readonly Heartbeat[]>;
-  /** Names of the nodes of which a proxy ever began a life here. */
+  /** The names of all nodes for which an incarnation was ever begun. */
   knownNodes(): Promise<ReadonlySet<string>>;
 }
 
-// ── Ledger ──────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Usage ledger ────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Minutes are kept for 2 hours, hours for 8 days, days for 400 days, months for ever. */
+/** The ledger of usage by tenant and Service. Keeps minutes for 2 hours, hours for 8 days, days for 400 days, months forever. */
 export interface UsageStore {
   /**
-   * Adds what the report has beyond the last one seen of its life, exactly once, to the periods of its points. Reports may be
-   * lost, repeated and reordered. What was accepted may still be lost with the store: after each `ready` of the connection
-   * say the present value of all slots again.
+   * Adds the increase since the last report of the same incarnation, exactly once, to the periods of the report's points. Reports may be
+   * lost, repeated and reordered. The store may lose accepted usage: after each change of the connection to `ready`, report the current
+   * value of all slots again.
    */
   flush(report: UsageReport): Promise<FlushResult>;
-  /** What was used in one period (by one tenant), by Service and tenant. */
+  /** The usage of one period, of one or all tenants, sorted by Service and tenant. */
   rows(period: UsagePeriod, tenant?: string): Promise<readonly UsageRow[]>;
-  /** Periods of one tenant that hold anything, of one length, ascending. */
+  /** The periods of one length in which a tenant has usage, ascending. */
   periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]>;
-  /** The rows of these months, and the last seen value of each life of each slot, at one moment: what `seed` takes back. */
+  /** The rows of the given months and the base of each slot of each incarnation, at one moment, as `seed` takes them. */
   exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed>;
-  /** False in a new or wiped store until `seed` was called: `flush` answers `seeding` meanwhile. */
+  /** False in a new or wiped store until `seed` is called; `flush` returns `seeding` until then. */
   isSeeded(): Promise<boolean>;
-  /** Writes month totals and bases and opens the ledger, in one step; does nothing when it is open. Tells which. */
+  /** Writes month totals and bases and opens the ledger, atomically. Returns `already` and does nothing if the ledger is open. */
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
-  /** Refuses this life and all lower ones of the node from now on, and forgets their bases. */
+  /** Refuses all later reports of this and lower incarnations of the node, and deletes their bases. */
   fold(node: string, life: number): Promise<void>;
 }
 
 export type FlushResult =
   | { readonly kind: 'accepted' }
-  /** Totals are being restored. Keep the points and come again. */
+  /** Totals are being restored: keep the report and retry. */
   | { readonly kind: 'seeding' }
-  /** This life was folded away: what it still had is refused for ever. */
+  /** The incarnation was folded: its reports are refused forever. */
   | { readonly kind: 'folded' };
 
+/** The last seen cumulative counters of one slot of one incarnation; `flush` adds only what exceeds them. */
 export interface UsageBase {
   readonly service: string;
   readonly tenant: string;
@@ -169,7 +173,7 @@ export interface UsageBase {
 export interface UsageSeed {
   readonly months: readonly { readonly month: UsagePeriod; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
-  /** Lives that are refused, with all lower ones of their node. Left out: a late report of one of them is counted again. */
+  /** Incarnations whose reports are refused, with all lower incarnations of the node. Without them a late report is counted again. */
   readonly folded?: readonly FoldedIncarnation[];
 }
 
@@ -178,30 +182,30 @@ export interface FoldedIncarnation {
   readonly life: number;
 }
 
-// ── Cut-offs ────────────────────────────────────────────────────────────────────────────────────────────────────
+// ── Suspensions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface SuspensionStore {
-  /** Puts it in place of the one with its uid; the same again changes nothing. */
-  put(cutoff: Suspension): Promise<void>;
-  /** Only after its Suspension was seen deleted, or `until` passed, or a person said so. */
+  /** Adds a suspension or replaces the suspension with the same uid. An identical suspension changes nothing. */
+  put(suspension: Suspension): Promise<void>;
+  /** Removes a suspension. Call only if the Suspension object was deleted, `until` has passed, or an operator lifted it. */
   remove(uid: string): Promise<void>;
   /**
-   * Everything that is known to be in force is now in (the Suspensions of the source, and what the caller follows of
-   * those made in the store): from here on what is not listed is not in force.
+   * Declares the list complete: the caller has put all suspensions that it knows, from Suspension objects and from the store. From now
+   * on a suspension that is not listed is not in force.
    */
   markComplete(): Promise<void>;
   read(): Promise<SuspensionState>;
-  /** The present state, then each newer one. Throws AWAY when the store is. Ends when `signal` aborts. */
+  /** Yields the current state, then each newer state, until `signal` aborts. Throws AWAY if the store is away. */
   watch(signal: AbortSignal): AsyncIterable<SuspensionState>;
 }
 
 export interface SuspensionState {
-  /** Counts up with every change. */
+  /** Increases with every change. */
   readonly sequence: number;
-  /** False in a new or wiped store, until the controller has put back what is in force: then absence means nothing. */
+  /** False in a new or wiped store until `markComplete`: until then a suspension that is not listed may be in force. */
   readonly complete: boolean;
   /** Sorted by uid. */
   readonly suspensions: readonly Suspension[];
-  /** Uids removed while not complete: these are known not to be in force. */
+  /** The uids that were removed while the list was incomplete: these suspensions are not in force. */
   readonly removed: readonly string[];
 }

@@ -1,21 +1,21 @@
 import { UsageError, WeirError } from '@weir/runtime';
 
 export type StoreErrorCode =
-  /** No answer, or no connection: try again later. */
+  /** No connection, or no response in time: retry later. */
   | 'AWAY'
-  /** A follower missed revisions: read the whole table again. */
+  /** A follower missed revisions: read the complete table again. */
   | 'GAP'
-  /** It answers, but refuses us: password, permission, version, eviction policy. */
+  /** The store responds but refuses the client: password, permission, version, eviction policy. */
   | 'REFUSED'
-  /** A file of the state directory cannot be used. */
+  /** A file of the state directory is invalid or cannot be read or written. */
   | 'DAMAGED';
 
-/** The store failing, with what to do in the message. */
+/** A failure of the store. The message says what the user can do. */
 export class StoreError extends WeirError<StoreErrorCode> {}
 
 /**
- * For `openRedisStore(…).catch(…)` of a process: a wrong URL or password does not heal by trying on, so a `StoreError` REFUSED
- * becomes a `UsageError`. Throws anything else as it is.
+ * Rethrows an error of `openRedisStore`: a `StoreError` REFUSED becomes a `UsageError`, because a retry cannot fix a wrong URL or
+ * password. Any other error is rethrown unchanged.
  */
 export function rethrowRefusedAsUsage(error: unknown): never {
   throw error instanceof StoreError && error.code === 'REFUSED'

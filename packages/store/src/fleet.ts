@@ -1,11 +1,11 @@
 import { Secret, type SettingFormat } from '@weir/runtime';
 
-/** So many that nobody tries them all. */
+/** Long enough to resist guessing. */
 const MIN_SECRET_CHARACTERS = 32;
 
-/** What private keys are sealed with on their way through the store: all processes of the fleet must take the same text for it. */
+/** The secret that encrypts private keys in the store. All processes of a fleet must have the same secret. */
 export const FLEET_SECRET_FORMAT: SettingFormat<Secret> = {
-  allowed: `a secret of at least ${MIN_SECRET_CHARACTERS} characters, the same for the controller and all proxies of the fleet, such as of: openssl rand -hex 32`,
+  allowed: `a secret of at least ${MIN_SECRET_CHARACTERS} characters, the same for the controller and all proxies of the fleet, such as the output of: openssl rand -hex 32`,
   parse(raw) {
     const text = raw.trim();
     return text.length < MIN_SECRET_CHARACTERS || /\p{Cc}/u.test(text) ? undefined : new Secret(text);
@@ -13,7 +13,7 @@ export const FLEET_SECRET_FORMAT: SettingFormat<Secret> = {
   redact: () => '[redacted]',
 };
 
-/** What may name a fleet: it is part of Redis keys, and of the name of a Lease, which is a DNS name. */
+/** The format of a fleet's name, which is part of Redis keys and of the name of a Lease (a DNS name). */
 export const FLEET_NAME_FORMAT: { readonly pattern: RegExp; readonly allowed: string } = {
   pattern: /^(?!.{64})[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*$/,
   allowed: 'up to 63 lower-case letters and digits, with "-" and "." between them',

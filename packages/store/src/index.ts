@@ -15,7 +15,7 @@ export {
   MAX_BYTES_PER_REVISION,
   MAX_CHANGES_PER_REVISION,
 } from './limits.ts';
-export { createMemoryStore, type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
+export { type MemoryFaults, MemoryStore, type MemoryStoreOptions } from './memory/memory-store.ts';
 export { openMemoryStore, type PersistentMemoryStoreOptions } from './memory/open-memory-store.ts';
 export { isSamePosition } from './position.ts';
 export { type PublishOutcome, TablePublisher, type TablePublisherOptions } from './publish/table-publisher.ts';

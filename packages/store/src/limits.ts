@@ -1,12 +1,12 @@
-/** A larger change goes in several revisions, of which only the last makes the table whole. */
+/** A larger change is split into several revisions; only the last revision is complete. */
 export const MAX_CHANGES_PER_REVISION = 500;
-/** Of encoded entries; one entry alone may be larger. */
+/** The size limit of a revision's encoded entries. A revision with a single entry may be larger. */
 export const MAX_BYTES_PER_REVISION = 1_000_000;
 
-/** A follower that is further behind reads the whole table. */
+/** How many revisions are kept; a follower that is further behind reads the complete table. */
 export const DEFAULT_KEPT_REVISIONS = 10_000;
-/** Of the entries of these revisions, at least; at most twice as many: one Service with all the source ranges that it may have weighs half a megabyte. */
+/** The minimum of kept bytes of encoded entries; at most twice as many are kept. One Service with many source ranges takes 0.5 MB. */
 export const DEFAULT_KEPT_BYTES: number = 32 * 1024 * 1024;
 
-/** A proxy counts as gone when it has not been heard for so long. */
+/** A proxy without a heartbeat for this time counts as gone. */
 export const HEARTBEAT_TTL_MS = 3_000;

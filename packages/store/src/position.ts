@@ -1,12 +1,12 @@
 import type { TablePosition } from '@weir/model/data-plane';
 import type { Revision } from './contract.ts';
 
-/** Whether both say the same table: all three parts count, so that a store that was rolled back or refilled is noticed. */
+/** Whether two positions are equal in epoch, revision and id. The random id reveals a store that was rolled back and written again. */
 export function isSamePosition(a: TablePosition | undefined, b: TablePosition | undefined): boolean {
   return a?.epoch === b?.epoch && a?.revision === b?.revision && a?.id === b?.id;
 }
 
-/** Whether `revision` was published right on top of `after`, by whoever published that. */
+/** Whether a revision directly follows the position `after`, by number and by the id of the predecessor. */
 export function isNext(
   after: TablePosition,
   { position, predecessor }: Pick<Revision, 'position' | 'predecessor'>,
@@ -14,6 +14,7 @@ export function isNext(
   return position.epoch === after.epoch && position.revision === after.revision + 1 && predecessor === after.id;
 }
 
+/** Formats a position for messages. */
 export function describePosition(position: TablePosition | undefined): string {
   return position === undefined ? 'nothing' : `revision ${position.revision} of epoch ${position.epoch}`;
 }

@@ -2,21 +2,22 @@ import type { Suspension } from '@weir/model/data-plane';
 
 const FORMAT_VERSION = 1;
 
-export function encodeSuspension(cutoff: Suspension): string {
-  return JSON.stringify({ v: FORMAT_VERSION, ...cutoff });
+/** Encodes a suspension as JSON with a format version. */
+export function encodeSuspension(suspension: Suspension): string {
+  return JSON.stringify({ v: FORMAT_VERSION, ...suspension });
 }
 
-/** Undefined: damaged, or written by a newer version. */
+/** Decodes a suspension; undefined if the text is damaged or was written by a newer version. */
 export function decodeSuspension(text: string): Suspension | undefined {
   try {
-    const { v, ...cutoff } = JSON.parse(text);
-    return v === FORMAT_VERSION && isSuspension(cutoff) ? cutoff : undefined;
+    const { v, ...suspension } = JSON.parse(text);
+    return v === FORMAT_VERSION && isSuspension(suspension) ? suspension : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Whether a value has what `cutoffFor` relies on. */
+/** Whether a value has all fields of a suspension that the data path reads. */
 export function isSuspension(value: unknown): value is Suspension {
   if (typeof value !== 'object' || value === null) return false;
   const { uid, name, message, until, target, origin } = value as Record<string, unknown>;

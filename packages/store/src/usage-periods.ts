@@ -11,14 +11,15 @@ const LENGTH_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
 /** How long usage is kept after the end of its period; months are kept for ever. */
 const RETENTION_MS = { minute: 2 * HOUR_MS, hour: 8 * DAY_MS, day: 400 * DAY_MS };
 
-/** A period that something of a minute is added to, and when it may be forgotten (milliseconds since the epoch; null: never). */
+/** A period of usage and the end of its retention. */
 export interface KeptPeriod {
   readonly length: PeriodLength;
   readonly period: UsagePeriod;
+  /** Milliseconds since the Unix epoch; null if the period is kept forever. */
   readonly keptUntil: number | null;
 }
 
-/** The periods that hold a minute (whole minutes since the epoch). */
+/** Returns the minute, hour, day and month that contain a minute (whole minutes since the Unix epoch). */
 export function keptPeriodsFor(minute: number): readonly KeptPeriod[] {
   const periods = periodsOf(minute);
   return PERIOD_LENGTHS.map((length) => {
@@ -29,8 +30,8 @@ export function keptPeriodsFor(minute: number): readonly KeptPeriod[] {
 }
 
 /**
- * The periods of one length that may hold something at `now` (milliseconds since the epoch), ascending; a few in the future too,
- * because the clocks of proxies differ. Not for months, which are without end.
+ * Returns all periods of one length that may have usage at `now` (milliseconds since the Unix epoch), ascending. Includes two future
+ * periods, because the clocks of proxies differ. Not for months, which are kept forever.
  */
 export function periodsKeptAt(now: number, length: Exclude<PeriodLength, 'month'>): readonly UsagePeriod[] {
   const step = LENGTH_MS[length];
@@ -40,14 +41,14 @@ export function periodsKeptAt(now: number, length: Exclude<PeriodLength, 'month'
   return starts.map((start) => periodsOf((start * step) / MINUTE_MS)[length]);
 }
 
-/** The length of a period, read off its form. */
+/** Returns the length of a period such as `2026-11`, `2026-11-22`, `2026-11-22T17` or `2026-11-22T17:05`. */
 export function lengthOf(period: UsagePeriod): PeriodLength {
   if (period.length === 7) return 'month';
   if (period.length === 10) return 'day';
   return period.length === 13 ? 'hour' : 'minute';
 }
 
-/** When the usage of a period may be forgotten (milliseconds since the epoch; null: never). */
+/** Returns the end of a period's retention in milliseconds since the Unix epoch; null if the period is kept forever. */
 export function keptUntil(period: UsagePeriod): number | null {
   const length = lengthOf(period);
   if (length === 'month') return null;

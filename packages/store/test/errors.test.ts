@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { silentLogger, UsageError } from '@weir/runtime';
 import { openRedisStore, rethrowRefusedAsUsage, StoreError } from '../src/index.ts';
 
-test('a Redis URL that is wrong ends a process as wrong usage', async () => {
+test('rethrowRefusedAsUsage turns a refused Redis URL into a usage error', async () => {
   const opening = openRedisStore({ url: 'http://localhost', fleet: 'f', log: silentLogger() });
   await assert.rejects(opening.catch(rethrowRefusedAsUsage), (error) => {
     assert.ok(error instanceof UsageError);
@@ -12,7 +12,7 @@ test('a Redis URL that is wrong ends a process as wrong usage', async () => {
   });
 });
 
-test('any other error stays what it is', () => {
+test('rethrowRefusedAsUsage rethrows any other error unchanged', () => {
   for (const error of [new StoreError('AWAY', 'away'), new TypeError('a bug')]) {
     assert.throws(() => rethrowRefusedAsUsage(error), error);
   }

@@ -1,12 +1,5 @@
 import { type Logger, UsageError } from '@weir/runtime';
-import {
-  createMemoryStore,
-  openMemoryStore,
-  openRedisStore,
-  type RedisAccess,
-  type Store,
-  StoreError,
-} from '@weir/store';
+import { MemoryStore, openMemoryStore, openRedisStore, type RedisAccess, type Store, StoreError } from '@weir/store';
 
 export interface StoreOptions {
   /** A real Redis as the bus. */
@@ -24,7 +17,7 @@ export async function openStore({ redis, state, log }: StoreOptions): Promise<St
   const own = log.child({ part: 'store' });
   try {
     if (redis !== undefined) return await openRedis(redis, own);
-    return state === undefined ? createMemoryStore() : await openMemoryStore({ directory: state, log: own });
+    return state === undefined ? new MemoryStore() : await openMemoryStore({ directory: state, log: own });
   } catch (error) {
     if (!(error instanceof StoreError)) throw error;
     throw new UsageError(`${redis === undefined ? '--state' : '--redis'}: ${error.message}`, { cause: error });

@@ -8,7 +8,7 @@ import { openDirectorySource, startController } from '@weir/controller';
 import { DEFAULT_FLEET_SETTINGS, type Entry, type RoutingTable, type ServiceView, serviceViewsFor } from '@weir/model';
 import { startProxy } from '@weir/proxy';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { echoServer, eventually } from '@weir/testkit';
 import { endpointSlice, manifestDirectory, service, tenantPolicy } from '../fixtures/manifests.ts';
 import { startTlsEchoServer } from '../fixtures/tls-echo-server.ts';
@@ -56,7 +56,7 @@ export async function startIsolationFleet(): Promise<IsolationFleet> {
 
   const log = silentLogger();
   const settings = { ...DEFAULT_FLEET_SETTINGS, sharedPorts: [SHARED_PORT] };
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   stack.defer(() => store.close());
   const source = await openDirectorySource({ paths: [files.path], nodes, clock, watched: false });
   stack.defer(() => source.close());

@@ -16,7 +16,7 @@ import {
   suspensionFor,
 } from '@weir/model';
 import { ManualClock, Secret, silentLogger } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { makeCertificate, temporaryDirectory } from '@weir/testkit';
 import { runWeirInProcess } from '../fixtures/weir-in-process.ts';
 import { FakeServiceApi, type ReportedEvent, type ReportedStatus } from './fake-service-api.ts';
@@ -44,7 +44,7 @@ export async function startScenarioRunner({
   const directory = temporaryDirectory('scene');
   const clock = new ManualClock();
   const log = silentLogger();
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   const source = await openDirectorySource({
     paths: [directory.path],
     clock,

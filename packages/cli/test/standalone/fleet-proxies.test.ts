@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import type { Change, TablePosition } from '@weir/model';
 import type { RunningProxy } from '@weir/proxy';
 import { silentLogger } from '@weir/runtime';
-import { createMemoryStore, type Store } from '@weir/store';
+import { MemoryStore, type Store } from '@weir/store';
 import { eventually } from '@weir/testkit';
 import { FleetProxies } from '../../src/standalone/fleet-proxies.ts';
 
 test('a node that goes away and does not close well ends neither the others nor the process', async () => {
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   const publish = await publisher(store);
   const started: string[] = [];
   const closed: string[] = [];
@@ -38,7 +38,7 @@ test('a node that goes away and does not close well ends neither the others nor 
 });
 
 test('when one does not close well the others are waited for, and it is told', async () => {
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   const publish = await publisher(store);
   const started: string[] = [];
   const slow = Promise.withResolvers<void>();
@@ -65,7 +65,7 @@ test('when one does not close well the others are waited for, and it is told', a
 });
 
 test('a table that cannot be followed is a failure, not an unhandled rejection', async () => {
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   const publish = await publisher(store);
   const proxies = new FleetProxies({
     store,

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { systemClock } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { startTestConsole } from '../fixtures/test-console.ts';
 
 test('before the first whole table nothing is shown as if it were empty', async () => {
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   const seeded = { store, sendHeartbeat: async () => {}, flushUsage: async () => {} };
   await using console = await startTestConsole({ seeded, store, clock: systemClock });
   for (const path of ['services', 'tenants', 'problems', 'table', 'usage', 'live']) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Entry, type Heartbeat, listenerId, type ServiceEntry, serviceId, tableOf } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { createMemoryStore, TablePublisher } from '@weir/store';
+import { MemoryStore, TablePublisher } from '@weir/store';
 import { FleetWatch } from '../../src/fleet/fleet-watch.ts';
 import { SERVICE_SETTINGS } from '../fixtures/seeded-store.ts';
 
@@ -41,7 +41,7 @@ function listenerOf({ uid, ports }: ServiceEntry): Entry {
 
 test('a change of one Service leaves the views of all others the same objects, and the last address is never withdrawn', async (context) => {
   const clock = new ManualClock();
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   const publisher = new TablePublisher({ store: store.table });
   await publisher.becomeLeader();
   const services = Array.from({ length: 5 }, (_, index) => serviceEntry(index));

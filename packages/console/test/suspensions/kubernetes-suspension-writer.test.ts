@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { kubernetesSuspensionWriter, type SuspensionWriter } from '../../src/index.ts';
 
 const REQUEST = {
@@ -189,7 +189,7 @@ async function startTestApiServer(
     { name: 'test', server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, skipTLSVerify: true },
     { name: 'console' },
   );
-  const store = createMemoryStore();
+  const store = new MemoryStore();
   const closeServer = async (): Promise<void> => {
     if (!server.listening) return;
     server.closeAllConnections();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf, minuteOf, monthOf, type Suspension } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { servedServices, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { createFakeLeadership } from '../fixtures/fake-leadership.ts';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
@@ -148,7 +148,7 @@ describe('a Suspension', () => {
 
   test('is in a new store before the table: what it cuts off must not serve for a moment', async (context) => {
     const seen: string[][] = [];
-    const store: MemoryStore = createMemoryStore({
+    const store: MemoryStore = new MemoryStore({
       onChange() {
         if (store.table.content.complete) seen.push([...store.suspensions.content.suspensions.keys()]);
       },

@@ -1,7 +1,7 @@
 // Suspension objects on a real API server, and the suspensions in the store.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { eventually } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { type Cluster, startCluster, startRunningController } from '../fixtures/cluster.ts';
@@ -42,7 +42,7 @@ describe('Suspensions on a real API server', requireProgram('etcd', 'kube-apiser
   });
 
   test('are created for suspensions that were made in the store', async () => {
-    const store = createMemoryStore();
+    const store = new MemoryStore();
     const target = { kind: 'service', namespace: 'nowhere', service: 'web' } as const;
     const until = Date.now() + 600_000;
     const requested = {

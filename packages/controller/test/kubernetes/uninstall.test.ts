@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { EMPTY_TABLE } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
-import { createMemoryStore, type Store } from '@weir/store';
+import { MemoryStore, type Store } from '@weir/store';
 import { eventually } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
@@ -137,7 +137,7 @@ describe('the uninstall of a fleet', {
     const pods = async (): Promise<number> =>
       (await cluster.get<{ items: readonly unknown[] }>('pods', '-n', 'weir-system')).items.length;
     await eventually(async () => assert.equal(await pods(), 2));
-    await uninstall(createMemoryStore(), { deployment: { namespace: 'weir-system', name: 'weir-controller' } });
+    await uninstall(new MemoryStore(), { deployment: { namespace: 'weir-system', name: 'weir-controller' } });
     assert.equal(await pods(), 0);
     await cluster.kubectl('delete', 'deployment', 'weir-controller', '-n', 'weir-system');
   });
@@ -160,7 +160,7 @@ describe('the uninstall of a fleet', {
     const pods = async (): Promise<number> =>
       (await cluster.get<{ items: readonly unknown[] }>('pods', '-n', 'weir-system', '-l=app=lost')).items.length;
     await eventually(async () => assert.equal(await pods(), 1));
-    await uninstall(createMemoryStore(), { deployment: metadata, podTimeoutMs: 200 });
+    await uninstall(new MemoryStore(), { deployment: metadata, podTimeoutMs: 200 });
     assert.equal(await pods(), 1);
   });
 

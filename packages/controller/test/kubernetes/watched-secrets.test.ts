@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import type { SecretAccess } from '@weir/model';
 import { Sealer, Secret, silentLogger, systemClock } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { eventually as eventuallyWithin, makeCertificate } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
@@ -153,7 +153,7 @@ describe('a source that watches Secrets', {
     await using detour = await startProxiedApi(cluster);
     await using running = startRunningController(cluster, {
       kubeConfig: detour.kubeConfig,
-      store: createMemoryStore(),
+      store: new MemoryStore(),
     });
     await eventually(() => assert.ok(running.controller.isSynced));
     assert.deepEqual(

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer } from 'node:net';
 import { describe, type TestContext, test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { LeadershipLost, leaderOnlyApi, leaderOnlyStore } from '../../src/leader/leadership.ts';
 
@@ -56,7 +56,7 @@ describe('a write in the name of the lead', () => {
   });
 
   test('to the store is refused without the lead: the claim of its token, too', async () => {
-    const store = createMemoryStore();
+    const store = new MemoryStore();
     const { table, suspensions, usage } = leaderOnlyStore(store, { isLeader: false });
     const position = { epoch: 1, revision: 0, id: 'x' };
     for (const write of [

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceObject, type ServiceView } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import type { DesiredViews } from '../../src/status/status-sink.ts';
 import {
   type ControllerHarness,
@@ -239,7 +239,7 @@ describe('what Services are told', () => {
       const undisturbed = await told(context, { source: new FakeSource({ nodes, services }) });
       const expected = placedIn(undisturbed.store);
       const clock = new ManualClock();
-      const store = createMemoryStore({ clock });
+      const store = new MemoryStore({ clock });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
       await store.heartbeats.record(beatOf('a'));
       const world = await startControllerHarness(context, {
@@ -270,7 +270,7 @@ describe('what Services are told', () => {
 
     test('a store that is lost again and again does not put off the first decision for ever', async (context) => {
       const clock = new ManualClock();
-      const store = createMemoryStore({ clock });
+      const store = new MemoryStore({ clock });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
       const world = await told(context, { clock, store, source });
@@ -284,7 +284,7 @@ describe('what Services are told', () => {
 
     test('who loses the lead while it waits for proxies to be heard decides nothing', async (context) => {
       const leader = createFakeLeadership();
-      const store = createMemoryStore({ clock: new ManualClock() });
+      const store = new MemoryStore({ clock: new ManualClock() });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
       const world = await told(context, { leader, store });
       leader.set(false);

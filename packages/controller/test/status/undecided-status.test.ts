@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import type { Json } from '../../src/kubernetes/kube-api.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
@@ -14,7 +14,7 @@ import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.t
 test('a new Service reads that nothing is known, once, those that say something are left alone, and it goes on from there', async (context) => {
   const clock = new ManualClock();
   const log = silentLogger();
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   store.faults.goAway();
   const api = new FakeServicesApi();
   const events = new EventWriter({ api, clock, log, instance: 'test' });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { Suspension, SuspensionObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import type { SuspensionObjectWriter } from '../../src/suspensions/deferred-suspension-calls.ts';
@@ -50,7 +50,7 @@ describe('a cut-off that was made in the store while the API server was away', (
     const clock = new ManualClock();
     /** Each state that the proxies could see. */
     const seen: string[] = [];
-    const store = createMemoryStore({
+    const store = new MemoryStore({
       clock,
       onChange: () => void seen.push([...store.suspensions.content.suspensions.keys()].join(' and ')),
     });
@@ -109,7 +109,7 @@ describe('a cut-off that was made in the store while the API server was away', (
 
   test('stays one of the store where no Suspension can be made', async (context) => {
     const clock = new ManualClock();
-    const store = createMemoryStore({ clock });
+    const store = new MemoryStore({ clock });
     await store.suspensions.put(REQUEST);
     const { advance } = await startControllerHarness(context, { clock, store });
     await advance(60_000);

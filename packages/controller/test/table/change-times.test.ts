@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { SliceObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { createMemoryStore, type MemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { changeTriggerTimeOf } from '../../src/parse/endpoint-slice.ts';
 import { KindCache } from '../../src/watch/kubernetes/kind-cache.ts';
 import { WATCHED_KINDS } from '../../src/watch/kubernetes/watched-kinds.ts';
@@ -68,7 +68,7 @@ describe('what is published tells since when the world has been so', () => {
 test('a change waits for one look at the cut-offs, when none of them is new', async (context) => {
   let reads = 0;
   let readsAtPublish: number | undefined;
-  const store = createMemoryStore({
+  const store = new MemoryStore({
     onChange(part) {
       if (part === 'table') readsAtPublish = reads;
     },

@@ -10,7 +10,7 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model';
 import { createLogger, type Logger, ManualClock, silentLogger } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { parseTenantUsage } from '../../src/usage/kubernetes-usage-archive.ts';
 import type { ArchiveOutcome, TenantUsage } from '../../src/usage/tenant-usage.ts';
 import { recentMonths } from '../../src/usage/tenant-usage.ts';
@@ -75,7 +75,7 @@ const TABLE = tableOf([tenant('shop'), tenant('game'), service('web', 'shop'), s
 
 function world(options: { archive?: FakeArchive; log?: Logger } = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 15));
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   const archive = options.archive ?? new FakeArchive();
   const { log = silentLogger() } = options;
   const newKeeper = (): UsageReconciler =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { createMemoryStore, type Store } from '@weir/store';
+import { MemoryStore, type Store } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
 import fc from 'fast-check';
 import { CONNECTIONS, counterRow, RECEIVED, SENT } from '../../src/metering/counters.ts';
@@ -73,7 +73,7 @@ async function assertLedgerMatches(maxFormerOwners: number): Promise<void> {
 
 /** A proxy's usage reporting without workers: the test writes their counters. */
 class LedgerScenario {
-  readonly store: Store = createMemoryStore();
+  readonly store: Store = new MemoryStore();
   readonly #directory: string;
   readonly #clock = new ManualClock(START);
   readonly #expected = new Map<Service, number[]>();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { EMPTY_JOURNAL, recordUsage, ZERO_COUNTERS } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import { createMemoryStore } from '@weir/store';
+import { MemoryStore } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
 import { JournalFiles } from '../../src/metering/journal-files.ts';
 import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
@@ -28,7 +28,7 @@ test('reports all past incarnations although the file of one cannot be written',
   const directory = temporaryDirectory('past-incarnations');
   t.after(() => directory.close());
   const clock = new ManualClock();
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   await store.usage.seed({ months: [], bases: [] });
   const life = (number: number, sentBytes: number): ConstructorParameters<typeof PastIncarnations>[0][number] => ({
     file: `usage-${number}.json`,
@@ -54,7 +54,7 @@ test('reports all past incarnations although the file of one cannot be written',
 
 test('rejects a flush while the store is away', async () => {
   const clock = new ManualClock();
-  const store = createMemoryStore({ clock });
+  const store = new MemoryStore({ clock });
   store.faults.goAway();
   const journal = recordUsage(EMPTY_JOURNAL, [{ ...SLOT, counters: { ...ZERO_COUNTERS, sentBytes: 1 } }], 0);
   const found = [{ file: 'usage-1.json', record: { incarnation: 1, journal, recordedAt: clock.now() } }];

@@ -11,59 +11,59 @@ export interface KnownSuspensions {
 
 export interface FollowSuspensionsOptions {
   readonly signal: AbortSignal;
-  /** Those of the copy on the disk. */
+  /** The suspensions of the state file, known before the store is read. */
   readonly from?: KnownSuspensions | undefined;
-  /** All that are in force now, by uid; called at first, after each change, and when the `until` of one passes. */
-  readonly onSuspensions: (cutoffs: readonly Suspension[], sequence: number) => void;
-  /** The store is away: told once, until it is back. The cut-offs stay. */
+  /** Called with all suspensions in force, sorted by uid: at the start, after each change, and when a suspension expires. */
+  readonly onSuspensions: (suspensions: readonly Suspension[], sequence: number) => void;
+  /** Called once when the store goes away. The known suspensions stay in force. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** Tells of the cut-offs in force until the signal aborts; then it resolves. Rejects only with what a listener throws. */
+/** Reports the suspensions in force until `signal` aborts, then resolves. Rejects only with an error that a callback throws. */
 export async function followSuspensions(store: SuspensionStore, options: FollowSuspensionsOptions): Promise<void> {
   const { onSuspensions, onAway, onBack, clock = systemClock, random = Math.random } = options;
   const ended = new AbortController();
   const signal = AbortSignal.any([options.signal, ended.signal]);
   const { promise: failed, reject: fail } = Promise.withResolvers<never>();
   let known: KnownSuspensions = options.from ?? { cutoffs: [], sequence: -1 };
-  let nextEnd: Timer | undefined;
+  let expiryTimer: Timer | undefined;
 
-  const tell = (cutoffs: readonly Suspension[], sequence: number): void => {
+  const report = (suspensions: readonly Suspension[], sequence: number): void => {
     const isSame =
       sequence === known.sequence &&
-      cutoffs.length === known.cutoffs.length &&
-      cutoffs.every((cutoff, index) => cutoff === known.cutoffs[index]);
-    known = { cutoffs, sequence };
-    wakeAtNextEnd();
-    if (!isSame) onSuspensions(cutoffs, sequence);
+      suspensions.length === known.cutoffs.length &&
+      suspensions.every((suspension, index) => suspension === known.cutoffs[index]);
+    known = { cutoffs: suspensions, sequence };
+    scheduleExpiry();
+    if (!isSame) onSuspensions(suspensions, sequence);
   };
-  const wakeAtNextEnd = (): void => {
-    nextEnd?.cancel();
-    const at = Math.min(...known.cutoffs.map((cutoff) => cutoff.until ?? Number.POSITIVE_INFINITY));
-    if (!Number.isFinite(at)) return;
-    nextEnd = clock.setTimeout(() => {
+  const scheduleExpiry = (): void => {
+    expiryTimer?.cancel();
+    const nextExpiry = Math.min(...known.cutoffs.map(({ until }) => until ?? Number.POSITIVE_INFINITY));
+    if (!Number.isFinite(nextExpiry)) return;
+    expiryTimer = clock.setTimeout(() => {
       try {
-        tell(mergeSuspensions(known.cutoffs, UNCHANGED_STATE, clock.now()), known.sequence);
+        report(mergeSuspensions(known.cutoffs, UNCHANGED_STATE, clock.now()), known.sequence);
       } catch (error) {
         fail(error);
       }
-    }, at - clock.now());
+    }, nextExpiry - clock.now());
   };
 
-  wakeAtNextEnd();
-  const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (alive) => {
+  scheduleExpiry();
+  const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
     for await (const state of store.watch(signal)) {
-      alive();
-      tell(mergeSuspensions(known.cutoffs, state, clock.now()), state.sequence);
+      markAlive();
+      report(mergeSuspensions(known.cutoffs, state, clock.now()), state.sequence);
     }
   });
   try {
     await Promise.race([following, failed]);
   } finally {
-    nextEnd?.cancel();
+    expiryTimer?.cancel();
     ended.abort();
   }
 }
@@ -71,8 +71,8 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
 const UNCHANGED_STATE: SuspensionState = { sequence: 0, complete: false, suspensions: [], removed: [] };
 
 /**
- * The cut-offs in force at `now` (milliseconds since the epoch) for one that knew `known`, by uid. A state that is complete
- * is the truth; in one that is not (the store was wiped) absence means nothing, and only what was removed since is gone.
+ * Returns the suspensions in force at `now` (milliseconds since the Unix epoch), sorted by uid. A complete state replaces `known`. An
+ * incomplete state (the store was wiped) adds its suspensions to `known` and removes only the suspensions in `state.removed`.
  */
 export function mergeSuspensions(
   known: readonly Suspension[],
@@ -80,8 +80,10 @@ export function mergeSuspensions(
   now: number,
 ): readonly Suspension[] {
   const byUid = new Map<string, Suspension>();
-  if (!state.complete) for (const cutoff of known) byUid.set(cutoff.uid, cutoff);
+  if (!state.complete) for (const suspension of known) byUid.set(suspension.uid, suspension);
   for (const uid of state.removed) byUid.delete(uid);
-  for (const cutoff of state.suspensions) byUid.set(cutoff.uid, cutoff);
-  return [...byUid.values()].filter((cutoff) => isInForce(cutoff, now)).sort((a, b) => (a.uid < b.uid ? -1 : 1));
+  for (const suspension of state.suspensions) byUid.set(suspension.uid, suspension);
+  return [...byUid.values()]
+    .filter((suspension) => isInForce(suspension, now))
+    .sort((a, b) => (a.uid < b.uid ? -1 : 1));
 }

@@ -15,16 +15,16 @@ import { retryUntilAborted } from './retry-until-aborted.ts';
 
 export interface FollowTableOptions {
   readonly signal: AbortSignal;
-  /** The last table that is known, from the disk: followed on from there. */
+  /** The table of the state file, from whose position the changes are followed. */
   readonly from?: PositionedTable | undefined;
-  /** The first table. Not called when there is `from`. */
+  /** Called with the first table, unless `from` is given. */
   readonly onTable: (table: RoutingTable, position: TablePosition) => void;
-  /** `table` is the one told before with `changes` applied. No changes: only the position is another. */
+  /** Called with changes and the table after them. The changes are empty if only the position has changed. */
   readonly onChanges: (changes: readonly Change[], table: RoutingTable, revision: AppliedRevision) => void;
-  /** The store is away, or holds no whole table: told once, until it is back. The last table stays. */
+  /** Called once when the store goes away or holds no complete table. The last table stays in use. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
-  /** Entries that cannot be read (`TableCopy`); those known before by these ids stay. */
+  /** Called with the ids of entries that cannot be read; the previous entries with these ids stay in use. */
   readonly onUnreadable?: (ids: readonly string[], position: TablePosition) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -32,55 +32,58 @@ export interface FollowTableOptions {
 
 export interface AppliedRevision {
   readonly position: TablePosition;
-  /** Since when the world has been so, milliseconds since the epoch; absent: not known, or several changes were read at once. */
+  /** When the cause of the change was observed, in milliseconds since the Unix epoch; absent if unknown or after a read of the table. */
   readonly changedAt?: number;
 }
 
 /**
- * Tells of the table in the store, and of each change of it, in order and only whole ones, until the signal aborts; then it
- * resolves. It goes on for ever while the store is away. Rejects only with what a listener throws.
+ * Reports the table in the store and each complete change in order, until `signal` aborts; then resolves. Retries forever while the
+ * store is away. Rejects only with an error that a callback throws.
  */
 export async function followTable(store: TableStore, options: FollowTableOptions): Promise<void> {
   const { signal, onTable, onChanges, onAway, onBack, onUnreadable } = options;
   const { clock = systemClock, random = Math.random } = options;
-  let chain: FollowerState = initialState(options.from);
+  let state: FollowerState = initialState(options.from);
 
-  const take = (step: FollowerStep): void => {
-    chain = step.state;
+  const applyStep = (step: FollowerStep): void => {
+    state = step.state;
     const { update } = step;
     if (update?.kind === 'table') onTable(update.table, update.position);
     if (update?.kind === 'changes') onChanges(update.changes, update.table, update);
   };
-  const report = (ids: readonly string[], position: TablePosition): void => {
+  const reportUnreadable = (ids: readonly string[], position: TablePosition): void => {
     if (ids.length > 0) onUnreadable?.(ids, position);
   };
 
-  await retryUntilAborted({ signal, clock, random, onAway, onBack }, async (alive) => {
+  await retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
     try {
-      if (chain.cursor === undefined) {
-        const copy = await store.read();
+      if (state.cursor === undefined) {
+        const snapshot = await store.read();
         if (signal.aborted) return;
-        if (copy === undefined)
-          throw new StoreError('AWAY', 'the store holds no whole table; its leader will publish one');
-        alive();
-        report(copy.unreadable, copy.position);
-        take(applySnapshot(chain, copy));
+        if (snapshot === undefined)
+          throw new StoreError(
+            'AWAY',
+            'the store holds no complete table; waiting for the leader to publish the table',
+          );
+        markAlive();
+        reportUnreadable(snapshot.unreadable, snapshot.position);
+        applyStep(applySnapshot(state, snapshot));
       } else {
-        // so that `onBack` does not wait for the next change
+        // Contacts the store, so that `onBack` does not wait for the next change.
         await store.meta();
-        alive();
+        markAlive();
       }
-      while (chain.cursor !== undefined) {
-        for await (const revision of store.revisions({ after: chain.cursor.position, signal })) {
-          report(revision.unreadable, revision.position);
-          take(applyRevision(chain, revision));
-          if (chain.cursor === undefined) break;
+      while (state.cursor !== undefined) {
+        for await (const revision of store.revisions({ after: state.cursor.position, signal })) {
+          reportUnreadable(revision.unreadable, revision.position);
+          applyStep(applyRevision(state, revision));
+          if (state.cursor === undefined) break;
         }
         if (signal.aborted) return;
       }
-      throw new StoreError('GAP', 'the store gave a revision that is not the next one');
+      throw new StoreError('GAP', 'the store returned a revision that does not follow the last revision');
     } catch (error) {
-      if (error instanceof StoreError && error.code === 'GAP') chain = requireSnapshot(chain);
+      if (error instanceof StoreError && error.code === 'GAP') state = requireSnapshot(state);
       throw error;
     }
   });

@@ -1,12 +1,12 @@
-// What a follower knows, and what it makes of what it is given: pure. `followTable` does the reading.
+// The state of a table follower and its transitions. Pure; `followTable` reads the store.
 import { apply, type Change, diff, type Entry, type RoutingTable, type TablePosition } from '@weir/model/data-plane';
 import type { Revision, TableSnapshot } from '../contract.ts';
 import { isNext, isSamePosition } from '../position.ts';
 
 export interface FollowerState {
-  /** The last whole table: kept for ever, whatever happens to the store. */
+  /** The last complete table, which stays in use whatever happens to the store. */
   readonly lastTable: PositionedTable | undefined;
-  /** Undefined: revisions were missed, and the whole table must be read. */
+  /** Undefined if revisions were missed and the complete table must be read. */
   readonly cursor: StreamCursor | undefined;
 }
 
@@ -16,13 +16,13 @@ export interface PositionedTable {
 }
 
 interface StreamCursor {
-  /** The last revision taken. */
+  /** The position of the last revision that was read. */
   readonly position: TablePosition;
-  /** Changes since the last whole table that nobody may apply yet: the rest of them is to come. */
+  /** The changes of incomplete revisions since the last complete table, applied with the next complete revision. */
   readonly pending: readonly Change[];
 }
 
-/** What listeners are told. */
+/** What `followTable` reports to its callbacks. */
 export type TableUpdate =
   | ({ readonly kind: 'table' } & PositionedTable)
   | ({ readonly kind: 'changes'; readonly changes: readonly Change[] } & PositionedTable & Pick<Revision, 'changedAt'>);
@@ -32,34 +32,34 @@ export interface FollowerStep {
   readonly update: TableUpdate | undefined;
 }
 
-/** A follower that begins with the copy on its disk, if it has one. */
+/** The state of a follower that starts with the table of its state file, or without a table. */
 export function initialState(lastTable: PositionedTable | undefined): FollowerState {
   return { lastTable, cursor: lastTable && { position: lastTable.position, pending: [] } };
 }
 
-/** Nothing is forgotten but the place in the stream. */
+/** The state after missed revisions: keeps the table but drops the cursor. */
 export function requireSnapshot({ lastTable }: FollowerState): FollowerState {
   return { lastTable, cursor: undefined };
 }
 
-/** The whole table was read. Who knows a table already is told only what differs, even if that is nothing but the position. */
+/** Applies a snapshot. A follower with a table gets only the differences, which may be empty if only the position differs. */
 export function applySnapshot(
   { lastTable }: FollowerState,
   { table, position, unreadable }: TableSnapshot,
 ): FollowerStep {
-  const whole = keepUnreadableEntries(table, unreadable, lastTable?.table);
-  const state = { lastTable: { table: whole, position }, cursor: { position, pending: [] } };
-  if (lastTable === undefined) return { state, update: { kind: 'table', table: whole, position } };
-  const changes = diff(lastTable.table, whole);
+  const complete = keepUnreadableEntries(table, unreadable, lastTable?.table);
+  const state = { lastTable: { table: complete, position }, cursor: { position, pending: [] } };
+  if (lastTable === undefined) return { state, update: { kind: 'table', table: complete, position } };
+  const changes = diff(lastTable.table, complete);
   if (changes.length === 0 && isSamePosition(lastTable.position, position)) return { state, update: undefined };
-  return { state, update: { kind: 'changes', changes, table: whole, position } };
+  return { state, update: { kind: 'changes', changes, table: complete, position } };
 }
 
-/** The next revision came; what is not the next breaks the chain. Nothing is delivered before the table is whole. */
-export function applyRevision(chain: FollowerState, revision: Revision): FollowerStep {
-  const { lastTable, cursor } = chain;
+/** Applies a revision. A revision that does not follow the cursor requires a snapshot; an incomplete revision yields no update. */
+export function applyRevision(state: FollowerState, revision: Revision): FollowerStep {
+  const { lastTable, cursor } = state;
   if (lastTable === undefined || cursor === undefined || !isNext(cursor.position, revision)) {
-    return { state: requireSnapshot(chain), update: undefined };
+    return { state: requireSnapshot(state), update: undefined };
   }
   const { position, changedAt } = revision;
   const changes = [...cursor.pending, ...revision.changes];
@@ -71,7 +71,7 @@ export function applyRevision(chain: FollowerState, revision: Revision): Followe
   };
 }
 
-/** An entry that this version cannot read stays as it was known: better yesterday's settings than none. */
+/** Keeps the known version of entries that this version of Weir cannot read: old settings are better than none. */
 function keepUnreadableEntries(
   table: RoutingTable,
   unreadable: readonly string[],

@@ -6,34 +6,34 @@ export interface RetryOptions {
   readonly clock: Clock;
   /** From [0, 1). */
   readonly random: () => number;
-  /** The store is away: told once, until it is back. */
+  /** Called once when the store goes away. */
   readonly onAway?: ((error: StoreError) => void) | undefined;
   readonly onBack?: (() => void) | undefined;
 }
 
 const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
-/** A gap is answered at once, but not the next one after it: a store that is all gaps must not be hammered. */
+/** A GAP is retried at once, except within this time after the last GAP, so that a store that always returns GAP is not overloaded. */
 const MIN_GAP_INTERVAL_MS = 1_000;
 
 /**
- * Runs `attempt` again and again until the signal aborts, with pauses that grow while the store is away. An attempt calls
- * `alive` when the store has answered. What is thrown that is not a `StoreError` ends it.
+ * Repeats `attempt` until `signal` aborts, with exponential backoff while the store is away. An attempt calls `markAlive` when the store
+ * has responded. Rejects with an error of `attempt` that is no `StoreError`.
  */
 export async function retryUntilAborted(
   { signal, clock, random, onAway, onBack }: RetryOptions,
-  attempt: (alive: () => void) => Promise<void>,
+  attempt: (markAlive: () => void) => Promise<void>,
 ): Promise<void> {
   let failures = 0;
   let isAway = false;
   let lastGapAt = Number.NEGATIVE_INFINITY;
-  const alive = (): void => {
+  const markAlive = (): void => {
     failures = 0;
     if (isAway) onBack?.();
     isAway = false;
   };
   while (!signal.aborted) {
     try {
-      await attempt(alive);
+      await attempt(markAlive);
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof StoreError)) throw error;

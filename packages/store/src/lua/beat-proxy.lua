@@ -1,13 +1,13 @@
--- Keeps a heartbeat. The listeners lie beside it in chunks, of which only those are sent that are not here yet.
+-- Stores a heartbeat. The listener reports are stored in chunks; the caller sends only the chunks that have changed.
 -- KEYS: proxy, proxies
--- ARGV: time to live in ms, member of `proxies`, state, root of the chunks that should be here (empty: all are sent), then, unless
--- these are still the ones: their new root, their digests as JSON, and for each that is sent its index and text
--- Result: 1; 0: the chunks of this root are not here, send them all
-local whole = ARGV[4] == ''
-if not whole and redis.call('HGET', KEYS[1], 'root') ~= ARGV[4] then
+-- ARGV: time to live in ms; member of `proxies`; state; root of the stored chunks ('' if all chunks are sent); then, if chunks have
+--       changed: the new root, the digests of all chunks as JSON, and index and text of each sent chunk
+-- Result: 1; 0 if the stored chunks have another root: send all chunks
+local isComplete = ARGV[4] == ''
+if not isComplete and redis.call('HGET', KEYS[1], 'root') ~= ARGV[4] then
   return 0
 end
-if whole then
+if isComplete then
   redis.call('DEL', KEYS[1])
 end
 redis.call('HSET', KEYS[1], 'state', ARGV[3])
@@ -21,6 +21,6 @@ redis.call('PEXPIRE', KEYS[1], ARGV[1])
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 redis.call('ZADD', KEYS[2], string.format('%.0f', now), ARGV[2])
--- far older than the time to live: the clock of a new primary may differ
+-- Keeps members for 20 times the time to live, because the clock of a new primary may differ.
 redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', string.format('%.0f', now - 20 * tonumber(ARGV[1])))
 return 1

@@ -1,7 +1,7 @@
--- Gives out the number of a node's next life. Of a node that is not known here (new, or after a wipe) it begins at the
--- seconds of the clock, which is more than any number given out before: a life takes longer than a second.
+-- Returns the number of a node's next incarnation. For an unknown node (new, or after a wipe) the first number is the clock in
+-- seconds, which exceeds every earlier number, because an incarnation lasts longer than a second.
 -- KEYS: lives
--- ARGV: node, the least that it may be
+-- ARGV: node; minimum of the number
 -- Result: the number
 local known = redis.call('HGET', KEYS[1], ARGV[1])
 local life = known and tonumber(known) + 1 or tonumber(redis.call('TIME')[1])

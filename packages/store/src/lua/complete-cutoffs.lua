@@ -1,7 +1,7 @@
--- From here on what is not listed is not in force.
+-- Marks the list of suspensions as complete: from now on a suspension that is not listed is not in force.
 -- KEYS: cutoffs-removed, cutoff-meta, cutoff-changes
--- ARGV: id of the change, the greatest sequence that the caller knows of, changes to keep
--- Result: the sequence, 0 when nothing changed
+-- ARGV: id of the change; the greatest sequence that the caller knows; number of changes to keep
+-- Result: the new sequence; 0 if nothing changed
 if redis.call('HEXISTS', KEYS[2], 'complete') == 1 then
   return 0
 end

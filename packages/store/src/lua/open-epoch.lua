@@ -1,7 +1,7 @@
--- Forgets table, keys and changes and begins the next epoch, not whole, at revision 0.
+-- Deletes table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table.
 -- KEYS: meta, table, changes, keys
--- ARGV: leader token, id of the position, the greatest epoch that the caller knows of
--- Result: {'published', epoch} or {'not-leader', token of the leader}
+-- ARGV: leader token; id of the position; the greatest epoch that the caller knows
+-- Result: {'published', epoch} or {'not-leader', current leader token}
 local leader = redis.call('HGET', KEYS[1], 'leader') or '0'
 if leader ~= ARGV[1] then
   return { 'not-leader', leader }

@@ -1,11 +1,11 @@
--- Writes one revision: entries, private keys, stream and position in one step, only from the leader, only on top of its predecessor.
+-- Writes one revision (entries, private keys, change stream and position) if the caller is the leader and the predecessor is current.
 -- KEYS: meta, table, changes, keys
--- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is whole now; revisions to keep; bytes
---       of entries of which at least the last are kept, and at most twice as many; since when the world has been so
---       (milliseconds since the epoch, '' = not known); how many keys change, and of each the id of its entry and the text, '' for a
---       deleted one; then entry id and encoded entry in turn, '' for a deleted one
--- Result: {'published', revision}, {'not-leader', token of the leader}, or
---         {'wrong-predecessor', epoch, revision, id, complete, leader} as in meta, each false when absent
+-- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is complete at this revision; number of
+--       revisions to keep; minimum of kept bytes of entries (at most twice as many are kept); when the cause of the change was
+--       observed (milliseconds since the Unix epoch, '' if unknown); number of changed private keys; per key its entry id and text
+--       ('' if deleted); per entry its id and encoded text ('' if deleted)
+-- Result: {'published', revision}, {'not-leader', current leader token}, or
+--         {'wrong-predecessor', epoch, revision, id, complete, leader} from meta, with false for an absent field
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'revision', 'id', 'complete', 'leader')
 if (meta[5] or '0') ~= ARGV[1] then
   return { 'not-leader', meta[5] or '0' }
@@ -38,7 +38,7 @@ end
 redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[7], revision .. '-0',
   'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], 'changed-at', ARGV[9],
   unpack(ARGV, entries))
--- What one revision weighs is up to tenants: 10,000 of the largest would be gigabytes.
+-- Trims by bytes as well, because tenants determine the size of a revision: 10,000 revisions of the largest size take gigabytes.
 bytes = redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
 if bytes >= tonumber(ARGV[8]) then
   local mark = redis.call('HGET', KEYS[1], 'mark')

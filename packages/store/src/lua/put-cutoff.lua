@@ -1,7 +1,7 @@
--- Puts a cut-off in force; the same again changes nothing.
+-- Adds or replaces a suspension. An identical suspension changes nothing.
 -- KEYS: cutoffs, cutoffs-removed, cutoff-meta, cutoff-changes
--- ARGV: uid, encoded cut-off, id of the change, the greatest sequence that the caller knows of, changes to keep
--- Result: the sequence, 0 when nothing changed
+-- ARGV: uid; encoded suspension; id of the change; the greatest sequence that the caller knows; number of changes to keep
+-- Result: the new sequence; 0 if nothing changed
 local isKnown = redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2]
 local wasRemoved = redis.call('SREM', KEYS[2], ARGV[1]) == 1
 if isKnown and not wasRemoved then

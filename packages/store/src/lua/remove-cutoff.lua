@@ -1,12 +1,12 @@
--- Takes a cut-off away. While not complete its uid is kept as removed, because absence alone means nothing then.
+-- Removes a suspension. While the list is incomplete, its uid is kept as removed, because an absent suspension may be in force.
 -- KEYS: cutoffs, cutoffs-removed, cutoff-meta, cutoff-changes
--- ARGV: uid, id of the change, the greatest sequence that the caller knows of, changes to keep
--- Result: the sequence, 0 when nothing changed
-local news = redis.call('HDEL', KEYS[1], ARGV[1])
+-- ARGV: uid; id of the change; the greatest sequence that the caller knows; number of changes to keep
+-- Result: the new sequence; 0 if nothing changed
+local changes = redis.call('HDEL', KEYS[1], ARGV[1])
 if redis.call('HEXISTS', KEYS[3], 'complete') == 0 then
-  news = news + redis.call('SADD', KEYS[2], ARGV[1])
+  changes = changes + redis.call('SADD', KEYS[2], ARGV[1])
 end
-if news == 0 then
+if changes == 0 then
   return 0
 end
 local known = math.max(tonumber(redis.call('HGET', KEYS[3], 'sequence') or '0'), tonumber(ARGV[3]))

@@ -1,16 +1,16 @@
--- Writes month totals and bases into a ledger that is not open, and opens it.
+-- Writes month totals and bases into a ledger that is not open, and opens the ledger.
 -- KEYS: open, folded, names, tenants, nodes, months, then sums and bases
--- ARGV: how many months and they; how many folded lives, per life its node and number; how many rows, per row its place in KEYS, service, tenant, '<namespace>/<name>', received
---       bytes, sent bytes, connections, requests; then per base its place in KEYS, node, life, service, tenant and the same
---       four counters
--- Result: 'seeded', or 'already' when it was open
+-- ARGV: number of months, then the months; number of folded incarnations, then per incarnation its node and number; number of rows,
+--       then per row: its index in KEYS, service, tenant, '<namespace>/<name>', received bytes, sent bytes, connections, requests;
+--       then per base: its index in KEYS, node, incarnation, service, tenant and the same four counters
+-- Result: 'seeded'; 'already' if the ledger was open
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'already'
 end
-local at = 1
+local nextArg = 1
 local function take()
-  at = at + 1
-  return ARGV[at - 1]
+  nextArg = nextArg + 1
+  return ARGV[nextArg - 1]
 end
 
 local function write(key, prefix)
@@ -28,19 +28,19 @@ for _ = 1, tonumber(take()) do
   end
 end
 for _ = 1, tonumber(take()) do
-  local place, service, tenant, name = tonumber(take()), take(), take(), take()
+  local index, service, tenant, name = tonumber(take()), take(), take(), take()
   redis.call('HSET', KEYS[3], service, name)
   redis.call('SADD', KEYS[4], tenant)
-  write(KEYS[place], service .. ':')
+  write(KEYS[index], service .. ':')
 end
-while at <= #ARGV do
-  local place, node, life, service, tenant = tonumber(take()), take(), take(), take(), take()
+while nextArg <= #ARGV do
+  local index, node, life, service, tenant = tonumber(take()), take(), take(), take(), take()
   local folded = redis.call('HGET', KEYS[2], node)
   if folded and tonumber(life) <= tonumber(folded) then
-    at = at + 4
+    nextArg = nextArg + 4
   else
     redis.call('SADD', KEYS[5], node)
-    write(KEYS[place], life .. '/' .. service .. '/' .. tenant .. ':')
+    write(KEYS[index], life .. '/' .. service .. '/' .. tenant .. ':')
   end
 end
 redis.call('SET', KEYS[1], '1')

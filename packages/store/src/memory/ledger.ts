@@ -1,4 +1,4 @@
-// The arithmetic of the ledger, as data and functions on it. `lua/flush-usage.lua` is the same in Redis.
+// The usage ledger of the memory store. `lua/flush-usage.lua` implements the same arithmetic in Redis.
 import {
   addCounters,
   COUNTER_NAMES,
@@ -17,11 +17,11 @@ import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage
 
 export interface Ledger {
   seeded: boolean;
-  /** By node: this life and all lower ones are refused. */
+  /** Per node, the highest folded incarnation: reports of this and lower incarnations are refused. */
   readonly folded: Map<string, number>;
-  /** By life, then slot: the last seen cumulative value. */
+  /** The last seen cumulative counters, by incarnation and slot. */
   readonly bases: Map<string, Map<string, UsageBase>>;
-  /** By period, then slot. */
+  /** The usage by period and slot. */
   readonly sums: Map<UsagePeriod, Map<string, UsageRow>>;
 }
 
@@ -34,37 +34,37 @@ type SlotIdentity = Pick<SlotReport, 'service' | 'tenant' | 'namespace' | 'name'
 const slotKey = (slot: Pick<SlotIdentity, 'service' | 'tenant'>): string => `${slot.service}/${slot.tenant}`;
 export const incarnationKey = (node: string, life: number): string => `${life}/${node}`;
 
-/** Adds what the report has beyond the bases; `now` in milliseconds since the epoch. */
+/** Adds the increase of a report over the bases to the sums. `now` is in milliseconds since the Unix epoch. Mutates `ledger`. */
 export function addReport(ledger: Ledger, report: UsageReport, now: number): FlushResult {
   if (!ledger.seeded) return { kind: 'seeding' };
   if (report.life <= (ledger.folded.get(report.node) ?? Number.NEGATIVE_INFINITY)) return { kind: 'folded' };
-  const life = getOrCreate(ledger.bases, incarnationKey(report.node, report.life));
+  const bases = getOrCreate(ledger.bases, incarnationKey(report.node, report.life));
   for (const slot of report.slots) {
     const key = slotKey(slot);
-    let seen = life.get(key)?.counters ?? ZERO_COUNTERS;
+    let seen = bases.get(key)?.counters ?? ZERO_COUNTERS;
     for (const point of slot.points) {
-      addToSums(ledger, slot, { minute: point.minute, more: counterIncrease(seen, point.counters), now });
+      addToSums(ledger, slot, { minute: point.minute, increase: counterIncrease(seen, point.counters), now });
       seen = maxCounters(seen, point.counters);
     }
     const { service, tenant } = slot;
-    life.set(key, { service, tenant, node: report.node, life: report.life, counters: seen });
+    bases.set(key, { service, tenant, node: report.node, life: report.life, counters: seen });
   }
   return { kind: 'accepted' };
 }
 
 interface PeriodAddition {
   readonly minute: number;
-  readonly more: Counters;
+  readonly increase: Counters;
   readonly now: number;
 }
 
-function addToSums(ledger: Ledger, slot: SlotIdentity, { minute, more, now }: PeriodAddition): void {
-  if (COUNTER_NAMES.every((name) => more[name] === 0)) return;
+function addToSums(ledger: Ledger, slot: SlotIdentity, { minute, increase, now }: PeriodAddition): void {
+  if (COUNTER_NAMES.every((name) => increase[name] === 0)) return;
   for (const { period, keptUntil: end } of keptPeriodsFor(minute)) {
     if (end !== null && end <= now) continue;
     const rows = getOrCreate(ledger.sums, period);
     const key = slotKey(slot);
-    rows.set(key, usageRowFor(slot, addCounters(rows.get(key)?.counters ?? ZERO_COUNTERS, more)));
+    rows.set(key, usageRowFor(slot, addCounters(rows.get(key)?.counters ?? ZERO_COUNTERS, increase)));
   }
 }
 
@@ -72,11 +72,13 @@ function usageRowFor({ service, tenant, namespace, name }: SlotIdentity, counter
   return { service, tenant, namespace, name, counters };
 }
 
+/** Returns the usage of a period, of one or all tenants, sorted by Service and tenant. */
 export function rowsFor(ledger: Ledger, period: UsagePeriod, tenant?: string): UsageRow[] {
   const rows = [...(ledger.sums.get(period)?.values() ?? [])];
   return rows.filter((row) => tenant === undefined || row.tenant === tenant).sort(compareUsageRows);
 }
 
+/** Returns the periods of one length in which a tenant has usage, ascending. */
 export function periodsFor(ledger: Ledger, tenant: string, length: PeriodLength): UsagePeriod[] {
   const periods = [...ledger.sums].filter(
     ([period, rows]) => lengthOf(period) === length && [...rows.values()].some((row) => row.tenant === tenant),
@@ -84,6 +86,7 @@ export function periodsFor(ledger: Ledger, tenant: string, length: PeriodLength)
   return periods.map(([period]) => period).sort();
 }
 
+/** Returns the rows of the given months, all bases and all folded incarnations. */
 export function exportLedger(ledger: Ledger, months: readonly UsagePeriod[]): UsageSeed {
   return {
     months: months.map((month) => ({ month, rows: rowsFor(ledger, month) })),
@@ -92,6 +95,7 @@ export function exportLedger(ledger: Ledger, months: readonly UsagePeriod[]): Us
   };
 }
 
+/** Fills and opens a ledger, except for bases of folded incarnations; returns `already` and does nothing if the ledger is open. */
 export function seedLedger(ledger: Ledger, { months, bases, folded = [] }: UsageSeed): 'seeded' | 'already' {
   if (ledger.seeded) return 'already';
   for (const { node, life } of folded) foldIncarnations(ledger, node, life);
@@ -106,6 +110,7 @@ export function seedLedger(ledger: Ledger, { months, bases, folded = [] }: Usage
   return 'seeded';
 }
 
+/** Refuses reports of this and lower incarnations of the node from now on, and deletes their bases. */
 export function foldIncarnations(ledger: Ledger, node: string, life: number): void {
   ledger.folded.set(node, Math.max(life, ledger.folded.get(node) ?? life));
   for (const [key, slots] of ledger.bases) {
@@ -114,7 +119,7 @@ export function foldIncarnations(ledger: Ledger, node: string, life: number): vo
   }
 }
 
-/** Forgets the periods whose time is over at `now` (milliseconds since the epoch). */
+/** Deletes the periods whose retention has ended at `now` (milliseconds since the Unix epoch). */
 export function removeExpiredPeriods(ledger: Ledger, now: number): void {
   for (const period of ledger.sums.keys()) {
     const end = keptUntil(period);
@@ -122,7 +127,7 @@ export function removeExpiredPeriods(ledger: Ledger, now: number): void {
   }
 }
 
-/** Puts a slot in its place below a life or a period. */
+/** Adds a slot to the map of an incarnation or period and returns the slot. */
 export function putSlot<V extends Pick<SlotIdentity, 'service' | 'tenant'>>(
   parents: Map<string, Map<string, V>>,
   key: string,

@@ -2,13 +2,13 @@ import { ConnectionStatus } from '../connection-status.ts';
 import type { ConnectionState } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 
-/** What every call passes first. Memory is away only when a test says so, or after `close`. */
+/** The connection state of a memory store, which is away only in tests and after `close`. */
 export class MemoryConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('ready');
-  /** Rings at every change that somebody may wait for. */
+  /** Notified at each change that a follower or watcher may wait for. */
   readonly changes: ChangeNotifier = new ChangeNotifier();
 
-  /** Throws AWAY unless the store is there. */
+  /** Throws AWAY unless the state is `ready`. */
   assertReady(): void {
     const { state } = this.status;
     if (state === 'ready') return;
@@ -21,17 +21,17 @@ export class MemoryConnection {
   }
 }
 
-/** Wakes everybody who waits. It carries nothing: who is woken looks at the state. */
+/** Wakes all waiters. A notification has no content: a waiter reads the state. */
 export class ChangeNotifier {
   readonly #waiters = new Set<() => void>();
 
   notify(): void {
-    const sleepers = [...this.#waiters];
+    const waiters = [...this.#waiters];
     this.#waiters.clear();
-    for (const wake of sleepers) wake();
+    for (const wake of waiters) wake();
   }
 
-  /** Resolves at the next ring, or when the signal aborts. */
+  /** Resolves at the next `notify`, or when `signal` aborts. */
   wait(signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       if (signal.aborted) return resolve();

@@ -6,7 +6,7 @@ import { HEARTBEAT_TTL_MS } from '../limits.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
 export interface HeartbeatContent {
-  /** The last life of each node. */
+  /** The number of the last incarnation, by node. */
   readonly lastIncarnations: Map<string, number>;
   readonly heartbeats: Map<string, StoredHeartbeat>;
 }
@@ -63,7 +63,7 @@ export class MemoryHeartbeats implements HeartbeatStore {
     this.#connection.assertReady();
     const { heartbeats } = this.content;
     const now = this.#clock.monotonic();
-    for (const [key, beat] of heartbeats) if (beat.expiresAt <= now) heartbeats.delete(key);
+    for (const [key, { expiresAt }] of heartbeats) if (expiresAt <= now) heartbeats.delete(key);
     return [...heartbeats.values()].map(({ heartbeat }) => heartbeat).sort(compareHeartbeats);
   }
 

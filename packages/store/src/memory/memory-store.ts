@@ -1,4 +1,4 @@
-// The whole contract in one process: the bus of `weir standalone`, of the demo and of most tests.
+// The store contract in the memory of one process, for `weir standalone`, the demo and most tests.
 import { type Clock, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import type { StoreError } from '../errors.ts';
@@ -12,13 +12,13 @@ import { MemoryUsage } from './memory-usage.ts';
 export type StateSection = 'table' | 'lives' | 'ledger' | 'cutoffs';
 
 export interface MemoryStoreOptions {
-  /** Rules the life of heartbeats and how long usage is kept. Default: the system's. */
+  /** Determines the expiry of heartbeats and of usage. Default: the system clock. */
   readonly clock?: Clock;
-  /** Told after each change of a part that a state directory keeps; the calls that may wait for it do. */
-  readonly onChange?: (part: StateSection) => Promise<void> | void;
-  /** Runs at the end of `close`. */
+  /** Called after each change of a section. Calls for heartbeats and suspensions wait for the returned promise. */
+  readonly onChange?: (section: StateSection) => Promise<void> | void;
+  /** Called at the end of `close`. */
   readonly onClose?: () => Promise<void>;
-  /** Revisions that are kept for followers; fewer in tests. */
+  /** The number of revisions that are kept for followers; tests keep fewer. */
   readonly keptRevisions?: number;
 }
 
@@ -27,22 +27,22 @@ export class MemoryStore implements Store {
   readonly heartbeats: MemoryHeartbeats;
   readonly usage: MemoryUsage;
   readonly suspensions: MemorySuspensions;
-  /** What can happen to a real store, for tests. */
+  /** Lets tests simulate failures of a store. */
   readonly faults: MemoryFaults;
   readonly #connection = new MemoryConnection();
   readonly #onClose: () => Promise<void>;
 
   constructor({ clock = systemClock, onChange, onClose, keptRevisions }: MemoryStoreOptions = {}) {
     const connection = this.#connection;
-    const told = (part: StateSection) => async (): Promise<void> => onChange?.(part);
+    const changeHandlerFor = (section: StateSection) => async (): Promise<void> => onChange?.(section);
     this.table = new MemoryTable({
       connection,
-      onChange: told('table'),
+      onChange: changeHandlerFor('table'),
       ...(keptRevisions === undefined ? {} : { keptRevisions }),
     });
-    this.heartbeats = new MemoryHeartbeats({ connection, clock, onChange: told('lives') });
-    this.usage = new MemoryUsage({ connection, clock, onChange: told('ledger') });
-    this.suspensions = new MemorySuspensions({ gate: connection, onChange: told('cutoffs') });
+    this.heartbeats = new MemoryHeartbeats({ connection, clock, onChange: changeHandlerFor('lives') });
+    this.usage = new MemoryUsage({ connection, clock, onChange: changeHandlerFor('ledger') });
+    this.suspensions = new MemorySuspensions({ connection, onChange: changeHandlerFor('cutoffs') });
     this.faults = faultsOf(this, connection);
     this.#onClose = async () => onClose?.();
   }
@@ -67,32 +67,32 @@ export class MemoryStore implements Store {
 }
 
 export interface MemoryFaults {
-  /** Every call rejects as AWAY until `comeBack`. */
+  /** Makes every call reject with AWAY until `comeBack`. */
   goAway(): void;
   comeBack(): void;
-  /** As Redis after it was started without its data. */
+  /** Deletes all data, as a restart of Redis without persistence does. */
   wipe(): void;
-  /** Remembers the present content; what it returns brings it back, as a failover that lost what came after. */
+  /** Saves the content; the returned function restores it, as a failover to a stale replica does. */
   checkpoint(): () => void;
 }
 
-function faultsOf(store: MemoryStore, gate: MemoryConnection): MemoryFaults {
+function faultsOf(store: MemoryStore, connection: MemoryConnection): MemoryFaults {
   const replace = (content: ReturnType<typeof contentOf>): void => {
     store.table.content = content.table;
     store.heartbeats.content = content.heartbeats;
     store.usage.content = content.usage;
-    store.suspensions.content = content.cutoffs;
-    gate.changes.notify();
+    store.suspensions.content = content.suspensions;
+    connection.changes.notify();
   };
   return {
-    goAway: () => gate.setState('away'),
-    comeBack: () => gate.setState('ready'),
+    goAway: () => connection.setState('away'),
+    comeBack: () => connection.setState('ready'),
     wipe: () =>
       replace({
         table: emptyTableContent(),
         heartbeats: emptyHeartbeatContent(),
         usage: emptyLedger(),
-        cutoffs: emptySuspensionContent(),
+        suspensions: emptySuspensionContent(),
       }),
     checkpoint() {
       const saved = structuredClone(contentOf(store));
@@ -106,10 +106,6 @@ function contentOf(store: MemoryStore) {
     table: store.table.content,
     heartbeats: store.heartbeats.content,
     usage: store.usage.content,
-    cutoffs: store.suspensions.content,
+    suspensions: store.suspensions.content,
   };
-}
-
-export function createMemoryStore(options: MemoryStoreOptions = {}): MemoryStore {
-  return new MemoryStore(options);
 }

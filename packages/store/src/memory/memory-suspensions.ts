@@ -13,25 +13,31 @@ export function emptySuspensionContent(): SuspensionContent {
   return { sequence: 0, complete: false, suspensions: new Map(), removed: new Set() };
 }
 
+export interface MemorySuspensionsOptions {
+  readonly connection: MemoryConnection;
+  readonly onChange: () => Promise<void>;
+}
+
 export class MemorySuspensions implements SuspensionStore {
   content: SuspensionContent = emptySuspensionContent();
   readonly #connection: MemoryConnection;
   readonly #onChange: () => Promise<void>;
-  /** The sequence goes on after a wipe, as far as this process knows it. */
+  /** The highest sequence that this process has seen, so that the sequence keeps increasing after a wipe. */
   #highestSequence = 0;
 
-  constructor({ gate, onChange }: { readonly gate: MemoryConnection; readonly onChange: () => Promise<void> }) {
-    this.#connection = gate;
+  constructor({ connection, onChange }: MemorySuspensionsOptions) {
+    this.#connection = connection;
     this.#onChange = onChange;
   }
 
-  async put(cutoff: Suspension): Promise<void> {
+  async put(suspension: Suspension): Promise<void> {
     this.#connection.assertReady();
     const { suspensions, removed } = this.content;
-    const isKnown = JSON.stringify(suspensions.get(cutoff.uid)) === JSON.stringify(cutoff);
-    if (isKnown && !removed.has(cutoff.uid)) return;
-    suspensions.set(cutoff.uid, cutoff);
-    removed.delete(cutoff.uid);
+    const { uid } = suspension;
+    const isKnown = JSON.stringify(suspensions.get(uid)) === JSON.stringify(suspension);
+    if (isKnown && !removed.has(uid)) return;
+    suspensions.set(uid, suspension);
+    removed.delete(uid);
     await this.#changed();
   }
 
@@ -39,9 +45,9 @@ export class MemorySuspensions implements SuspensionStore {
     this.#connection.assertReady();
     const { suspensions, removed, complete } = this.content;
     const wasListed = suspensions.delete(uid);
-    const isNews = !complete && !removed.has(uid);
-    if (isNews) removed.add(uid);
-    if (wasListed || isNews) await this.#changed();
+    const isNewRemoval = !complete && !removed.has(uid);
+    if (isNewRemoval) removed.add(uid);
+    if (wasListed || isNewRemoval) await this.#changed();
   }
 
   async markComplete(): Promise<void> {
@@ -64,15 +70,15 @@ export class MemorySuspensions implements SuspensionStore {
   }
 
   async *watch(signal: AbortSignal): AsyncGenerator<SuspensionState> {
-    let given: { content: SuspensionContent; sequence: number } | undefined;
+    let lastYielded: { content: SuspensionContent; sequence: number } | undefined;
     while (!signal.aborted) {
       this.#connection.assertReady();
       const { content } = this;
-      if (given?.content === content && given.sequence === content.sequence) {
+      if (lastYielded?.content === content && lastYielded.sequence === content.sequence) {
         await this.#connection.changes.wait(signal);
         continue;
       }
-      given = { content, sequence: content.sequence };
+      lastYielded = { content, sequence: content.sequence };
       yield await this.read();
     }
   }

@@ -6,9 +6,9 @@ import { DEFAULT_KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
-/** What is lost in a wipe, and kept in a state directory (but for the revisions, which followers do without). */
+/** The stored table. A state directory keeps all fields except the revisions, without which followers read the complete table. */
 export interface TableContent {
-  /** The last token given out; 0: none. */
+  /** The last leader token; 0 if there was none. */
   leader: number;
   position: TablePosition | undefined;
   complete: boolean;
@@ -31,7 +31,7 @@ export class MemoryTable implements TableStore {
   readonly #connection: MemoryConnection;
   readonly #onChange: () => void;
   readonly #keptRevisions: number;
-  /** Counters go on after a wipe, as far as this process knows them. */
+  /** The highest values that this process has seen, so that leader tokens and epochs keep increasing after a wipe. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
@@ -67,7 +67,7 @@ export class MemoryTable implements TableStore {
   }
 
   async publish({ leader, predecessor, id, changes, complete, changedAt }: PublishRequest): Promise<PublishResult> {
-    assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
+    assert(changes.length <= MAX_CHANGES_PER_REVISION, 'split a larger change into several revisions');
     this.#connection.assertReady();
     const { content } = this;
     if (leader !== content.leader) return { kind: 'not-leader', leader: content.leader };

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { isInForce } from '@weir/model/data-plane';
 import { type Clock, type Logger, systemClock } from '@weir/runtime';
-import { createMemoryStore, type MemoryStore, type StateSection } from './memory-store.ts';
+import { MemoryStore, type StateSection } from './memory-store.ts';
 import {
   type DirectoryLock,
   lockDirectory,
@@ -13,15 +13,15 @@ import {
 import { INCARNATIONS_FORMAT, LEDGER_FORMAT, SUSPENSIONS_FORMAT, TABLE_FORMAT } from './state-formats.ts';
 
 export interface PersistentMemoryStoreOptions {
-  /** Made if it is not there. One store at a time: the second one is refused. */
+  /** Created if missing. A second process with the same directory is refused. */
   readonly directory: string;
   readonly log: Logger;
   readonly clock?: Clock;
 }
 
 /**
- * The memory store with what a restart must not lose: the last table, the ledger, the cut-offs made in the store, the numbers
- * of lives. Rejects with `StoreError` DAMAGED when the directory or one of its files cannot be used, and says what to do.
+ * Opens a memory store whose table, usage ledger, suspensions made in the store and incarnation numbers survive a restart. Rejects with
+ * `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or written; the message says what to do.
  */
 export async function openMemoryStore(options: PersistentMemoryStoreOptions): Promise<MemoryStore> {
   await prepareStateDirectory(options.directory);
@@ -36,8 +36,8 @@ export async function openMemoryStore(options: PersistentMemoryStoreOptions): Pr
 
 async function openLocked(options: PersistentMemoryStoreOptions, lock: DirectoryLock): Promise<MemoryStore> {
   const { directory, log, clock = systemClock } = options;
-  const pathOf = (part: StateSection): string => join(directory, `store-${part}.json`);
-  const [table, lastIncarnations, ledger, cutoffs] = await Promise.all([
+  const pathOf = (section: StateSection): string => join(directory, `store-${section}.json`);
+  const [table, lastIncarnations, ledger, suspensions] = await Promise.all([
     readState(pathOf('table'), TABLE_FORMAT),
     readState(pathOf('lives'), INCARNATIONS_FORMAT),
     readState(pathOf('ledger'), LEDGER_FORMAT),
@@ -45,36 +45,36 @@ async function openLocked(options: PersistentMemoryStoreOptions, lock: Directory
   ]);
 
   const writer = new StateWriter<StateSection>({ clock, log, write });
-  const store = createMemoryStore({
+  const store = new MemoryStore({
     clock,
-    onChange(part) {
-      // a number given out twice, or a cut-off forgotten, is worse than a moment's wait; they are short
-      if (part === 'lives' || part === 'cutoffs') return writer.writeNow(part);
-      writer.writeSoon(part);
+    onChange(section) {
+      // The call waits for the write: a crash must not repeat an incarnation number or lose a suspension. Both sections are small.
+      if (section === 'lives' || section === 'cutoffs') return writer.writeNow(section);
+      writer.writeSoon(section);
     },
     onClose: () => writer.close().finally(() => lock.release()),
   });
   if (table !== undefined) store.table.content = table;
   if (lastIncarnations !== undefined) store.heartbeats.content = { lastIncarnations, heartbeats: new Map() };
   if (ledger !== undefined) store.usage.content = ledger;
-  if (cutoffs !== undefined) {
-    for (const cutoff of [...cutoffs.suspensions.values()]) {
-      if (!isInForce(cutoff, clock.now())) cutoffs.suspensions.delete(cutoff.uid);
+  if (suspensions !== undefined) {
+    for (const suspension of [...suspensions.suspensions.values()]) {
+      if (!isInForce(suspension, clock.now())) suspensions.suspensions.delete(suspension.uid);
     }
-    store.suspensions.content = cutoffs;
+    store.suspensions.content = suspensions;
   }
   return store;
 
-  function write(part: StateSection): Promise<void> {
-    switch (part) {
+  function write(section: StateSection): Promise<void> {
+    switch (section) {
       case 'table':
-        return writeState(pathOf(part), TABLE_FORMAT, store.table.content);
+        return writeState(pathOf(section), TABLE_FORMAT, store.table.content);
       case 'lives':
-        return writeState(pathOf(part), INCARNATIONS_FORMAT, store.heartbeats.content.lastIncarnations);
+        return writeState(pathOf(section), INCARNATIONS_FORMAT, store.heartbeats.content.lastIncarnations);
       case 'ledger':
-        return writeState(pathOf(part), LEDGER_FORMAT, store.usage.content);
+        return writeState(pathOf(section), LEDGER_FORMAT, store.usage.content);
       case 'cutoffs':
-        return writeState(pathOf(part), SUSPENSIONS_FORMAT, store.suspensions.content);
+        return writeState(pathOf(section), SUSPENSIONS_FORMAT, store.suspensions.content);
     }
   }
 }

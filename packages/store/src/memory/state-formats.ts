@@ -1,15 +1,16 @@
-// The parts of a memory store as JSON. Pure. What cannot be decoded is damaged: nothing is left out in silence.
-import { type Counters, decodeEntry, type Entry, encodeEntry, isTablePosition } from '@weir/model/data-plane';
+// The sections of a memory store as JSON. Pure. A section with one invalid item is invalid: no item is dropped silently.
+import { decodeEntry, type Entry, encodeEntry, isTablePosition } from '@weir/model/data-plane';
+import { decodeCounters, encodeCounters } from '../counters-codec.ts';
 import { isSuspension } from '../suspension-codec.ts';
 import { emptyLedger, incarnationKey, type Ledger, putSlot } from './ledger.ts';
 import type { SuspensionContent } from './memory-suspensions.ts';
 import type { TableContent } from './memory-table.ts';
 import type { StateFormat } from './state-directory.ts';
 
-/** Without the stream of revisions: followers that are not at the last one read the whole. */
+/** The table without its revisions: a follower that is not at the last revision reads the complete table. */
 export const TABLE_FORMAT: StateFormat<TableContent> = {
   kind: 'table',
-  lossDescription: 'ports go to whoever asks first',
+  lossDescription: 'ports are allocated anew',
   encode: ({ leader, position, complete, entries }) => ({
     leader,
     position: position ?? null,
@@ -26,10 +27,10 @@ export const TABLE_FORMAT: StateFormat<TableContent> = {
   },
 };
 
-/** The number of the last life, by node. */
+/** The number of the last incarnation, by node. */
 export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   kind: 'lives',
-  lossDescription: 'lives of proxies are numbered from the clock',
+  lossDescription: 'incarnations of proxies are numbered from the clock',
   encode: (lives) => ({ lives: [...lives] }),
   decode({ lives }) {
     const pairs = decodeList(lives, decodeIncarnation);
@@ -37,25 +38,25 @@ export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   },
 };
 
-/** Only those that were made in the store: the others come from where they are written down. */
+/** Suspensions that were made in the store. Suspension objects are not written: the controller puts them again. */
 export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
   kind: 'cutoffs',
-  lossDescription: 'what was suspended by hand is not suspended any more',
+  lossDescription: 'suspensions that were made by hand are lifted',
   encode: ({ sequence, suspensions }) => ({
     sequence,
     cutoffs: [...suspensions.values()].filter(({ origin }) => origin.kind === 'store'),
   }),
   decode({ sequence, cutoffs }) {
-    const decoded = decodeList(cutoffs, (cutoff) => (isSuspension(cutoff) ? cutoff : undefined));
+    const decoded = decodeList(cutoffs, (suspension) => (isSuspension(suspension) ? suspension : undefined));
     if (!isCount(sequence) || decoded === undefined) return undefined;
-    const byUid = new Map(decoded.map((cutoff) => [cutoff.uid, cutoff]));
+    const byUid = new Map(decoded.map((suspension) => [suspension.uid, suspension]));
     return { sequence, complete: false, suspensions: byUid, removed: new Set() };
   },
 };
 
 export const LEDGER_FORMAT: StateFormat<Ledger> = {
   kind: 'ledger',
-  lossDescription: 'usage is counted from nothing',
+  lossDescription: 'usage is counted from zero',
   encode: ({ seeded, folded, bases, sums }) => ({
     seeded,
     folded: [...folded],
@@ -81,7 +82,7 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
   }),
   decode({ seeded, folded, bases, sums }) {
     const ledger = emptyLedger();
-    const isWhole =
+    const isValid =
       typeof seeded === 'boolean' &&
       decodeList(folded, (value) => {
         const pair = decodeIncarnation(value);
@@ -104,13 +105,13 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
         });
       }) !== undefined;
     ledger.seeded = seeded === true;
-    return isWhole ? ledger : undefined;
+    return isValid ? ledger : undefined;
   },
 };
 
 const PERIOD_PATTERN = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
 
-/** The list decoded item by item; undefined when it is none, or one item is not what it should be. */
+/** Decodes a list item by item; undefined if the value is no list or one item is invalid. */
 function decodeList<T>(value: unknown, decode: (item: unknown) => T | undefined): T[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const items = value.map(decode);
@@ -126,23 +127,8 @@ function decodeIncarnation(value: unknown): [string, number] | undefined {
   return isText(node) && isCount(life) ? [node, life] : undefined;
 }
 
-function encodeCounters({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
-  return [receivedBytes, sentBytes, connections, requests];
-}
-
-function decodeCounters(numbers: readonly unknown[]): Counters | undefined {
-  if (numbers.length !== 4 || !numbers.every(isAmount)) return undefined;
-  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = numbers as number[];
-  return { receivedBytes, sentBytes, connections, requests };
-}
-
 function isText(value: unknown): value is string {
   return typeof value === 'string';
-}
-
-/** Also a sum that has grown past what is exact: it was written, and is read again. */
-function isAmount(value: unknown): value is number {
-  return Number.isInteger(value) && Number(value) >= 0;
 }
 
 function isCount(value: unknown): value is number {

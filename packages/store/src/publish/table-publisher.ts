@@ -19,19 +19,19 @@ export type PublishOutcome =
   | {
       readonly kind: 'published';
       readonly position: TablePosition;
-      /** The table was published whole, because the store did not hold what this leader wrote. */
+      /** Whether the complete table was published in a new epoch, because the store did not hold what this leader wrote. */
       readonly newEpoch: boolean;
     }
-  /** The store holds just this already. */
+  /** The store already holds this table. */
   | { readonly kind: 'unchanged'; readonly position: TablePosition }
-  /** Another leads: nothing more is written until `lead` is called again, after the election is won again. */
+  /** Another process is the leader. Call `becomeLeader` after winning the election again. */
   | { readonly kind: 'not-leader'; readonly leader: number };
 
 export interface TablePublisherOptions {
   readonly store: TableStore;
-  /** A random id for a revision. */
+  /** Creates a random id for a revision. */
   readonly newId?: () => string;
-  /** Fewer in tests. */
+  /** Default: `MAX_CHANGES_PER_REVISION`. Tests use a lower number. */
   readonly maxChangesPerRevision?: number;
 }
 
@@ -41,23 +41,22 @@ interface TableWrite {
   readonly changedAt?: number | undefined;
 }
 
-/** A position that was written or may have been, and the table there; undefined: only part of one. */
+/** A position that was or may have been written, and the table at that position; undefined if the table is incomplete there. */
 interface WrittenVersion {
   readonly position: TablePosition;
   readonly table: RoutingTable | undefined;
 }
 
 /**
- * The writing end of the table, one call at a time. It knows what the store should hold, so that a change costs what changed;
- * when it cannot be sure (a call failed, the connection was lost) it looks, and when the store holds anything else it opens a
- * new epoch and publishes the whole.
+ * Publishes the table, one call at a time. Remembers what the store holds and writes only the changes. After a failed call or a lost
+ * connection, reads the stored position first; if the store holds another table, opens a new epoch and publishes the complete table.
  */
 export class TablePublisher {
   readonly #store: TableStore;
   readonly #newId: () => string;
   readonly #maxChangesPerRevision: number | undefined;
   #leader: number | undefined;
-  /** What the store holds, as far as we know; the last one for sure unless `#inDoubt`. */
+  /** The versions that the store may hold. While `#isPositionUncertain` is false, the store holds the last version. */
   #writtenVersions: readonly WrittenVersion[] = [];
   #isPositionUncertain = false;
 
@@ -67,12 +66,12 @@ export class TablePublisher {
     this.#newId = newId;
   }
 
-  /** False before `lead`, and after an outcome `not-leader`. */
+  /** False before `becomeLeader` and after the outcome `not-leader`. */
   get isLeader(): boolean {
     return this.#leader !== undefined;
   }
 
-  /** What `publish` last left in the store; undefined before, and while that is not known. */
+  /** The table in the store; undefined while unknown. */
   get published(): { readonly table: RoutingTable; readonly position: TablePosition } | undefined {
     const last = this.#writtenVersions.at(-1);
     if (this.#isPositionUncertain || last?.table === undefined) return undefined;
@@ -80,31 +79,31 @@ export class TablePublisher {
   }
 
   /**
-   * Claims the lead, after the election is won, and takes over the table in the store: what is whole there is not published
-   * again. Returns it (a new leader decides on top of what the last one gave out); undefined: there is none.
+   * Claims the lead after winning the election. Returns the stored table, from which the new leader continues so that allocations stay;
+   * undefined if the store has no complete table. `publish` then writes only the differences to this table.
    */
   async becomeLeader(): Promise<TableSnapshot | undefined> {
     this.#leader = undefined;
     const leader = await this.#store.claimLeader();
-    const copy = await this.#store.read();
+    const snapshot = await this.#store.read();
     this.#leader = leader;
-    this.#writtenVersions = copy === undefined || copy.unreadable.length > 0 ? [] : [copy];
+    this.#writtenVersions = snapshot === undefined || snapshot.unreadable.length > 0 ? [] : [snapshot];
     this.#isPositionUncertain = false;
-    return copy;
+    return snapshot;
   }
 
-  /** The store may not hold any more what we wrote (the connection was lost): the next `publish` looks, even for no change. */
+  /** Makes the next `publish` read the stored position, even without a change. Call when the connection was lost. */
   recheck(): void {
     this.#isPositionUncertain = true;
   }
 
   /**
-   * Makes the store hold `to`. `changedAt`: since when the world has been so, milliseconds since the epoch; undefined: not
-   * known. Rejects when the store is away; then come again.
+   * Makes the store hold `to`. `changedAt` is when the cause of the change was observed, in milliseconds since the Unix epoch; undefined
+   * if unknown. Rejects with `StoreError` AWAY if the store is away; then call `publish` again.
    */
   async publish(to: RoutingTable, changedAt?: number): Promise<PublishOutcome> {
     const leader = this.#leader;
-    assert(leader !== undefined, 'lead() comes before publish()');
+    assert(leader !== undefined, 'call becomeLeader() before publish()');
     if (this.#isPositionUncertain) {
       this.#releaseVersionsBetween(to);
       const meta = await this.#resolvePosition();
@@ -126,7 +125,7 @@ export class TablePublisher {
     const opened = await this.#store.openEpoch({ leader, id: this.#newId() });
     if (opened.kind === 'not-leader') return this.#stepDown(opened.leader);
     if (opened.kind === 'published') {
-      // without the time of a change: whoever follows reads the whole
+      // Without `changedAt`, because followers read the complete table instead of this change.
       const result = await this.#write(leader, opened.position, { to, changes: changesForCompleteTable(to) });
       if (result.kind === 'published') return { ...result, newEpoch: true };
       if (result.kind === 'not-leader') return this.#stepDown(result.leader);
@@ -134,21 +133,21 @@ export class TablePublisher {
     this.#isPositionUncertain = true;
     throw new StoreError(
       'AWAY',
-      'the store was wiped or rolled back while the table was published; it is published again',
+      'the store was wiped or rolled back while the table was published; publish the table again',
     );
   }
 
   async #write(leader: number, from: TablePosition, { to, changes, changedAt }: TableWrite): Promise<PublishResult> {
-    const parts = splitIntoRevisions(changes, this.#maxChangesPerRevision);
+    const revisions = splitIntoRevisions(changes, this.#maxChangesPerRevision);
     let predecessor = from;
-    for (const [index, part] of parts.entries()) {
-      const complete = index === parts.length - 1;
+    for (const [index, revision] of revisions.entries()) {
+      const complete = index === revisions.length - 1;
       const id = this.#newId();
       const position = { epoch: predecessor.epoch, revision: predecessor.revision + 1, id };
-      // noted before it is sent: when no answer comes it may have been written or not, and `#look` finds out
+      // Recorded before sending: without a response the revision may or may not be stored, which `#resolvePosition` finds out.
       this.#writtenVersions = [...this.#writtenVersions.slice(-1), { position, table: complete ? to : undefined }];
       this.#isPositionUncertain = true;
-      const result = await this.#store.publish({ leader, predecessor, id, changes: part, complete, changedAt });
+      const result = await this.#store.publish({ leader, predecessor, id, changes: revision, complete, changedAt });
       if (result.kind !== 'published') return result;
       this.#writtenVersions = this.#writtenVersions.slice(-1);
       this.#isPositionUncertain = false;
@@ -157,7 +156,7 @@ export class TablePublisher {
     return { kind: 'published', position: predecessor };
   }
 
-  /** Ends the doubt: keeps that of what we wrote which the store is at, if any. */
+  /** Reads the stored position and keeps only the written version at that position, if any. */
   async #resolvePosition(): Promise<TableMeta | undefined> {
     const meta = await this.#store.meta();
     this.#writtenVersions = this.#writtenVersions.filter(({ position }) => isSamePosition(position, meta));
@@ -165,7 +164,7 @@ export class TablePublisher {
     return meta;
   }
 
-  /** A version that is kept keeps all that come after it until the two are compared: in an outage there is one each second. */
+  /** Frees the tables between the kept versions and `to`: `diff` releases the history of changes that derived tables share. */
   #releaseVersionsBetween(to: RoutingTable): void {
     for (const { table } of this.#writtenVersions) if (table !== undefined) diff(table, to);
   }
@@ -176,48 +175,48 @@ export class TablePublisher {
   }
 }
 
-/** The changes in their order, in as few revisions as the limits allow; at least one, which may be empty. */
+/** Splits changes, in order, into as few revisions as the limits allow. Returns at least one revision, which may be empty. */
 export function splitIntoRevisions(
   changes: readonly Change[],
   maxChanges: number = MAX_CHANGES_PER_REVISION,
 ): readonly (readonly Change[])[] {
-  const parts: Change[][] = [];
-  let part: Change[] = [];
+  const revisions: Change[][] = [];
+  let revision: Change[] = [];
   let bytes = 0;
   for (const change of changes) {
     const size = change.kind === 'put' ? Buffer.byteLength(encodeEntry(change.entry)) : change.id.length;
-    if (part.length > 0 && (part.length === maxChanges || bytes + size > MAX_BYTES_PER_REVISION)) {
-      parts.push(part);
-      part = [];
+    if (revision.length > 0 && (revision.length === maxChanges || bytes + size > MAX_BYTES_PER_REVISION)) {
+      revisions.push(revision);
+      revision = [];
       bytes = 0;
     }
-    part.push(change);
+    revision.push(change);
     bytes += size;
   }
-  return [...parts, part];
+  return [...revisions, revision];
 }
 
 /**
- * The changes that make the table out of nothing, each Service followed by its certificate and listeners before anything else. Whoever leads after one
- * that ended on the way goes by what lies there: so it knows at least for a part of the Services where they are and what they
- * serve by, where by the order of ids it would know nothing until nearly all was written.
+ * Returns the changes that create a complete table: each allocated Service followed by its certificate and listeners, then all other
+ * entries. If the leader ends while writing, the next leader keeps the allocations of the Services in the incomplete table; in the order
+ * of ids it would find no complete Service until nearly all entries are written.
  */
 export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
-  const holders = new Map<string, Change[]>();
-  const others: Change[] = [];
+  const changesByService = new Map<string, Change[]>();
+  const otherChanges: Change[] = [];
   const changes = diff(EMPTY_TABLE, table);
   for (const change of changes) {
     const entry = entryOf(change);
-    if (hasSettings(entry)) holders.set(entry.uid, [change]);
+    if (hasSettings(entry)) changesByService.set(entry.uid, [change]);
   }
   for (const change of changes) {
     const entry = entryOf(change);
     if (hasSettings(entry)) continue;
-    const isHeld = entry?.kind === 'listener' || entry?.kind === 'certificate';
-    const holder = isHeld ? holders.get(entry.service) : undefined;
-    (holder ?? others).push(change);
+    const belongsToService = entry?.kind === 'listener' || entry?.kind === 'certificate';
+    const serviceChanges = belongsToService ? changesByService.get(entry.service) : undefined;
+    (serviceChanges ?? otherChanges).push(change);
   }
-  return [...[...holders.values()].flat(), ...others];
+  return [...[...changesByService.values()].flat(), ...otherChanges];
 }
 
 function hasSettings(entry: Entry | undefined): entry is ServiceEntry {

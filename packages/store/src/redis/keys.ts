@@ -1,52 +1,53 @@
 import type { UsagePeriod } from '@weir/model/data-plane';
 
-// Every key of a fleet. One hash tag, so that all are in one slot of a Redis Cluster and a script may touch several.
+/** All Redis keys of a fleet. They share one hash tag, so that they are in one slot of a Redis Cluster and a script may use several. */
 export interface Keys {
-  /** Hash: entry id → encoded entry, of a certificate without its private key. */
+  /** Hash: entry id → encoded entry, without the private key of a certificate. */
   readonly table: string;
-  /** Hash: id of a certificate → digest and sealed private key, with a space between. */
+  /** Hash: entry id of a certificate → digest and sealed private key, separated by a space. */
   readonly keys: string;
   /**
-   * Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was whole), `leader`; `bytes` of the changes since
-   * the revision `mark`, by which they are trimmed.
+   * Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was complete), `leader`, and for trimming the
+   * `bytes` of the changes since the revision `mark`.
    */
   readonly meta: string;
-  /** Stream: `<revision>-0` → id, predecessor, epoch, complete, then entry id and encoded entry ('' = deleted) in turn. */
+  /** Stream: `<revision>-0` → id, predecessor, epoch, complete, changed-at, then pairs of entry id and encoded entry ('' if deleted). */
   readonly changes: string;
-  /** Hash: node → number of its last life. */
+  /** Hash: node → number of its last incarnation. */
   readonly lives: string;
-  /** Sorted set: `<life>:<node>` by time of the last heartbeat. */
+  /** Sorted set: `<incarnation>:<node>` by time of the last heartbeat in milliseconds. */
   readonly proxies: string;
-  /** Hash with a time to live: `state`, `listeners` (both JSON), `digest` of the listeners. */
+  /** Hash with a time to live: `state` (JSON), `root`, `digests` (JSON) and `chunk:<index>` of the listener reports. */
   proxy(node: string, life: number): string;
   readonly usage: UsageKeys;
-  /** Hash: uid → encoded cut-off. */
+  /** Hash: uid → encoded suspension. */
   readonly cutoffs: string;
-  /** Set: uids removed while not complete. */
+  /** Set: uids that were removed while the list was incomplete. */
   readonly cutoffsRemoved: string;
   /** Hash: `sequence`, random `id` of the last change, `complete`. */
   readonly cutoffMeta: string;
-  /** Stream: `<sequence>-0`; it only wakes. */
+  /** Stream: `<sequence>-0`. Its entries only wake watchers. */
   readonly cutoffChanges: string;
 }
 
 export interface UsageKeys {
-  /** Exists: seeded. It is what a wipe takes away. */
+  /** Exists if the ledger is seeded; a wipe removes it. */
   readonly open: string;
-  /** Hash: node → this life and all lower ones are refused. */
+  /** Hash: node → highest folded incarnation. */
   readonly folded: string;
   /** Hash: service uid → `<namespace>/<name>`. */
   readonly names: string;
-  /** Sets: whoever ever had usage. */
+  /** Sets: all tenants, nodes and months that ever had usage. */
   readonly tenants: string;
   readonly nodes: string;
   readonly months: string;
-  /** Hash: `<life>/<service>/<tenant>:<counter>` → last seen cumulative value. */
+  /** Hash: `<incarnation>/<service>/<tenant>:<counter>` → last seen cumulative value. */
   bases(node: string): string;
-  /** Hash: `<service>:<counter>` → what was used in the period. */
+  /** Hash: `<service>:<counter>` → usage in the period. */
   sum(tenant: string, period: UsagePeriod): string;
 }
 
+/** Returns the keys of a fleet; `fleet` matches `FLEET_NAME_FORMAT`. */
 export function keysFor(fleet: string): Keys {
   const prefix = `weir:{${fleet}}:`;
   return {
@@ -74,13 +75,13 @@ export function keysFor(fleet: string): Keys {
   };
 }
 
-/** The user of Redis that each kind of process may have to itself. */
+/** The Redis user of each kind of process. */
 export type RedisUser = 'weir-controller' | 'weir-proxy' | 'weir-console';
 const ACL_COMMANDS = '+@read +@write +@scripting +@transaction +@connection -@dangerous +info +time';
 
 /**
- * The rights of each user, as rules of `ACL SETUSER` (Redis 7): the same for the manual, for the chart and for whoever tests them. To be
- * preceded by `on` and a password.
+ * Returns the permissions of each Redis user as rules of `ACL SETUSER` (Redis 7), which follow `on` and a password. The documentation,
+ * the chart and the tests use these rules.
  */
 export function redisUsersFor(fleet: string): Readonly<Record<RedisUser, string>> {
   const all = (names: string, mode: '' | '%R' = ''): string =>

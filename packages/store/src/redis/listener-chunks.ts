@@ -2,12 +2,13 @@ import { createHash } from 'node:crypto';
 import { hashText, type ListenerReport } from '@weir/model/data-plane';
 import type { RedisConnection } from './connection/redis-connection.ts';
 
-// The listeners of a proxy in chunks, so that one of many thousands that changes costs its chunk: in what is sent, and in what is
-// read. Which chunk one is in follows from its id alone, so that others stay where they are when it comes or goes.
+// Splits the listener reports of a proxy, up to many thousands, into chunks, so that one changed report costs one chunk on write
+// (`chunkListeners`) and on read (`ListenerReportCache`). The hash of a report's id determines its chunk, so that a new or removed
+// report does not move other reports.
 export interface ListenerChunks {
   readonly listeners: readonly ListenerReport[];
   readonly chunks: readonly ListenerChunk[];
-  /** Digest of the digests. */
+  /** The digest of the chunks' digests. */
   readonly root: string;
 }
 
@@ -18,11 +19,11 @@ export interface ListenerChunk {
 }
 
 const TARGET_CHUNK_SIZE = 100;
-/** Another number of chunks is another chunk for everybody: so it stays while they are anything like the wanted size. */
+/** A new number of chunks moves every report, so the number stays while the mean size of a chunk is between MIN and MAX. */
 const MAX_MEAN_CHUNK_SIZE = 200;
 const MIN_MEAN_CHUNK_SIZE = 25;
 
-/** `before`: the last ones, of which those that say the same are taken over. */
+/** Splits `listeners` into chunks. Reuses the unchanged chunks of `before`, the chunks of the last heartbeat. */
 export function chunkListeners(
   listeners: readonly ListenerReport[],
   before: ListenerChunks | undefined,
@@ -39,11 +40,11 @@ export function chunkListeners(
 }
 
 function chunkCountFor(listeners: number, before: number | undefined): number {
-  const isFine =
+  const isSizeInRange =
     before !== undefined &&
     listeners <= MAX_MEAN_CHUNK_SIZE * before &&
     (before === 1 || listeners >= MIN_MEAN_CHUNK_SIZE * before);
-  return isFine ? before : 2 ** Math.max(0, Math.ceil(Math.log2(listeners / TARGET_CHUNK_SIZE)));
+  return isSizeInRange ? before : 2 ** Math.max(0, Math.ceil(Math.log2(listeners / TARGET_CHUNK_SIZE)));
 }
 
 function chunkOf(reports: readonly ListenerReport[]): ListenerChunk {
@@ -51,7 +52,7 @@ function chunkOf(reports: readonly ListenerReport[]): ListenerChunk {
   return { reports, text, digest: digestOf(text) };
 }
 
-/** Of two equal ones nothing is sent, so they must be hard to make on purpose: 96 bits of SHA-256. */
+/** 96 bits of SHA-256. A chunk with a known digest is not sent, so an attacker must not be able to produce a collision. */
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64').slice(0, 16);
 }
@@ -73,14 +74,14 @@ function isSame(a: readonly ListenerReport[], b: readonly ListenerReport[]): boo
   );
 }
 
-/** The listeners of one proxy as they were read last. */
+/** The listener reports of one proxy at the last read. */
 interface CachedReports {
   readonly root: string;
   readonly chunks: ReadonlyMap<string, readonly ListenerReport[]>;
   readonly listeners: readonly ListenerReport[];
 }
 
-/** Listeners of proxies that were read, by the key of the proxy: what it says again is not read again, and is the same list. */
+/** Caches the listener reports of proxies: reads only changed chunks, and returns the same list while a proxy's reports are unchanged. */
 export class ListenerReportCache {
   readonly #connection: RedisConnection;
   readonly #reportsByKey = new Map<string, CachedReports>();
@@ -89,21 +90,21 @@ export class ListenerReportCache {
     this.#connection = connection;
   }
 
-  /** Those of this root or, if the proxy has gone on meanwhile, newer ones; undefined: it is gone, or cannot be read. */
+  /** Reads the reports with the digest `root`, or newer reports; undefined if the proxy is gone or its reports cannot be decoded. */
   async read(key: string, root: string): Promise<readonly ListenerReport[] | undefined> {
     const before = this.#reportsByKey.get(key);
     if (before?.root === root) return before.listeners;
-    const heard = (await this.#readChanged(key, root, before)) ?? (await this.#readAll(key));
-    if (heard !== undefined) this.#reportsByKey.set(key, heard);
-    return heard?.listeners;
+    const reports = (await this.#readChanged(key, root, before)) ?? (await this.#readAll(key));
+    if (reports !== undefined) this.#reportsByKey.set(key, reports);
+    return reports?.listeners;
   }
 
-  /** All others are gone. */
+  /** Removes the reports of all other proxies. */
   retain(keys: ReadonlySet<string>): void {
     for (const key of this.#reportsByKey.keys()) if (!keys.has(key)) this.#reportsByKey.delete(key);
   }
 
-  /** Reads what is not known yet; undefined: nothing was known, or it changed while it was read. */
+  /** Reads only the changed chunks; undefined if no chunk is cached, or if the reports changed during the read. */
   async #readChanged(key: string, root: string, before: CachedReports | undefined): Promise<CachedReports | undefined> {
     if (before === undefined) return undefined;
     const text = await this.#connection.call((redis) => redis.hget(key, 'digests'));
@@ -113,9 +114,9 @@ export class ListenerReportCache {
     const [rootNow, textNow, ...chunks] = await this.#connection.call((redis) =>
       redis.hmget(key, 'root', 'digests', ...missing.map((index) => `chunk:${index}`)),
     );
-    // Both: it may have said something else in between, and now the same as before again.
+    // Compares the digests too: the reports may have changed twice since the first read and have the same root again.
     if (rootNow !== root || textNow !== text) return undefined;
-    const texts = new Map(missing.map((index, nth) => [index, chunks[nth]]));
+    const texts = new Map(missing.map((index, position) => [index, chunks[position]]));
     return assembleReports(
       root,
       digests,
@@ -123,7 +124,7 @@ export class ListenerReportCache {
     );
   }
 
-  /** At one moment. */
+  /** Reads all chunks atomically. */
   async #readAll(key: string): Promise<CachedReports | undefined> {
     const hash: Record<string, string> = await this.#connection.call((redis) => redis.hgetall(key));
     const digests = parseDigests(hash.digests);

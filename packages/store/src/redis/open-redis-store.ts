@@ -14,24 +14,24 @@ import { RedisTable } from './redis-table.ts';
 import { RedisUsage } from './redis-usage.ts';
 
 export interface RedisStoreOptions extends RedisAccess {
-  /** Several fleets may share one Redis. Named by the rule `FLEET_NAME`. */
+  /** The fleet's name, as `FLEET_NAME_FORMAT` says. Several fleets may share one Redis. */
   readonly fleet: string;
   readonly log: Logger;
-  /** Default `read`; `none`: certificates come without their private keys, of whose Redis this user needs to be let see nothing. */
+  /** With `none`, certificates have no private keys, and the Redis user needs no permission to read them. Default: `read`. */
   readonly privateKeyAccess?: PrivateKeyAccess;
   readonly clock?: Clock;
   readonly random?: () => number;
-  /** The longest that a call may take; default 2 s. */
+  /** The timeout of a call. Default: 2 s. */
   readonly timeoutMs?: number;
-  /** Revisions that are kept for followers; fewer in tests. */
+  /** The number of revisions that are kept for followers; tests keep fewer. */
   readonly keptRevisions?: number;
-  /** Bytes of their entries that are kept at least; fewer in tests. */
+  /** The minimum of kept bytes of the revisions' entries; tests keep fewer. */
   readonly keptBytes?: number;
 }
 
 /**
- * The contract over Redis. Resolves when Redis is ready, and also when it is away (`connection`, `problem`): it is tried on,
- * for ever. Rejects with `StoreError` REFUSED when the access is wrong or Redis does not let us in.
+ * Opens a store in Redis. Resolves when Redis is ready or away (see `connection` and `connectionError`); the store reconnects forever.
+ * Rejects with `StoreError` REFUSED if the options are invalid or Redis refuses the client.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const {
@@ -45,7 +45,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
     keptBytes = DEFAULT_KEPT_BYTES,
   } = options;
   if (!FLEET_NAME_FORMAT.pattern.test(fleet)) {
-    throw new StoreError('REFUSED', `"${fleet}" cannot name a fleet; use ${FLEET_NAME_FORMAT.allowed}`);
+    throw new StoreError('REFUSED', `invalid fleet name "${fleet}"; use ${FLEET_NAME_FORMAT.allowed}`);
   }
   const target = targetFor(options);
   const keys = keysFor(fleet);

@@ -7,28 +7,28 @@ import { isPermissionDenied } from './connection/redis-errors.ts';
 import type { Keys } from './keys.ts';
 import { type JoinedCertificate, withPrivateKey } from './table-codec.ts';
 
-/** None: the certificates are wanted without their keys, which are not asked for. */
+/** With `none`, private keys are not read: certificates are returned without them. */
 export type PrivateKeyAccess = 'read' | 'none';
 
-/** How a connection is asked: each has its own way of failing. */
+/** Sends commands on a connection; each connection maps errors in its own way. */
 export type RedisCaller = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;
 
 export interface PrivateKeyReaderOptions {
   readonly keys: Keys;
   readonly access: PrivateKeyAccess;
   readonly log: Logger;
-  /** Host and port of the Redis, for people. */
+  /** Host and port of the Redis, for messages. */
   readonly where: string;
 }
 
-/** A chain and a key weigh some kilobytes. */
+/** Bounds the size of a response: a sealed private key takes some kilobytes. */
 const KEYS_PER_READ = 500;
 
 type HashField = string | null | undefined;
 
 /**
- * Puts the keys to the certificates. A Redis that does not let us read them costs the certificates, which then count as unreadable, and
- * nothing else: it is said once.
+ * Adds private keys to certificates. If the Redis user may not read private keys, certificates count as unreadable, a warning is logged
+ * once, and everything else works.
  */
 export class PrivateKeyReader {
   readonly #options: PrivateKeyReaderOptions;
@@ -38,59 +38,65 @@ export class PrivateKeyReader {
     this.#options = options;
   }
 
-  /** Whether Redis did not let us, the last time that it was asked. */
+  /** Whether Redis refused the last read of private keys. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
 
-  /** Each certificate with its key or why not, in their order. Only later than the position that they are of. */
-  async join(ask: RedisCaller, certificates: readonly CertificateEntry[]): Promise<readonly JoinedCertificate[]> {
+  /**
+   * Returns each certificate with its private key, `superseded` or `unreadable`, in the given order. Call only after reading the position
+   * of the certificates: the keys may be newer than the certificates.
+   */
+  async join(call: RedisCaller, certificates: readonly CertificateEntry[]): Promise<readonly JoinedCertificate[]> {
     if (certificates.length === 0 || this.#options.access === 'none') return certificates;
     const { keys: hash, table } = this.#options.keys;
-    const found = await this.#read(ask, certificates, async (redis, ids) => redis.hmget(hash, ...ids));
-    const joined = certificates.map((certificate, index) => withPrivateKey(certificate, found[index]) ?? 'unreadable');
-    const doubtful = certificates.filter((_, index) => joined[index] === 'unreadable');
-    if (doubtful.length === 0 || this.#isRefused) return joined;
-    // Now at one moment with the entries: a key that does not fit the entry beside it is lost, any other is of a later revision.
-    const present = await this.#read(ask, doubtful, async (redis, ids) => {
+    const keyTexts = await this.#read(call, certificates, async (redis, ids) => redis.hmget(hash, ...ids));
+    const joined = certificates.map(
+      (certificate, index) => withPrivateKey(certificate, keyTexts[index]) ?? 'unreadable',
+    );
+    const mismatched = certificates.filter((_, index) => joined[index] === 'unreadable');
+    if (mismatched.length === 0 || this.#isRefused) return joined;
+    // Reads keys and entries in one transaction: if a key does not match its current entry, the key is lost; otherwise the given
+    // certificate is outdated.
+    const stored = await this.#read(call, mismatched, async (redis, ids) => {
       const [texts, keys] = await runTransaction(redis, (all) => all.hmget(table, ...ids).hmget(hash, ...ids));
       return ids.map(
         (_, index): StoredCertificate => ({ entry: (texts as HashField[])[index], key: (keys as HashField[])[index] }),
       );
     });
     const outcomes = new Map(
-      doubtful.map((certificate, index) => [certificate, joinStored(certificate, present[index])]),
+      mismatched.map((certificate, index) => [certificate, joinStored(certificate, stored[index])]),
     );
-    return joined.map((each, index) => {
+    return joined.map((result, index) => {
       const certificate = certificates[index];
-      return each !== 'unreadable' || certificate === undefined ? each : (outcomes.get(certificate) ?? each);
+      return result !== 'unreadable' || certificate === undefined ? result : (outcomes.get(certificate) ?? result);
     });
   }
 
-  /** Asks for a key that is not there: after it `isRefused` is of now. */
-  async probe(ask: RedisCaller): Promise<void> {
-    await this.#unlessRefused(ask, (redis) => redis.hmget(this.#options.keys.keys, ''));
+  /** Reads a key that does not exist, to update `isRefused`. */
+  async probe(call: RedisCaller): Promise<void> {
+    await this.#unlessRefused(call, (redis) => redis.hmget(this.#options.keys.keys, ''));
   }
 
-  /** What `send` reads of each certificate; nothing where Redis does not let us. */
+  /** Returns what `send` reads for each certificate; an empty list if Redis refuses the read. */
   async #read<T>(
-    ask: RedisCaller,
+    call: RedisCaller,
     certificates: readonly CertificateEntry[],
     send: (redis: Redis, ids: string[]) => Promise<readonly T[]>,
   ): Promise<readonly T[]> {
-    const read: T[] = [];
+    const results: T[] = [];
     for (let begin = 0; begin < certificates.length; begin += KEYS_PER_READ) {
       const ids = certificates.slice(begin, begin + KEYS_PER_READ).map(({ id }) => id);
-      const part = await this.#unlessRefused(ask, (redis) => send(redis, ids));
-      if (part === undefined) return [];
-      read.push(...part);
+      const batch = await this.#unlessRefused(call, (redis) => send(redis, ids));
+      if (batch === undefined) return [];
+      results.push(...batch);
     }
-    return read;
+    return results;
   }
 
-  async #unlessRefused<T>(ask: RedisCaller, send: (redis: Redis) => Promise<T>): Promise<T | undefined> {
+  async #unlessRefused<T>(call: RedisCaller, send: (redis: Redis) => Promise<T>): Promise<T | undefined> {
     const { keys, log, where } = this.#options;
-    const answer = await ask(async (redis): Promise<{ readonly value: T } | { readonly refusal: unknown }> => {
+    const result = await call(async (redis): Promise<{ readonly value: T } | { readonly refusal: unknown }> => {
       try {
         return { value: await send(redis) };
       } catch (thrown) {
@@ -99,33 +105,33 @@ export class PrivateKeyReader {
       }
     });
     const wasRefused = this.#isRefused;
-    this.#isRefused = 'refusal' in answer;
-    if ('value' in answer) {
-      if (wasRefused) log.info('private keys may be read again');
-      return answer.value;
+    this.#isRefused = 'refusal' in result;
+    if ('value' in result) {
+      if (wasRefused) log.info('private keys are readable again');
+      return result.value;
     }
     if (!wasRefused) {
-      const message = `Redis at ${where} does not permit this user to read private keys; extend its ACL by %R~${keys.keys}`;
-      const err = new StoreError('REFUSED', message, { cause: answer.refusal });
-      log.warn({ err }, 'certificates cannot be used without their keys; all else is');
+      const message = `Redis at ${where} does not permit this user to read private keys; add %R~${keys.keys} to its ACL`;
+      const err = new StoreError('REFUSED', message, { cause: result.refusal });
+      log.warn({ err }, 'failed to read private keys; certificates are unavailable, everything else works');
     }
     return undefined;
   }
 }
 
-/** As much of it as reading the table uses. */
+/** The part of `PrivateKeyReader` that the table reader uses; tests replace it. */
 export type PrivateKeyJoiner = Pick<PrivateKeyReader, 'isRefused' | 'join' | 'probe'>;
 
-/** Of one certificate at one moment. */
+/** The entry and the private key of one certificate at the same moment. */
 interface StoredCertificate {
   readonly entry: HashField;
   readonly key: HashField;
 }
 
-function joinStored(certificate: CertificateEntry, present: StoredCertificate | undefined): JoinedCertificate {
-  const joined = withPrivateKey(certificate, present?.key);
-  if (joined !== undefined || present === undefined) return joined ?? 'unreadable';
-  const now = decodeEntry(present.entry ?? '');
-  const isStill = now?.kind === 'certificate' && now.keyDigest === certificate.keyDigest;
-  return isStill ? 'unreadable' : 'superseded';
+function joinStored(certificate: CertificateEntry, stored: StoredCertificate | undefined): JoinedCertificate {
+  const joined = withPrivateKey(certificate, stored?.key);
+  if (joined !== undefined || stored === undefined) return joined ?? 'unreadable';
+  const current = decodeEntry(stored.entry ?? '');
+  const isCurrent = current?.kind === 'certificate' && current.keyDigest === certificate.keyDigest;
+  return isCurrent ? 'unreadable' : 'superseded';
 }

@@ -24,7 +24,7 @@ import {
 } from './table-codec.ts';
 
 const MAX_READ_ATTEMPTS = 5;
-/** How often the keys are run after while they are replaced: then what is not at hand counts as unreadable, until its revision comes. */
+/** How often private keys are read while a writer replaces them. Then the missing keys count as unreadable until their revision arrives. */
 const MAX_KEY_ROUNDS = 5;
 const ENTRIES_PER_SCAN = 1_000;
 
@@ -35,8 +35,9 @@ export interface TableSource {
 }
 
 /**
- * The whole table at one position, while it may be published on: what HSCAN saw is each entry at some revision since the one
- * read before it, and the changes since then, applied in order, make all of them the last. Undefined: none is whole.
+ * Reads the complete table at one position while a leader may publish: HSCAN returns each entry as of some revision after the position
+ * that was read first, and applying the changes since that position brings all entries to the last revision. Undefined if the stored
+ * table is incomplete. Throws `StoreError` AWAY if the epoch changes during every attempt.
  */
 export async function readTable(source: TableSource): Promise<TableSnapshot | undefined> {
   const { connection, keys } = source;
@@ -45,12 +46,12 @@ export async function readTable(source: TableSource): Promise<TableSnapshot | un
     if (meta === undefined || !meta.complete) return undefined;
     const found = await scanEntries(source);
     const outcome = await snapshotFrom(source, meta, found);
-    if (outcome !== 'again') return outcome;
+    if (outcome !== 'retry') return outcome;
   }
-  throw new StoreError('AWAY', 'the table was begun anew each time that it was read; it is read again');
+  throw new StoreError('AWAY', 'the table was rewritten during each attempt to read it; retrying');
 }
 
-/** What lies there, whole or not. */
+/** Reads the stored entries, whether the table is complete or not; undefined if there are none. */
 export async function readPartialTable(source: TableSource): Promise<RoutingTable | undefined> {
   const found = await scanEntries(source);
   for (const { id } of await joinPrivateKeys(source, found)) found.set(id, 'unreadable');
@@ -60,11 +61,11 @@ export async function readPartialTable(source: TableSource): Promise<RoutingTabl
 
 async function scanEntries({ connection, keys }: TableSource): Promise<Map<string, ScannedEntry>> {
   const found = new Map<string, ScannedEntry>();
-  const scanFrom = (cursor: string): Promise<ScanAnswer> =>
+  const scanFrom = (cursor: string): Promise<ScanReply> =>
     connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
-  for (let scanning: Promise<ScanAnswer> | undefined = scanFrom('0'); scanning !== undefined; ) {
-    const [next, fields]: ScanAnswer = await scanning;
-    // Redis looks for the next ones while these are read.
+  for (let scanning: Promise<ScanReply> | undefined = scanFrom('0'); scanning !== undefined; ) {
+    const [next, fields]: ScanReply = await scanning;
+    // Requests the next page before decoding this one.
     scanning = next === '0' ? undefined : scanFrom(next);
     for (let index = 0; index + 1 < fields.length; index += 2) {
       found.set(fields[index] ?? '', decodeEntry(fields[index + 1] ?? '') ?? 'unreadable');
@@ -73,20 +74,20 @@ async function scanEntries({ connection, keys }: TableSource): Promise<Map<strin
   return found;
 }
 
-type ScanAnswer = [next: string, fields: string[]];
+type ScanReply = [next: string, fields: string[]];
 type ScannedEntry = Entry | 'unreadable';
 
-/** Keys are read after the position, and so may be of a later one: then the table is taken there, too. */
+/** Brings the scanned entries to one position, together with the private keys, which may be of a later position than the entries. */
 async function snapshotFrom(
   source: TableSource,
   from: TablePosition,
   found: Map<string, ScannedEntry>,
-): Promise<TableSnapshot | undefined | 'again'> {
+): Promise<TableSnapshot | undefined | 'retry'> {
   let position = from;
   for (let round = 1; ; round += 1) {
-    const now = await catchUp(source, { from: position, found });
-    if (now === undefined || now === 'again') return now;
-    position = now;
+    const current = await catchUp(source, { from: position, found });
+    if (current === undefined || current === 'retry') return current;
+    position = current;
     const superseded = await joinPrivateKeys(source, found);
     if (superseded.length > 0 && round < MAX_KEY_ROUNDS) continue;
     for (const { id } of superseded) found.set(id, 'unreadable');
@@ -95,11 +96,11 @@ async function snapshotFrom(
   }
 }
 
-/** Brings `found` to where the table is now. `again`: what was scanned is not of the history that `from` is in. */
+/** Applies the changes since `from` to `found`. `retry` if the table no longer continues from `from` (trimmed, wiped or a new epoch). */
 async function catchUp(
   { connection, keys }: TableSource,
   { from, found }: { readonly from: TablePosition; readonly found: Map<string, ScannedEntry> },
-): Promise<TablePosition | undefined | 'again'> {
+): Promise<TablePosition | undefined | 'retry'> {
   const [metaNow, stream] = await connection.call((redis) =>
     runTransaction(redis, (all) =>
       all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${from.revision}-0`, '+'),
@@ -108,7 +109,7 @@ async function catchUp(
   let { epoch, revision, id }: TablePosition = from;
   for (const streamEntry of stream as StreamEntry[]) {
     const next = decodeRevision(streamEntry);
-    if (!isNext({ epoch, revision, id }, next)) return 'again';
+    if (!isNext({ epoch, revision, id }, next)) return 'retry';
     ({ epoch, revision, id } = next.position);
     for (const change of next.changes) {
       if (change.kind === 'put') found.set(change.entry.id, change.entry);
@@ -118,11 +119,11 @@ async function catchUp(
   }
   const position = { epoch, revision, id };
   const meta = decodeMeta(metaNow);
-  if (!isSamePosition(meta, position)) return 'again';
+  if (!isSamePosition(meta, position)) return 'retry';
   return meta?.complete === true ? position : undefined;
 }
 
-/** Puts the keys to those certificates that have none yet; returns those that a later revision has replaced. */
+/** Adds private keys to the certificates in `found`; returns the certificates that a later revision has replaced. */
 async function joinPrivateKeys(
   { connection, keyReader }: TableSource,
   found: Map<string, ScannedEntry>,
@@ -153,28 +154,28 @@ function splitReadable(found: ReadonlyMap<string, ScannedEntry>): {
   return { entries, unreadable };
 }
 
-/** How often a follower to whom nothing comes looks whether its revision is still the last one. */
+/** How often a follower without new revisions checks that the table is still at its position. */
 const POLL_INTERVAL_MS = 500;
-/** Each may be a megabyte. */
+/** Bounds the size of a response: one revision may have a megabyte. */
 const REVISIONS_PER_READ = 20;
 
 /**
- * The revisions after `after`. The stream alone does not tell of a roll back or a new epoch, whose numbers begin again below
- * ours: so it compares with `meta`, at first and whenever nothing came for a while.
+ * Yields the revisions after `after`. Compares the position with `meta` at the start and when no revision arrives for a while, because
+ * XREAD does not return the revisions of a new epoch or of a rolled-back store, whose numbers are lower.
  */
 export async function* readRevisions(
   redis: Redis,
-  { keys, keyReader }: Pick<TableSource, 'keys' | 'keyReader'>,
+  { keys, keyReader }: TableSource,
   after: TablePosition,
 ): AsyncGenerator<Revision> {
-  const ask: RedisCaller = (send) => send(redis);
+  const call: RedisCaller = (send) => send(redis);
   let last = after;
   let lacksKeys = keyReader.isRefused;
   let entries = await readAvailable(redis, keys, last);
   for (;;) {
-    const revisions = await joinRevisionKeys(ask, keyReader, entries.map(decodeRevision));
-    // Certificates that were left out come with no revision.
-    if (lacksKeys && !keyReader.isRefused) throw new StoreError('GAP', 'private keys may be read again');
+    const revisions = await joinRevisionKeys(call, keyReader, entries.map(decodeRevision));
+    // No later revision contains the certificates that were unreadable so far: read the complete table.
+    if (lacksKeys && !keyReader.isRefused) throw new StoreError('GAP', 'private keys are readable again');
     lacksKeys = keyReader.isRefused;
     for (const revision of revisions) {
       if (!isNext(last, revision)) throw gapError(last, revision.position);
@@ -182,18 +183,18 @@ export async function* readRevisions(
       yield revision;
     }
     entries = (await waitForRevisions(redis, keys, last)) ?? (await readAvailable(redis, keys, last));
-    if (lacksKeys) await keyReader.probe(ask);
+    if (lacksKeys) await keyReader.probe(call);
   }
 }
 
 async function joinRevisionKeys(
-  ask: RedisCaller,
+  call: RedisCaller,
   keyReader: PrivateKeyJoiner,
   revisions: readonly Revision[],
 ): Promise<readonly Revision[]> {
   const certificates = certificatesIn(revisions);
   if (certificates.length === 0) return revisions;
-  const outcomes = await keyReader.join(ask, certificates);
+  const outcomes = await keyReader.join(call, certificates);
   const joined = new Map<Entry, JoinedCertificate>();
   for (const [index, outcome] of outcomes.entries()) {
     const certificate = certificates[index];
@@ -202,24 +203,24 @@ async function joinRevisionKeys(
   return revisions.map((revision) => withJoinedCertificates(revision, joined));
 }
 
-/** Waits for what comes next in the stream; undefined: nothing came. */
+/** Waits for the next revisions in the stream; undefined if none arrive within `POLL_INTERVAL_MS`. */
 async function waitForRevisions(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[] | undefined> {
   const id = `${last.revision}-0`;
-  const answer = await redis.xread('COUNT', REVISIONS_PER_READ, 'BLOCK', POLL_INTERVAL_MS, 'STREAMS', keys.changes, id);
-  return answer?.[0]?.[1];
+  const reply = await redis.xread('COUNT', REVISIONS_PER_READ, 'BLOCK', POLL_INTERVAL_MS, 'STREAMS', keys.changes, id);
+  return reply?.[0]?.[1];
 }
 
-/** What there is now; throws GAP when that is nothing, and `last` is not where the table is. */
+/** Returns the available revisions after `last`; throws GAP if there are none and the table is not at `last`. */
 async function readAvailable(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[]> {
   const [meta, entries] = await runTransaction(redis, (all) =>
     all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${last.revision}-0`, '+', 'COUNT', REVISIONS_PER_READ),
   );
   const streamed = entries as StreamEntry[];
-  const now = decodeMeta(meta);
-  if (streamed.length === 0 && !isSamePosition(now, last)) throw gapError(last, now);
+  const current = decodeMeta(meta);
+  if (streamed.length === 0 && !isSamePosition(current, last)) throw gapError(last, current);
   return streamed;
 }
 
-function gapError(last: TablePosition, now: TablePosition | undefined): StoreError {
-  return new StoreError('GAP', `the table went from ${describePosition(last)} to ${describePosition(now)}`);
+function gapError(last: TablePosition, current: TablePosition | undefined): StoreError {
+  return new StoreError('GAP', `the table went from ${describePosition(last)} to ${describePosition(current)}`);
 }

@@ -12,7 +12,7 @@ export class RedisHeartbeats implements HeartbeatStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
   readonly #listenerCache: ListenerReportCache;
-  /** What lies in Redis as far as we know, by the key of the proxy: a process may have several. */
+  /** The listener chunks that Redis holds after the last successful write, by key of the proxy; a process may run several proxies. */
   readonly #lastSentByKey = new Map<string, ListenerChunks>();
 
   constructor(connection: RedisConnection, keys: Keys) {
@@ -33,11 +33,11 @@ export class RedisHeartbeats implements HeartbeatStore {
     const state = [HEARTBEAT_TTL_MS, memberFor(node, life), encodeHeartbeatState(heartbeat)];
     const run = (args: readonly (string | number)[]): Promise<unknown> =>
       this.#connection.run('beat-proxy', [key, this.#keys.proxies], [...state, ...args]);
-    // Until there is an answer nobody knows what lies there.
+    // Until Redis responds, the stored chunks are unknown.
     this.#lastSentByKey.delete(key);
     const isPatch = sent?.chunks.length === chunks.chunks.length;
-    const isKept = isPatch && (await run([sent.root, ...changedChunkArgs(chunks, sent)])) === 1;
-    if (!isKept) await run(['', ...allChunkArgs(chunks)]);
+    const isPatched = isPatch && (await run([sent.root, ...changedChunkArgs(chunks, sent)])) === 1;
+    if (!isPatched) await run(['', ...allChunkArgs(chunks)]);
     this.#lastSentByKey.set(key, chunks);
   }
 
@@ -52,18 +52,18 @@ export class RedisHeartbeats implements HeartbeatStore {
   async list(): Promise<readonly Heartbeat[]> {
     const members = await this.#connection.call((redis) => redis.zrange(this.#keys.proxies, '0', '-1'));
     if (members.length === 0) return [];
-    const lives = members.map(parseMember);
-    const found = await this.#connection.call((redis) =>
+    const proxies = members.map(parseMember);
+    const states = await this.#connection.call((redis) =>
       runPipeline(redis, (all) =>
-        lives.reduce<ChainableCommander>(
-          (each, { node, life }) => each.hmget(this.#keys.proxy(node, life), 'state', 'root'),
+        proxies.reduce<ChainableCommander>(
+          (pipeline, { node, life }) => pipeline.hmget(this.#keys.proxy(node, life), 'state', 'root'),
           all,
         ),
       ),
     );
-    this.#listenerCache.retain(new Set(lives.map(({ node, life }) => this.#keys.proxy(node, life))));
+    this.#listenerCache.retain(new Set(proxies.map(({ node, life }) => this.#keys.proxy(node, life))));
     const heartbeats = await Promise.all(
-      lives.map((proxy, index) => this.#heartbeatOf(proxy, found[index] as [string | null, string | null])),
+      proxies.map((proxy, index) => this.#heartbeatOf(proxy, states[index] as [string | null, string | null])),
     );
     return heartbeats.filter((heartbeat) => heartbeat !== undefined).sort(compareHeartbeats);
   }
@@ -85,7 +85,7 @@ export class RedisHeartbeats implements HeartbeatStore {
   }
 }
 
-/** As `beat-proxy` takes them: nothing, or the new root, the digests, and by index the chunks that are not there yet. */
+/** The arguments of `beat-proxy` for the changed chunks: none, or the new root, all digests, and index and text of each changed chunk. */
 function changedChunkArgs({ root, chunks }: ListenerChunks, sent: ListenerChunks): (string | number)[] {
   if (root === sent.root) return [];
   const changed = chunks.flatMap(({ digest, text }, index) =>
@@ -114,12 +114,12 @@ function parseMember(member: string): { node: string; life: number } {
 const HEARTBEAT_FORMAT = 2;
 export type HeartbeatState = Omit<Heartbeat, 'listeners'>;
 
-/** All but the listeners, as JSON: those lie beside it, because they are many and seldom change. */
-export function encodeHeartbeatState({ listeners: _beside, ...state }: Heartbeat): string {
+/** Encodes a heartbeat as JSON without its listeners, which are stored in chunks because they are many and rarely change. */
+export function encodeHeartbeatState({ listeners: _listeners, ...state }: Heartbeat): string {
   return JSON.stringify({ v: HEARTBEAT_FORMAT, ...state });
 }
 
-/** Undefined when it is of a version that this one does not know, or damaged. */
+/** Decodes `encodeHeartbeatState`; undefined if the text is damaged or of an unknown version. */
 export function decodeHeartbeatState(text: string): HeartbeatState | undefined {
   const { v, ...state } = parseRecord(text);
   const isState = v === HEARTBEAT_FORMAT && typeof state.node === 'string' && Number.isSafeInteger(state.life);
@@ -127,8 +127,8 @@ export function decodeHeartbeatState(text: string): HeartbeatState | undefined {
 }
 
 /**
- * What is known of a proxy that beats, and says nothing that `decodeState` reads: that it is there. For dead it must not be taken, since
- * it serves by the table, which has versions of its own.
+ * A heartbeat for a proxy whose state cannot be decoded. The proxy must not count as dead: it serves the table, which is versioned
+ * independently of heartbeats.
  */
 export function unknownVersionHeartbeat({ node, life }: Pick<Heartbeat, 'node' | 'life'>, text: string): Heartbeat {
   const { v, version } = parseRecord(text);

@@ -1,4 +1,4 @@
-// The settings of a Redis, which all processes and the command line have alike.
+// The settings of the Redis connection, which all processes and the command line share.
 import {
   ConfigError,
   type ConfigMistake,
@@ -50,16 +50,16 @@ const VARIABLES: Readonly<Record<keyof RedisAccess, string>> = {
   ca: REDIS_SETTINGS.redisCa.variable,
 };
 
-/** A configuration with those settings put together as `redis`. Throws `ConfigError` when they contradict each other. */
+/** Replaces the Redis settings of a configuration by one field `redis`. Throws `ConfigError` if the settings contradict each other. */
 export function withRedisAccess<Config extends RedisConfig>(
   config: Config,
 ): Omit<Config, keyof RedisConfig> & { readonly redis: RedisAccess } {
-  const { redisUrl, redisUsername, redisPassword, redisSentinelUsername, redisSentinelPassword, redisCa, ...others } =
+  const { redisUrl, redisUsername, redisPassword, redisSentinelUsername, redisSentinelPassword, redisCa, ...rest } =
     config;
   const redis = accessFor(config);
-  const reading = parseTarget(redis);
-  if (reading.kind === 'target') return { ...others, redis };
-  const { field, redactedValue, reason, allowed } = reading.mistake;
+  const result = parseTarget(redis);
+  if (result.kind === 'target') return { ...rest, redis };
+  const { field, redactedValue, reason, allowed } = result.mistake;
   const mistake: ConfigMistake = {
     variable: VARIABLES[field],
     redactedValue: redactedValue === undefined ? undefined : `${redactedValue}, which ${reason}`,
@@ -69,17 +69,17 @@ export function withRedisAccess<Config extends RedisConfig>(
 }
 
 /**
- * For a command line: what `env` says, with `url` instead of its URL; undefined when neither has one. Whoever uses it is told
- * what of it is wrong, except for a `ConfigError` of single variables.
+ * Returns the Redis access for a command: the settings in `env`, with `url` instead of the URL in `env`; undefined if neither has a URL.
+ * Throws `ConfigError` for an invalid variable; `openRedisStore` reports contradictions between the settings.
  */
 export function redisAccessFrom(
   env: Readonly<Record<string, string | undefined>>,
   url: string | undefined,
 ): RedisAccess | undefined {
-  const { redisUrl: _redisUrl, ...others } = REDIS_SETTINGS;
-  const named = url ?? env[REDIS_SETTINGS.redisUrl.variable];
-  if (named === undefined || named === '') return undefined;
-  return accessFor({ ...parseConfig(others, env), redisUrl: new Secret(named) });
+  const { redisUrl: _redisUrl, ...otherSettings } = REDIS_SETTINGS;
+  const redisUrl = url ?? env[REDIS_SETTINGS.redisUrl.variable];
+  if (redisUrl === undefined || redisUrl === '') return undefined;
+  return accessFor({ ...parseConfig(otherSettings, env), redisUrl: new Secret(redisUrl) });
 }
 
 function accessFor(config: RedisConfig): RedisAccess {

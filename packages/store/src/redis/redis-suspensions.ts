@@ -7,15 +7,15 @@ import { runTransaction } from './connection/pipeline.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 
-/** The stream only wakes those who wait: whoever is late reads the state anyway. */
+/** The stream only wakes watchers, which then read the state, so old entries are not needed. */
 const MAX_KEPT_CHANGES = 100;
-/** How often one to whom nothing comes looks whether the store was rolled back. */
+/** How often a watcher without changes checks whether the store was rolled back. */
 const POLL_INTERVAL_MS = 500;
 
 export class RedisSuspensions implements SuspensionStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
-  /** The sequence goes on after a wipe, as far as this process knows it. */
+  /** The highest sequence that this process has seen, so that the sequence keeps increasing after a wipe. */
   #highestSequence = 0;
 
   constructor(connection: RedisConnection, keys: Keys) {
@@ -23,9 +23,9 @@ export class RedisSuspensions implements SuspensionStore {
     this.#keys = keys;
   }
 
-  async put(cutoff: Suspension): Promise<void> {
+  async put(suspension: Suspension): Promise<void> {
     const { cutoffs, cutoffsRemoved, cutoffMeta, cutoffChanges } = this.#keys;
-    const args = [cutoff.uid, encodeSuspension(cutoff), randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
+    const args = [suspension.uid, encodeSuspension(suspension), randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
     this.#recordSequence(
       await this.#connection.run('put-cutoff', [cutoffs, cutoffsRemoved, cutoffMeta, cutoffChanges], args),
     );
@@ -56,12 +56,13 @@ export class RedisSuspensions implements SuspensionStore {
   }
 
   async *#watchStates(redis: Redis): AsyncGenerator<SuspensionState> {
-    let given: string | undefined;
+    let lastYielded: string | undefined;
     for (;;) {
       const { state, id } = await this.#readState(redis);
-      // the number alone does not tell of a store that was rolled back and changed since
-      if (given !== `${state.sequence}/${id}`) {
-        given = `${state.sequence}/${id}`;
+      // The random id reveals a store that was rolled back and reached the same sequence with other changes.
+      const version = `${state.sequence}/${id}`;
+      if (lastYielded !== version) {
+        lastYielded = version;
         yield state;
       }
       const after = `${state.sequence}-0`;
@@ -70,24 +71,24 @@ export class RedisSuspensions implements SuspensionStore {
   }
 
   async #readState(redis: Redis): Promise<{ state: SuspensionState; id: string | null }> {
-    const answers = await runTransaction(redis, (all) =>
+    const replies = await runTransaction(redis, (all) =>
       all
         .hmget(this.#keys.cutoffMeta, 'sequence', 'id', 'complete')
         .hgetall(this.#keys.cutoffs)
         .smembers(this.#keys.cutoffsRemoved),
     );
-    const [[sequence, id, complete], listed, removed] = answers as [
+    const [[sequence, id, complete], listed, removed] = replies as [
       [string | null, string | null, string | null],
       Record<string, string>,
       string[],
     ];
-    const cutoffs = Object.values(listed).map(decodeSuspension);
-    const readable = cutoffs.filter((cutoff) => cutoff !== undefined);
+    const suspensions = Object.values(listed).map(decodeSuspension);
+    const readable = suspensions.filter((suspension) => suspension !== undefined);
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence ?? 0));
     const state: SuspensionState = {
       sequence: Number(sequence ?? 0),
-      // one that only a newer version can read must not be lifted by those that cannot: absence means nothing then
-      complete: complete !== null && readable.length === cutoffs.length,
+      // Incomplete if one suspension cannot be decoded: this version must not lift a suspension that a newer version wrote.
+      complete: complete !== null && readable.length === suspensions.length,
       suspensions: readable.sort((a, b) => (a.uid < b.uid ? -1 : 1)),
       removed: removed.sort(),
     };

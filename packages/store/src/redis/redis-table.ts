@@ -8,10 +8,10 @@ import type { PrivateKeyJoiner } from './private-key-reader.ts';
 import { readPartialTable, readRevisions, readTable, type TableSource } from './read-table.ts';
 import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 
-/** What of the changes is kept for followers that are behind. */
+/** How many changes are kept for followers that are behind. */
 export interface ChangeRetention {
   readonly revisions: number;
-  /** At least; at most twice as many. */
+  /** The minimum of kept bytes of encoded entries; at most twice as many are kept. */
   readonly bytes: number;
 }
 
@@ -26,7 +26,7 @@ export class RedisTable implements TableStore {
   readonly #keys: Keys;
   readonly #keyReader: PrivateKeyJoiner;
   readonly #retention: ChangeRetention;
-  /** Counters go on after a wipe, as far as this process knows them. */
+  /** The highest values that this process has seen, so that leader tokens and epochs keep increasing after a wipe. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
@@ -50,16 +50,16 @@ export class RedisTable implements TableStore {
   }
 
   async openEpoch({ leader, id }: { readonly leader: number; readonly id: string }): Promise<PublishResult> {
-    const answer = await this.#connection.run('open-epoch', this.#scriptKeys, [leader, id, this.#highestEpoch]);
-    const [kind, value] = answer as ['published' | 'not-leader', string];
+    const reply = await this.#connection.run('open-epoch', this.#scriptKeys, [leader, id, this.#highestEpoch]);
+    const [kind, value] = reply as ['published' | 'not-leader', string];
     if (kind === 'not-leader') return this.#notLeader(value);
     this.#highestEpoch = Number(value);
     return { kind, position: { epoch: Number(value), revision: 0, id } };
   }
 
   async publish({ leader, predecessor, id, changes, complete, changedAt }: PublishRequest): Promise<PublishResult> {
-    assert(changes.length <= MAX_CHANGES_PER_REVISION, 'a larger change goes in several revisions');
-    const answer = await this.#connection.run('publish-table', this.#scriptKeys, [
+    assert(changes.length <= MAX_CHANGES_PER_REVISION, 'split a larger change into several revisions');
+    const reply = await this.#connection.run('publish-table', this.#scriptKeys, [
       leader,
       predecessor.epoch,
       predecessor.revision,
@@ -71,7 +71,7 @@ export class RedisTable implements TableStore {
       changedAt ?? '',
       ...encodeChanges(changes),
     ]);
-    const [kind, ...rest] = answer as [PublishResult['kind'], ...string[]];
+    const [kind, ...rest] = reply as [PublishResult['kind'], ...string[]];
     switch (kind) {
       case 'published':
         return { kind, position: { epoch: predecessor.epoch, revision: Number(rest[0]), id } };
@@ -98,7 +98,7 @@ export class RedisTable implements TableStore {
     return { connection: this.#connection, keys: this.#keys, keyReader: this.#keyReader };
   }
 
-  /** As the scripts take them. */
+  /** The KEYS of the table scripts. */
   get #scriptKeys(): readonly string[] {
     const { meta, table, changes, keys } = this.#keys;
     return [meta, table, changes, keys];

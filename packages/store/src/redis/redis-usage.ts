@@ -10,7 +10,7 @@ import { decodeBases, decodeFolded, decodeSums, flushCalls, seedCall } from './u
 
 const MAX_EXPORT_ATTEMPTS = 5;
 
-/** As much of a connection as the ledger uses. */
+/** The part of `RedisConnection` that the ledger uses; tests replace it. */
 export type UsageConnection = Pick<RedisConnection, 'call' | 'run'>;
 
 export class RedisUsage implements UsageStore {
@@ -25,7 +25,7 @@ export class RedisUsage implements UsageStore {
   }
 
   async flush(report: UsageReport): Promise<FlushResult> {
-    // one after another: heartbeats go over the same connection, and must not wait for the report of a whole outage
+    // One call at a time: heartbeats share the connection and must not wait for the report of a long outage.
     for (const { keys, args } of flushCalls(this.#keys, report)) {
       const kind = (await this.#connection.run('flush-usage', keys, args)) as FlushResult['kind'];
       if (kind !== 'accepted') return { kind };
@@ -39,13 +39,13 @@ export class RedisUsage implements UsageStore {
       tenant === undefined ? await this.#connection.call((redis) => redis.smembers(usage.tenants)) : [tenant];
     if (tenants.length === 0) return [];
     const sums = await this.#connection.call((redis) =>
-      runPipeline(redis, (all) => tenants.reduce((each, name) => each.hgetall(usage.sum(name, period)), all)),
+      runPipeline(redis, (all) => tenants.reduce((pipeline, name) => pipeline.hgetall(usage.sum(name, period)), all)),
     );
-    const found = tenants.map((name, index) => ({ tenant: name, sums: decodeSums(sums[index]) }));
-    const services = [...new Set(found.flatMap((each) => [...each.sums.keys()]))];
+    const tenantSums = tenants.map((name, index) => ({ tenant: name, sums: decodeSums(sums[index]) }));
+    const services = [...new Set(tenantSums.flatMap(({ sums: byService }) => [...byService.keys()]))];
     if (services.length === 0) return [];
     const names = await this.#connection.call((redis) => redis.hmget(usage.names, ...services));
-    return usageRowsFor(found, new Map(services.map((service, index) => [service, names[index] ?? '/'])));
+    return usageRowsFor(tenantSums, new Map(services.map((service, index) => [service, names[index] ?? '/'])));
   }
 
   async periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]> {
@@ -56,7 +56,9 @@ export class RedisUsage implements UsageStore {
         : periodsKeptAt(this.#clock.now(), length);
     if (candidates.length === 0) return [];
     const exists = await this.#connection.call((redis) =>
-      runPipeline(redis, (all) => candidates.reduce((each, period) => each.exists(usage.sum(tenant, period)), all)),
+      runPipeline(redis, (all) =>
+        candidates.reduce((pipeline, period) => pipeline.exists(usage.sum(tenant, period)), all),
+      ),
     );
     return candidates.filter((_, index) => exists[index] === 1);
   }
@@ -65,10 +67,10 @@ export class RedisUsage implements UsageStore {
     const { usage } = this.#keys;
     for (let attempt = 0; attempt < MAX_EXPORT_ATTEMPTS; attempt += 1) {
       const [tenants, nodes] = await this.#connection.call(async (redis) => {
-        const answers = await runTransaction(redis, (all) => all.smembers(usage.tenants).smembers(usage.nodes));
-        return answers as [string[], string[]];
+        const replies = await runTransaction(redis, (all) => all.smembers(usage.tenants).smembers(usage.nodes));
+        return replies as [string[], string[]];
       });
-      const answers = await this.#connection.call((redis) =>
+      const replies = await this.#connection.call((redis) =>
         runTransaction(redis, (all) => {
           all.scard(usage.tenants).scard(usage.nodes).hgetall(usage.names).hgetall(usage.folded);
           for (const month of months) for (const tenant of tenants) all.hgetall(usage.sum(tenant, month));
@@ -76,9 +78,9 @@ export class RedisUsage implements UsageStore {
           return all;
         }),
       );
-      const [tenantsNow, nodesNow, names, folded, ...hashes] = answers;
-      // somebody's first report came between: what is there of it was not asked for
-      if (tenantsNow !== tenants.length || nodesNow !== nodes.length) continue;
+      const [tenantCount, nodeCount, names, folded, ...hashes] = replies;
+      // A new tenant or node reported between the two transactions: the second transaction did not read its usage.
+      if (tenantCount !== tenants.length || nodeCount !== nodes.length) continue;
       const known = new Map(Object.entries(names as Record<string, string>));
       const sumsAt = (month: number): TenantSums[] =>
         tenants.map((tenant, index) => ({ tenant, sums: decodeSums(hashes[month * tenants.length + index]) }));
@@ -89,7 +91,7 @@ export class RedisUsage implements UsageStore {
         folded: decodeFolded(folded),
       };
     }
-    throw new Error('each time that the ledger was copied a new tenant came; copy it again');
+    throw new Error('a new tenant or node reported usage during each attempt to export the ledger; export it again');
   }
 
   async isSeeded(): Promise<boolean> {
@@ -112,8 +114,8 @@ interface TenantSums {
   readonly sums: ReadonlyMap<string, Counters>;
 }
 
-function usageRowsFor(found: readonly TenantSums[], names: ReadonlyMap<string, string>): UsageRow[] {
-  const rows = found.flatMap(({ tenant, sums }) =>
+function usageRowsFor(tenantSums: readonly TenantSums[], names: ReadonlyMap<string, string>): UsageRow[] {
+  const rows = tenantSums.flatMap(({ tenant, sums }) =>
     [...sums].map(([service, counters]) => {
       const [namespace = '', name = ''] = (names.get(service) ?? '/').split('/', 2);
       return { service, tenant, namespace, name, counters };

@@ -9,12 +9,13 @@ import {
 } from '@weir/model/data-plane';
 import type { Revision, TableMeta } from '../contract.ts';
 
-// The table as it lies in Redis: `meta`, and the entries of the stream `changes`.
+// Encodes and decodes the table in Redis: the hash `meta`, the stream `changes` and the private keys. Pure.
+
 export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;
 
-/** Out of the answer to HMGET of `META_FIELDS`; undefined: no epoch was opened. */
-export function decodeMeta(answer: unknown): TableMeta | undefined {
-  const [epoch, revision, id, complete, leader] = answer as (string | null)[];
+/** Decodes the reply to HMGET of `META_FIELDS`; undefined if no epoch was opened. */
+export function decodeMeta(reply: unknown): TableMeta | undefined {
+  const [epoch, revision, id, complete, leader] = reply as (string | null)[];
   if (typeof epoch !== 'string' || typeof revision !== 'string' || typeof id !== 'string') return undefined;
   return {
     epoch: Number(epoch),
@@ -25,7 +26,7 @@ export function decodeMeta(answer: unknown): TableMeta | undefined {
   };
 }
 
-/** Keys and then entries, each as id and text in turn, '' for what is deleted: as `publish-table.lua` takes them. */
+/** Encodes changes as ARGV of `publish-table.lua`: number of private keys, then keys and entries as pairs of id and text ('' if deleted). */
 export function encodeChanges(changes: readonly Change[]): (string | number)[] {
   const keys: string[] = [];
   const entries: string[] = [];
@@ -39,11 +40,12 @@ export function encodeChanges(changes: readonly Change[]): (string | number)[] {
 }
 
 /**
- * One entry of the stream: `<revision>-0`, then id, predecessor, epoch, complete and changed-at by name, then the changes. Ids of
- * entries have a slash, which no name has.
+ * One entry of the stream: `<revision>-0`, then the header fields id, predecessor, epoch, complete and changed-at, then the changes. An
+ * entry id contains a slash, a header name does not.
  */
 export type StreamEntry = [streamId: string, fields: string[]];
 
+/** Decodes an entry of the stream. Entries of an unknown version are listed in `unreadable`. */
 export function decodeRevision([streamId, fields]: StreamEntry): Revision {
   const header = new Map<string, string>();
   let begin = 0;
@@ -69,17 +71,17 @@ export function decodeRevision([streamId, fields]: StreamEntry): Revision {
   return { position, predecessor: header.get('predecessor') ?? '', complete, ...known, changes, unreadable };
 }
 
-// The private key of a certificate lies in a hash of its own, apart from the entry, so that Redis can keep it from those who need none.
-// Beside it is its digest: whoever reads the two one after the other sees whether they belong together. Pure.
+// Private keys are stored in a separate hash, so that the ACL of Redis can deny them to users that need no private keys. Each key is
+// stored with its digest, so that a reader detects a key that does not belong to the certificate that was read before.
 
-/** What `table` and `changes` hold of an entry. */
+/** Returns the entry as `table` and `changes` store it: a certificate without its private key. */
 export function withoutPrivateKey(entry: Entry): Entry {
   if (entry.kind !== 'certificate') return entry;
   const { sealedKey: _sealedKey, ...rest } = entry;
   return rest;
 }
 
-/** What a change makes of the field of its entry in `keys`, '' = there is none; undefined: it is about no certificate. */
+/** Returns the text that a change stores in the hash `keys`, '' to delete the field, or undefined if the entry is no certificate. */
 export function privateKeyTextFor(change: Change): string | undefined {
   if (change.kind === 'delete') return change.id.startsWith(CERTIFICATE_ID_PREFIX) ? '' : undefined;
   if (change.entry.kind !== 'certificate') return undefined;
@@ -89,7 +91,7 @@ export function privateKeyTextFor(change: Change): string | undefined {
 
 const CERTIFICATE_ID_PREFIX = certificateId('');
 
-/** The entry whole; undefined: this is not its key, or there is none. */
+/** Adds a private key to a certificate; undefined if the key is missing or belongs to another certificate. */
 export function withPrivateKey(
   certificate: CertificateEntry,
   keyText: string | null | undefined,
@@ -99,9 +101,13 @@ export function withPrivateKey(
   return { ...certificate, sealedKey: keyText.slice(prefix.length) };
 }
 
-/** A certificate with its key, or why not: a later revision has replaced or deleted it and comes by itself, or the key is lost. */
+/**
+ * A certificate with its private key; `superseded` if a later revision, which a follower will read, replaces or deletes the certificate;
+ * `unreadable` if the key is lost.
+ */
 export type JoinedCertificate = CertificateEntry | 'superseded' | 'unreadable';
 
+/** Returns the certificates that the revisions put, in order. */
 export function certificatesIn(revisions: readonly Revision[]): readonly CertificateEntry[] {
   const found: CertificateEntry[] = [];
   for (const { changes } of revisions)
@@ -110,7 +116,7 @@ export function certificatesIn(revisions: readonly Revision[]): readonly Certifi
   return found;
 }
 
-/** The revision with its certificates as they were joined. Of one that is superseded what was known before stays for that moment. */
+/** Replaces certificates by their joined form. Drops superseded certificates: a follower keeps the old certificate until the next revision. */
 export function withJoinedCertificates(revision: Revision, joined: ReadonlyMap<Entry, JoinedCertificate>): Revision {
   const changes: Change[] = [];
   const unreadable: string[] = [...revision.unreadable];

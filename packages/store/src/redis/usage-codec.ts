@@ -7,10 +7,11 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model/data-plane';
 import type { FoldedIncarnation, UsageBase, UsageSeed } from '../contract.ts';
+import { encodeCounters } from '../counters-codec.ts';
 import { keptPeriodsFor } from '../usage-periods.ts';
 import type { Keys } from './keys.ts';
 
-// Counters as they lie in the hashes of Redis: one field each, named by a letter, as decimal text.
+/** The suffix of each counter's field in the hashes of Redis; the values are decimal text. */
 const COUNTER_FIELDS: Readonly<Record<string, keyof Counters>> = {
   r: 'receivedBytes',
   s: 'sentBytes',
@@ -18,16 +19,12 @@ const COUNTER_FIELDS: Readonly<Record<string, keyof Counters>> = {
   q: 'requests',
 };
 
-export function encodeCounters({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
-  return [receivedBytes, sentBytes, connections, requests];
-}
-
-/** Out of `usage:sum`: by Service. */
+/** Decodes a hash `usage:sum` of one tenant and period: the counters by Service uid. */
 export function decodeSums(hash: unknown): Map<string, Counters> {
   return countersByPrefix(hash as Record<string, string>);
 }
 
-/** Out of `usage:bases` of the node. */
+/** Decodes a hash `usage:bases` of a node. */
 export function decodeBases(node: string, hash: unknown): UsageBase[] {
   return [...countersByPrefix(hash as Record<string, string>)].map(([slot, counters]) => {
     const [life, service = '', ...tenant] = slot.split('/');
@@ -35,48 +32,48 @@ export function decodeBases(node: string, hash: unknown): UsageBase[] {
   });
 }
 
-/** Out of `usage:folded`: by node. */
+/** Decodes the hash `usage:folded`, sorted by node. */
 export function decodeFolded(hash: unknown): FoldedIncarnation[] {
-  const lives = Object.entries(hash as Record<string, string>).map(([node, life]) => ({ node, life: Number(life) }));
-  return lives.sort((a, b) => (a.node < b.node ? -1 : 1));
+  const folded = Object.entries(hash as Record<string, string>).map(([node, life]) => ({ node, life: Number(life) }));
+  return folded.sort((a, b) => (a.node < b.node ? -1 : 1));
 }
 
 function countersByPrefix(hash: Readonly<Record<string, string>>): Map<string, Counters> {
-  const found = new Map<string, Counters>();
+  const counters = new Map<string, Counters>();
   for (const [field, text] of Object.entries(hash)) {
     const colon = field.lastIndexOf(':');
     const counter = COUNTER_FIELDS[field.slice(colon + 1)];
     if (counter === undefined) continue;
     const prefix = field.slice(0, colon);
-    found.set(prefix, { ...(found.get(prefix) ?? ZERO_COUNTERS), [counter]: Number(text) });
+    counters.set(prefix, { ...(counters.get(prefix) ?? ZERO_COUNTERS), [counter]: Number(text) });
   }
-  return found;
+  return counters;
 }
 
-// What `flush-usage.lua` and `seed-usage.lua` are called with: pure. Their headers say what stands where.
+/** The KEYS and ARGV of a call of `flush-usage.lua` or `seed-usage.lua`, whose headers describe them. */
 export interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
 
-/** A report of more is sent in parts, so that no call keeps Redis busy for long. */
+/** Bounds the time that one script call blocks Redis; a larger report is split. */
 const MAX_POINTS_PER_CALL = 500;
 
-/** The calls that hand over a report, in this order: the points of a slot may go on in the next one. */
+/** Returns the script calls that flush a report, in order. The points of one slot may be split over two calls. */
 export function flushCalls(keys: Keys, report: UsageReport): readonly ScriptCall[] {
   const parts: SlotReport[][] = [[]];
-  let room = MAX_POINTS_PER_CALL;
+  let remaining = MAX_POINTS_PER_CALL;
   for (const slot of report.slots) {
     let from = 0;
     do {
-      if (room === 0) {
+      if (remaining === 0) {
         parts.push([]);
-        room = MAX_POINTS_PER_CALL;
+        remaining = MAX_POINTS_PER_CALL;
       }
-      const points = slot.points.slice(from, from + room);
+      const points = slot.points.slice(from, from + remaining);
       parts.at(-1)?.push({ ...slot, points });
       from += points.length;
-      room -= points.length;
+      remaining -= points.length;
     } while (from < slot.points.length);
   }
   return parts.map((slots) => flushCall(keys, { ...report, slots }));
@@ -84,13 +81,13 @@ export function flushCalls(keys: Keys, report: UsageReport): readonly ScriptCall
 
 function flushCall({ usage }: Keys, { node, life, slots }: UsageReport): ScriptCall {
   const { open, folded, names, tenants, nodes } = usage;
-  const places = new ScriptKeys([open, folded, usage.bases(node), names, tenants, nodes, usage.months]);
+  const scriptKeys = new ScriptKeys([open, folded, usage.bases(node), names, tenants, nodes, usage.months]);
   const expiries: string[] = [];
   const months = new Set<UsagePeriod>();
-  const placeFor = (tenant: string, period: UsagePeriod, keptUntil: number | null): number => {
-    const { place, isNew } = places.add(usage.sum(tenant, period));
+  const sumIndexFor = (tenant: string, period: UsagePeriod, keptUntil: number | null): number => {
+    const { index, isNew } = scriptKeys.add(usage.sum(tenant, period));
     if (isNew) expiries.push(keptUntil === null ? '' : String(Math.ceil(keptUntil / 1000)));
-    return place;
+    return index;
   };
   const slotArgs = slots.flatMap(({ service, tenant, namespace, name, points }) => [
     service,
@@ -99,45 +96,46 @@ function flushCall({ usage }: Keys, { node, life, slots }: UsageReport): ScriptC
     points.length,
     ...points.flatMap(({ minute, counters }) => {
       months.add(periodsOf(minute).month);
-      const periods = keptPeriodsFor(minute).map((each) => placeFor(tenant, each.period, each.keptUntil));
+      const periods = keptPeriodsFor(minute).map(({ period, keptUntil }) => sumIndexFor(tenant, period, keptUntil));
       return [...periods, ...encodeCounters(counters)];
     }),
   ]);
-  return { keys: places.keys, args: [node, life, months.size, ...months, ...expiries, ...slotArgs] };
+  return { keys: scriptKeys.keys, args: [node, life, months.size, ...months, ...expiries, ...slotArgs] };
 }
 
+/** Returns the script call that seeds the ledger. */
 export function seedCall({ usage }: Keys, { months, bases, folded = [] }: UsageSeed): ScriptCall {
   const { open, names, tenants, nodes } = usage;
-  const places = new ScriptKeys([open, usage.folded, names, tenants, nodes, usage.months]);
-  const rows = months.flatMap(({ month, rows: each }) => each.map((row) => ({ month, row })));
-  const withUsage = new Set(rows.map(({ month }) => month));
-  const lives = folded.flatMap(({ node, life }) => [node, life]);
-  const args: (string | number)[] = [withUsage.size, ...withUsage, folded.length, ...lives, rows.length];
+  const scriptKeys = new ScriptKeys([open, usage.folded, names, tenants, nodes, usage.months]);
+  const rows = months.flatMap(({ month, rows: monthRows }) => monthRows.map((row) => ({ month, row })));
+  const usedMonths = new Set(rows.map(({ month }) => month));
+  const foldedArgs = folded.flatMap(({ node, life }) => [node, life]);
+  const args: (string | number)[] = [usedMonths.size, ...usedMonths, folded.length, ...foldedArgs, rows.length];
   for (const { month, row } of rows) {
     const { service, tenant, namespace, name, counters } = row;
-    const { place } = places.add(usage.sum(tenant, month));
-    args.push(place, service, tenant, `${namespace}/${name}`, ...encodeCounters(counters));
+    const { index } = scriptKeys.add(usage.sum(tenant, month));
+    args.push(index, service, tenant, `${namespace}/${name}`, ...encodeCounters(counters));
   }
   for (const { service, tenant, node, life, counters } of bases) {
-    args.push(places.add(usage.bases(node)).place, node, life, service, tenant, ...encodeCounters(counters));
+    args.push(scriptKeys.add(usage.bases(node)).index, node, life, service, tenant, ...encodeCounters(counters));
   }
-  return { keys: places.keys, args };
+  return { keys: scriptKeys.keys, args };
 }
 
-/** The KEYS of a call, each once, and where it stands (counted from 1, as Lua does). */
+/** Collects the distinct KEYS of a script call. An index counts from 1, as in Lua. */
 class ScriptKeys {
   readonly keys: string[];
-  readonly #positions = new Map<string, number>();
+  readonly #indexes = new Map<string, number>();
 
   constructor(first: readonly string[]) {
     this.keys = [...first];
   }
 
-  add(key: string): { readonly place: number; readonly isNew: boolean } {
-    const known = this.#positions.get(key);
-    if (known !== undefined) return { place: known, isNew: false };
+  add(key: string): { readonly index: number; readonly isNew: boolean } {
+    const known = this.#indexes.get(key);
+    if (known !== undefined) return { index: known, isNew: false };
     this.keys.push(key);
-    this.#positions.set(key, this.keys.length);
-    return { place: this.keys.length, isNew: true };
+    this.#indexes.set(key, this.keys.length);
+    return { index: this.keys.length, isNew: true };
   }
 }

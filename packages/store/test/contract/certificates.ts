@@ -19,10 +19,10 @@ import {
 } from './sample-data.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
-/** Wherever their keys lie, certificates cross the store with them, and in step with all else. */
+/** Checks that certificates and their private keys arrive together and consistent with the other entries. */
 export function certificatesContract(subject: StoreUnderTest): void {
   describe(`certificates in ${subject.name}`, () => {
-    test('are read with their keys, and again when they were renewed or deleted', async () => {
+    test('are read with their keys, also after a renewal or deletion', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -38,7 +38,7 @@ export function certificatesContract(subject: StoreUnderTest): void {
       await assertReads(store, certificate('u1', 1), entry('a'));
     });
 
-    test('are followed with their keys: put, renewed with another key and with the same, deleted and back', async (t) => {
+    test('are followed with their keys through puts, renewals, deletion and return', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -60,7 +60,7 @@ export function certificatesContract(subject: StoreUnderTest): void {
       }
     });
 
-    test('a key that is sealed anew comes with its certificate, though that is the same', async () => {
+    test('publishes a certificate whose key is sealed with another secret', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const publisher = new TablePublisher({ store: store.table });
@@ -71,7 +71,7 @@ export function certificatesContract(subject: StoreUnderTest): void {
       await assertReads(store, again);
     });
 
-    test('many in a whole table of several revisions are there when it is whole, and what a dead leader left has keys, too', async () => {
+    test('are complete in a table of several revisions and in the partial table of a former leader', async () => {
       await using world = await subject.open();
       const [leading, next] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -91,7 +91,7 @@ export function certificatesContract(subject: StoreUnderTest): void {
       await assertReads(leading, ...table.entries.values());
     });
 
-    test('of a table that the next leader takes over nothing is published again', async () => {
+    test('are not published again by the next leader', async () => {
       await using world = await subject.open();
       const [first, second] = [await world.connect(), await world.connect()];
       const table = tableOf([certificate('u1'), entry('a')]);
@@ -103,7 +103,7 @@ export function certificatesContract(subject: StoreUnderTest): void {
       assert.equal((await after.publish(table)).kind, 'unchanged');
     });
 
-    test('a new epoch forgets them', async () => {
+    test('are deleted by a new epoch', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -115,34 +115,34 @@ export function certificatesContract(subject: StoreUnderTest): void {
       await assertReads(store, entry('a'));
     });
 
-    test('who missed revisions, and who was there when the store was wiped, end at the present ones', async (t) => {
+    test('are current for followers after missed revisions and after a wipe', async (t) => {
       await using world = await subject.open({ keptRevisions: 2 });
       const [leading, reading] = [await world.connect(), await world.connect()];
       const publisher = new TablePublisher({ store: leading.table });
       await publisher.becomeLeader();
       await publisher.publish(tableOf([certificate('u1'), certificate('u2')]));
-      const told = followed(t, reading, world.clock);
-      await world.eventually(5_000, async () => assert.equal(told()?.entries.size, 2));
+      const followed = startFollower(t, reading, world.clock);
+      await world.eventually(5_000, async () => assert.equal(followed()?.entries.size, 2));
       await world.goAway();
       await world.comeBack();
       for (let version = 1; version < 6; version += 1) await publisher.publish(tableOf([certificate('u1', version)]));
       await world.eventually(5_000, async () =>
-        assert.deepEqual(contentOf(told()), contentOfEntries(certificate('u1', 5))),
+        assert.deepEqual(contentOf(followed()), contentOfEntries(certificate('u1', 5))),
       );
       await world.wipe();
       await publisher.becomeLeader();
       await publisher.publish(tableOf([certificate('u1', 6), certificate('u3')]));
       await world.eventually(5_000, async () =>
-        assert.deepEqual(contentOf(told()), contentOfEntries(certificate('u1', 6), certificate('u3'))),
+        assert.deepEqual(contentOf(followed()), contentOfEntries(certificate('u1', 6), certificate('u3'))),
       );
     });
 
-    test('are whole in themselves however fast they are renewed while the table is read, and none stays behind', async () => {
+    test('are consistent while they are renewed during reads of the table', async () => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
       const services = Array.from({ length: 60 }, (_, index) => `u${index}`);
-      // At each revision all are of its number, or one of those that are gone.
+      // At each revision every certificate has the revision's number or is deleted.
       const changesAt = (revision: number) =>
         services.map((uid, index) =>
           index % 30 === revision % 30 ? removeCertificate(uid) : putCertificate(uid, revision),
@@ -184,7 +184,7 @@ function follow(t: TestContext, store: Store, after: Revision['position']): () =
   return async () => (await revisions.next()).value;
 }
 
-function followed(t: TestContext, store: Store, clock: Clock): () => RoutingTable | undefined {
+function startFollower(t: TestContext, store: Store, clock: Clock): () => RoutingTable | undefined {
   const stopped = new AbortController();
   let table: RoutingTable | undefined;
   const following = followTable(store.table, {

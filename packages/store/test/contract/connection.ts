@@ -2,37 +2,37 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ConnectionState, Store } from '../../src/contract.ts';
 import { StoreError } from '../../src/errors.ts';
-import { cutoff, heartbeat, report } from './sample-data.ts';
+import { heartbeat, report, suspension } from './sample-data.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
 const MAX_REJECTION_MS = 2_500;
 
 export function connectionContract(subject: StoreUnderTest): void {
   describe(`the connection of ${subject.name}`, () => {
-    test('is ready, away and ready again, and each change is told until one stops listening', async () => {
+    test('reports the changes to away and ready until the listener is removed', async () => {
       await using world = await subject.open();
       const store = await world.connect();
-      const told: ConnectionState[] = [];
-      const stop = store.onConnectionChange((state) => told.push(state));
+      const states: ConnectionState[] = [];
+      const stop = store.onConnectionChange((state) => states.push(state));
       assert.equal(store.connection, 'ready');
-      assert.equal(problemOf(store), undefined);
+      assert.equal(errorCodeOf(store), undefined);
       await world.goAway();
       await isAway(store);
       assert.equal(store.connection, 'away');
-      assert.equal(problemOf(store), 'AWAY');
+      assert.equal(errorCodeOf(store), 'AWAY');
       await world.comeBack();
       assert.equal(store.connection, 'ready');
-      assert.equal(problemOf(store), undefined);
+      assert.equal(errorCodeOf(store), undefined);
       assert.deepEqual(
-        told.filter((state) => state !== 'connecting'),
+        states.filter((state) => state !== 'connecting'),
         ['away', 'ready'],
       );
       stop();
       await store.close();
-      assert.notEqual(told.at(-1), 'closed');
+      assert.notEqual(states.at(-1), 'closed');
     });
 
-    test('every call rejects as away, soon, while the store is, and works after it', async () => {
+    test('rejects every call with AWAY within the timeout during an outage, and works afterwards', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       await store.usage.seed({ months: [], bases: [] });
@@ -44,7 +44,7 @@ export function connectionContract(subject: StoreUnderTest): void {
       for (const call of Object.values(callsOf(store))) await call();
     });
 
-    test('closed is the end: every call rejects, and what follows or watches ends or rejects', async () => {
+    test('ends watchers and rejects every call after close', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { signal } = new AbortController();
@@ -63,7 +63,7 @@ export function connectionContract(subject: StoreUnderTest): void {
   });
 }
 
-function problemOf(store: Store): string | undefined {
+function errorCodeOf(store: Store): string | undefined {
   return store.connectionError?.code;
 }
 
@@ -75,21 +75,21 @@ function callsOf({ table, heartbeats, usage, suspensions }: Store): Record<strin
     openEpoch: () => table.openEpoch({ leader: 1, id: 'x' }),
     publish: () => table.publish({ leader: 1, predecessor: position, id: 'y', changes: [], complete: true }),
     readTable: () => table.read(),
-    beginLife: () => heartbeats.beginIncarnation('n1', 1),
-    beat: () => heartbeats.record(heartbeat('n1', 1)),
-    leave: () => heartbeats.remove('n1', 1),
+    beginIncarnation: () => heartbeats.beginIncarnation('n1', 1),
+    record: () => heartbeats.record(heartbeat('n1', 1)),
+    removeHeartbeat: () => heartbeats.remove('n1', 1),
     listHeartbeats: () => heartbeats.list(),
     flush: () => usage.flush(report([[1, 1]])),
     rows: () => usage.rows('2026-01'),
     periods: () => usage.periods('shop', 'day'),
-    copy: () => usage.exportSeed(['2026-01']),
+    exportSeed: () => usage.exportSeed(['2026-01']),
     isSeeded: () => usage.isSeeded(),
     seed: () => usage.seed({ months: [], bases: [] }),
     fold: () => usage.fold('n1', 1),
-    put: () => suspensions.put(cutoff('a')),
+    put: () => suspensions.put(suspension('a')),
     remove: () => suspensions.remove('a'),
-    complete: () => suspensions.markComplete(),
-    readCutoffs: () => suspensions.read(),
+    markComplete: () => suspensions.markComplete(),
+    readSuspensions: () => suspensions.read(),
   };
 }
 

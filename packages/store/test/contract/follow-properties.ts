@@ -11,10 +11,10 @@ import { completeTable, isComplete } from './complete-table.ts';
 import { contentOf } from './sample-data.ts';
 import type { StoreFixture, StoreUnderTest } from './store-fixture.ts';
 
-/** A follower ends at the published table through any wipes, roll backs, outages and changes of leader, and applies only whole ones. */
+/** A follower reaches the published table after any wipes, rollbacks, outages and leader changes, and reports only complete tables. */
 export function followProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
-  describe(`the law of following ${subject.name}`, () => {
-    test('a follower ends at the published table, and was never told one that is not whole', async () => {
+  describe(`properties of following ${subject.name}`, () => {
+    test('a follower reaches the published table and never reports an incomplete table', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(event(), { maxLength: 50, size: 'max' }), async (events) => {
           await using world = await subject.open({ keptRevisions: 5 });
@@ -43,15 +43,15 @@ function follow(store: Store, clock: Clock): Follower {
   const following = followTable(store.table, {
     signal: stopped.signal,
     clock,
-    onTable(whole, at) {
+    onTable(next, nextPosition) {
       assert.equal(table, undefined);
-      assert.ok(isComplete(whole));
-      [table, position] = [whole, at];
+      assert.ok(isComplete(next));
+      [table, position] = [next, nextPosition];
     },
-    onChanges(changes, whole, { position: at }) {
-      assert.ok(table !== undefined && isComplete(whole));
-      assert.deepEqual(contentOf(apply(table, changes)), contentOf(whole));
-      [table, position] = [whole, at];
+    onChanges(changes, next, { position: nextPosition }) {
+      assert.ok(table !== undefined && isComplete(next));
+      assert.deepEqual(contentOf(apply(table, changes)), contentOf(next));
+      [table, position] = [next, nextPosition];
     },
   });
   return {
@@ -79,7 +79,7 @@ async function startLeaders(world: StoreFixture) {
   let isUp = true;
   let rollBack = await world.checkpoint();
 
-  const publisher = (): TablePublisher => leaders[leading] ?? assert.fail('there are two');
+  const publisher = (): TablePublisher => leaders[leading] ?? assert.fail('no such leader');
   const publish = async (): Promise<void> => {
     if (!publisher().isLeader) await publisher().becomeLeader();
     const outcome = await publisher().publish(completeTable(version));
@@ -102,7 +102,7 @@ async function startLeaders(world: StoreFixture) {
       case 'again':
         return publish().catch(ignoreAway);
       case 'half': {
-        // the store is lost between the parts of a change
+        // The store goes away between two revisions of one change.
         version += 1;
         const publishing = publish().catch(ignoreAway);
         await down();

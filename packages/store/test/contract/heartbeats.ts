@@ -7,7 +7,7 @@ import type { StoreUnderTest } from './store-fixture.ts';
 
 export function heartbeatsContract(subject: StoreUnderTest): void {
   describe(`the heartbeats of ${subject.name}`, () => {
-    test('each life of a node has a greater number, whoever asks, and at least the one asked for', async () => {
+    test('number each incarnation of a node higher, from every process, and at least as requested', async () => {
       await using world = await subject.open();
       const [a, b] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
       const first = await a.beginIncarnation('n1', 1);
@@ -16,17 +16,17 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       assert.equal(await b.beginIncarnation('n1', 5), first + 101);
     });
 
-    test('a store that was wiped does not give out a life a second time', async () => {
+    test('do not repeat an incarnation number after a wipe', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       const before = await heartbeats.beginIncarnation('n1', 1);
       await world.wipe();
-      // the state directory is lost as well; the clock is what is left, and a life takes longer than a second
+      // Without its state directory too, the number comes from the clock; an incarnation lasts longer than a second.
       assert.ok((await heartbeats.beginIncarnation('n1', 1)) >= before);
       assert.ok(before > 1_600_000_000);
     });
 
-    test('tell which nodes ever had a proxy, also when it is gone', async () => {
+    test('list all nodes that ever had a proxy', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       assert.deepEqual(await heartbeats.knownNodes(), new Set());
@@ -37,7 +37,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       assert.deepEqual(await heartbeats.knownNodes(), new Set(['n1', 'n2']));
     });
 
-    test('are listed by node and life, each as it was last said', async () => {
+    test('are listed by node and incarnation with their last content', async () => {
       await using world = await subject.open();
       const [proxy, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
       const beats = [heartbeat('a', 2), heartbeat('a', 10), heartbeat('b', 1, { applied: null, listeners: [] })];
@@ -66,7 +66,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       assert.deepEqual(await controller.list(), [beats[0], changed, beats[2]]);
     });
 
-    test('go after 3 s, and come back with the next beat in full', async () => {
+    test('expire after 3 s and are complete again at the next record', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       const beat = heartbeat('n1', 1);
@@ -76,7 +76,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       assert.deepEqual(await heartbeats.list(), [beat]);
     });
 
-    test('come back in full after a wipe', async () => {
+    test('are complete again at the next record after a wipe', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       const beat = heartbeat('n1', 1);
@@ -87,7 +87,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       assert.deepEqual(await heartbeats.list(), [beat]);
     });
 
-    test('one that leaves is gone at once, and the other life of its node stays', async () => {
+    test('removes one incarnation at once and keeps the other incarnation of the node', async () => {
       await using world = await subject.open();
       const { heartbeats } = await world.connect();
       await heartbeats.record(heartbeat('n1', 1));
@@ -97,9 +97,9 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       await heartbeats.remove('n1', 1);
     });
 
-    test('of many listeners those that come, change and go are heard, by who listens always and by who listens now', async () => {
+    test('transfer new, changed and removed listeners to existing and new readers', async () => {
       await using world = await subject.open();
-      const [proxy, always] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
+      const [proxy, longReader] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
       const reports = new Map<string, ListenerReport>();
       const put = (index: number, over: Partial<ListenerReport> = {}): void => {
         const id = `listener/n1/10.0.0.1/TCP/${index}`;
@@ -119,8 +119,8 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       for (const [index, step] of steps.entries()) {
         step();
         await proxy.record(heartbeat('n1', 1, { listeners: [...reports.values()] }));
-        const now = index % 2 === 0 ? (await world.connect()).heartbeats : always;
-        for (const heartbeats of new Set([always, now])) {
+        const newReader = index % 2 === 0 ? (await world.connect()).heartbeats : longReader;
+        for (const heartbeats of new Set([longReader, newReader])) {
           const listeners = (await heartbeats.list())[0]?.listeners ?? [];
           assert.deepEqual(new Map(listeners.map((each) => [each.id, each])), reports, `step ${index}`);
           assert.equal(listeners.length, reports.size);
@@ -129,7 +129,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
       }
     });
 
-    test('proxies of one process do not disturb each other, and what is said again is the same list to who listens', async () => {
+    test('return the same list for unchanged listeners, with several proxies in one process', async () => {
       await using world = await subject.open();
       const [proxies, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
       const beats = ['a', 'b'].map((node) =>

@@ -8,7 +8,7 @@ import type { StoreUnderTest } from './store-fixture.ts';
 
 export function revisionsContract(subject: StoreUnderTest): void {
   describe(`the revisions of ${subject.name}`, () => {
-    test('come in order: those that are there, then each as it is published, to every follower', async (t) => {
+    test('arrive in order at every follower: the stored revisions, then each new revision', async (t) => {
       await using world = await subject.open();
       const [leading, a, b] = [await world.connect(), await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -35,7 +35,7 @@ export function revisionsContract(subject: StoreUnderTest): void {
       }
     });
 
-    test('tell since when the world has been so, where the leader knew', async (t) => {
+    test('carry changedAt if the leader gave it', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -43,13 +43,13 @@ export function revisionsContract(subject: StoreUnderTest): void {
       const first = await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt });
       await publish(store, { leader, predecessor: first, changes: [] });
       const follower = follow(t, store, opened);
-      const [told, silent] = [await follower.next(), await follower.next()];
-      assert.equal(told?.changedAt, changedAt);
-      assert.deepEqual(told?.changes, [put('a')]);
-      assert.ok(silent !== undefined && !('changedAt' in silent));
+      const [dated, undated] = [await follower.next(), await follower.next()];
+      assert.equal(dated?.changedAt, changedAt);
+      assert.deepEqual(dated?.changes, [put('a')]);
+      assert.ok(undated !== undefined && !('changedAt' in undated));
     });
 
-    test('end when the signal aborts, while waiting and before the start', async (t) => {
+    test('end when the signal aborts, during the wait and before the start', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
       const { position } = await openEpochAsLeader(store);
@@ -58,10 +58,10 @@ export function revisionsContract(subject: StoreUnderTest): void {
       follower.stop();
       assert.equal(await next, undefined);
       const signal = AbortSignal.abort();
-      for await (const _ of store.table.revisions({ after: position, signal })) assert.fail('nothing was to come');
+      for await (const _ of store.table.revisions({ after: position, signal })) assert.fail('no revision expected');
     });
 
-    test('have a gap after another id, another epoch, or a revision that is not there yet', async (t) => {
+    test('throw GAP after another id, another epoch, or a revision that is not published yet', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -76,13 +76,13 @@ export function revisionsContract(subject: StoreUnderTest): void {
       }
     });
 
-    test('have a gap in a store that holds nothing', async (t) => {
+    test('throw GAP in an empty store', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
       await assertGap(follow(t, store, { epoch: 1, revision: 1, id: 'x' }).next());
     });
 
-    test('have a gap when more were published since than are kept', async (t) => {
+    test('throw GAP if the next revision was trimmed', async (t) => {
       await using world = await subject.open({ keptRevisions: 3 });
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -96,18 +96,18 @@ export function revisionsContract(subject: StoreUnderTest): void {
       assert.deepEqual((await follow(t, store, second).next())?.position, third);
     });
 
-    test('have a gap when a new epoch is opened, published or not', async (t) => {
+    test('throw GAP when a new epoch is opened', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
       const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
-      // Looked at from the start: the gap may be noticed before the epoch is known to be open here.
+      // The assertion starts first, because the follower may notice the gap before `openEpoch` resolves.
       const gap = assertGap(follow(t, reading, position).next());
       await leading.table.openEpoch({ leader, id: 'next' });
       await gap;
     });
 
-    test('have a gap when the store was rolled back, and when another history has grown past ours since', async (t) => {
+    test('throw GAP after a rollback, also when other revisions have passed the position since', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -123,7 +123,7 @@ export function revisionsContract(subject: StoreUnderTest): void {
       assert.deepEqual((await follow(t, reading, kept).next())?.position, another);
     });
 
-    test('fail as away while the store is, and go on from the same position after it', async (t) => {
+    test('throw AWAY during an outage and continue from the same position afterwards', async (t) => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -141,7 +141,7 @@ export function revisionsContract(subject: StoreUnderTest): void {
 }
 
 interface Follower {
-  /** Undefined: it has ended. */
+  /** Resolves with undefined after the end. */
   next(): Promise<Revision | undefined>;
   stop(): void;
 }

@@ -14,7 +14,7 @@ import type { PositionedTable } from '../../src/follow/follower-state.ts';
 let ids = 0;
 export const newId = (): string => `id-${++ids}`;
 
-/** An entry that is small and told apart by its version. */
+/** A small entry whose content depends on `version`. */
 export function entry(name: string, version = 0): Entry {
   const id = `node/${name}`;
   return {
@@ -36,7 +36,7 @@ export function remove(name: string): Change {
   return { kind: 'delete', id: `node/${name}` };
 }
 
-/** What a Service shows, told apart by its version; renewed with another key. */
+/** The certificate of a Service; each `version` has another key. */
 export function certificate(service: string, version = 0): CertificateEntry {
   return {
     kind: 'certificate',
@@ -58,7 +58,7 @@ export function removeCertificate(service: string): Change {
   return { kind: 'delete', id: certificateId(service) };
 }
 
-/** What a table holds, to compare with. */
+/** The entries of a table by id, for comparison. */
 export function contentOf(table: PositionedTable['table'] | undefined): Record<string, Entry> {
   return Object.fromEntries([...(table?.entries ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -67,11 +67,11 @@ export function contentOfEntries(...entries: Entry[]): Record<string, Entry> {
   return Object.fromEntries(entries.sort((a, b) => (a.id < b.id ? -1 : 1)).map((each) => [each.id, each]));
 }
 
-/** A leader with an open epoch. */
+/** Claims the lead and opens an epoch. */
 export async function openEpochAsLeader(store: Store): Promise<{ leader: number; position: TablePosition }> {
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: newId() });
-  if (opened.kind !== 'published') throw new Error(`openEpoch said ${opened.kind}`);
+  if (opened.kind !== 'published') throw new Error(`openEpoch returned ${opened.kind}`);
   return { leader, position: opened.position };
 }
 
@@ -83,7 +83,7 @@ export async function publish(
   },
 ): Promise<TablePosition> {
   const result = await store.table.publish({ id: newId(), complete: true, ...publication });
-  if (result.kind !== 'published') throw new Error(`publish said ${result.kind}`);
+  if (result.kind !== 'published') throw new Error(`publish returned ${result.kind}`);
   return result.position;
 }
 
@@ -104,7 +104,7 @@ export function heartbeat(node: string, life: number, over: Partial<Heartbeat> =
   };
 }
 
-export function cutoff(uid: string, over: Partial<Suspension> = {}): Suspension {
+export function suspension(uid: string, over: Partial<Suspension> = {}): Suspension {
   return {
     uid,
     name: `stop-${uid}`,
@@ -118,7 +118,7 @@ export function cutoff(uid: string, over: Partial<Suspension> = {}): Suspension 
   };
 }
 
-/** A report of one slot: points as [minute, received bytes], other counters follow from them. */
+/** A report of one slot. The other counters are derived from the received bytes. */
 export function report(
   points: readonly (readonly [minute: number, receivedBytes: number])[],
   over: { node?: string; life?: number; service?: string; tenant?: string } = {},

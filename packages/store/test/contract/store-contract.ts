@@ -7,7 +7,7 @@ import { suspensionsContract } from './suspensions.ts';
 import { tableContract } from './table.ts';
 import { usageContract } from './usage.ts';
 
-/** Every sentence of `contract.ts`, held against one kind of store. */
+/** Checks a store against every statement of `contract.ts`. */
 export function storeContract(subject: StoreUnderTest): void {
   connectionContract(subject);
   tableContract(subject);

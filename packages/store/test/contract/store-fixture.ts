@@ -1,7 +1,7 @@
 import type { Clock } from '@weir/runtime';
 import type { Store } from '../../src/contract.ts';
 
-/** A kind of store that keeps the contract, and what can be done to it from outside. */
+/** An implementation of the store contract under test. */
 export interface StoreUnderTest {
   readonly name: string;
   open(options?: StoreFixtureOptions): Promise<StoreFixture>;
@@ -11,20 +11,20 @@ export interface StoreFixtureOptions {
   readonly keptRevisions?: number;
 }
 
-/** One empty store, as the processes of a fleet see it. */
+/** One empty store of a fleet, and the failures that a test can cause. */
 export interface StoreFixture extends AsyncDisposable {
-  /** Of what runs in the processes. */
+  /** The clock of the processes that use the store. */
   readonly clock: Clock;
-  /** A handle as a process of its own would have it. Closed with the world. */
+  /** Opens the store as another process would. Disposing the fixture closes it. */
   connect(): Promise<Store>;
-  /** Down; calls fail until `comeBack`. */
+  /** Stops the store; calls fail until `comeBack`. */
   goAway(): Promise<void>;
-  /** Up again with its data; resolves when the handles are ready. */
+  /** Starts the store with its data; resolves when all connections are ready. */
   comeBack(): Promise<void>;
-  /** Lost everything; resolves when the handles are ready. */
+  /** Deletes all data; resolves when all connections are ready. */
   wipe(): Promise<void>;
-  /** Remembers the present content; what it returns brings it back, as a failover that lost what came after. */
+  /** Saves the content; the returned function restores it, as a failover to a stale replica does. */
   checkpoint(): Promise<() => Promise<void>>;
-  /** Lets time pass until the assertion holds. */
+  /** Lets up to `ms` pass until the assertion holds. */
   eventually(ms: number, assertion: () => Promise<void>): Promise<void>;
 }

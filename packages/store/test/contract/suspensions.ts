@@ -2,59 +2,62 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { Store, SuspensionState } from '../../src/contract.ts';
 import { StoreError } from '../../src/errors.ts';
-import { cutoff } from './sample-data.ts';
+import { suspension } from './sample-data.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
 export function suspensionsContract(subject: StoreUnderTest): void {
-  describe(`the cut-offs of ${subject.name}`, () => {
-    test('a new store lists nothing, and that means nothing', async () => {
+  describe(`the suspensions of ${subject.name}`, () => {
+    test('are empty and incomplete in a new store', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
       const state = await suspensions.read();
-      assert.deepEqual(state, { sequence: 0, complete: false, cutoffs: [], removed: [] });
+      assert.deepEqual(state, { sequence: 0, complete: false, suspensions: [], removed: [] });
     });
 
-    test('are listed by uid; one replaces the one with its uid; each change counts up', async () => {
+    test('are sorted by uid, replaced by uid, and each change increases the sequence', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
       const sequences: number[] = [];
       const sequence = async (): Promise<void> => void sequences.push((await suspensions.read()).sequence);
-      await suspensions.put(cutoff('b'));
+      await suspensions.put(suspension('b'));
       await sequence();
-      await suspensions.put(cutoff('a', { until: 5, target: { kind: 'service', namespace: 'x', service: 'y' } }));
+      await suspensions.put(suspension('a', { until: 5, target: { kind: 'service', namespace: 'x', service: 'y' } }));
       await sequence();
-      await suspensions.put(cutoff('a', { message: 'enough' }));
+      await suspensions.put(suspension('a', { message: 'enough' }));
       await sequence();
-      assert.deepEqual((await suspensions.read()).suspensions, [cutoff('a', { message: 'enough' }), cutoff('b')]);
+      assert.deepEqual((await suspensions.read()).suspensions, [
+        suspension('a', { message: 'enough' }),
+        suspension('b'),
+      ]);
       await suspensions.remove('b');
       await sequence();
-      assert.deepEqual((await suspensions.read()).suspensions, [cutoff('a', { message: 'enough' })]);
+      assert.deepEqual((await suspensions.read()).suspensions, [suspension('a', { message: 'enough' })]);
       assert.deepEqual(
         sequences,
         [...new Set(sequences)].sort((a, b) => a - b),
       );
     });
 
-    test('putting the same, removing what is not there and completing twice change nothing', async () => {
+    test('do not change by an identical put, an unknown remove or a second markComplete', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
-      await suspensions.put(cutoff('a'));
+      await suspensions.put(suspension('a'));
       await suspensions.markComplete();
       const before = await suspensions.read();
-      await suspensions.put(cutoff('a'));
+      await suspensions.put(suspension('a'));
       await suspensions.remove('b');
       await suspensions.markComplete();
       assert.deepEqual(await suspensions.read(), before);
       assert.equal(before.complete, true);
     });
 
-    test('what is removed before they are complete is told, until it is put again or they are', async () => {
+    test('list uids removed while incomplete until the next put or markComplete', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
       await suspensions.remove('b');
       await suspensions.remove('a');
       assert.deepEqual((await suspensions.read()).removed, ['a', 'b']);
-      await suspensions.put(cutoff('b'));
+      await suspensions.put(suspension('b'));
       assert.deepEqual((await suspensions.read()).removed, ['a']);
       await suspensions.markComplete();
       assert.deepEqual((await suspensions.read()).removed, []);
@@ -62,25 +65,25 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       assert.deepEqual((await suspensions.read()).removed, []);
     });
 
-    test('are watched from the present state on, by everybody', async (t) => {
+    test('are watched from the current state on, by several watchers', async (t) => {
       await using world = await subject.open();
       const [writing, reading] = [await world.connect(), await world.connect()];
-      await writing.suspensions.put(cutoff('a'));
+      await writing.suspensions.put(suspension('a'));
       const watchers = [watch(t, writing), watch(t, reading)];
-      for (const watcher of watchers) assert.deepEqual((await watcher.next())?.suspensions, [cutoff('a')]);
+      for (const watcher of watchers) assert.deepEqual((await watcher.next())?.suspensions, [suspension('a')]);
       for (const change of [
-        () => writing.suspensions.put(cutoff('b')),
+        () => writing.suspensions.put(suspension('b')),
         () => writing.suspensions.remove('a'),
         () => writing.suspensions.markComplete(),
       ]) {
-        const news = watchers.map((watcher) => watcher.next());
+        const nextStates = watchers.map((watcher) => watcher.next());
         await change();
-        const now = await writing.suspensions.read();
-        for (const state of await Promise.all(news)) assert.deepEqual(state, now);
+        const current = await writing.suspensions.read();
+        for (const state of await Promise.all(nextStates)) assert.deepEqual(state, current);
       }
     });
 
-    test('a watch ends when the signal aborts, while waiting and before the start', async (t) => {
+    test('end a watch when the signal aborts, during the wait and before the start', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
       const watcher = watch(t, store);
@@ -88,40 +91,40 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       const next = watcher.next();
       watcher.stop();
       assert.equal(await next, undefined);
-      for await (const _ of store.suspensions.watch(AbortSignal.abort())) assert.fail('nothing was to come');
+      for await (const _ of store.suspensions.watch(AbortSignal.abort())) assert.fail('no state expected');
     });
 
-    test('a wipe is told: not complete, and the sequence goes on as far as the writer knows it', async (t) => {
+    test('are incomplete after a wipe, and the sequence of the writer continues', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
-      await store.suspensions.put(cutoff('a'));
+      await store.suspensions.put(suspension('a'));
       await store.suspensions.markComplete();
       const { sequence } = await store.suspensions.read();
       await world.wipe();
       const watcher = watch(t, store);
-      assert.deepEqual(await watcher.next(), { sequence: 0, complete: false, cutoffs: [], removed: [] });
-      await store.suspensions.put(cutoff('b'));
+      assert.deepEqual(await watcher.next(), { sequence: 0, complete: false, suspensions: [], removed: [] });
+      await store.suspensions.put(suspension('b'));
       const state = await watcher.next();
       assert.ok((state?.sequence ?? 0) > sequence);
       assert.equal(state?.complete, false);
     });
 
-    test('a roll back is told, even to the same number', async (t) => {
+    test('reach a watcher after a rollback, even with the same sequence', async (t) => {
       await using world = await subject.open();
       const [writing, reading] = [await world.connect(), await world.connect()];
       await writing.suspensions.markComplete();
       const rollBack = await world.checkpoint();
-      await writing.suspensions.put(cutoff('lost'));
-      assert.deepEqual((await watch(t, reading).next())?.suspensions, [cutoff('lost')]);
+      await writing.suspensions.put(suspension('lost'));
+      assert.deepEqual((await watch(t, reading).next())?.suspensions, [suspension('lost')]);
       await rollBack();
-      await writing.suspensions.put(cutoff('other'));
-      assert.deepEqual((await watch(t, reading).next())?.suspensions, [cutoff('other')]);
+      await writing.suspensions.put(suspension('other'));
+      assert.deepEqual((await watch(t, reading).next())?.suspensions, [suspension('other')]);
     });
 
-    test('a watch fails as away while the store is, and begins anew with the present state', async (t) => {
+    test('end a watch with AWAY during an outage; a new watch yields the current state', async (t) => {
       await using world = await subject.open();
       const store = await world.connect();
-      await store.suspensions.put(cutoff('a'));
+      await store.suspensions.put(suspension('a'));
       const watcher = watch(t, store);
       await watcher.next();
       const failing = assert.rejects(
@@ -131,13 +134,13 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       await world.goAway();
       await failing;
       await world.comeBack();
-      assert.deepEqual((await watch(t, store).next())?.suspensions, [cutoff('a')]);
+      assert.deepEqual((await watch(t, store).next())?.suspensions, [suspension('a')]);
     });
   });
 }
 
 interface Watcher {
-  /** Undefined: it has ended. */
+  /** Resolves with undefined after the end. */
   next(): Promise<SuspensionState | undefined>;
   stop(): void;
 }

@@ -6,14 +6,14 @@ import type { StoreUnderTest } from './store-fixture.ts';
 
 export function tableContract(subject: StoreUnderTest): void {
   describe(`the table of ${subject.name}`, () => {
-    test('was never written: no meta, nothing to read', async () => {
+    test('has no meta and no content before the first write', async () => {
       await using world = await subject.open();
       const { table } = await world.connect();
       assert.equal(await table.meta(), undefined);
       assert.equal(await table.read(), undefined);
     });
 
-    test('a token is greater than every one before, also after a wipe that this process has seen through', async () => {
+    test('gives increasing leader tokens, also after a wipe if the process keeps running', async () => {
       await using world = await subject.open();
       const [a, b] = [await world.connect(), await world.connect()];
       const first = await a.table.claimLeader();
@@ -23,7 +23,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.ok((await b.table.claimLeader()) > second);
     });
 
-    test('claiming the lead alone opens no epoch', async () => {
+    test('has no epoch after claimLeader alone', async () => {
       await using world = await subject.open();
       const { table } = await world.connect();
       await table.claimLeader();
@@ -31,7 +31,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.equal(await table.read(), undefined);
     });
 
-    test('an epoch opens not whole, at revision 0, and cannot be read', async () => {
+    test('is incomplete and unreadable at revision 0 of a new epoch', async () => {
       await using world = await subject.open();
       const { table } = await world.connect();
       const leader = await table.claimLeader();
@@ -43,7 +43,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.equal(await table.read(), undefined);
     });
 
-    test('is read whole at the revision that completes it', async () => {
+    test('is readable at the revision that completes it', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -62,7 +62,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.deepEqual(await store.table.meta(), { ...second, complete: true, leader });
     });
 
-    test('an empty table can be whole', async () => {
+    test('is complete with no entries', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: predecessor } = await openEpochAsLeader(store);
@@ -72,30 +72,30 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.equal(copy?.table.entries.size, 0);
     });
 
-    test('cannot be read between the parts of a later change', async () => {
+    test('is unreadable between the revisions of one change', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
-      const whole = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
-      const part = await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
+      const complete = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
+      const part = await publish(store, { leader, predecessor: complete, changes: [put('a', 1)], complete: false });
       assert.equal((await store.table.meta())?.complete, false);
       assert.equal(await store.table.read(), undefined);
       await publish(store, { leader, predecessor: part, changes: [put('b', 1)] });
       assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry('a', 1), entry('b', 1)));
     });
 
-    test('tells what there is of one that is not whole, to whoever leads next', async () => {
+    test('gives the entries of an incomplete table to the next leader', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       assert.equal(await store.table.readPartial(), undefined);
       const { leader, position: opened } = await openEpochAsLeader(store);
       assert.equal(await store.table.readPartial(), undefined);
-      const whole = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
-      await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
+      const complete = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
+      await publish(store, { leader, predecessor: complete, changes: [put('a', 1)], complete: false });
       assert.deepEqual(contentOf(await store.table.readPartial()), contentOfEntries(entry('a', 1), entry('b')));
     });
 
-    test('an older leader can neither publish nor open an epoch, and hears who leads', async () => {
+    test('refuses writes of a former leader and returns the current leader', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader: old, position } = await openEpochAsLeader(store);
@@ -106,7 +106,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.deepEqual(await store.table.meta(), { ...position, complete: false, leader });
     });
 
-    test('a leader from before a wipe can no longer write', async () => {
+    test('refuses writes of a leader from before a wipe', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position } = await openEpochAsLeader(store);
@@ -117,7 +117,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.equal(await store.table.meta(), undefined);
     });
 
-    test('is published only on top of its very predecessor: epoch, revision and id', async () => {
+    test('is published only if epoch, revision and id of the predecessor match', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -135,7 +135,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.deepEqual(contentOf((await store.table.read())?.table), contentOfEntries(entry('a')));
     });
 
-    test('with the right token but no epoch nothing can be published', async () => {
+    test('refuses a publish without an epoch', async () => {
       await using world = await subject.open();
       const { table } = await world.connect();
       const leader = await table.claimLeader();
@@ -144,7 +144,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.deepEqual(result, { kind: 'wrong-predecessor', meta: undefined });
     });
 
-    test('a new epoch forgets the table and has a higher number, also after a wipe that this process has seen through', async () => {
+    test('is deleted by a new epoch with a higher number, also after a wipe', async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: opened } = await openEpochAsLeader(store);
@@ -158,7 +158,7 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.ok((await openEpochAsLeader(store)).position.epoch > next.position.epoch);
     });
 
-    test(`takes ${MAX_CHANGES_PER_REVISION} changes at once, and more is a mistake of the caller`, async () => {
+    test(`takes ${MAX_CHANGES_PER_REVISION} changes per revision and throws for more`, async () => {
       await using world = await subject.open();
       const store = await world.connect();
       const { leader, position: predecessor } = await openEpochAsLeader(store);
@@ -168,12 +168,12 @@ export function tableContract(subject: StoreUnderTest): void {
       assert.equal((await store.table.read())?.table.entries.size, MAX_CHANGES_PER_REVISION);
     });
 
-    test('is whole at one revision however fast it is published while it is read', async () => {
+    test('is consistent at one revision while it is published during reads', async () => {
       await using world = await subject.open();
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
       const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
-      // at each revision all entries have its number, or are one of the ten that are gone
+      // At each revision every entry has the revision's number or is one of ten deleted entries.
       const changesAt = (revision: number) =>
         names.map((name, index) => (index % 30 === revision % 30 ? remove(name) : put(name, revision)));
       let position = await publish(leading, { leader, predecessor: opened, changes: changesAt(1) });

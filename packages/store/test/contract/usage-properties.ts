@@ -18,19 +18,19 @@ const SLOTS = ['u1/shop', 'u2/shop', 'u2/game'] as const;
 const NODES = ['n1', 'n2'] as const;
 
 /**
- * The ledger equals the bytes relayed, with any report lost, repeated or reordered, with restarts of proxies, with folds of
- * lives that are over, and with a store that is wiped and seeded from an old copy or rolled back.
+ * The ledger equals the relayed bytes although reports are lost, repeated or reordered, proxies restart, ended incarnations are folded,
+ * and the store is rolled back, or wiped and seeded from an old export.
  */
 export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
-  describe(`the law of the ledger of ${subject.name}`, () => {
-    test('it equals what was relayed', async () => {
+  describe(`properties of the ledger of ${subject.name}`, () => {
+    test('the ledger equals the relayed usage', async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(event(), { maxLength: 80, size: 'max' }), async (events) => {
           await using world = await subject.open();
           const store = await world.connect();
           const fleet = new Fleet(store);
           await store.usage.seed({ months: [], bases: [] });
-          let copied = await store.usage.exportSeed(fleet.months());
+          let exported = await store.usage.exportSeed(fleet.months());
           let rollBack = await world.checkpoint();
           let wasLost = false;
           for (const each of events) {
@@ -42,24 +42,24 @@ export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly
             if (each.kind === 'late') await fleet.deliverLate(each.size);
             if (each.kind === 'restart') fleet.restart(proxy);
             if (each.kind === 'fold') await fleet.fold(proxy);
-            if (each.kind === 'copy') copied = await store.usage.exportSeed(fleet.months());
+            if (each.kind === 'copy') exported = await store.usage.exportSeed(fleet.months());
             if (each.kind === 'checkpoint') rollBack = await world.checkpoint();
             if (each.kind === 'wipe') {
               await world.wipe();
               assert.equal(await store.usage.isSeeded(), false);
               await fleet.flush(proxy, 'delivered');
-              await store.usage.seed(copied);
+              await store.usage.seed(exported);
             }
             if (each.kind === 'roll-back') await rollBack();
             if (each.kind === 'wipe' || each.kind === 'roll-back') {
               wasLost = true;
-              // what was folded since is said again, as the controller does that still knows of it
+              // Folds again, as the controller does, which still knows the folded incarnations.
               await fleet.foldAgain();
-              copied = await store.usage.exportSeed(fleet.months());
+              exported = await store.usage.exportSeed(fleet.months());
               rollBack = await world.checkpoint();
             }
           }
-          await fleet.sayAll();
+          await fleet.reportAll();
           assert.deepEqual(await fleet.total('month'), fleet.relayed);
           if (!wasLost) {
             assert.deepEqual(await fleet.total('minute'), fleet.relayed);
@@ -85,7 +85,7 @@ interface Proxy {
   current: Life;
 }
 
-/** Proxies that count, and what they have relayed by their own account. */
+/** Proxies that report usage, and the usage that they have really relayed. */
 class Fleet {
   readonly #store: Store;
   readonly proxies: readonly Proxy[];
@@ -118,7 +118,7 @@ class Fleet {
     }
     const { kind } = await this.#store.usage.flush(report);
     if (fate === 'repeated') await this.#store.usage.flush(report);
-    // unanswered: the proxy does not know that it was accepted
+    // With the fate `unanswered` the proxy does not learn that the report was accepted.
     if (fate === 'unanswered' || kind !== 'accepted') return;
     for (const slot of current.slots.values()) slot.points = [];
   }
@@ -133,7 +133,7 @@ class Fleet {
     proxy.current = { node: proxy.node, life: proxy.current.life + 1, slots: new Map() };
   }
 
-  /** The last report of a life that is over is repeated until the life is folded. */
+  /** Repeats the last report of each ended incarnation, then folds these incarnations. */
   async fold(proxy: Proxy): Promise<void> {
     const over = this.#over.filter(({ node }) => node === proxy.node);
     for (const life of over) await this.#store.usage.flush(reportOf(life, present));
@@ -149,8 +149,8 @@ class Fleet {
     }
   }
 
-  /** As after a reconnection: everybody says all that they have. */
-  async sayAll(): Promise<void> {
+  /** Reports the current values of all slots, as proxies do after a reconnection. */
+  async reportAll(): Promise<void> {
     for (const report of this.#late) await this.#store.usage.flush(report);
     for (const life of [...this.#over, ...this.proxies.map(({ current }) => current)]) {
       await this.#store.usage.flush(reportOf(life, present));

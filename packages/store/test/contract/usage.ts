@@ -9,7 +9,7 @@ const NOW = minuteOf(Date.now());
 
 export function usageContract(subject: StoreUnderTest): void {
   describe(`the ledger of ${subject.name}`, () => {
-    test('says that it is seeding until it is seeded, once, by whoever comes first', async () => {
+    test('returns seeding until the first seed and ignores a second seed', async () => {
       await using world = await subject.open();
       const [a, b] = [await world.connect(), await world.connect()];
       assert.equal(await a.usage.isSeeded(), false);
@@ -21,7 +21,7 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.deepEqual(await a.usage.flush(report([[NOW, 10]])), { kind: 'accepted' });
     });
 
-    test('adds what a report has beyond the last one, to the minute, hour, day and month of each point', async () => {
+    test('adds the increase of a report to the minute, hour, day and month of each point', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       const midnight = Math.floor(NOW / 1440) * 1440;
@@ -48,7 +48,7 @@ export function usageContract(subject: StoreUnderTest): void {
       );
     });
 
-    test('counts a slot of very many points once, also when it is sent again', async () => {
+    test('counts a slot with many points once, also when repeated', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       const minutes = Array.from({ length: 1_100 }, (_, index) => [NOW - 1_099 + index, index + 1] as const);
@@ -63,7 +63,7 @@ export function usageContract(subject: StoreUnderTest): void {
       }
     });
 
-    test('keeps a row per Service and tenant, with the names, for all tenants or for one', async () => {
+    test('keeps a row with names per Service and tenant, for one or all tenants', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       await usage.flush(report([[NOW, 1]], { service: 'u2', tenant: 'game' }));
@@ -83,7 +83,7 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.deepEqual(await usage.rows('2001-01'), []);
     });
 
-    test('lists the periods of one tenant that hold something, ascending', async () => {
+    test('lists the periods in which a tenant has usage, ascending', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       await usage.flush(
@@ -104,7 +104,7 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.deepEqual(await usage.periods('nobody', 'month'), []);
     });
 
-    test('keeps of what is replayed late only the periods whose time is not over', async () => {
+    test('adds a late report only to periods whose retention has not ended', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       const [threeHoursAgo, longAgo] = [NOW - 180, NOW - 500 * 1440];
@@ -120,14 +120,14 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal((await usage.rows(textOf(longAgo).slice(0, 7)))[0]?.counters.receivedBytes, 10);
     });
 
-    test('repeated and reordered reports change nothing', async () => {
+    test('ignores repeated and reordered reports', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       for (const bytes of [10, 30, 20, 30, 10, 31]) await usage.flush(report([[NOW, bytes]]));
       assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 31);
     });
 
-    test('lives, nodes, Services and tenants are counted apart', async () => {
+    test('counts incarnations, nodes, Services and tenants separately', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       await usage.flush(report([[NOW, 100]], { node: 'n1', life: 7 }));
@@ -158,7 +158,7 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal(copy.bases[0]?.counters.sentBytes, 9_007_199_254_740_990);
     });
 
-    test('refuses a folded life and all lower ones of that node for ever', async () => {
+    test('refuses reports of folded and lower incarnations of a node', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       for (const life of [6, 7, 8]) await usage.flush(report([[NOW, 10]], { life }));
@@ -174,43 +174,43 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 42);
     });
 
-    test('what was copied is what seeds it again after a wipe, and nothing is counted twice or lost', async () => {
+    test('is restored by seeding an export after a wipe, without loss or double counting', async () => {
       await using world = await subject.open();
       const store = await seeded(await world.connect());
       const { usage } = store;
       await usage.flush(report([[NOW, 100]]));
       await usage.flush(report([[NOW, 50]], { node: 'n2' }));
       const month = textOf(NOW).slice(0, 7);
-      const copied = await usage.exportSeed([month]);
-      assert.deepEqual(copied.months, [{ month, rows: await usage.rows(month) }]);
+      const exported = await usage.exportSeed([month]);
+      assert.deepEqual(exported.months, [{ month, rows: await usage.rows(month) }]);
       await usage.flush(report([[NOW, 120]]));
       await world.wipe();
       assert.equal(await usage.isSeeded(), false);
       assert.deepEqual(await usage.flush(report([[NOW, 130]])), { kind: 'seeding' });
-      assert.equal(await usage.seed(copied), 'seeded');
-      assert.deepEqual(await usage.exportSeed([month]), copied);
+      assert.equal(await usage.seed(exported), 'seeded');
+      assert.deepEqual(await usage.exportSeed([month]), exported);
       await usage.flush(report([[NOW, 130]]));
       await usage.flush(report([[NOW, 50]], { node: 'n2' }));
       assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 180);
       assert.deepEqual(await usage.periods('shop', 'month'), [month]);
     });
 
-    test('a folded life stays refused through a wipe, when the copy is seeded', async () => {
+    test('refuses a folded incarnation after a wipe and a seed', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       await usage.flush(report([[NOW, 100]], { life: 7 }));
       await usage.flush(report([[NOW, 10]], { life: 8 }));
       await usage.fold('n1', 7);
       const month = textOf(NOW).slice(0, 7);
-      const copied = await usage.exportSeed([month]);
-      assert.deepEqual(copied.folded, [{ node: 'n1', life: 7 }]);
+      const exported = await usage.exportSeed([month]);
+      assert.deepEqual(exported.folded, [{ node: 'n1', life: 7 }]);
       await world.wipe();
-      await usage.seed(copied);
+      await usage.seed(exported);
       assert.deepEqual(await usage.flush(report([[NOW, 100]], { life: 7 })), { kind: 'folded' });
       assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 110);
     });
 
-    test('a copy of months that hold nothing is empty, and seeds', async () => {
+    test('exports an empty seed for months without usage', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       assert.deepEqual(await usage.exportSeed(['2020-01']), {
@@ -220,7 +220,7 @@ export function usageContract(subject: StoreUnderTest): void {
       });
     });
 
-    test('after a roll back the next report makes up for what was lost', async () => {
+    test('restores usage that a rollback lost at the next report', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       await usage.flush(report([[NOW, 100]]));
@@ -231,7 +231,7 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal((await usage.rows(textOf(NOW)))[0]?.counters.receivedBytes, 150);
     });
 
-    test('takes a report of many slots and minutes', async () => {
+    test('accepts a report with many slots and minutes', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
       const slots = Array.from({ length: 1_200 }, (_, index) => {
@@ -258,7 +258,7 @@ async function seeded(store: Store): Promise<Store> {
   return store;
 }
 
-/** `YYYY-MM-DDTHH:MM`, by other means than the code under test. */
+/** Formats a minute as `YYYY-MM-DDTHH:MM`, independently of the code under test. */
 function textOf(minute: number): string {
   return new Date(minute * 60_000).toISOString().slice(0, 16);
 }

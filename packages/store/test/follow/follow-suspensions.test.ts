@@ -9,33 +9,33 @@ import {
   followSuspensions,
   mergeSuspensions,
 } from '../../src/follow/follow-suspensions.ts';
-import { createMemoryStore, type MemoryStore } from '../../src/memory/memory-store.ts';
-import { cutoff } from '../contract/sample-data.ts';
+import { MemoryStore } from '../../src/memory/memory-store.ts';
+import { suspension } from '../contract/sample-data.ts';
 
-describe('following the cut-offs', () => {
-  test('tells those in force at first, and after each change', async (t) => {
-    const store = createMemoryStore();
-    await store.suspensions.put(cutoff('a'));
+describe('followSuspensions', () => {
+  test('reports the suspensions in force at the start and after each change', async (t) => {
+    const store = new MemoryStore();
+    await store.suspensions.put(suspension('a'));
     const follower = follow(t, store);
     await follower.settled();
-    await store.suspensions.put(cutoff('b'));
+    await store.suspensions.put(suspension('b'));
     await follower.settled();
     await store.suspensions.remove('a');
     await follower.settled();
-    assert.deepEqual(follower.told, [['a'], ['a', 'b'], ['b']]);
+    assert.deepEqual(follower.events, [['a'], ['a', 'b'], ['b']]);
   });
 
-  test('a fresh store with none is told once, so that who waits can go on', async (t) => {
-    const follower = follow(t, createMemoryStore());
+  test('reports an empty list once for a new store', async (t) => {
+    const follower = follow(t, new MemoryStore());
     await follower.settled();
-    assert.deepEqual(follower.told, [[]]);
+    assert.deepEqual(follower.events, [[]]);
   });
 
-  test('they stay through an outage and a wipe, until the store is complete again', async (t) => {
-    const store = createMemoryStore();
-    await store.suspensions.put(cutoff('a'));
-    await store.suspensions.put(cutoff('b'));
-    await store.suspensions.put(cutoff('c'));
+  test('keeps suspensions through an outage and a wipe until the store is complete', async (t) => {
+    const store = new MemoryStore();
+    await store.suspensions.put(suspension('a'));
+    await store.suspensions.put(suspension('b'));
+    await store.suspensions.put(suspension('c'));
     await store.suspensions.markComplete();
     const follower = follow(t, store);
     await follower.settled();
@@ -45,24 +45,24 @@ describe('following the cut-offs', () => {
     store.faults.comeBack();
     await follower.clock.advance(2_000);
     assert.deepEqual(follower.last(), ['a', 'b', 'c']);
-    await store.suspensions.put(cutoff('d'));
+    await store.suspensions.put(suspension('d'));
     await store.suspensions.remove('b');
     await follower.settled();
     assert.deepEqual(follower.last(), ['a', 'c', 'd']);
-    await store.suspensions.put(cutoff('c'));
+    await store.suspensions.put(suspension('c'));
     await store.suspensions.markComplete();
     await follower.settled();
     assert.deepEqual(follower.last(), ['c', 'd']);
     assert.deepEqual(follower.away, ['away', 'back']);
   });
 
-  test('one whose time is over is told to be gone, though the store still lists it', async (t) => {
-    const store = createMemoryStore();
+  test('reports the end of an expired suspension although the store still lists it', async (t) => {
+    const store = new MemoryStore();
     const follower = follow(t, store);
     const now = follower.clock.now();
-    await store.suspensions.put(cutoff('a', { until: now + 5_000 }));
-    await store.suspensions.put(cutoff('b', { until: now + 9_000 }));
-    await store.suspensions.put(cutoff('past', { until: now }));
+    await store.suspensions.put(suspension('a', { until: now + 5_000 }));
+    await store.suspensions.put(suspension('b', { until: now + 9_000 }));
+    await store.suspensions.put(suspension('past', { until: now }));
     await follower.settled();
     await follower.clock.advance(4_999);
     assert.deepEqual(follower.last(), ['a', 'b']);
@@ -73,16 +73,16 @@ describe('following the cut-offs', () => {
     assert.deepEqual(follower.last(), []);
   });
 
-  test('starts from the copy on the disk, and lets it run out while the store is away', async (t) => {
-    const store = createMemoryStore();
+  test('starts from known suspensions and expires them while the store is away', async (t) => {
+    const store = new MemoryStore();
     store.faults.goAway();
     const clock = new ManualClock();
-    const cutoffs = [cutoff('a'), cutoff('b', { until: clock.now() + 1_000 })];
+    const cutoffs = [suspension('a'), suspension('b', { until: clock.now() + 1_000 })];
     const follower = follow(t, store, { clock, from: { cutoffs, sequence: 4 } });
     await clock.advance(999);
-    assert.deepEqual(follower.told, []);
+    assert.deepEqual(follower.events, []);
     await clock.advance(1);
-    assert.deepEqual(follower.told, [['a']]);
+    assert.deepEqual(follower.events, [['a']]);
     store.faults.comeBack();
     await clock.advance(2_000);
     assert.deepEqual(follower.last(), ['a']);
@@ -91,19 +91,19 @@ describe('following the cut-offs', () => {
     assert.deepEqual(follower.last(), []);
   });
 
-  test('ends when the signal aborts, and leaves no timer', async (t) => {
-    const store = createMemoryStore();
+  test('ends when the signal aborts and leaves no timer', async (t) => {
+    const store = new MemoryStore();
     const follower = follow(t, store);
-    await store.suspensions.put(cutoff('a', { until: follower.clock.now() + 5_000 }));
+    await store.suspensions.put(suspension('a', { until: follower.clock.now() + 5_000 }));
     await follower.settled();
     await follower.stop();
     assert.equal(follower.clock.pendingTimers, 0);
   });
 
-  test('rejects with what a listener throws, also at an end of time', async () => {
+  test('rejects with the error of a callback, also at an expiry', async () => {
     const clock = new ManualClock();
-    const store = createMemoryStore({ clock });
-    await store.suspensions.put(cutoff('a', { until: clock.now() + 5_000 }));
+    const store = new MemoryStore({ clock });
+    await store.suspensions.put(suspension('a', { until: clock.now() + 5_000 }));
     const { signal } = new AbortController();
     const following = followSuspensions(store.suspensions, {
       signal,
@@ -117,19 +117,19 @@ describe('following the cut-offs', () => {
   });
 });
 
-describe('merging cut-offs', () => {
-  test('complete: what is listed and in force; else also what was known, without what was removed', () => {
+describe('mergeSuspensions', () => {
+  test('keeps listed suspensions in force, and known ones unless complete or removed', () => {
     const uids = fc.uniqueArray(fc.constantFrom<string>(...'abcde'));
     fc.assert(
       fc.property(uids, uids, uids, fc.boolean(), fc.nat(10), (before, listed, gone, complete, now) => {
         const until = (uid: string): number | null => (uid === 'a' ? null : uid.charCodeAt(0) - 94);
-        const of = (list: string[]): Suspension[] => list.map((uid) => cutoff(uid, { until: until(uid) }));
+        const of = (list: string[]): Suspension[] => list.map((uid) => suspension(uid, { until: until(uid) }));
         const removed = complete ? [] : gone.filter((uid) => !listed.includes(uid));
         const state: SuspensionState = { sequence: 1, complete, suspensions: of(listed), removed };
         const merged = mergeSuspensions(of(before), state, now).map(({ uid }) => uid);
         const expected = [...'abcde'].filter((uid) => {
-          const isMeant = listed.includes(uid) || (!complete && before.includes(uid) && !removed.includes(uid));
-          return isMeant && isInForce(cutoff(uid, { until: until(uid) }), now);
+          const isListed = listed.includes(uid) || (!complete && before.includes(uid) && !removed.includes(uid));
+          return isListed && isInForce(suspension(uid, { until: until(uid) }), now);
         });
         assert.deepEqual(merged, expected);
       }),
@@ -140,12 +140,12 @@ describe('merging cut-offs', () => {
 function follow(t: TestContext, store: MemoryStore, options: Partial<FollowSuspensionsOptions> = {}) {
   const clock = new ManualClock();
   const stopped = new AbortController();
-  const told: string[][] = [];
+  const events: string[][] = [];
   const away: string[] = [];
   const done = followSuspensions(store.suspensions, {
     signal: stopped.signal,
     clock,
-    onSuspensions: (cutoffs) => void told.push(cutoffs.map(({ uid }) => uid)),
+    onSuspensions: (cutoffs) => void events.push(cutoffs.map(({ uid }) => uid)),
     onAway: () => void away.push('away'),
     onBack: () => void away.push('back'),
     ...options,
@@ -155,5 +155,5 @@ function follow(t: TestContext, store: MemoryStore, options: Partial<FollowSuspe
     await done;
   };
   t.after(stop);
-  return { told, away, clock, last: () => told.at(-1), settled: () => clock.advance(0), stop };
+  return { events, away, clock, last: () => events.at(-1), settled: () => clock.advance(0), stop };
 }

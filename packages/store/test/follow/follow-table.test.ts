@@ -5,7 +5,7 @@ import { ManualClock } from '@weir/runtime';
 import type { Revision, TableStore } from '../../src/contract.ts';
 import type { StoreError } from '../../src/errors.ts';
 import { type FollowTableOptions, followTable } from '../../src/follow/follow-table.ts';
-import { createMemoryStore } from '../../src/memory/memory-store.ts';
+import { MemoryStore } from '../../src/memory/memory-store.ts';
 import {
   contentOf,
   contentOfEntries,
@@ -17,33 +17,33 @@ import {
   remove,
 } from '../contract/sample-data.ts';
 
-describe('following the table', () => {
-  test('tells the whole table first, then each change with the table that it makes', async (t) => {
-    const store = createMemoryStore();
+describe('followTable', () => {
+  test('reports the complete table, then each change with the resulting table', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     const first = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const follower = follow(t, store.table);
     await follower.settled();
     const second = await publish(store, { leader, predecessor: first, changes: [put('b'), remove('a')] });
     await follower.settled();
-    assert.deepEqual(follower.told, [
+    assert.deepEqual(follower.events, [
       { kind: 'table', content: contentOfEntries(entry('a')), position: first },
       { kind: 'changes', changes: [put('b'), remove('a')], content: contentOfEntries(entry('b')), position: second },
     ]);
   });
 
-  test('tells the parts of one change together, once they are whole', async (t) => {
-    const store = createMemoryStore();
+  test('reports the revisions of one change together when the table is complete', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     const whole = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const follower = follow(t, store.table);
     await follower.settled();
     const part = await publish(store, { leader, predecessor: whole, changes: [put('a', 1)], complete: false });
     await follower.settled();
-    assert.equal(follower.told.length, 1);
+    assert.equal(follower.events.length, 1);
     const last = await publish(store, { leader, predecessor: part, changes: [put('b', 1)] });
     await follower.settled();
-    assert.deepEqual(follower.told.at(-1), {
+    assert.deepEqual(follower.events.at(-1), {
       kind: 'changes',
       changes: [put('a', 1), put('b', 1)],
       content: contentOfEntries(entry('a', 1), entry('b', 1)),
@@ -51,8 +51,8 @@ describe('following the table', () => {
     });
   });
 
-  test('tells with a change since when the world has been so; a table that was read whole has no such time', async (t) => {
-    const store = createMemoryStore();
+  test('reports changedAt with a change, but not after a read of the table', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     const first = await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt: 1 });
     const follower = follow(t, store.table);
@@ -66,34 +66,34 @@ describe('following the table', () => {
     await publish(store, { leader, predecessor: next.position, changes: [put('c')], changedAt: 3 });
     await follower.clock.advance(2_000);
     assert.deepEqual(
-      follower.told.map((each) => (typeof each === 'object' && 'changedAt' in each ? each.changedAt : 'not told')),
-      ['not told', 2, 'not told'],
+      follower.events.map((each) => (typeof each === 'object' && 'changedAt' in each ? each.changedAt : 'unknown')),
+      ['unknown', 2, 'unknown'],
     );
   });
 
-  test('waits for the first whole table, and says that there is none', async (t) => {
-    const store = createMemoryStore();
+  test('reports away until the first complete table', async (t) => {
+    const store = new MemoryStore();
     const follower = follow(t, store.table);
     await follower.settled();
-    assert.deepEqual(follower.told, ['away']);
+    assert.deepEqual(follower.events, ['away']);
     const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     await follower.clock.advance(2_000);
     assert.deepEqual(
-      follower.told.map((each) => (typeof each === 'string' ? each : each.kind)),
+      follower.events.map((each) => (typeof each === 'string' ? each : each.kind)),
       ['away', 'back', 'table'],
     );
   });
 
-  test('keeps its table through a wipe, and is told only what differs when the store has one again', async (t) => {
-    const store = createMemoryStore();
+  test('keeps its table through a wipe and reports only differences to the next table', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b'), put('c')] });
     const follower = follow(t, store.table);
     await follower.settled();
     store.faults.wipe();
     await follower.clock.advance(60_000);
-    assert.deepEqual(follower.told.slice(1), ['away']);
+    assert.deepEqual(follower.events.slice(1), ['away']);
     const again = await openEpochAsLeader(store);
     const part = await publish(store, {
       leader: again.leader,
@@ -102,14 +102,14 @@ describe('following the table', () => {
       complete: false,
     });
     await follower.clock.advance(60_000);
-    assert.deepEqual(follower.told.slice(1), ['away']);
+    assert.deepEqual(follower.events.slice(1), ['away']);
     const position = await publish(store, {
       leader: again.leader,
       predecessor: part,
       changes: [put('b'), put('c', 1), put('d')],
     });
     await follower.clock.advance(2_000);
-    assert.deepEqual(follower.told.slice(1), [
+    assert.deepEqual(follower.events.slice(1), [
       'away',
       'back',
       {
@@ -121,8 +121,8 @@ describe('following the table', () => {
     ]);
   });
 
-  test('the same table at another position is told as no change', async (t) => {
-    const store = createMemoryStore();
+  test('reports an equal table at another position without changes', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const follower = follow(t, store.table);
@@ -131,13 +131,13 @@ describe('following the table', () => {
     assert.ok(next.kind === 'published');
     const position = await publish(store, { leader, predecessor: next.position, changes: [put('a')] });
     await follower.clock.advance(2_000);
-    assert.deepEqual(follower.told.slice(1), [
+    assert.deepEqual(follower.events.slice(1), [
       { kind: 'changes', changes: [], content: contentOfEntries(entry('a')), position },
     ]);
   });
 
-  test('goes on from the copy on its disk without reading, when the store has what came after', async (t) => {
-    const store = createMemoryStore();
+  test('continues from a known table without reading the table', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     const position = await publish(store, { leader, predecessor: opened, changes: [put('a')] });
     const next = await publish(store, { leader, predecessor: position, changes: [put('b')] });
@@ -149,31 +149,31 @@ describe('following the table', () => {
     });
     const follower = follow(t, withoutRead, { from: { table, position } });
     await follower.settled();
-    assert.deepEqual(follower.told, [
+    assert.deepEqual(follower.events, [
       { kind: 'changes', changes: [put('b')], content: contentOfEntries(entry('a'), entry('b')), position: next },
     ]);
   });
 
-  test('starts from the copy on its disk while the store is away, and catches up when it is back', async (t) => {
-    const store = createMemoryStore();
+  test('starts from a known table during an outage and catches up afterwards', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     const position = await publish(store, { leader, predecessor: opened, changes: [put('b')] });
     store.faults.goAway();
     const table: RoutingTable = { entries: new Map([['node/a', entry('a')]]) };
     const follower = follow(t, store.table, { from: { table, position: { epoch: 9, revision: 9, id: 'old' } } });
     await follower.clock.advance(10_000);
-    assert.deepEqual(follower.told, ['away']);
+    assert.deepEqual(follower.events, ['away']);
     store.faults.comeBack();
     await follower.clock.advance(2_000);
-    assert.deepEqual(follower.told, [
+    assert.deepEqual(follower.events, [
       'away',
       'back',
       { kind: 'changes', changes: [remove('a'), put('b')], content: contentOfEntries(entry('b')), position },
     ]);
   });
 
-  test('keeps the entry that it knew where a newer version has written what it cannot read', async (t) => {
-    const store = createMemoryStore();
+  test('keeps the known entry if a newer version wrote an unreadable entry', async (t) => {
+    const store = new MemoryStore();
     const { leader, position: opened } = await openEpochAsLeader(store);
     const position = await publish(store, { leader, predecessor: opened, changes: [put('a'), put('b')] });
     const unreadable: string[] = [];
@@ -212,8 +212,8 @@ describe('following the table', () => {
     assert.deepEqual(unreadable, ['node/a', 'node/a', 'node/a']);
   });
 
-  test('ends when the signal aborts, in whatever it does, and leaves no timer', async (t) => {
-    const store = createMemoryStore();
+  test('ends when the signal aborts in any state and leaves no timer', async (t) => {
+    const store = new MemoryStore();
     for (const prepare of [
       async () => undefined,
       async () => store.faults.goAway(),
@@ -231,8 +231,8 @@ describe('following the table', () => {
     }
   });
 
-  test('rejects with what a listener throws', async () => {
-    const store = createMemoryStore();
+  test('rejects with the error of a callback', async () => {
+    const store = new MemoryStore();
     const { leader, position: predecessor } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor, changes: [] });
     const { signal } = new AbortController();
@@ -241,17 +241,17 @@ describe('following the table', () => {
   });
 });
 
-type Told =
+type FollowEvent =
   | 'away'
   | 'back'
   | { kind: 'table'; content: object; position: TablePosition }
   | { kind: 'changes'; changes: readonly Change[]; content: object; position: TablePosition; changedAt?: number };
 
 interface Follower {
-  readonly told: Told[];
+  readonly events: FollowEvent[];
   readonly clock: ManualClock;
   contents(): object[];
-  /** Everything that can happen without time passing has happened. */
+  /** Resolves when everything has happened that needs no passing of time. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -259,7 +259,7 @@ interface Follower {
 function follow(t: TestContext, store: TableStore, options: Partial<FollowTableOptions> = {}): Follower {
   const clock = new ManualClock();
   const stopped = new AbortController();
-  const told: Told[] = [];
+  const events: FollowEvent[] = [];
   let last: RoutingTable | undefined = options.from?.table;
   const done = followTable(store, {
     signal: stopped.signal,
@@ -267,17 +267,17 @@ function follow(t: TestContext, store: TableStore, options: Partial<FollowTableO
     onTable(table, position) {
       assert.equal(last, undefined);
       last = table;
-      told.push({ kind: 'table', content: contentOf(table), position });
+      events.push({ kind: 'table', content: contentOf(table), position });
     },
     onChanges(changes, table, { position, changedAt }) {
       assert.ok(last !== undefined);
       assert.deepEqual(contentOf(apply(last, changes)), contentOf(table));
       last = table;
       const known = changedAt === undefined ? {} : { changedAt };
-      told.push({ kind: 'changes', changes, content: contentOf(table), position, ...known });
+      events.push({ kind: 'changes', changes, content: contentOf(table), position, ...known });
     },
-    onAway: (_error: StoreError) => void told.push('away'),
-    onBack: () => void told.push('back'),
+    onAway: (_error: StoreError) => void events.push('away'),
+    onBack: () => void events.push('back'),
     ...options,
   });
   const stop = async (): Promise<void> => {
@@ -286,9 +286,9 @@ function follow(t: TestContext, store: TableStore, options: Partial<FollowTableO
   };
   t.after(stop);
   return {
-    told,
+    events,
     clock,
-    contents: () => told.flatMap((each) => (typeof each === 'string' ? [] : [each.content])),
+    contents: () => events.flatMap((each) => (typeof each === 'string' ? [] : [each.content])),
     settled: () => clock.advance(0),
     stop,
   };

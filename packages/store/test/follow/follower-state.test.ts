@@ -13,17 +13,17 @@ import {
 import { completeTable } from '../contract/complete-table.ts';
 import { contentOf } from '../contract/sample-data.ts';
 
-describe('the law of the chain', () => {
-  test('it never makes a table that is not whole, whatever is dropped, repeated or out of order', () => {
+describe('follower state', () => {
+  test('never yields an incomplete table, whatever revisions are dropped, repeated or reordered', () => {
     fc.assert(
       fc.property(
         history(),
         fc.array(delivery(), { maxLength: 60, size: 'max' }),
         ({ revisions, tables }, deliveries) => {
-          let chain = initialState(undefined);
+          let state = initialState(undefined);
           let table: RoutingTable | undefined;
-          const take = (step: FollowerStep): void => {
-            chain = step.state;
+          const applyStep = (step: FollowerStep): void => {
+            state = step.state;
             if (step.update === undefined) return;
             if (step.update.kind === 'changes') {
               assert.ok(table !== undefined);
@@ -35,16 +35,16 @@ describe('the law of the chain', () => {
           for (const { kind, at } of deliveries) {
             const revision = revisions[at % revisions.length];
             assert.ok(revision !== undefined);
-            if (kind === 'gap') chain = requireSnapshot(chain);
+            if (kind === 'gap') state = requireSnapshot(state);
             else if (kind === 'copy') {
               const copied = tables.get(revision.position.id);
               if (copied !== undefined)
-                take(applySnapshot(chain, { table: copied, position: revision.position, unreadable: [] }));
-            } else if (chain.cursor !== undefined) {
-              // `next` is what a store in good order would give; `any` is whatever came
-              const next = revisions.find(({ predecessor }) => predecessor === chain.cursor?.position.id);
+                applyStep(applySnapshot(state, { table: copied, position: revision.position, unreadable: [] }));
+            } else if (state.cursor !== undefined) {
+              // `next` delivers the revision that follows; `any` delivers an arbitrary revision.
+              const next = revisions.find(({ predecessor }) => predecessor === state.cursor?.position.id);
               const given = kind === 'next' ? next : revision;
-              if (given !== undefined) take(applyRevision(chain, given));
+              if (given !== undefined) applyStep(applyRevision(state, given));
             }
           }
         },
@@ -57,7 +57,7 @@ function delivery() {
   return fc.record({ kind: fc.constantFrom('next', 'next', 'any', 'copy', 'gap'), at: fc.nat(100) });
 }
 
-/** A tree of revisions, as several leaders and roll backs make it, and the whole tables by the id of their position. */
+/** A tree of revisions, as several leaders and rollbacks create it, and the complete tables by the id of their position. */
 function history() {
   return fc
     .array(fc.record({ on: fc.nat(100), complete: fc.boolean() }), { minLength: 1, maxLength: 20, size: 'max' })
@@ -67,14 +67,14 @@ function history() {
       const tables = new Map<string, RoutingTable>();
       const contents = new Map<string, RoutingTable>([['r0', { entries: new Map() }]]);
       for (const [index, { on, complete }] of steps.entries()) {
-        const below =
+        const previous =
           on % 4 === 0 ? (revisions[on % (index || 1)]?.position ?? root) : (revisions.at(-1)?.position ?? root);
-        const position = { epoch: 1, revision: below.revision + 1, id: `r${index + 1}` };
+        const position = { epoch: 1, revision: previous.revision + 1, id: `r${index + 1}` };
         const changes = changesOf(index);
-        const table = apply(contents.get(below.id) ?? assert.fail('below comes first'), changes);
+        const table = apply(contents.get(previous.id) ?? assert.fail('no content of the predecessor'), changes);
         contents.set(position.id, table);
         if (complete) tables.set(position.id, table);
-        revisions.push({ position, predecessor: below.id, complete, changes, unreadable: [] });
+        revisions.push({ position, predecessor: previous.id, complete, changes, unreadable: [] });
       }
       return { revisions, tables };
     });

@@ -1,5 +1,5 @@
 import { ManualClock } from '@weir/runtime';
-import { createMemoryStore } from '../../src/memory/memory-store.ts';
+import { MemoryStore } from '../../src/memory/memory-store.ts';
 import { followProperties } from '../contract/follow-properties.ts';
 import { storeContract } from '../contract/store-contract.ts';
 import type { StoreFixture, StoreFixtureOptions } from '../contract/store-fixture.ts';
@@ -12,7 +12,7 @@ followProperties(memory, { numRuns: 200 });
 
 function memoryFixture(options: StoreFixtureOptions): StoreFixture {
   const clock = new ManualClock(Date.now());
-  const store = createMemoryStore({ clock, ...options });
+  const store = new MemoryStore({ clock, ...options });
   return {
     clock,
     connect: async () => store,

@@ -12,19 +12,19 @@ import {
   certificate,
   contentOf,
   contentOfEntries,
-  cutoff,
   entry,
   openEpochAsLeader,
   publish,
   put,
   putCertificate,
   report,
+  suspension,
 } from '../contract/sample-data.ts';
 
 const NOW = minuteOf(Date.now());
 
 describe('a memory store with a state directory', () => {
-  test('holds after a restart all that must not be lost', async (t) => {
+  test('keeps table, ledger, incarnations and suspensions through a restart', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);
     const { leader, position: predecessor } = await openEpochAsLeader(before);
@@ -46,7 +46,7 @@ describe('a memory store with a state directory', () => {
     );
     await before.usage.flush(report([[NOW, 2 ** 52 + 1]], { node: 'n2', tenant: 'a/b' }));
     await before.usage.fold('n0', 4);
-    await before.suspensions.put(cutoff('a'));
+    await before.suspensions.put(suspension('a'));
     const { month } = periodsOf(NOW);
     const rows = await before.usage.rows(month);
     await before.close();
@@ -65,12 +65,12 @@ describe('a memory store with a state directory', () => {
     const [shop] = await after.usage.rows(periodsOf(NOW).minute, 'shop');
     assert.equal(shop?.counters.receivedBytes, 16);
     const state = await after.suspensions.read();
-    assert.deepEqual(state.suspensions, [cutoff('a')]);
+    assert.deepEqual(state.suspensions, [suspension('a')]);
     assert.equal(state.complete, false);
     await after.close();
   });
 
-  test('a follower goes on after a restart from where it was', async (t) => {
+  test('lets a follower continue from its position after a restart', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);
     const { leader, position: predecessor } = await openEpochAsLeader(before);
@@ -86,11 +86,11 @@ describe('a memory store with a state directory', () => {
     await after.close();
   });
 
-  test('lives and cut-offs are on the disk when the call returns, the rest about a second later', async (t) => {
+  test('writes incarnations and suspensions before the call returns, other sections within a second', async (t) => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const store = await open(directory, clock);
-    await store.suspensions.put(cutoff('a'));
+    await store.suspensions.put(suspension('a'));
     await store.heartbeats.beginIncarnation('n1', 5);
     assert.deepEqual(readdirSync(directory).sort(), ['store-cutoffs.json', 'store-lives.json']);
     await store.usage.seed({ months: [], bases: [] });
@@ -110,14 +110,14 @@ describe('a memory store with a state directory', () => {
     await store.close();
   });
 
-  test('keeps of the cut-offs only those made in it, as long as they are in force', async (t) => {
+  test('keeps only suspensions that were made in the store and are in force', async (t) => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const before = await open(directory, clock);
-    await before.suspensions.put(cutoff('file', { origin: { kind: 'file', path: 'x.yaml' } }));
-    await before.suspensions.put(cutoff('past', { until: clock.now() + 1_000 }));
-    await before.suspensions.put(cutoff('later', { until: clock.now() + 9_000 }));
-    await before.suspensions.put(cutoff('gone'));
+    await before.suspensions.put(suspension('file', { origin: { kind: 'file', path: 'x.yaml' } }));
+    await before.suspensions.put(suspension('past', { until: clock.now() + 1_000 }));
+    await before.suspensions.put(suspension('later', { until: clock.now() + 9_000 }));
+    await before.suspensions.put(suspension('gone'));
     await before.suspensions.remove('gone');
     const { sequence } = await before.suspensions.read();
     await before.close();
@@ -132,7 +132,7 @@ describe('a memory store with a state directory', () => {
     await after.close();
   });
 
-  test('a damaged file is an error that names it and says what to do, and nothing is lost by it', async (t) => {
+  test('refuses a damaged file with its path and the fix, and does not overwrite it', async (t) => {
     for (const part of ['table', 'ledger', 'cutoffs', 'lives']) {
       const directory = directoryOf(t);
       await fill(directory);
@@ -164,29 +164,32 @@ describe('a memory store with a state directory', () => {
     }
   });
 
-  test('a file of another version is refused as that', async (t) => {
+  test('refuses a file of another version', async (t) => {
     const directory = directoryOf(t);
     await fill(directory);
     const path = join(directory, 'store-table.json');
     writeFileSync(path, readFileSync(path, 'utf8').replace('"version":1', '"version":2'));
-    await assert.rejects(open(directory), /was written by another version of Weir; run that one, or move it away/);
+    await assert.rejects(open(directory), /was written by another version of Weir; run that version, or move it away/);
   });
 
-  test('what cannot be read or used as a directory is an error that says so', async (t) => {
+  test('refuses an unreadable file and an unusable directory', async (t) => {
     const directory = directoryOf(t);
     mkdirSync(join(directory, 'store-ledger.json'));
     await assert.rejects(open(directory), /store-ledger\.json cannot be read \(EISDIR/);
     const file = join(directory, 'file');
     writeFileSync(file, '');
-    await assert.rejects(open(join(file, 'state')), /the state directory .*state cannot be used \(ENOTDIR.*choose one/);
+    await assert.rejects(
+      open(join(file, 'state')),
+      /the state directory .*state cannot be used \(ENOTDIR.*choose a directory/,
+    );
   });
 
-  test('a directory where nothing can be made is an error, not an endless try', { timeout: 5_000 }, async () => {
+  test('refuses a directory that cannot be created instead of retrying forever', { timeout: 5_000 }, async () => {
     const directory = process.platform === 'linux' ? '/proc/weir/state' : '/dev/null/weir/state';
-    await assert.rejects(open(directory), { code: 'DAMAGED', message: /cannot be used .*; choose one/ });
+    await assert.rejects(open(directory), { code: 'DAMAGED', message: /cannot be used .*; choose a directory/ });
   });
 
-  test('a directory that a store keeps already is refused to a second one, under whatever name, and is free when it ends', async (t) => {
+  test('refuses a directory in use, under any path, until the first store closes', async (t) => {
     const directory = directoryOf(t);
     await fill(directory);
     const first = await open(directory);
@@ -195,7 +198,7 @@ describe('a memory store with a state directory', () => {
     for (const name of [directory, link]) {
       await assert.rejects(open(name), {
         code: 'DAMAGED',
-        message: /is in use by another process; stop that one, or choose/,
+        message: /is in use by another process; stop that process, or choose/,
       });
     }
     await first.usage.flush(report([[NOW, 10]], { service: 'r2' }));
@@ -205,27 +208,27 @@ describe('a memory store with a state directory', () => {
     await after.close();
   });
 
-  test('a file half written by a crash does not count', async (t) => {
+  test('ignores a temporary file that a crash left', async (t) => {
     const directory = directoryOf(t);
     await fill(directory);
-    writeFileSync(join(directory, 'store-ledger.json.tmp'), '{"weir":"led');
+    writeFileSync(join(directory, 'store-ledger.json.0a1b2c3d4e5f.tmp'), '{"weir":"led');
     const store = await open(directory);
     assert.equal(await store.usage.isSeeded(), true);
     await store.close();
   });
 
-  test('when it cannot write it goes on serving, and says so at the end', async (t) => {
+  test('keeps serving if a write fails, and rejects at close', async (t) => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const store = await open(directory, clock);
-    // a directory in the way: as root a file mode would stop nobody
-    mkdirSync(join(directory, 'store-lives.json.tmp'));
+    // A directory at the file's path makes the write fail even for root, whom file modes do not stop.
+    mkdirSync(join(directory, 'store-lives.json'));
     assert.equal(await store.heartbeats.beginIncarnation('n1', 5_000_000_000), 5_000_000_000);
     await assert.rejects(store.close(), { code: 'DAMAGED' });
     assert.equal(clock.pendingTimers, 0);
   });
 
-  test('files are readable for their owner only', async (t) => {
+  test('writes files that only their owner can read', async (t) => {
     const directory = directoryOf(t);
     await fill(directory);
     for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o077, 0);
@@ -249,6 +252,6 @@ async function fill(directory: string): Promise<void> {
   await store.heartbeats.beginIncarnation('n1', 1);
   await store.usage.seed({ months: [], bases: [] });
   await store.usage.flush(report([[NOW, 10]], { service: 'r1' }));
-  await store.suspensions.put(cutoff('a'));
+  await store.suspensions.put(suspension('a'));
   await store.close();
 }

@@ -16,13 +16,13 @@ import {
 } from '@weir/model';
 import type { PublishRequest, TableStore } from '../../src/contract.ts';
 import { StoreError } from '../../src/errors.ts';
-import { createMemoryStore } from '../../src/memory/memory-store.ts';
+import { MemoryStore } from '../../src/memory/memory-store.ts';
 import { splitIntoRevisions, TablePublisher } from '../../src/publish/table-publisher.ts';
 import { contentOf, entry, put } from '../contract/sample-data.ts';
 
 describe('publishing the table', () => {
-  test('the first leader opens an epoch and publishes the whole; then only what changed', async () => {
-    const store = createMemoryStore();
+  test('opens an epoch with the complete table first, then publishes only changes', async () => {
+    const store = new MemoryStore();
     const publisher = new TablePublisher({ store: store.table });
     assert.equal(await publisher.becomeLeader(), undefined);
     const first = await publisher.publish(tableOf([entry('a'), entry('b')]));
@@ -35,8 +35,8 @@ describe('publishing the table', () => {
     assert.deepEqual(third, { kind: 'unchanged', position: second.position });
   });
 
-  test('each revision of a change tells since when the world has been so; a table that is published whole does not', async () => {
-    const store = createMemoryStore();
+  test('adds changedAt to each revision of a change, but not to a complete table', async () => {
+    const store = new MemoryStore();
     const publisher = new TablePublisher({ store: store.table, maxChangesPerRevision: 1 });
     await publisher.becomeLeader();
     await publisher.publish(tableOf([entry('a')]), 1);
@@ -48,8 +48,8 @@ describe('publishing the table', () => {
     );
   });
 
-  test('the next leader takes over what is whole, and publishes nothing twice', async () => {
-    const store = createMemoryStore();
+  test('takes over a complete table of the former leader without publishing it again', async () => {
+    const store = new MemoryStore();
     const before = await publishedBy(store.table, tableOf([entry('a')]));
     const publisher = new TablePublisher({ store: store.table });
     const copy = await publisher.becomeLeader();
@@ -60,8 +60,8 @@ describe('publishing the table', () => {
     assert.ok(next.kind === 'published' && !next.newEpoch && next.position.epoch === before.epoch);
   });
 
-  test('what the last leader left half published is published whole in a new epoch', async () => {
-    const store = createMemoryStore();
+  test('replaces an incomplete table of the former leader in a new epoch', async () => {
+    const store = new MemoryStore();
     const before = await publishedBy(store.table, tableOf([entry('a')]));
     const leader = await store.table.claimLeader();
     await store.table.publish({ leader, predecessor: before, id: 'half', changes: [put('b')], complete: false });
@@ -71,8 +71,8 @@ describe('publishing the table', () => {
     assert.ok(outcome.kind === 'published' && outcome.newEpoch && outcome.position.epoch > before.epoch);
   });
 
-  test('a table with entries that cannot be read is taken over, and replaced whole', async () => {
-    const store = createMemoryStore();
+  test('takes over a table with unreadable entries and replaces it in a new epoch', async () => {
+    const store = new MemoryStore();
     await publishedBy(store.table, tableOf([entry('a')]));
     const newer = overriding(store.table, {
       read: async () => {
@@ -86,8 +86,8 @@ describe('publishing the table', () => {
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
   });
 
-  test('of a table that is published whole the Services come first, each with its listeners', async () => {
-    const store = createMemoryStore();
+  test('publishes each Service with its listeners before other entries of a complete table', async () => {
+    const store = new MemoryStore();
     const publisher = new TablePublisher({ store: store.table, maxChangesPerRevision: 2 });
     await publisher.becomeLeader();
     const at = { address: '10.0.0.1', protocol: 'TCP', port: 80 } as const;
@@ -127,8 +127,8 @@ describe('publishing the table', () => {
     );
   });
 
-  test('an older leader hears that it does not lead, and writes nothing more', async () => {
-    const store = createMemoryStore();
+  test('returns not-leader to a former leader, which writes nothing more', async () => {
+    const store = new MemoryStore();
     const [old, current] = [0, 1].map(() => new TablePublisher({ store: store.table }));
     assert.ok(old !== undefined && current !== undefined);
     await old.becomeLeader();
@@ -140,8 +140,8 @@ describe('publishing the table', () => {
     assert.deepEqual(contentOf((await store.table.read())?.table), contentOf(tableOf([entry('a')])));
   });
 
-  test('after a reconnection it hears of another leader even when nothing is to be written', async () => {
-    const store = createMemoryStore();
+  test('returns not-leader after a recheck even without changes', async () => {
+    const store = new MemoryStore();
     const publisher = new TablePublisher({ store: store.table });
     await publisher.becomeLeader();
     await publisher.publish(tableOf([entry('a')]));
@@ -150,8 +150,8 @@ describe('publishing the table', () => {
     assert.equal((await publisher.publish(tableOf([entry('a')]))).kind, 'not-leader');
   });
 
-  test('a wiped store refuses the old token; leading again publishes the whole', async () => {
-    const store = createMemoryStore();
+  test('publishes the complete table when it leads again after a wipe', async () => {
+    const store = new MemoryStore();
     const publisher = new TablePublisher({ store: store.table });
     await publisher.becomeLeader();
     await publisher.publish(tableOf([entry('a')]));
@@ -163,9 +163,9 @@ describe('publishing the table', () => {
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
   });
 
-  test('a store that was rolled back gets a new epoch, with the next change or at a recheck', async () => {
+  test('opens a new epoch after a rollback, with the next change or at a recheck', async () => {
     for (const isRechecked of [true, false]) {
-      const store = createMemoryStore();
+      const store = new MemoryStore();
       const publisher = new TablePublisher({ store: store.table });
       await publisher.becomeLeader();
       await publisher.publish(tableOf([entry('a')]));
@@ -181,8 +181,8 @@ describe('publishing the table', () => {
     }
   });
 
-  test('of versions that came and went while the store was away none is kept', async () => {
-    const store = createMemoryStore();
+  test('frees the tables of failed publishes during an outage', async () => {
+    const store = new MemoryStore();
     const publisher = new TablePublisher({ store: store.table });
     await publisher.becomeLeader();
     let table = apply(EMPTY_TABLE, [put('a')]);
@@ -195,13 +195,16 @@ describe('publishing the table', () => {
       await assert.rejects(publisher.publish(table), { code: 'AWAY' });
     }
     const kept = (): number => versions.filter((version) => version.deref() !== undefined).length;
-    assert.ok(await isCollected(() => kept() <= 2), `${kept()} are kept beside the one that was sent and the last`);
+    assert.ok(
+      await isCollected(() => kept() <= 2),
+      `${kept()} versions are kept, expected at most the sent and the last version`,
+    );
     assert.equal(table.entries.size, 1);
   });
 
-  test('when no answer came, it looks whether the store took it, and writes only what is missing', async () => {
+  test('checks the stored position after a call without a response and writes only what is missing', async () => {
     for (const isTaken of [true, false]) {
-      const store = createMemoryStore();
+      const store = new MemoryStore();
       let fails = false;
       const flaky = overriding(store.table, {
         publish: async (publication: PublishRequest) => {
@@ -224,18 +227,18 @@ describe('publishing the table', () => {
   });
 });
 
-describe('splitting a change', () => {
-  test('no change is one revision, which may still make the table whole', () => {
+describe('splitIntoRevisions', () => {
+  test('returns one empty revision for no change', () => {
     assert.deepEqual(splitIntoRevisions([]), [[]]);
   });
 
-  test('500 changes are one revision, 501 are two, in their order', () => {
+  test('splits 501 changes into two revisions in order', () => {
     const changes = Array.from({ length: 501 }, (_, index) => put(`n${index}`));
     assert.deepEqual(splitIntoRevisions(changes.slice(1)), [changes.slice(1)]);
     assert.deepEqual(splitIntoRevisions(changes), [changes.slice(0, 500), changes.slice(500)]);
   });
 
-  test('a revision holds at most a megabyte, or one entry that is larger', () => {
+  test('limits a revision to a megabyte, or to one larger entry', () => {
     const large = (name: string, bytes: number) => {
       const base = entry(name);
       const rest = bytes - encodeEntry(base).length;
@@ -258,7 +261,7 @@ async function publishedBy(store: TableStore, table: RoutingTable) {
   const publisher = new TablePublisher({ store });
   await publisher.becomeLeader();
   const outcome = await publisher.publish(table);
-  if (outcome.kind !== 'published') throw new Error(`publish said ${outcome.kind}`);
+  if (outcome.kind !== 'published') throw new Error(`publish returned ${outcome.kind}`);
   return outcome.position;
 }
 
@@ -275,7 +278,7 @@ function overriding(store: TableStore, over: Partial<TableStore>): TableStore {
   };
 }
 
-/** What a WeakRef refers to stays for the turn in which it was made or read. */
+/** Waits for garbage collection; the target of a WeakRef lives at least until the end of the turn in which it was created or read. */
 async function isCollected(isGone: () => boolean): Promise<boolean> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

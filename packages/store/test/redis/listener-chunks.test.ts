@@ -4,13 +4,13 @@ import type { ListenerReport } from '@weir/model';
 import type { RedisConnection } from '../../src/redis/connection/redis-connection.ts';
 import { chunkListeners, ListenerReportCache } from '../../src/redis/listener-chunks.ts';
 
-test('of 20,000 listeners one that changes, comes or goes is another chunk of some 100, and the others stay', () => {
+test('changes one chunk of about 100 when one of 20,000 listeners changes, comes or goes', () => {
   const listeners = Array.from({ length: 20_000 }, (_, index) => report(index));
   const before = chunkListeners(listeners, undefined);
   assert.equal(before.chunks.flatMap(({ reports }) => reports).length, 20_000);
   assert.ok(
     before.chunks.every(({ reports }) => reports.length < 200),
-    'chunks are of about the wanted size',
+    'each chunk is near the target size',
   );
   const edits: readonly (readonly ListenerReport[])[] = [
     listeners.with(70, { ...report(70), listening: false }),
@@ -25,14 +25,14 @@ test('of 20,000 listeners one that changes, comes or goes is another chunk of so
   }
 });
 
-test('the same reports in another list are the same chunks', () => {
+test('reuses the chunks of equal reports in another list', () => {
   const before = chunkListeners([report(1), report(2)], undefined);
   const after = chunkListeners([report(1), report(2)], before);
   assert.equal(after.root, before.root);
   assert.equal(after.chunks[0], before.chunks[0]);
 });
 
-test('no listeners are one empty chunk, and the number of chunks follows their number without flapping', () => {
+test('uses one chunk for no listeners and changes the number of chunks with hysteresis', () => {
   const counts: number[] = [];
   let chunks = chunkListeners([], undefined);
   for (const size of [0, 100, 200, 201, 200, 100, 60, 49, 3_000, 0]) {
@@ -51,25 +51,25 @@ function report(index: number): ListenerReport {
 
 type Hash = Readonly<Record<string, string>>;
 
-test('a proxy that says something else only while it is read is not taken for saying both at once', async () => {
-  const [first, other, now] = [hashAt(1), hashAt(2), hashAt(3)];
-  const asked: Hash[] = [];
-  const heard = new ListenerReportCache(connectionTo(() => asked.shift() ?? now));
-  asked.push(first);
-  await heard.read('proxy', first.root ?? '');
-  asked.push(other, now);
-  assert.deepEqual(await heard.read('proxy', now.root ?? ''), [reportAt(3)]);
-  asked.push(other, other);
-  assert.deepEqual(await heard.read('proxy', other.root ?? ''), [reportAt(2)]);
+test('does not mix two versions of the reports that change during a read', async () => {
+  const [first, other, current] = [hashAt(1), hashAt(2), hashAt(3)];
+  const replies: Hash[] = [];
+  const cache = new ListenerReportCache(connectionTo(() => replies.shift() ?? current));
+  replies.push(first);
+  await cache.read('proxy', first.root ?? '');
+  replies.push(other, current);
+  assert.deepEqual(await cache.read('proxy', current.root ?? ''), [report(3)]);
+  replies.push(other, other);
+  assert.deepEqual(await cache.read('proxy', other.root ?? ''), [report(2)]);
 });
 
-/** A Redis in which a proxy says at each call what `saidNow` gives. */
-function connectionTo(saidNow: () => Hash): RedisConnection {
+/** A Redis test double in which the proxy's hash is `currentHash()` at each call. */
+function connectionTo(currentHash: () => Hash): RedisConnection {
   const redis = {
-    hgetall: async () => saidNow(),
-    hget: async (_key: string, field: string) => saidNow()[field] ?? null,
+    hgetall: async () => currentHash(),
+    hget: async (_key: string, field: string) => currentHash()[field] ?? null,
     hmget: async (_key: string, ...fields: string[]) => {
-      const hash = saidNow();
+      const hash = currentHash();
       return fields.map((field) => hash[field] ?? null);
     },
   };
@@ -78,11 +78,7 @@ function connectionTo(saidNow: () => Hash): RedisConnection {
 }
 
 function hashAt(index: number): Hash {
-  const { root, chunks } = chunkListeners([reportAt(index)], undefined);
+  const { root, chunks } = chunkListeners([report(index)], undefined);
   const [chunk] = chunks;
   return { root, digests: JSON.stringify(chunks.map(({ digest }) => digest)), 'chunk:0': chunk?.text ?? '' };
-}
-
-function reportAt(index: number): ListenerReport {
-  return { id: `listener/n/10.0.0.1/TCP/${index}`, service: `u${index}`, bound: true, listening: true, error: null };
 }

@@ -1,4 +1,4 @@
-// Where private keys lie in Redis, and what becomes of certificates when they are not to be had.
+// The storage of private keys in Redis, and the effect of missing keys on certificates.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { type Change, encodeEntry, tableOf } from '@weir/model';
@@ -31,7 +31,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
   const { redis, url, fixture } = useSharedRedis();
   const keysIn = ({ fleet }: RedisFixture): Promise<Record<string, string>> => redis().hgetall(keysFor(fleet).keys);
 
-  test('lie in the hash of keys with their digests, and nowhere else', async () => {
+  test('are stored with their digests in the hash of keys only', async () => {
     await redis().flushall();
     await using world = fixture();
     const publisher = new TablePublisher({ store: (await world.connect()).table, maxChangesPerRevision: 2 });
@@ -51,7 +51,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     }
   });
 
-  test('of those before a new epoch none is left, and of a certificate without a key there is none', async () => {
+  test('are deleted by a new epoch and by a certificate without a key', async () => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(store);
@@ -68,7 +68,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.deepEqual(await keysIn(world), {});
   });
 
-  test('do not count among the bytes of the changes that are kept', async () => {
+  test('do not count as bytes of the kept changes', async () => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: predecessor } = await openEpochAsLeader(store);
@@ -78,7 +78,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.equal(await redis().hget(keysFor(world.fleet).meta, 'bytes'), String(bytes));
   });
 
-  test('one that is lost, or is of another digest, makes its certificate unreadable and nothing else', async (t) => {
+  test('make only their certificate unreadable if lost or of another digest', async (t) => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(store);
@@ -96,27 +96,27 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.deepEqual(contentOf(await store.table.readPartial()), contentOfEntries(certificate('u3'), entry('a')));
   });
 
-  test('a leader that finds one lost publishes the whole anew, and followers go on with what they knew until then', async (t) => {
+  test('are published again by a leader that finds one lost, while followers keep the known entries', async (t) => {
     await using world = fixture();
     const [first, second, reading] = [await world.connect(), await world.connect(), await world.connect()];
     const table = tableOf([certificate('u1'), entry('a')]);
     const before = new TablePublisher({ store: first.table });
     await before.becomeLeader();
     await before.publish(table);
-    const told = startFollowing(t, reading);
-    await eventually(() => assert.deepEqual(contentOf(told.table), contentOf(table)));
+    const followed = startFollowing(t, reading);
+    await eventually(() => assert.deepEqual(contentOf(followed.table), contentOf(table)));
     await redis().del(keysFor(world.fleet).keys);
     const after = new TablePublisher({ store: second.table });
     assert.deepEqual((await after.becomeLeader())?.unreadable, ['certificate/u1']);
     const outcome = await after.publish(table);
     assert.ok(outcome.kind === 'published' && outcome.newEpoch);
-    await eventually(() => assert.equal(told.epoch, outcome.position.epoch));
-    assert.deepEqual(contentOf(told.table), contentOf(table));
+    await eventually(() => assert.equal(followed.epoch, outcome.position.epoch));
+    assert.deepEqual(contentOf(followed.table), contentOf(table));
     assert.deepEqual(contentOf((await first.table.read())?.table), contentOf(table));
-    assert.deepEqual(told.unreadable, []);
+    assert.deepEqual(followed.unreadable, []);
   });
 
-  test('one that a later revision replaced or deleted is not missed: that revision brings what is to be known', async (t) => {
+  test('are not reported as missing if a later revision replaced or deleted them', async (t) => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(store);
@@ -137,7 +137,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     );
   });
 
-  test('one that is replaced after the table was read and before it: the table is read on to where the key is', async (t) => {
+  test('are consistent with the table if replaced between the reads of table and keys', async (t) => {
     await using world = fixture();
     const leading = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -147,7 +147,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
       [putCertificate('u1', 1), put('a', 1)],
       [putCertificate('u1', 2), removeCertificate('u2'), put('a', 2)],
     ];
-    const reading = await tableOfItsOwn(t, world, async () => {
+    const reading = await openSeparateTable(t, world, async () => {
       const next = later.shift();
       if (next !== undefined) predecessor = await publish(leading, { leader, predecessor, changes: next });
     });
@@ -157,7 +157,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.deepEqual(copy?.unreadable, []);
   });
 
-  test('of one that is replaced again and again the certificate counts as unreadable, and comes with its revision', async (t) => {
+  test('make a certificate unreadable until its revision if replaced during every read', async (t) => {
     await using world = fixture();
     const leading = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(leading);
@@ -171,7 +171,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
       });
     };
     await renew();
-    const reading = await tableOfItsOwn(t, world, renew);
+    const reading = await openSeparateTable(t, world, renew);
     const copy = await reading.read();
     assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('a')));
     assert.deepEqual(copy?.unreadable, ['certificate/u1']);
@@ -179,7 +179,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.deepEqual(revision?.changes, [putCertificate('u1', version - 1), put('a')]);
   });
 
-  test('what a leader left half is found as it lies: certificates with their keys, those without not at all', async () => {
+  test('are part of a partial table, without certificates whose key is missing', async () => {
     await using world = fixture();
     const [first, second] = [await world.connect(), await world.connect()];
     const { leader, position: opened } = await openEpochAsLeader(first);
@@ -194,8 +194,8 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.deepEqual(contentOf((await first.table.read())?.table), contentOf(table));
   });
 
-  /** Of which `beforeKeys` is told each time that it is about to read keys. */
-  async function tableOfItsOwn(
+  /** A table on a separate connection that calls `beforeKeys` before each read of keys. */
+  async function openSeparateTable(
     t: TestContext,
     { fleet }: RedisFixture,
     beforeKeys: () => Promise<void>,
@@ -216,10 +216,10 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     const reader = new PrivateKeyReader({ keys, access: 'read', log, where: target.displayName });
     const keyReader: PrivateKeyJoiner = {
       isRefused: false,
-      probe: (ask) => reader.probe(ask),
-      async join(ask, certificates) {
+      probe: (call) => reader.probe(call),
+      async join(call, certificates) {
         await beforeKeys();
-        return reader.join(ask, certificates);
+        return reader.join(call, certificates);
       },
     };
     return new RedisTable(connection, { keys, keyReader, retention: { revisions: 100, bytes: 1_000_000 } });

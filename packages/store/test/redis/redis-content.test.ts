@@ -1,4 +1,4 @@
-// What lies in Redis, seen from beside the store: other fleets, newer versions, expiry, the sleep of followers.
+// The content of Redis, checked with a plain client: several fleets, newer versions, expiry, blocked followers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { encodeEntry, type ListenerReport, minuteOf, type TablePosition } from '@weir/model';
@@ -8,20 +8,20 @@ import { keysFor } from '../../src/redis/keys.ts';
 import {
   contentOf,
   contentOfEntries,
-  cutoff,
   entry,
   heartbeat,
   openEpochAsLeader,
   publish,
   put,
   report,
+  suspension,
 } from '../contract/sample-data.ts';
 import { useSharedRedis } from './fixtures/shared-redis.ts';
 
 describe('the content of Redis', requireProgram('redis'), () => {
   const { redis, fixture } = useSharedRedis();
 
-  test('fleets in one Redis know nothing of each other, and every key is of its fleet', async () => {
+  test('separates fleets in one Redis by the prefix of their keys', async () => {
     await redis().flushall();
     await using a = fixture();
     await using b = fixture();
@@ -34,7 +34,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     await inA.usage.flush(report([[minuteOf(Date.now()), 1]]));
     await inA.usage.fold('n', 1);
     await inA.suspensions.remove('y');
-    await inA.suspensions.put(cutoff('x'));
+    await inA.suspensions.put(suspension('x'));
     assert.equal(await inB.table.meta(), undefined);
     assert.deepEqual(await inB.heartbeats.list(), []);
     assert.equal(await inB.usage.isSeeded(), false);
@@ -47,7 +47,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     );
   });
 
-  test('an entry of a newer version is left out and named, whether read or followed', async () => {
+  test('lists entries of a newer version as unreadable in reads and revisions', async () => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(store);
@@ -66,17 +66,17 @@ describe('the content of Redis', requireProgram('redis'), () => {
     }
   });
 
-  test('a revision that an older version wrote does not tell since when the world has been so', async () => {
+  test('reads a revision of an older version without changedAt', async () => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: opened } = await openEpochAsLeader(store);
     await publish(store, { leader, predecessor: opened, changes: [put('a')], changedAt: 5 });
     const { changes } = keysFor(world.fleet);
     const [[streamId, fields] = ['', []]] = await redis().xrange(changes, '-', '+');
-    const at = fields.indexOf('changed-at');
-    assert.deepEqual(fields.slice(at, at + 2), ['changed-at', '5']);
+    const fieldIndex = fields.indexOf('changed-at');
+    assert.deepEqual(fields.slice(fieldIndex, fieldIndex + 2), ['changed-at', '5']);
     await redis().unlink(changes);
-    await redis().xadd(changes, streamId, ...fields.toSpliced(at, 2));
+    await redis().xadd(changes, streamId, ...fields.toSpliced(fieldIndex, 2));
     const stopped = new AbortController();
     for await (const revision of store.table.revisions({ after: opened, signal: stopped.signal })) {
       assert.ok(!('changedAt' in revision));
@@ -85,26 +85,26 @@ describe('the content of Redis', requireProgram('redis'), () => {
     }
   });
 
-  test('a cut-off that cannot be read makes the state not complete: nobody lifts it for that', async () => {
+  test('reads an undecodable suspension as an incomplete state', async () => {
     await using world = fixture();
     const { suspensions } = await world.connect();
-    await suspensions.put(cutoff('a'));
+    await suspensions.put(suspension('a'));
     await suspensions.markComplete();
-    await redis().hset(keysFor(world.fleet).cutoffs, 'b', JSON.stringify({ v: 99, ...cutoff('b') }), 'c', '{');
+    await redis().hset(keysFor(world.fleet).cutoffs, 'b', JSON.stringify({ v: 99, ...suspension('b') }), 'c', '{');
     const state = await suspensions.read();
-    assert.deepEqual(state.suspensions, [cutoff('a')]);
+    assert.deepEqual(state.suspensions, [suspension('a')]);
     assert.equal(state.complete, false);
   });
 
-  test('a proxy whose heartbeat cannot be read is there, and nothing else is known of it', async () => {
+  test('lists a proxy whose heartbeat cannot be decoded as unreadable', async () => {
     await using world = fixture();
     const { heartbeats } = await world.connect();
     for (const node of ['a', 'b', 'c', 'd']) await heartbeats.record(heartbeat(node, 7));
-    const say = (node: string, text: string): Promise<unknown> =>
+    const writeState = (node: string, text: string): Promise<unknown> =>
       redis().hset(keysFor(world.fleet).proxy(node, 7), 'state', text);
-    await say('a', '{"v":99,"node":5,"version":"2.0.0","listeners":"none"}');
-    await say('b', '{');
-    await say('c', 'null');
+    await writeState('a', '{"v":99,"node":5,"version":"2.0.0","listeners":"none"}');
+    await writeState('b', '{');
+    await writeState('c', 'null');
     const [a, b, c, d] = await heartbeats.list();
     assert.deepEqual(
       [a, b, c].map((each) => `${each?.node} ${each?.life} ${each?.version} ${each?.listeners.length}`),
@@ -114,22 +114,22 @@ describe('the content of Redis', requireProgram('redis'), () => {
     assert.match(b?.unreadable ?? '', /without a number/);
     assert.deepEqual(d, heartbeat('d', 7));
     await redis().unlink(keysFor(world.fleet).proxy('a', 7));
-    assert.equal((await heartbeats.list()).length, 3, 'it goes as others do');
+    assert.equal((await heartbeats.list()).length, 3, 'an unreadable proxy expires too');
   });
 
-  test('listeners that did not change are not sent again', async () => {
+  test('does not send unchanged listeners again', async () => {
     await using world = fixture();
     const { heartbeats } = await world.connect();
     const { listeners } = heartbeat('n', 1);
     await heartbeats.record(heartbeat('n', 1, { listeners }));
     const key = keysFor(world.fleet).proxy('n', 1);
-    // What lies there says whether it was sent.
+    // The changed chunk stays only if the chunk is not sent again.
     await redis().hset(key, 'chunk:0', '[]');
     await heartbeats.record(heartbeat('n', 1, { listeners, connections: 9 }));
     assert.deepEqual(await heartbeats.list(), [heartbeat('n', 1, { listeners: [], connections: 9 })]);
   });
 
-  test('of many listeners only what changed is sent, and of that which is there only what changed is read', async () => {
+  test('sends and reads only the changed chunks of many listeners', async () => {
     await using world = fixture();
     const [proxy, controller] = [(await world.connect()).heartbeats, (await world.connect()).heartbeats];
     const listener = (id: string, bound = true): ListenerReport => ({
@@ -148,17 +148,17 @@ describe('the content of Redis', requireProgram('redis'), () => {
     await proxy.record(heartbeat('n', 1, { listeners: listeners.with(3, listener('l3', false)) }));
     const sent = (await redis().hmget(key, ...chunks)).filter((text) => text !== 'not sent again');
     assert.equal(sent.length, 1);
-    // Read whole it would be unreadable.
-    const [heard] = await controller.list();
-    assert.equal(heard?.listeners.length, 1_000);
+    // A read of all chunks would fail to decode.
+    const [listed] = await controller.list();
+    assert.equal(listed?.listeners.length, 1_000);
     assert.deepEqual(
-      heard?.listeners.filter(({ bound }) => !bound).map(({ id }) => id),
+      listed?.listeners.filter(({ bound }) => !bound).map(({ id }) => id),
       ['l3'],
     );
     assert.deepEqual(await (await world.connect()).heartbeats.list(), []);
   });
 
-  test('minutes, hours and days expire, months, bases and the rest do not', async () => {
+  test('expires minutes, hours and days, but no other usage keys', async () => {
     await using world = fixture();
     const { usage } = await world.connect();
     await usage.seed({ months: [], bases: [] });
@@ -183,7 +183,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     for (const key of others) assert.equal(await redis().ttl(key), -1, key);
   });
 
-  test('a follower that sleeps notices a new epoch and a wipe within a second', async () => {
+  test('a blocked follower notices a new epoch and a wipe within a second', async () => {
     await using world = fixture();
     const [leading, reading] = [await world.connect(), await world.connect()];
     for (const happen of [
@@ -195,31 +195,31 @@ describe('the content of Redis', requireProgram('redis'), () => {
       const stopped = new AbortController();
       const revisions = reading.table.revisions({ after: position, signal: stopped.signal });
       const next = assert.rejects(revisions[Symbol.asyncIterator]().next(), { code: 'GAP' });
-      await sleeps();
+      await followerBlocks();
       const happened = performance.now();
       await happen();
       await next;
       assert.ok(performance.now() - happened < 1_000);
       stopped.abort();
-      await awake();
+      await followerEnds();
     }
   });
 
-  test('a sleeping watch of cut-offs notices that they were rolled back', async () => {
+  test('a blocked watch of suspensions notices a rollback', async () => {
     await using world = fixture();
     const { suspensions } = await world.connect();
-    await suspensions.put(cutoff('a'));
+    await suspensions.put(suspension('a'));
     const stopped = new AbortController();
     const states = suspensions.watch(stopped.signal)[Symbol.asyncIterator]();
     await states.next();
     const next = states.next();
-    await sleeps();
+    await followerBlocks();
     await redis().hset(keysFor(world.fleet).cutoffMeta, 'id', 'another history');
-    assert.equal((await next).value?.cutoffs.length, 1);
+    assert.equal((await next).value?.suspensions.length, 1);
     stopped.abort();
   });
 
-  test('of large changes fewer are kept: who is further behind reads the whole table', async () => {
+  test('keeps fewer revisions if their changes are large', async () => {
     const weight = Buffer.byteLength(encodeEntry(entry('a'))) + 'node/a'.length;
     await using world = fixture({ keptBytes: 5 * weight });
     const store = await world.connect();
@@ -244,12 +244,12 @@ describe('the content of Redis', requireProgram('redis'), () => {
     };
     await assert.rejects(next(-12), { code: 'GAP' });
     assert.deepEqual(await next(-6), positions.at(-5));
-    // A new epoch begins anew.
+    // A new epoch resets the count of bytes.
     const again = await store.table.openEpoch({ leader, id: 'next' });
     await grown(again.kind === 'published' ? again.position : assert.fail(again.kind), leader, 12);
   });
 
-  test('an entry in Redis is the encoded entry, whole', async () => {
+  test('stores the complete encoded entry', async () => {
     await using world = fixture();
     const store = await world.connect();
     const { leader, position: predecessor } = await openEpochAsLeader(store);
@@ -257,15 +257,15 @@ describe('the content of Redis', requireProgram('redis'), () => {
     assert.equal(await redis().hget(keysFor(world.fleet).table, 'node/a'), encodeEntry(entry('a')));
   });
 
-  async function sleeps(): Promise<void> {
+  async function followerBlocks(): Promise<void> {
     await eventually(async () => assert.match(await redis().info('clients'), /blocked_clients:1\r/));
   }
 
-  async function awake(): Promise<void> {
+  async function followerEnds(): Promise<void> {
     await eventually(async () => assert.match(await redis().info('clients'), /blocked_clients:0\r/));
   }
 
-  test('the ledger of a large fleet is restored in one call', async () => {
+  test('seeds the ledger of a large fleet in one call', async () => {
     await using world = fixture({ timeoutMs: 20_000 });
     const { usage } = await world.connect();
     const counters = { receivedBytes: 1, sentBytes: 0, connections: 0, requests: 0 };

@@ -20,28 +20,28 @@ function refused(env: Env, message: string): void {
   );
 }
 
-test('user and password stand in the URL or beside it, or one here and one there', () => {
-  const whole = targetOf({ WEIR_REDIS_URL: 'redis://weir:p%40ss@h' });
-  const apart = { WEIR_REDIS_USERNAME: 'weir', WEIR_REDIS_PASSWORD: 'p@ss\n' };
+test('accepts user and password in the URL, in the settings, or in both', () => {
+  const expected = targetOf({ WEIR_REDIS_URL: 'redis://weir:p%40ss@h' });
+  const settings = { WEIR_REDIS_USERNAME: 'weir', WEIR_REDIS_PASSWORD: 'p@ss\n' };
   for (const env of [
-    { WEIR_REDIS_URL: 'redis://h', ...apart },
+    { WEIR_REDIS_URL: 'redis://h', ...settings },
     { WEIR_REDIS_URL: 'redis://weir@h', WEIR_REDIS_PASSWORD: 'p@ss' },
     { WEIR_REDIS_URL: 'redis://:p%40ss@h', WEIR_REDIS_USERNAME: 'weir' },
-    { WEIR_REDIS_URL: 'redis://weir:p%40ss@h', ...apart },
+    { WEIR_REDIS_URL: 'redis://weir:p%40ss@h', ...settings },
   ]) {
-    assert.deepEqual(targetOf(env), whole);
+    assert.deepEqual(targetOf(env), expected);
   }
 });
 
-test('two users, two passwords, a user without one and a CA without TLS are told by variable, without a password', () => {
+test('refuses contradicting users, passwords and CA settings by variable, without printing a password', () => {
   const url = { WEIR_REDIS_URL: 'redis://weir:hunter2@h' };
   refused(
     { ...url, WEIR_REDIS_USERNAME: 'other' },
-    'WEIR_REDIS_USERNAME is "other", which is not the user "weir" of the Redis URL; use one of the two places',
+    'WEIR_REDIS_USERNAME is "other", which is not the user "weir" of the Redis URL; use only one of the two settings',
   );
   refused(
     { ...url, WEIR_REDIS_PASSWORD: 'hunter3' },
-    'WEIR_REDIS_PASSWORD is [redacted], which is not the password in the Redis URL; use one of the two places',
+    'WEIR_REDIS_PASSWORD is [redacted], which is not the password in the Redis URL; use only one of the two settings',
   );
   refused(
     { WEIR_REDIS_URL: 'redis://h', WEIR_REDIS_USERNAME: 'weir' },
@@ -49,7 +49,7 @@ test('two users, two passwords, a user without one and a CA without TLS are told
   );
   refused(
     { ...url, WEIR_REDIS_CA: '/ca.crt' },
-    'WEIR_REDIS_CA is "/ca.crt", which is of no use with a Redis URL that is not rediss://; use it with TLS only',
+    'WEIR_REDIS_CA is "/ca.crt", which has no effect, because the Redis URL does not begin with rediss; use a CA file only with TLS',
   );
   refused(
     { WEIR_REDIS_URL: 'redis://weir:hunter2@h/zero' },
@@ -59,35 +59,36 @@ test('two users, two passwords, a user without one and a CA without TLS are told
   );
   refused(
     { WEIR_REDIS_URL: 'redis-sentinel://hunter2:x,h' },
-    'WEIR_REDIS_URL is "redis-sentinel://[redacted]", which names something as a host that is none; use ' +
+    'WEIR_REDIS_URL is "redis-sentinel://[redacted]", which has an invalid host; use ' +
       'redis://[USER:PASSWORD@]HOST[:PORT][/DB], redis-sentinel://[USER:PASSWORD@]HOST[:PORT],…[/DB]#PRIMARY or ' +
       'redis-cluster://[USER:PASSWORD@]HOST[:PORT],…; with rediss for TLS (percent-encode special characters)',
   );
-  const nowhere = 'which is of no use with a Redis URL that is not redis-sentinel://; use it with sentinels only';
+  const withoutSentinels =
+    'which has no effect, because the Redis URL does not name sentinels; use this setting only with redis-sentinel://';
   refused(
     { ...url, WEIR_REDIS_SENTINEL_PASSWORD: 'hunter3' },
-    `WEIR_REDIS_SENTINEL_PASSWORD is [redacted], ${nowhere}`,
+    `WEIR_REDIS_SENTINEL_PASSWORD is [redacted], ${withoutSentinels}`,
   );
-  refused({ ...url, WEIR_REDIS_SENTINEL_USERNAME: 'x' }, `WEIR_REDIS_SENTINEL_USERNAME is "x", ${nowhere}`);
+  refused({ ...url, WEIR_REDIS_SENTINEL_USERNAME: 'x' }, `WEIR_REDIS_SENTINEL_USERNAME is "x", ${withoutSentinels}`);
   refused(
     { WEIR_REDIS_URL: 'redis-sentinel://h#weir', WEIR_REDIS_SENTINEL_USERNAME: 'x' },
     'WEIR_REDIS_SENTINEL_PASSWORD is not set; use the password of the user x',
   );
 });
 
-test('a name alone in the URL, which may be the password, is never shown, and is of no use without a password', () => {
+test('refuses a user without a password in the URL, and never prints it, because it may be the password', () => {
   const url = { WEIR_REDIS_URL: 'redis://hunter2@h' };
   refused(
     { ...url, WEIR_REDIS_USERNAME: 'weir', WEIR_REDIS_PASSWORD: 'x' },
-    'WEIR_REDIS_USERNAME is "weir", which is not the user of the Redis URL; use one of the two places',
+    'WEIR_REDIS_USERNAME is "weir", which is not the user of the Redis URL; use only one of the two settings',
   );
   refused(
     url,
-    'WEIR_REDIS_PASSWORD is not set; use the password of the user in the Redis URL, or write ":" before what is the password there',
+    'WEIR_REDIS_PASSWORD is not set; use the password of the user in the Redis URL, or write ":" before the password in the URL',
   );
 });
 
-test('a command takes its URL before the one of the environment, and the rest from there', () => {
+test('takes the URL of a command before the environment, and the other settings from the environment', () => {
   const env = { WEIR_REDIS_URL: 'rediss://a', WEIR_REDIS_PASSWORD: 'x', WEIR_REDIS_CA: '/ca.crt' };
   const named = (url?: string) => {
     const access = redisAccessFrom(env, url);

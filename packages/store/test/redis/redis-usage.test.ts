@@ -9,10 +9,10 @@ import { report } from '../contract/sample-data.ts';
 const MINUTE = 29_000_000;
 
 describe('a report after a long outage', () => {
-  test('is handed over in parts, one after another, each of a size that keeps nobody waiting', async () => {
+  test('is sent in parts of limited size, one after another', async () => {
     const calls = recorded(() => 'accepted');
     assert.deepEqual(await usageOver(calls).flush(outage(1_700, 3)), { kind: 'accepted' });
-    assert.equal(calls.mostAtOnce, 1);
+    assert.equal(calls.maxConcurrent, 1);
     const perCall = calls.sent.map((points) => points.length);
     assert.equal(
       perCall.reduce((a, b) => a + b),
@@ -28,7 +28,7 @@ describe('a report after a long outage', () => {
     }
   });
 
-  test('ends at the first part that is refused, and says so', async () => {
+  test('ends at the first refused part and returns the refusal', async () => {
     for (const refusal of ['seeding', 'folded'] as const) {
       const calls = recorded((call) => (call === 1 ? refusal : 'accepted'));
       assert.deepEqual(await usageOver(calls).flush(outage(1_700, 1)), { kind: refusal });
@@ -36,7 +36,7 @@ describe('a report after a long outage', () => {
     }
   });
 
-  test('an empty one is asked about too', async () => {
+  test('is sent even if the report is empty', async () => {
     const calls = recorded(() => 'folded');
     assert.deepEqual(await usageOver(calls).flush({ node: 'n', life: 1, slots: [] }), { kind: 'folded' });
   });
@@ -50,18 +50,18 @@ function outage(minutes: number, services: number): UsageReport {
 
 interface Calls {
   readonly connection: UsageConnection;
-  /** Per call the points that stood in it. */
+  /** The points of each call. */
   readonly sent: { readonly service: string; readonly receivedBytes: number }[][];
-  readonly mostAtOnce: number;
+  readonly maxConcurrent: number;
 }
 
 function recorded(answer: (call: number) => string): Calls {
   const sent: Calls['sent'] = [];
   let open = 0;
-  let mostAtOnce = 0;
+  let maxConcurrent = 0;
   const run: UsageConnection['run'] = async (_script, keys, args) => {
     open += 1;
-    mostAtOnce = Math.max(mostAtOnce, open);
+    maxConcurrent = Math.max(maxConcurrent, open);
     const call = sent.push(pointsOf(keys, args)) - 1;
     await new Promise(setImmediate);
     open -= 1;
@@ -71,8 +71,8 @@ function recorded(answer: (call: number) => string): Calls {
   return {
     connection: { run, call },
     sent,
-    get mostAtOnce() {
-      return mostAtOnce;
+    get maxConcurrent() {
+      return maxConcurrent;
     },
   };
 }

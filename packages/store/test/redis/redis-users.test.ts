@@ -1,4 +1,4 @@
-// The users that docs/redis.md tells to make, as they come in by TLS: each can do what its process does, and not what it must not.
+// The Redis users of docs/redis.md over TLS: each user may do exactly what its process needs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
@@ -16,20 +16,20 @@ import {
   certificate,
   contentOf,
   contentOfEntries,
-  cutoff,
   heartbeat,
   newId,
   openEpochAsLeader,
   publish,
   putCertificate,
   report,
+  suspension,
 } from '../contract/sample-data.ts';
 import { type CaFile, createCaFile } from './fixtures/ca-file.ts';
 
 const FLEET = 'weir';
 const page = readFileSync(new URL('../../../../docs/redis.md', import.meta.url), 'utf8');
 
-describe('the users of Redis that the manual names', requireProgram('redis'), () => {
+describe('the Redis users of docs/redis.md', requireProgram('redis'), () => {
   let server: RedisServer | undefined;
   let admin: Redis | undefined;
   let authority: CaFile | undefined;
@@ -60,14 +60,14 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     return store;
   };
 
-  test('are those that the chart makes, too', () => {
+  test('have the rules of redisUsersFor, which the chart uses', () => {
     const commands = Object.entries(redisUsersFor(FLEET)).map(
       ([user, rules]) => `ACL SETUSER ${user} on >PASSWORD ${rules}`,
     );
     assert.deepEqual(page.match(/^ACL SETUSER .*$/gm), commands);
   });
 
-  test('each may do all that its process does, and nothing was refused on the way', async (t) => {
+  test('may do everything that their process does', async (t) => {
     const controller = await openAs(t, 'weir-controller');
     const proxy = await openAs(t, 'weir-proxy');
     const console = await openAs(t, 'weir-console', { privateKeyAccess: 'none' });
@@ -76,13 +76,13 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     await publish(controller, { leader, predecessor, changes: [putCertificate('u1')] });
     assert.deepEqual(contentOf(await controller.table.readPartial()), contentOfEntries(certificate('u1')));
     await controller.usage.seed({ months: [], bases: [] });
-    await controller.suspensions.put(cutoff('a'));
+    await controller.suspensions.put(suspension('a'));
     await controller.suspensions.markComplete();
 
     for (const user of Object.keys(redisUsersFor(FLEET))) {
       const client = new Redis({ ...atServer(), username: user, password: 'PASSWORD' });
       t.after(() => client.disconnect());
-      // by which the server of a cluster is found
+      // This command finds the server of a cluster.
       assert.equal(await client.exists(keysFor(FLEET).meta), 1);
     }
 
@@ -116,11 +116,11 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     }
     await proxy.heartbeats.remove('n1', 7);
     await controller.usage.fold('n1', 7);
-    await console.suspensions.put(cutoff('b'));
+    await console.suspensions.put(suspension('b'));
     await console.suspensions.remove('b');
     await controller.suspensions.remove('a');
     assert.equal((await inspectRedis({ ...accessOf('weir-console'), fleet: FLEET })).role, 'primary');
-    // `weir doctor` asks for the configuration, too, and does without.
+    // `weir doctor` tries to read the configuration and works without it.
     const refusals = (await admin?.call('ACL', 'LOG')) as unknown[][];
     assert.deepEqual(
       refusals.map((entry) => entry[entry.indexOf('object') + 1]).filter((object) => object !== 'config|get'),
@@ -128,25 +128,25 @@ describe('the users of Redis that the manual names', requireProgram('redis'), ()
     );
   });
 
-  test('a node decides nothing for others, and the console sees no private key', async (t) => {
+  test('a proxy may not write the table or suspensions, and the console may not read private keys', async (t) => {
     const proxy = await openAs(t, 'weir-proxy');
     const refused = { code: 'REFUSED', message: /does not permit/ };
     await assert.rejects(proxy.table.claimLeader(), refused);
     await assert.rejects(proxy.table.openEpoch({ leader: 1, id: newId() }), refused);
-    await assert.rejects(proxy.suspensions.put(cutoff('x')), refused);
+    await assert.rejects(proxy.suspensions.put(suspension('x')), refused);
     const console = await openAs(t, 'weir-console', { privateKeyAccess: 'none' });
     await assert.rejects(console.table.claimLeader(), refused);
     await assert.rejects(console.usage.fold('n1', 1), refused);
     const client = new Redis({ ...atServer(), username: 'weir-console', password: 'PASSWORD' });
     t.after(() => client.disconnect());
-    for (const look of [
+    for (const readKeys of [
       () => client.hgetall(keysFor(FLEET).keys),
       () => client.dump(keysFor(FLEET).keys),
       () => client.eval('return redis.call("HGETALL", KEYS[1])', 1, keysFor(FLEET).keys),
       () => client.eval('return redis.call("HGETALL", ARGV[1])', 0, keysFor(FLEET).keys),
       () => client.copy(keysFor(FLEET).keys, `${keysFor(FLEET).cutoffs}-copy`),
     ]) {
-      await assert.rejects(look, /NOPERM|ACL failure|can't access/);
+      await assert.rejects(readKeys, /NOPERM|ACL failure|can't access/);
     }
   });
 });

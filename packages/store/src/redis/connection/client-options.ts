@@ -3,55 +3,67 @@ import { readFile } from 'node:fs/promises';
 import { createConnection, isIP, type NetConnectOpts, Socket } from 'node:net';
 import { connect } from 'node:tls';
 import { errorMessage, type HostPort } from '@weir/runtime';
-import { AbstractConnector, type RedisOptions } from 'ioredis';
+import { AbstractConnector, Redis, type RedisOptions } from 'ioredis';
 import { StoreError } from '../../errors.ts';
 import type { RedisCredentials, RedisTarget } from './redis-target.ts';
 
 export interface ClientOptions extends RedisTlsOptions {
   readonly credentials: RedisCredentials;
   readonly db: number;
-  /** Asked for each connection. */
+  /** Returns the address of the server; called for each connection. */
   readonly findServer: () => Promise<HostPort>;
 }
 
-/**
- * How ioredis is to talk to a Redis, for whatever: nothing is queued, nothing is sent twice, and every wait ends after
- * `timeoutMs` (milliseconds).
- */
-export function redisOptionsFor(way: ClientOptions, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
-  const { username, password } = way.credentials;
+/** Returns ioredis options that queue no commands, send no command twice, and limit each wait to `timeoutMs` milliseconds. */
+export function redisOptionsFor(options: ClientOptions, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
+  const { username, password } = options.credentials;
   return {
-    Connector: connectorFor(way.findServer, way),
-    db: way.db,
+    Connector: connectorFor(options.findServer, options),
+    db: options.db,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    // it waits for the end of the handshake then; how it goes is the connector's
-    ...(way.tls ? { tls: {} } : {}),
+    // Makes ioredis wait for the end of the TLS handshake, which the connector configures.
+    ...(options.tls ? { tls: {} } : {}),
     protocol: 2,
     lazyConnect: true,
     connectTimeout: timeoutMs,
     commandTimeout: timeoutMs,
     disconnectTimeout: 100,
-    // what was sent and not answered is decided by the caller
+    // The caller decides whether to repeat a command without a reply.
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // whoever connects asks more
+    // `RedisConnection` checks more than ioredis's ready check.
     enableReadyCheck: false,
     disableClientInfo: true,
   };
 }
 
+export interface ShortLivedClient {
+  readonly redis: Redis;
+  /** The last error that the connection reported, which explains `thrown`; else `thrown`. */
+  causeOf(thrown: unknown): unknown;
+}
+
+/** Creates a client that does not reconnect. The caller calls `redis.connect()` and at the end `redis.disconnect()`. */
+export function createShortLivedClient(options: Omit<RedisOptions, 'replyMapping'>): ShortLivedClient {
+  const redis = new Redis({ ...options, retryStrategy: () => null });
+  let lastError: unknown;
+  redis.on('error', (error) => {
+    lastError = error;
+  });
+  return { redis, causeOf: (thrown) => lastError ?? thrown };
+}
+
 export type RedisTlsOptions = Pick<RedisTarget, 'tls' | 'ca'>;
 
 /**
- * How ioredis gets to the server, each time anew: to where it is then, with the authorities as their file has them then. Its own ways
- * for Sentinel and Cluster are others, with queues and repetitions of their own. A class, because ioredis makes it itself, and of its
- * own kind, because it asks for that.
+ * Returns an ioredis connector that finds the server and reads the CA file for each connection. The connectors of ioredis for Sentinel and
+ * Cluster queue and repeat commands. ioredis instantiates the class itself and requires a subclass of `AbstractConnector`.
  */
 export function connectorFor(
-  find: () => Promise<HostPort>,
-  encryption: RedisTlsOptions,
+  findServer: () => Promise<HostPort>,
+  tlsOptions: RedisTlsOptions,
 ): NonNullable<RedisOptions['Connector']> {
   return class extends AbstractConnector {
     constructor(options: unknown) {
@@ -61,8 +73,8 @@ export function connectorFor(
     async connect(): Promise<Socket> {
       this.connecting = true;
       delete this.firstError;
-      const stream = await openSocket(find, encryption).catch((thrown: Error) => {
-        // a connector that rejects is given up; a stream that has failed is followed by another one
+      const stream = await openSocket(findServer, tlsOptions).catch((thrown: Error) => {
+        // ioredis gives up if a connector rejects, but retries after a stream that has failed.
         this.firstError = thrown;
         return new Socket().destroy();
       });
@@ -79,13 +91,13 @@ export function connectorFor(
   };
 }
 
-async function openSocket(find: () => Promise<HostPort>, { tls, ca }: RedisTlsOptions): Promise<Socket> {
-  const at: HostPort & NetConnectOpts = await find();
-  if (!tls) return createConnection(at);
+async function openSocket(findServer: () => Promise<HostPort>, { tls, ca }: RedisTlsOptions): Promise<Socket> {
+  const server: HostPort & NetConnectOpts = await findServer();
+  if (!tls) return createConnection(server);
   return connect({
-    ...at,
-    // The name is verified either way; an address is no name to ask for (RFC 6066, section 3).
-    ...(isIP(at.host) === 0 ? { servername: at.host } : {}),
+    ...server,
+    // SNI must not be an IP address (RFC 6066, section 3). Node verifies the certificate's name in both cases.
+    ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
     ...(ca === undefined ? {} : { ca: [...(await readAuthorities(ca))] }),
   });
 }
@@ -93,14 +105,14 @@ async function openSocket(find: () => Promise<HostPort>, { tls, ca }: RedisTlsOp
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * The certificates of authorities in a PEM file, as text. Throws REFUSED when there is no file or no certificate in it, or one that cannot be
- * read: OpenSSL would pass over it in silence, and every server would then seem to be a stranger.
+ * Reads the CA certificates of a PEM file. Throws REFUSED if the file is missing, has no certificate or has an invalid certificate:
+ * OpenSSL would ignore an invalid certificate silently and then refuse every server.
  */
 export async function readAuthorities(path: string): Promise<readonly string[]> {
-  const refused = (why: string, cause?: unknown): StoreError =>
+  const refused = (reason: string, cause?: unknown): StoreError =>
     new StoreError(
       'REFUSED',
-      `the authority of Redis in ${path} ${why}; WEIR_REDIS_CA names a file of PEM certificates`,
+      `the CA file of Redis ${path} ${reason}; set WEIR_REDIS_CA to a file of PEM certificates`,
       {
         cause,
       },
@@ -112,12 +124,12 @@ export async function readAuthorities(path: string): Promise<readonly string[]> 
     throw refused(`cannot be read (${errorMessage(cause)})`, cause);
   }
   const certificates = text.match(PEM_CERTIFICATE) ?? [];
-  if (certificates.length === 0) throw refused('is missing: no certificate is in the file');
+  if (certificates.length === 0) throw refused('contains no certificate');
   for (const certificate of certificates) {
     try {
       new X509Certificate(certificate);
     } catch (cause) {
-      throw refused(`is damaged (${errorMessage(cause)})`, cause);
+      throw refused(`contains an invalid certificate (${errorMessage(cause)})`, cause);
     }
   }
   return certificates;

@@ -1,17 +1,17 @@
 import { errorMessage, formatHostPort, type HostPort, parseHostPort } from '@weir/runtime';
-import { Redis } from 'ioredis';
 import { StoreError } from '../../errors.ts';
-import { redisOptionsFor } from './client-options.ts';
+import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
 import { storeErrorFor } from './redis-errors.ts';
 import type { RedisCredentials, RedisTarget } from './redis-target.ts';
 import type { RedisTopology } from './redis-url.ts';
 
+// Finds the server of a topology that currently serves the fleet. Each connection finds the server anew, which handles failovers.
 export interface ServerFinderOptions extends CommandSenderOptions {
-  /** A key of ours: all are in one slot, and so in one server of a cluster. */
+  /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
   readonly key: string;
 }
 
-/** Answers with the server that serves us now; rejects with `StoreError`. */
+/** Creates a function that returns the address of the server that currently serves the fleet, or rejects with `StoreError`. */
 export function createServerFinder(
   target: RedisTarget,
   { key, ...options }: ServerFinderOptions,
@@ -22,153 +22,148 @@ export function createServerFinder(
 }
 
 interface CommandSenderOptions {
-  /** The longest that one answer may take, the way to it included. */
+  /** The timeout of a command, including the connect. */
   readonly timeoutMs: number;
-  /** Aborted: nobody waits for the answers any more. */
+  /** Ends all pending commands. */
   readonly signal: AbortSignal;
 }
 
-/** A connection for each question: what is asked so is asked seldom, and of servers that may be gone for good. */
+/** Opens a connection for each command: these commands are rare, and the servers may be gone for good. */
 function createCommandSender(
   { tls, ca }: RedisTarget,
   credentials: RedisCredentials,
   { timeoutMs, signal }: CommandSenderOptions,
 ): CommandSender {
-  return async (at: HostPort, [command = '', ...args]) => {
-    const find = async (): Promise<HostPort> => at;
-    const way = { credentials, db: 0, tls, ca, findServer: find };
-    const redis = new Redis({ ...redisOptionsFor(way, timeoutMs), retryStrategy: () => null });
+  return async (server: HostPort, [command = '', ...args]) => {
+    const options = { credentials, db: 0, tls, ca, findServer: async () => server };
+    const { redis, causeOf } = createShortLivedClient(redisOptionsFor(options, timeoutMs));
     const end = (): void => redis.disconnect();
-    const late = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    let lastError: unknown;
-    redis.on('error', (error) => {
-      lastError = error;
-    });
-    late.addEventListener('abort', end);
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    deadline.addEventListener('abort', end);
     try {
-      late.throwIfAborted();
+      deadline.throwIfAborted();
       await redis.connect();
       return await redis.call(command, ...args);
     } catch (thrown) {
-      throw late.aborted ? new Error('Command timed out') : (lastError ?? thrown);
+      throw deadline.aborted ? new Error('Command timed out') : causeOf(thrown);
     } finally {
-      late.removeEventListener('abort', end);
+      deadline.removeEventListener('abort', end);
       end();
     }
   };
 }
 
-// Which server is the one that serves us now: asked anew for each connection, so that a failover needs no other care.
-
-/** Sends one command to one server, and gives its answer or rejects with what was thrown. */
-export type CommandSender = (at: HostPort, command: readonly string[]) => Promise<unknown>;
+/** Sends one command to one server. Resolves with the reply; rejects with the original error. */
+export type CommandSender = (server: HostPort, command: readonly string[]) => Promise<unknown>;
 
 export interface FindServerOptions {
-  /** A key of ours: all are in one slot, and so in one server of a cluster. */
+  /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
   readonly key: string;
   readonly sendToRedis: CommandSender;
   readonly sendToSentinel: CommandSender;
 }
 
-/** Rejects with `StoreError`: REFUSED when nobody lets us ask, else AWAY. */
+/** Returns the server that currently serves the fleet. Rejects with `StoreError`: REFUSED if all servers refuse the client, else AWAY. */
 export async function findServer(
-  place: RedisTopology,
+  topology: RedisTopology,
   { key, sendToRedis, sendToSentinel }: FindServerOptions,
 ): Promise<HostPort> {
-  switch (place.kind) {
+  switch (topology.kind) {
     case 'single':
-      return place.at;
+      return topology.at;
     case 'sentinel':
-      return findSentinelPrimary(place.sentinels, place.primary, sendToSentinel);
+      return findSentinelPrimary(topology.sentinels, topology.primary, sendToSentinel);
     case 'cluster':
-      return findSlotOwner(key, place.seeds, sendToRedis);
+      return findSlotOwner(key, topology.seeds, sendToRedis);
   }
 }
 
 type SentinelReply =
-  | { readonly kind: 'named'; readonly at: HostPort }
+  | { readonly kind: 'found'; readonly server: HostPort }
   | { readonly kind: 'unknown' }
   | { readonly kind: 'failed'; readonly error: StoreError };
 
 /**
- * What more than half of the sentinels say. One alone may be cut off from the others, together with a primary that has been replaced: whoever
- * believes it writes where all is thrown away later.
+ * Returns the primary that more than half of the sentinels name. A minority may be partitioned from the others together with a replaced
+ * primary, whose new writes are lost when the partition ends.
  */
-function findSentinelPrimary(sentinels: readonly HostPort[], primary: string, ask: CommandSender): Promise<HostPort> {
+function findSentinelPrimary(sentinels: readonly HostPort[], primary: string, send: CommandSender): Promise<HostPort> {
   const { promise, resolve, reject } = Promise.withResolvers<HostPort>();
   const votes = new Map<string, number>();
-  const answers = sentinels.map(async (at): Promise<SentinelReply> => {
-    const answer = await queryPrimary(at, primary, ask);
-    if (answer.kind === 'named') {
-      const name = formatHostPort(answer.at);
-      const count = (votes.get(name) ?? 0) + 1;
-      votes.set(name, count);
-      if (count > sentinels.length / 2) resolve(answer.at);
+  const replies = sentinels.map(async (sentinel): Promise<SentinelReply> => {
+    const reply = await queryPrimary(sentinel, primary, send);
+    if (reply.kind === 'found') {
+      const address = formatHostPort(reply.server);
+      const count = (votes.get(address) ?? 0) + 1;
+      votes.set(address, count);
+      if (count > sentinels.length / 2) resolve(reply.server);
     }
-    return answer;
+    return reply;
   });
-  void Promise.all(answers).then((all) => reject(sentinelErrorFor(sentinels, primary, all)));
+  void Promise.all(replies).then((all) => reject(sentinelErrorFor(sentinels, primary, all)));
   return promise;
 }
 
-async function queryPrimary(at: HostPort, primary: string, ask: CommandSender): Promise<SentinelReply> {
+async function queryPrimary(sentinel: HostPort, primary: string, send: CommandSender): Promise<SentinelReply> {
   try {
-    const answer = await ask(at, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primary]);
-    if (!Array.isArray(answer)) return { kind: 'unknown' };
-    return { kind: 'named', at: { host: String(answer[0]), port: Number(answer[1]) } };
+    const reply = await send(sentinel, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', primary]);
+    if (!Array.isArray(reply)) return { kind: 'unknown' };
+    return { kind: 'found', server: { host: String(reply[0]), port: Number(reply[1]) } };
   } catch (thrown) {
-    return { kind: 'failed', error: storeErrorFor(thrown, formatHostPort(at), 'Sentinel') };
+    return { kind: 'failed', error: storeErrorFor(thrown, formatHostPort(sentinel), 'Sentinel') };
   }
 }
 
 function sentinelErrorFor(
   sentinels: readonly HostPort[],
   primary: string,
-  answers: readonly SentinelReply[],
+  replies: readonly SentinelReply[],
 ): StoreError {
-  const failures = answers.flatMap((answer) => (answer.kind === 'failed' ? [answer.error] : []));
+  const failures = replies.flatMap((reply) => (reply.kind === 'failed' ? [reply.error] : []));
   const [failure] = failures;
-  if (failure !== undefined && failures.length === answers.length && failures.every(isRefusal)) return failure;
-  const said = answers.map((answer, nth) => {
-    const at = formatHostPort(sentinels[nth] ?? { host: '', port: 0 });
-    if (answer.kind === 'failed') return answer.error.message;
-    return answer.kind === 'unknown' ? `${at} does not know it` : `${at} says ${formatHostPort(answer.at)}`;
+  if (failure !== undefined && failures.length === replies.length && failures.every(isRefusal)) return failure;
+  const descriptions = replies.map((reply, index) => {
+    const sentinel = formatHostPort(sentinels[index] ?? { host: '', port: 0 });
+    if (reply.kind === 'failed') return reply.error.message;
+    return reply.kind === 'unknown'
+      ? `${sentinel} does not know this primary`
+      : `${sentinel} names ${formatHostPort(reply.server)}`;
   });
-  if (answers.every(({ kind }) => kind === 'unknown')) {
+  if (replies.every(({ kind }) => kind === 'unknown')) {
     const where = sentinels.map(formatHostPort).join(',');
     const message = `the sentinels ${where} know no primary "${primary}"; check the name behind # in the Redis URL`;
     return new StoreError('REFUSED', message);
   }
   return new StoreError(
     'AWAY',
-    `no server is called the primary "${primary}" by more than half of the sentinels of the Redis URL: ${said.join('; ')}`,
+    `the sentinels of the Redis URL do not agree by majority on the primary "${primary}": ${descriptions.join('; ')}`,
   );
 }
 
-/** The server of the cluster that answers for the key, as the first one that answers knows it. It is asked again once connected. */
-async function findSlotOwner(key: string, seeds: readonly HostPort[], ask: CommandSender): Promise<HostPort> {
+/** Returns the server that owns the key's slot, as the first seed that replies knows it. `RedisConnection` verifies it once connected. */
+async function findSlotOwner(key: string, seeds: readonly HostPort[], send: CommandSender): Promise<HostPort> {
   const errors: StoreError[] = [];
-  const asked = seeds.map(async (at) => {
+  const owners = seeds.map(async (seed) => {
     try {
-      await ask(at, ['EXISTS', key]);
-      return at;
+      await send(seed, ['EXISTS', key]);
+      return seed;
     } catch (thrown) {
-      const moved = parseMoved(thrown, at);
+      const moved = parseMoved(thrown, seed);
       if (moved !== undefined) return moved;
-      const error = storeErrorFor(thrown, formatHostPort(at));
+      const error = storeErrorFor(thrown, formatHostPort(seed));
       errors.push(error);
       throw error;
     }
   });
   try {
-    return await Promise.any(asked);
+    return await Promise.any(owners);
   } catch {
-    const worth = errors.every(isRefusal) ? errors[0] : errors.find((error) => !isRefusal(error));
-    throw worth ?? new StoreError('AWAY', 'no server of the cluster has answered');
+    const error = errors.every(isRefusal) ? errors[0] : errors.find((each) => !isRefusal(each));
+    throw error ?? new StoreError('AWAY', 'no server of the cluster has responded');
   }
 }
 
-/** `MOVED 3999 10.0.0.2:6379`; without a host it is that of whoever says so. */
+/** Parses `MOVED 3999 10.0.0.2:6379`. An empty host means the host of the responding server `from`. */
 function parseMoved(thrown: unknown, from: HostPort): HostPort | undefined {
   const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(errorMessage(thrown)) ?? [];
   if (host === undefined || port === undefined) return undefined;

@@ -1,11 +1,11 @@
-// A look at a Redis, also at one that Weir would refuse: what is there, and what is wrong with it, is for others to decide.
+// Reads the state of a Redis for `weir doctor`, even of a Redis that `openRedisStore` would refuse.
 import { formatHostPort, type HostPort } from '@weir/runtime';
-import { Redis } from 'ioredis';
 import { StoreError } from '../../errors.ts';
 import { keysFor } from '../keys.ts';
-import { redisOptionsFor } from './client-options.ts';
+import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
 import { createServerFinder } from './find-server.ts';
 import { storeErrorFor } from './redis-errors.ts';
+import { infoField } from './redis-info.ts';
 import type { RedisAccess } from './redis-target.ts';
 import { targetFor } from './redis-target.ts';
 
@@ -15,25 +15,25 @@ export interface RedisInspection {
   readonly version: string | undefined;
   readonly role: 'primary' | 'replica';
   readonly isLoading: boolean;
-  /** `maxmemory-policy`; undefined: it does not say. */
+  /** The value of `maxmemory-policy`; undefined if INFO does not have the field. */
   readonly evictionPolicy: string | undefined;
   readonly appendOnly: boolean;
-  /** Whether it writes snapshots by itself; undefined: it does not let us see. */
+  /** Whether Redis writes snapshots periodically; undefined if the user may not read the configuration. */
   readonly snapshots: boolean | undefined;
-  /** The last write of the log or of a snapshot failed. */
+  /** Whether the last write of the append-only file or of a snapshot failed. */
   readonly isFailingToPersist: boolean;
-  /** Milliseconds since the epoch, by its clock. */
+  /** The server's clock in milliseconds since the Unix epoch. */
   readonly now: number;
 }
 
 export interface InspectionOptions extends RedisAccess {
-  /** In a cluster each fleet has a server of its own. */
+  /** Determines the server in a cluster. */
   readonly fleet: string;
 }
 
 const INSPECTION_TIMEOUT_MS = 5_000;
 
-/** Connects once, asks, and is gone. Rejects with `StoreError`: AWAY when nobody answers in time, else REFUSED. */
+/** Connects, reads the state and disconnects. Rejects with `StoreError`: AWAY if no server responds in time, else REFUSED. */
 export async function inspectRedis({ fleet, ...access }: InspectionOptions): Promise<RedisInspection> {
   const target = targetFor(access);
   const ended = new AbortController();
@@ -43,17 +43,13 @@ export async function inspectRedis({ fleet, ...access }: InspectionOptions): Pro
     timeoutMs: INSPECTION_TIMEOUT_MS,
     signal: ended.signal,
   });
-  const find = async (): Promise<HostPort> => {
-    const at = await finder();
-    where = formatHostPort(at);
-    return at;
+  const findServer = async (): Promise<HostPort> => {
+    const server = await finder();
+    where = formatHostPort(server);
+    return server;
   };
-  const way = { ...target, credentials: target, findServer: find };
-  const redis = new Redis({ ...redisOptionsFor(way, INSPECTION_TIMEOUT_MS), retryStrategy: () => null });
-  let lastError: unknown;
-  redis.on('error', (error) => {
-    lastError = error;
-  });
+  const options = { ...target, credentials: target, findServer };
+  const { redis, causeOf } = createShortLivedClient(redisOptionsFor(options, INSPECTION_TIMEOUT_MS));
   try {
     await redis.connect();
     const info = await redis.info();
@@ -61,7 +57,7 @@ export async function inspectRedis({ fleet, ...access }: InspectionOptions): Pro
     const [seconds, micros] = await redis.time();
     return { ...parseInfo(info), where, snapshots: parseSave(save), now: millisecondsOf(seconds, micros) };
   } catch (thrown) {
-    throw thrown instanceof StoreError ? thrown : storeErrorFor(lastError ?? thrown, where);
+    throw thrown instanceof StoreError ? thrown : storeErrorFor(causeOf(thrown), where);
   } finally {
     redis.disconnect();
     ended.abort();
@@ -69,21 +65,21 @@ export async function inspectRedis({ fleet, ...access }: InspectionOptions): Pro
 }
 
 function parseInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 'now'> {
-  const field = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
-  const isBad = (name: string): boolean => (field(name) ?? 'ok') !== 'ok';
+  const field = (name: string): string | undefined => infoField(info, name);
+  const hasFailed = (name: string): boolean => (field(name) ?? 'ok') !== 'ok';
   return {
     version: field('redis_version'),
     role: field('role') === 'slave' ? 'replica' : 'primary',
     isLoading: field('loading') === '1',
     evictionPolicy: field('maxmemory_policy'),
     appendOnly: field('aof_enabled') === '1',
-    isFailingToPersist: isBad('aof_last_write_status') || isBad('rdb_last_bgsave_status'),
+    isFailingToPersist: hasFailed('aof_last_write_status') || hasFailed('rdb_last_bgsave_status'),
   };
 }
 
-/** The answer of CONFIG GET: name, value. */
-function parseSave(answer: unknown): boolean | undefined {
-  return Array.isArray(answer) && answer.length === 2 ? answer[1] !== '' : undefined;
+/** Parses the reply to CONFIG GET save: name and value. */
+function parseSave(reply: unknown): boolean | undefined {
+  return Array.isArray(reply) && reply.length === 2 ? reply[1] !== '' : undefined;
 }
 
 function millisecondsOf(seconds: number | string | undefined, micros: number | string | undefined): number {

@@ -1,6 +1,6 @@
 import type { ChainableCommander, Redis } from 'ioredis';
 
-/** Reads several things at one moment (MULTI): the answers in the order of the commands, or the first error. */
+/** Runs commands atomically (MULTI). Returns their replies in order; throws the first error. */
 export async function runTransaction(
   redis: Redis,
   add: (transaction: ChainableCommander) => ChainableCommander,
@@ -8,13 +8,13 @@ export async function runTransaction(
   try {
     return repliesOf(await add(redis.multi()).exec());
   } catch (error) {
-    // that the transaction was discarded says nothing; the command that was refused does
+    // The refused command explains the failure better than EXECABORT.
     const causes = error instanceof Error && 'previousErrors' in error ? error.previousErrors : undefined;
     throw Array.isArray(causes) && causes.length > 0 ? causes[0] : error;
   }
 }
 
-/** Sends several commands in one go, without the promise that nothing happens between them. */
+/** Sends several commands in one round trip, not atomically. Returns their replies in order; throws the first error. */
 export async function runPipeline(
   redis: Redis,
   add: (pipeline: ChainableCommander) => ChainableCommander,
@@ -24,8 +24,8 @@ export async function runPipeline(
 
 function repliesOf(replies: [Error | null, unknown][] | null): unknown[] {
   if (replies === null) throw new Error('Command aborted');
-  return replies.map(([error, answer]) => {
+  return replies.map(([error, reply]) => {
     if (error !== null) throw error;
-    return answer;
+    return reply;
   });
 }

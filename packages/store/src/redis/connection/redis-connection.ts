@@ -2,38 +2,38 @@ import { backoffMs, type Clock, errorMessage, formatHostPort, type HostPort, typ
 import { Redis } from 'ioredis';
 import { ConnectionStatus } from '../../connection-status.ts';
 import { StoreError } from '../../errors.ts';
-import { redisOptionsFor } from './client-options.ts';
+import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
 import { createServerFinder } from './find-server.ts';
 import { isProgrammingError, isServerReplaced, storeErrorFor } from './redis-errors.ts';
+import { checkRequirements } from './redis-info.ts';
 import type { RedisTarget } from './redis-target.ts';
-import type { RedisTopology } from './redis-url.ts';
 import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 
 export interface RedisConnectionOptions {
   readonly target: RedisTarget;
-  /** A key of ours: in a cluster the server is ours that has it. */
+  /** Any key of the fleet; in a cluster the connection goes to the server that owns its slot. */
   readonly key: string;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: () => number;
-  /** The longest that a call may take. */
+  /** The timeout of a call. */
   readonly timeoutMs: number;
 }
 
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
 
 /**
- * One connection for calls, which comes back by itself, and dedicated ones for what blocks. Nothing is queued while it is
- * away: a call fails at once, and one that gets no answer in time takes the connection down with it, so that a Redis that
- * hangs cannot fill our memory. With Sentinel or Cluster it is always one connection to one server, the one that has all that is ours, and
- * the dedicated ones go there too: which one that is, is asked for each time that it connects.
+ * One connection for calls, which reconnects by itself, and dedicated connections for blocking commands. While the connection is away,
+ * calls fail at once instead of being queued. A call that times out closes the connection, so that a hanging Redis cannot fill the
+ * memory with pending calls. With Sentinel or Cluster all connections go to the one server that has the fleet's keys; each connect finds
+ * that server anew.
  */
 export class RedisConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('connecting');
   readonly #options: RedisConnectionOptions;
   readonly #redis: Redis;
   readonly #closed = new AbortController();
-  /** The server that was found last. */
+  /** The server that was found at the last connect. */
   #server: HostPort | undefined;
   #failures = 0;
   #lastError: unknown;
@@ -42,11 +42,11 @@ export class RedisConnection {
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
     const { random, target, key, timeoutMs } = options;
-    const find = createServerFinder(target, { key, timeoutMs, signal: this.#closed.signal });
+    const findServer = createServerFinder(target, { key, timeoutMs, signal: this.#closed.signal });
     this.#redis = new Redis({
       ...this.#redisOptions(async () => {
         this.#server = undefined;
-        this.#server = await find();
+        this.#server = await findServer();
         return this.#server;
       }),
       retryStrategy: () => backoffMs(++this.#failures, { ...RECONNECT_BACKOFF, random }),
@@ -59,7 +59,7 @@ export class RedisConnection {
     this.#redis.on('close', () => this.#markAway(this.#lastError ?? new Error('Connection is closed')));
   }
 
-  /** Begins, and resolves with the first verdict: `status` is `ready` or `away`. */
+  /** Connects, and resolves when `status` is `ready` or `away`. */
   async open(): Promise<void> {
     if (this.status.state !== 'connecting') return;
     await new Promise<void>((resolve) => {
@@ -71,7 +71,7 @@ export class RedisConnection {
     });
   }
 
-  /** Sends and waits for the answer; rejects with a `StoreError` when there is none in time, and with a bug of ours as it is. */
+  /** Sends commands and returns their reply. Rejects with `StoreError`, or with the original error if that is a programming error. */
   async call<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
     this.#assertReady();
     try {
@@ -84,27 +84,23 @@ export class RedisConnection {
     }
   }
 
-  /** Runs a script; its header says what it takes and returns. */
+  /** Runs a Lua script. The script's header describes keys, arguments and result. */
   run(script: ScriptName, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
     return this.call((redis) => runScript(redis, script, { keys, args }));
   }
 
   /**
-   * Gives `use` a connection of its own, for commands that block, until it ends, the signal aborts or the store closes.
-   * It does not reconnect: its loss rejects with AWAY.
+   * Yields what `use` yields on a dedicated connection for blocking commands, until `use` ends, `signal` aborts or the store closes. The
+   * connection does not reconnect: throws AWAY when it is lost.
    */
   async *withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
     if (signal.aborted) return;
     this.#assertReady();
-    const at = this.#server;
-    if (at === undefined) throw this.#errorFor(new Error('Connection is closed.'));
-    const redis = new Redis({ ...this.#redisOptions(async () => at), retryStrategy: () => null });
+    const server = this.#server;
+    if (server === undefined) throw this.#errorFor(new Error('Connection is closed.'));
+    const { redis, causeOf } = createShortLivedClient(this.#redisOptions(async () => server));
     const ending = AbortSignal.any([signal, this.#closed.signal]);
     const end = (): void => redis.disconnect();
-    let lastError: unknown;
-    redis.on('error', (error) => {
-      lastError = error;
-    });
     ending.addEventListener('abort', end);
     try {
       await this.#withTimeout(redis.connect());
@@ -112,8 +108,8 @@ export class RedisConnection {
     } catch (thrown) {
       if (signal.aborted) return;
       if (thrown instanceof StoreError || isProgrammingError(thrown)) throw thrown;
-      const error = this.#errorFor(lastError ?? thrown);
-      // the calls may only read, and would never be told
+      const error = this.#errorFor(causeOf(thrown));
+      // Calls that only read would never notice that the server is no longer the primary.
       if (isServerReplaced(thrown) && error.code === 'AWAY') this.#drop(error);
       throw error;
     } finally {
@@ -128,11 +124,11 @@ export class RedisConnection {
     this.#redis.disconnect();
   }
 
-  /** Connected, and let in: it may be used if it is one that we can rely on. */
+  /** Checks the server after the connect and login, then sets the status. */
   async #verifyServer(): Promise<void> {
     const { log, target, key } = this.#options;
     try {
-      // ioredis has asked for it too, but goes on with the first database when this one does not exist
+      // ioredis selects the database too, but continues with database 0 if the selected database does not exist.
       if (target.db !== 0) await this.#withTimeout(this.#redis.select(target.db));
       checkRequirements(await this.#withTimeout(this.#redis.info()), this.#serverName, target.topology.kind);
       if (target.topology.kind === 'cluster') await this.#withTimeout(this.#redis.exists(key));
@@ -154,36 +150,36 @@ export class RedisConnection {
     throw error ?? new StoreError('AWAY', `Redis at ${this.#serverName} is not connected yet`);
   }
 
-  /** Ends the connection, and what waits on it; another one is tried. */
+  /** Closes the connection, which fails pending calls; ioredis reconnects. */
   #drop(error: StoreError): void {
     this.#lastError = error;
     this.#markAway(error);
-    // once for each connection, however many calls have failed on it
+    // Disconnects once per connection, although several calls may have failed.
     if (this.#droppedStream === this.#redis.stream) return;
     this.#droppedStream = this.#redis.stream;
     if (this.#redis.status === 'ready' || this.#redis.status === 'connect') this.#redis.disconnect(true);
   }
 
   #markAway(thrown: unknown): void {
-    const { state, error: problem } = this.status;
+    const { state, error: previous } = this.status;
     const error = this.#errorFor(thrown);
-    // a refusal at the start is thrown to whoever opens the store
-    const isTold = state === 'connecting' ? error.code === 'REFUSED' : problem?.code === error.code;
-    if (state !== 'closed' && !isTold) this.#options.log.warn({ err: error }, 'Redis is away');
+    // `openRedisStore` throws a refusal at the start, which then needs no log entry.
+    const isReported = state === 'connecting' ? error.code === 'REFUSED' : previous?.code === error.code;
+    if (state !== 'closed' && !isReported) this.#options.log.warn({ err: error }, 'Redis is away');
     this.status.set('away', error);
   }
 
   #errorFor(thrown: unknown): StoreError {
     const where = this.#serverName;
-    const isFound = this.#options.target.topology.kind !== 'single';
-    if (isFound && isServerReplaced(thrown)) {
-      const message = `Redis at ${where} serves us no longer (${errorMessage(thrown)}); another is looked for`;
+    const hasFailover = this.#options.target.topology.kind !== 'single';
+    if (hasFailover && isServerReplaced(thrown)) {
+      const message = `Redis at ${where} no longer serves this fleet (${errorMessage(thrown)}); looking for the new server`;
       return new StoreError('AWAY', message, { cause: thrown });
     }
     return storeErrorFor(thrown, where);
   }
 
-  /** For people. */
+  /** The server's address for messages. */
   get #serverName(): string {
     const { topology, displayName } = this.#options.target;
     return topology.kind === 'single' || this.#server === undefined
@@ -191,14 +187,14 @@ export class RedisConnection {
       : `${formatHostPort(this.#server)} (${displayName})`;
   }
 
-  async #withTimeout<T>(answer: Promise<T>): Promise<T> {
+  async #withTimeout<T>(reply: Promise<T>): Promise<T> {
     const { clock, timeoutMs } = this.#options;
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const message = `Redis at ${this.#serverName} has not answered within ${timeoutMs / 1000} s`;
+    const { promise: timeout, reject } = Promise.withResolvers<never>();
+    const message = `Redis at ${this.#serverName} has not responded within ${timeoutMs / 1000} s`;
     const timer = clock.setTimeout(() => reject(new StoreError('AWAY', message)), timeoutMs);
-    answer.catch(() => undefined);
+    reply.catch(() => undefined);
     try {
-      return await Promise.race([answer, late]);
+      return await Promise.race([reply, timeout]);
     } finally {
       timer.cancel();
     }
@@ -206,41 +202,10 @@ export class RedisConnection {
 
   #redisOptions(findServer: () => Promise<HostPort>) {
     const { target, timeoutMs } = this.#options;
-    // The handshake has a limit of its own; calls have theirs, a little shorter.
+    // ioredis's timeout of a command only backs up `#withTimeout`, which fires first.
     return {
       ...redisOptionsFor({ ...target, credentials: target, findServer }, timeoutMs),
       commandTimeout: timeoutMs + 100,
     };
-  }
-}
-
-const MIN_REDIS_MAJOR_VERSION = 7;
-
-/** Throws REFUSED or AWAY unless what `INFO` says is a Redis that Weir can trust its data to. `found`: how we came there. */
-export function checkRequirements(info: string, where: string, found: RedisTopology['kind']): void {
-  const field = (name: string): string | undefined => new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
-  if (field('loading') === '1') throw new StoreError('AWAY', `Redis at ${where} is still loading its data`);
-  const version = field('redis_version');
-  if (version === undefined || Number.parseInt(version, 10) < MIN_REDIS_MAJOR_VERSION) {
-    throw new StoreError(
-      'REFUSED',
-      `Redis at ${where} is version ${version ?? 'unknown'}; Weir needs ${MIN_REDIS_MAJOR_VERSION}.0 or newer`,
-    );
-  }
-  const policy = field('maxmemory_policy');
-  if (policy !== undefined && policy !== 'noeviction') {
-    throw new StoreError(
-      'REFUSED',
-      `Redis at ${where} has maxmemory-policy ${policy}, which silently drops what Weir has stored; set it to noeviction`,
-    );
-  }
-  if (field('role') === 'slave') {
-    const advice = found === 'single' ? '; point the Redis URL at the primary' : ', and not yet the primary again';
-    throw new StoreError('AWAY', `Redis at ${where} is a replica${advice}`);
-  }
-  // it is there only with min-replicas-to-write, and at 0 every write is refused
-  if (field('min_slaves_good_slaves') === '0') {
-    const why = 'has no replica that follows, and takes no writes without (min-replicas-to-write)';
-    throw new StoreError('AWAY', `Redis at ${where} ${why}`);
   }
 }

@@ -7,22 +7,22 @@ export interface RedisCredentials {
   readonly password: string | undefined;
 }
 
-/** Where a Redis is, and who we are there. */
+/** The location of a Redis and the credentials, parsed from `RedisAccess`. */
 export interface RedisTarget extends RedisCredentials {
   readonly topology: RedisTopology;
   readonly sentinel: RedisCredentials;
   readonly db: number;
   readonly tls: boolean;
-  /** Path of the authorities that are trusted; undefined: those that Node.js trusts. */
+  /** The path of a PEM file with the trusted CAs; undefined for the CAs that Node.js trusts. */
   readonly ca: string | undefined;
-  /** For people: without the password. */
+  /** The location for messages, without the password. */
   readonly displayName: string;
 }
 
-/** What of an access is wrong; `why` ends a sentence that begins with it. */
+/** A mistake in a `RedisAccess`. `reason` completes the sentence "FIELD VALUE …". */
 export interface RedisAccessMistake {
   readonly field: keyof RedisAccess;
-  /** What stands there, as far as it may be shown; undefined: nothing. */
+  /** The wrong value as it may be printed; undefined if the field is not set. */
   readonly redactedValue: string | undefined;
   readonly reason: string;
   readonly allowed: string;
@@ -32,42 +32,42 @@ export type RedisTargetResult =
   | { readonly kind: 'target'; readonly target: RedisTarget }
   | { readonly kind: 'mistake'; readonly mistake: RedisAccessMistake };
 
-/** Puts the parts of an access together. Pure. */
+/** Parses a `RedisAccess`: merges the credentials with the URL and checks for contradictions. Pure. */
 export function parseTarget(access: RedisAccess): RedisTargetResult {
   const text = (typeof access.url === 'string' ? access.url : access.url.reveal()).trim();
-  const reading = parseRedisUrl(text);
-  if (reading.kind === 'wrong') {
+  const parsed = parseRedisUrl(text);
+  if (parsed.kind === 'invalid') {
     const mistake = {
       field: 'url',
       redactedValue: JSON.stringify(redactUrl(text)),
-      reason: reading.why,
+      reason: parsed.reason,
       allowed: REDIS_URL_FORMAT,
     };
     return { kind: 'mistake', mistake: mistake as RedisAccessMistake };
   }
-  const { topology, db, tls, ...inUrl } = reading.url;
-  const { username = inUrl.username, password, sentinelUsername, sentinelPassword, ca } = access;
+  const { topology, db, tls, ...urlCredentials } = parsed.url;
+  const { username = urlCredentials.username, password, sentinelUsername, sentinelPassword, ca } = access;
   const target: RedisTarget = {
     topology,
     username,
-    password: password?.reveal() ?? inUrl.password,
+    password: password?.reveal() ?? urlCredentials.password,
     sentinel: { username: sentinelUsername, password: sentinelPassword?.reveal() },
     db,
     tls,
     ca,
     displayName: displayNameFor(topology),
   };
-  const mistake = findContradiction(access, target, inUrl);
+  const mistake = findContradiction(access, target, urlCredentials);
   return mistake === undefined ? { kind: 'target', target } : { kind: 'mistake', mistake };
 }
 
-/** As `readTarget`; a mistake throws REFUSED, with the password redacted. */
+/** Parses a `RedisAccess`; throws `StoreError` REFUSED for a mistake, without passwords in the message. */
 export function targetFor(access: RedisAccess): RedisTarget {
-  const reading = parseTarget(access);
-  if (reading.kind === 'target') return reading.target;
-  const { field, redactedValue, reason, allowed } = reading.mistake;
-  const what = redactedValue === undefined ? FIELD_NAMES[field] : `${FIELD_NAMES[field]} ${redactedValue}`;
-  throw new StoreError('REFUSED', `the Redis ${what} ${reason}; use ${allowed}`);
+  const result = parseTarget(access);
+  if (result.kind === 'target') return result.target;
+  const { field, redactedValue, reason, allowed } = result.mistake;
+  const subject = redactedValue === undefined ? FIELD_NAMES[field] : `${FIELD_NAMES[field]} ${redactedValue}`;
+  throw new StoreError('REFUSED', `the Redis ${subject} ${reason}; use ${allowed}`);
 }
 
 const FIELD_NAMES: Readonly<Record<keyof RedisAccess, string>> = {
@@ -76,85 +76,85 @@ const FIELD_NAMES: Readonly<Record<keyof RedisAccess, string>> = {
   password: 'password',
   sentinelUsername: 'user at the sentinels',
   sentinelPassword: 'password at the sentinels',
-  ca: 'authority',
+  ca: 'CA file',
 };
 
-/** What does not go together. */
+/** Finds settings that contradict each other or the URL. */
 function findContradiction(
   access: RedisAccess,
   target: RedisTarget,
-  inUrl: RedisCredentials,
+  urlCredentials: RedisCredentials,
 ): RedisAccessMistake | undefined {
   const { username, password, sentinelUsername, sentinelPassword, ca } = access;
-  const ONE = 'one of the two places';
-  if (isDifferent(username, inUrl.username)) {
-    // a name that stands alone may be a password that lost its colon
-    const named = inUrl.password === undefined ? 'user' : `user "${inUrl.username}"`;
-    const reason = `is not the ${named} of the Redis URL`;
-    return { field: 'username', redactedValue: JSON.stringify(username), reason, allowed: ONE };
+  const oneOfBoth = 'only one of the two settings';
+  if (isDifferent(username, urlCredentials.username)) {
+    // A name without a password may itself be a password whose colon is missing, so it is not printed.
+    const user = urlCredentials.password === undefined ? 'user' : `user "${urlCredentials.username}"`;
+    const reason = `is not the ${user} of the Redis URL`;
+    return { field: 'username', redactedValue: JSON.stringify(username), reason, allowed: oneOfBoth };
   }
-  if (isDifferent(password?.reveal(), inUrl.password)) {
+  if (isDifferent(password?.reveal(), urlCredentials.password)) {
     return {
       field: 'password',
       redactedValue: '[redacted]',
       reason: 'is not the password in the Redis URL',
-      allowed: ONE,
+      allowed: oneOfBoth,
     };
   }
   const unset = { redactedValue: undefined, reason: 'is not set' };
   if (username !== undefined && target.password === undefined) {
     return { field: 'password', ...unset, allowed: `the password of the user ${username}` };
   }
-  if (inUrl.username !== undefined && target.password === undefined) {
-    const allowed = 'the password of the user in the Redis URL, or write ":" before what is the password there';
+  if (urlCredentials.username !== undefined && target.password === undefined) {
+    const allowed = 'the password of the user in the Redis URL, or write ":" before the password in the URL';
     return { field: 'password', ...unset, allowed };
   }
   if (ca !== undefined && !target.tls) {
-    const reason = 'is of no use with a Redis URL that is not rediss://';
-    return { field: 'ca', redactedValue: JSON.stringify(ca), reason, allowed: 'it with TLS only' };
+    const reason = 'has no effect, because the Redis URL does not begin with rediss';
+    return { field: 'ca', redactedValue: JSON.stringify(ca), reason, allowed: 'a CA file only with TLS' };
   }
-  const nowhere = {
-    reason: 'is of no use with a Redis URL that is not redis-sentinel://',
-    allowed: 'it with sentinels only',
+  const withoutSentinels = {
+    reason: 'has no effect, because the Redis URL does not name sentinels',
+    allowed: 'this setting only with redis-sentinel://',
   };
   if (sentinelUsername !== undefined) {
     const redactedValue = JSON.stringify(sentinelUsername);
-    if (target.topology.kind !== 'sentinel') return { field: 'sentinelUsername', redactedValue, ...nowhere };
+    if (target.topology.kind !== 'sentinel') return { field: 'sentinelUsername', redactedValue, ...withoutSentinels };
     if (sentinelPassword === undefined) {
       return { field: 'sentinelPassword', ...unset, allowed: `the password of the user ${sentinelUsername}` };
     }
   }
   if (sentinelPassword !== undefined && target.topology.kind !== 'sentinel') {
-    return { field: 'sentinelPassword', redactedValue: '[redacted]', ...nowhere };
+    return { field: 'sentinelPassword', redactedValue: '[redacted]', ...withoutSentinels };
   }
   return undefined;
 }
 
-function isDifferent(given: string | undefined, inUrl: string | undefined): boolean {
-  return given !== undefined && inUrl !== undefined && given !== inUrl;
+function isDifferent(setting: string | undefined, inUrl: string | undefined): boolean {
+  return setting !== undefined && inUrl !== undefined && setting !== inUrl;
 }
 
-function displayNameFor(place: RedisTopology): string {
-  switch (place.kind) {
+function displayNameFor(topology: RedisTopology): string {
+  switch (topology.kind) {
     case 'single':
-      return formatHostPort(place.at);
+      return formatHostPort(topology.at);
     case 'sentinel':
-      return `${place.primary} of the sentinels ${place.sentinels.map(formatHostPort).join(',')}`;
+      return `${topology.primary} of the sentinels ${topology.sentinels.map(formatHostPort).join(',')}`;
     case 'cluster':
-      return `the cluster of ${place.seeds.map(formatHostPort).join(',')}`;
+      return `the cluster of ${topology.seeds.map(formatHostPort).join(',')}`;
   }
 }
 
-/** Where a Redis is, and who we are there, as a person says it. */
+/** The location of a Redis and the credentials, as the user configures them. */
 export interface RedisAccess {
-  /** One of the forms of `REDIS_URL_FORM`. */
+  /** A URL as `REDIS_URL_FORMAT` describes. */
   readonly url: Secret | string;
-  /** Instead of those of the URL: when both are there they must be the same. */
+  /** Replaces the user in the URL; must be equal if the URL has a user too. */
   readonly username?: string | undefined;
   readonly password?: Secret | undefined;
-  /** Who we are at the sentinels, which know none of the users of Redis. */
+  /** The user at the sentinels, which have users of their own. */
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: Secret | undefined;
-  /** Path of a PEM file with the authorities that are trusted, and no others; read for each connection. Only with TLS. */
+  /** The path of a PEM file with the only trusted CAs, read for each connection. Only with TLS. */
   readonly ca?: string | undefined;
 }

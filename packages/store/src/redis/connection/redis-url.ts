@@ -1,7 +1,7 @@
-// The three forms of a Redis URL, as text and as what they mean. Pure.
+// Parses the three kinds of Redis URLs: a single server, Sentinel and Cluster. Pure.
 import { type HostPort, parseHostPort } from '@weir/runtime';
 
-/** How the server that serves us is found. */
+/** The servers to contact, and how to find among them the server that serves the fleet. */
 export type RedisTopology =
   | { readonly kind: 'single'; readonly at: HostPort }
   | { readonly kind: 'sentinel'; readonly sentinels: readonly HostPort[]; readonly primary: string }
@@ -17,8 +17,8 @@ export interface RedisUrl {
 
 export type RedisUrlResult =
   | { readonly kind: 'url'; readonly url: RedisUrl }
-  /** `why` ends a sentence that begins with the URL. */
-  | { readonly kind: 'wrong'; readonly why: string };
+  /** `reason` completes the sentence "the Redis URL …". */
+  | { readonly kind: 'invalid'; readonly reason: string };
 
 export const REDIS_URL_FORMAT: string =
   'redis://[USER:PASSWORD@]HOST[:PORT][/DB], redis-sentinel://[USER:PASSWORD@]HOST[:PORT],…[/DB]#PRIMARY or ' +
@@ -27,21 +27,21 @@ export const REDIS_URL_FORMAT: string =
 const SCHEME_PATTERN = /^redis(s?)(-sentinel|-cluster)?:\/\//;
 const URL_REST_PATTERN = /^(?:([^/?#@]*)@)?([^/?#@]*)(?:\/(\d*))?(?:#([\w.-]+))?$/;
 
+/** Parses a URL in one of the formats of `REDIS_URL_FORMAT`. The reason of an invalid URL never quotes the URL. */
 export function parseRedisUrl(text: string): RedisUrlResult {
-  const wrong = (why: string): RedisUrlResult => ({ kind: 'wrong', why });
+  const invalid = (reason: string): RedisUrlResult => ({ kind: 'invalid', reason });
   const scheme = SCHEME_PATTERN.exec(text);
-  if (scheme === null) return wrong(URL.canParse(text) ? 'does not begin with redis://' : 'is not a URL');
-  const [begin, s, suffix] = scheme;
-  const rest = URL_REST_PATTERN.exec(text.slice(begin.length));
-  if (rest === null) return wrong(explainBadUrl(text.slice(begin.length)));
+  if (scheme === null) return invalid(URL.canParse(text) ? 'does not begin with redis://' : 'is not a URL');
+  const [prefix, s, suffix] = scheme;
+  const rest = URL_REST_PATTERN.exec(text.slice(prefix.length));
+  if (rest === null) return invalid(explainBadUrl(text.slice(prefix.length)));
   const [, user, list = '', db, fragment] = rest;
-  if (list === '') return wrong('names no host');
-  const places = list.split(',').map((place) => parseHost(place, suffix === '-sentinel' ? 26_379 : 6_379));
-  // not quoted: it may be a password that lost its place
-  if (places.includes(undefined)) return wrong('names something as a host that is none');
-  const known = places as HostPort[];
-  const topology = topologyFor(suffix, known, { db, fragment });
-  if (typeof topology === 'string') return wrong(topology);
+  if (list === '') return invalid('names no host');
+  const hosts = list.split(',').map((host) => parseHost(host, suffix === '-sentinel' ? 26_379 : 6_379));
+  // Not quoted, because the text may be a misplaced password.
+  if (hosts.includes(undefined)) return invalid('has an invalid host');
+  const topology = topologyFor(suffix, hosts as HostPort[], { db, fragment });
+  if (typeof topology === 'string') return invalid(topology);
   const [, name = '', password] = /^([^:]*)(?::(.*))?$/s.exec(user ?? '') ?? [];
   return {
     kind: 'url',
@@ -54,41 +54,41 @@ interface UrlSuffix {
   readonly fragment: string | undefined;
 }
 
-/** The place, or why there is none. */
+/** Returns the topology, or the reason why the URL is invalid. */
 function topologyFor(
   suffix: string | undefined,
-  places: readonly HostPort[],
+  hosts: readonly HostPort[],
   { db, fragment }: UrlSuffix,
 ): RedisTopology | string {
-  const texts = places.map(({ host, port }) => `${host} ${port}`);
-  const twice = places.find((_, nth) => texts.indexOf(texts[nth] ?? '') !== nth);
-  if (twice !== undefined) return `names ${twice.host}:${twice.port} twice`;
+  const texts = hosts.map(({ host, port }) => `${host} ${port}`);
+  const duplicate = hosts.find((_, index) => texts.indexOf(texts[index] ?? '') !== index);
+  if (duplicate !== undefined) return `names ${duplicate.host}:${duplicate.port} twice`;
   if (suffix === '-sentinel') {
     if (fragment === undefined)
-      return 'does not say which primary: its end has to be # and the name that the sentinels know';
-    return { kind: 'sentinel', sentinels: places, primary: fragment };
+      return 'does not name the primary: it must end with # and the name of the primary at the sentinels';
+    return { kind: 'sentinel', sentinels: hosts, primary: fragment };
   }
   if (fragment !== undefined) return 'has a query or a fragment';
   if (suffix === '-cluster') {
-    if (Number(db ?? 0) !== 0) return 'names a database, of which a cluster has only the first';
-    return { kind: 'cluster', seeds: places };
+    if (Number(db ?? 0) !== 0) return 'names a database other than 0, the only database of a cluster';
+    return { kind: 'cluster', seeds: hosts };
   }
-  const [at, more] = places;
-  if (at === undefined || more !== undefined)
-    return 'names several hosts, for which there are redis-sentinel:// and redis-cluster://';
+  const [at, second] = hosts;
+  if (at === undefined || second !== undefined)
+    return 'names several hosts, which only redis-sentinel:// and redis-cluster:// allow';
   return { kind: 'single', at };
 }
 
-function parseHost(text: string, port: number): HostPort | undefined {
-  const whole = /^\[[^\]]*\]$|^[^:[\]]+$/.test(text) ? `${text}:${port}` : text;
-  // no host has "_" in its name, but the containers of a developer have
-  const place = parseHostPort(whole.replaceAll('_', '-'));
-  if (place === undefined || place.port === 0) return undefined;
-  return { host: whole.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''), port: place.port };
+function parseHost(text: string, defaultPort: number): HostPort | undefined {
+  const withPort = /^\[[^\]]*\]$|^[^:[\]]+$/.test(text) ? `${text}:${defaultPort}` : text;
+  // Host names must not contain "_", but names of containers often do.
+  const parsed = parseHostPort(withPort.replaceAll('_', '-'));
+  if (parsed === undefined || parsed.port === 0) return undefined;
+  return { host: withPort.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''), port: parsed.port };
 }
 
 function explainBadUrl(rest: string): string {
-  if (/[?#]/.test(rest)) return 'has a query or a fragment that means nothing here';
+  if (/[?#]/.test(rest)) return 'has a query or a fragment, which this kind of URL does not allow';
   if (/[/@].*@/.test(rest)) return 'has a "/" or "@" in its user or password that is not percent-encoded';
   return 'has a path that is not the number of a database';
 }

@@ -18,19 +18,19 @@ const SCRIPT_NAMES = [
 ] as const;
 export type ScriptName = (typeof SCRIPT_NAMES)[number];
 
-/** Makes the scripts of `src/lua` commands of the client. */
+/** Defines the scripts of `src/lua` as commands of the client. */
 export function defineScripts(redis: Redis): void {
   for (const name of SCRIPT_NAMES) redis.defineCommand(name, { lua: sourceOf(name) });
 }
 
-/** Runs a script that `defineScripts` has defined. What it returns is in the script's header. */
+/** Runs a script that `defineScripts` has defined. The script's header describes the result. */
 export function runScript(
   redis: Redis,
   name: ScriptName,
   { keys, args }: { readonly keys: readonly string[]; readonly args: readonly (string | number)[] },
 ): Promise<unknown> {
   type Script = (count: number, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
-  // As lists, which the client flattens: spread out, a ledger of a large fleet overflows the stack.
+  // Passes lists, which ioredis flattens: spreading the arguments of a large ledger would overflow the stack.
   return (redis as unknown as Record<ScriptName, Script>)[name](keys.length, keys, args);
 }
 
@@ -45,9 +45,9 @@ function sourceOf(name: ScriptName): string {
   return source;
 }
 
-/** The compiler does not copy the scripts: `dist` reads them from `src` too. */
+/** The root of this package. Code in `dist` reads the scripts from `src` too, because the compiler does not copy them. */
 function packageRoot(): string {
   const path = findPackageJSON(import.meta.url);
-  if (path === undefined) throw new Error(`${import.meta.url} is in no package: its Lua scripts cannot be found`);
+  if (path === undefined) throw new Error(`cannot find the Lua scripts: ${import.meta.url} is in no package`);
   return dirname(path);
 }

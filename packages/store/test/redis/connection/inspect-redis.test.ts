@@ -5,13 +5,13 @@ import { requireProgram, startRedis } from '@weir/tools';
 import { Redis } from 'ioredis';
 import { inspectRedis } from '../../../src/redis/connection/inspect-redis.ts';
 
-describe('looking at a Redis', requireProgram('redis'), () => {
-  test('what it says of itself, and its time', async () => {
+describe('inspectRedis', requireProgram('redis'), () => {
+  test('returns the state and the time of the server', async () => {
     await using redis = await startRedis({ password: 'secret' });
     const before = Date.now();
     const seen = await inspectRedis({ fleet: 'f', url: redis.url });
     assert.match(seen.version ?? '', /^\d+\.\d+\.\d+$/);
-    // The clock of the same machine; it gives microseconds, ours is cut to the millisecond.
+    // Both clocks are of one machine, but Date.now() is truncated to milliseconds.
     assert.ok(seen.now >= before - 1 && seen.now <= Date.now() + 1, `${seen.now} is not now`);
     assert.deepEqual(
       { ...seen, version: '', now: 0 },
@@ -29,7 +29,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
     );
   });
 
-  test('one that Weir would refuse is looked at all the same', async () => {
+  test('inspects a Redis that Weir would refuse', async () => {
     await using redis = await startRedis({ appendonly: false });
     await using client = disposable(new Redis(redis.url));
     await client.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
@@ -41,7 +41,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
     );
   });
 
-  test('who may not ask for the configuration sees the rest', async () => {
+  test('returns the other fields if the user may not read the configuration', async () => {
     await using redis = await startRedis();
     await using client = disposable(new Redis(redis.url));
     await client.redis.acl('SETUSER', 'looker', 'on', '>x', '+info', '+time', '+ping', '+select');
@@ -50,7 +50,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
     assert.equal(seen.appendOnly, true);
   });
 
-  test('a wrong password and an empty place are told in words', async () => {
+  test('explains a wrong password and an unreachable server', async () => {
     await using redis = await startRedis({ password: 'secret' });
     const wrong = `redis://:wrong@127.0.0.1:${redis.port}`;
     await assert.rejects(inspectRedis({ fleet: 'f', url: wrong }), {
@@ -60,7 +60,7 @@ describe('looking at a Redis', requireProgram('redis'), () => {
     const nobody = `redis://127.0.0.1:${await freePort()}`;
     await assert.rejects(inspectRedis({ fleet: 'f', url: nobody }), {
       code: 'AWAY',
-      message: /nothing listens; start it/,
+      message: /no process listens on the port; start Redis/,
     });
     await assert.rejects(inspectRedis({ fleet: 'f', url: '127.0.0.1:6379' }), {
       code: 'REFUSED',

@@ -6,7 +6,7 @@ import { type Redis, requireProgram, startRedisCluster } from '@weir/tools';
 import { inspectRedis } from '../../../src/redis/connection/inspect-redis.ts';
 import { keysFor } from '../../../src/redis/keys.ts';
 import { openRedisStore } from '../../../src/redis/open-redis-store.ts';
-import { cutoff } from '../../contract/sample-data.ts';
+import { suspension } from '../../contract/sample-data.ts';
 import { waitUntilReady } from '../fixtures/redis-fixture.ts';
 
 const log = silentLogger();
@@ -19,7 +19,7 @@ describe('a cluster of Redis', requireProgram('redis'), () => {
   });
   after(() => group?.close());
 
-  test('one server of it alone, as if there were no other, is refused with what to do', async (t) => {
+  test('refuses a redis:// URL of one server of a cluster with the fix', async (t) => {
     const [other] = group.others;
     const store = await openRedisStore({ url: `redis://${other?.host}:${other?.port}`, fleet: FLEET, log });
     t.after(() => store.close());
@@ -29,10 +29,10 @@ describe('a cluster of Redis', requireProgram('redis'), () => {
     });
   });
 
-  test('its slot moves to another server: so does the store, with all that it has, and whoever waits comes again', async (t) => {
+  test('reconnects to the new server with all data when the slot moves, and ends watches', async (t) => {
     const store = await openRedisStore({ url: group.url, fleet: FLEET, log });
     t.after(() => store.close());
-    await store.suspensions.put(cutoff('a'));
+    await store.suspensions.put(suspension('a'));
     const watching = store.suspensions.watch(AbortSignal.timeout(30_000))[Symbol.asyncIterator]();
     await watching.next();
     const states: string[] = [];
@@ -48,7 +48,7 @@ describe('a cluster of Redis', requireProgram('redis'), () => {
       (await store.suspensions.read()).suspensions.map(({ uid }) => uid),
       ['a'],
     );
-    await store.suspensions.put(cutoff('b'));
+    await store.suspensions.put(suspension('b'));
     assert.equal((await inspectRedis({ url: group.url, fleet: FLEET })).where, `${to.host}:${to.port}`);
   });
 

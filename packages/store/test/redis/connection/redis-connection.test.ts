@@ -15,7 +15,7 @@ import { waitUntilReady } from '../fixtures/redis-fixture.ts';
 const log = silentLogger();
 
 describe('opening a Redis store', requireProgram('redis'), () => {
-  test('a wrong URL is refused in one line that says the form, and never the password', async () => {
+  test('refuses an invalid URL with the format and without the password', async () => {
     for (const url of [
       'localhost:6379',
       'http://localhost',
@@ -34,20 +34,20 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     }
   });
 
-  test('a wrong name of a fleet is refused', async () => {
+  test('refuses an invalid fleet name', async () => {
     for (const fleet of ['', 'a b', 'a}b', 'a:b', 'Weir', 'a_b', '-a', 'a.', 'a..b', 'a-.b', 'a'.repeat(64)]) {
       await assert.rejects(openRedisStore({ url: 'redis://127.0.0.1:1', fleet, log }), { code: 'REFUSED' });
     }
   });
 
-  test('where nothing listens it opens as away, says so, and becomes ready by itself', async (t) => {
+  test('opens as away if no process listens, and becomes ready by itself', async (t) => {
     const port = await freePort();
     const store = await openRedisStore({ url: `redis://127.0.0.1:${port}`, fleet: 'f', log });
     t.after(() => store.close());
     assert.equal(store.connection, 'away');
     assert.equal(
       store.connectionError?.message,
-      `Redis at 127.0.0.1:${port} is not there: nothing listens; start it, or check the Redis URL`,
+      `Redis at 127.0.0.1:${port} refuses the connection: no process listens on the port; start Redis, or check the Redis URL`,
     );
     await assert.rejects(store.table.meta(), { code: 'AWAY' });
     await using _redis = await startRedis({ port });
@@ -55,22 +55,22 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     assert.equal(await store.table.meta(), undefined);
   });
 
-  test('a database that Redis does not have is refused, never replaced by the first one', async () => {
+  test('refuses a database that Redis does not have instead of using database 0', async () => {
     await using redis = await startRedis();
     const { host } = new URL(redis.url);
     await assert.rejects(openRedisStore({ url: `redis://${host}/99`, fleet: 'f', log }), {
       code: 'REFUSED',
-      message: `Redis at ${host} has no such database; check the end of the Redis URL`,
+      message: `Redis at ${host} does not have the database; check the number at the end of the Redis URL`,
     });
   });
 
-  test('a name that does not resolve is said to be that', async (t) => {
+  test('explains a host name that does not resolve', async (t) => {
     const store = await openRedisStore({ url: 'redis://redis.invalid', fleet: 'f', log });
     t.after(() => store.close());
     assert.match(store.connectionError?.message ?? '', /redis.invalid:6379 cannot be (found|reached)/);
   });
 
-  test('a missing and a wrong password are refused, without telling it', async () => {
+  test('refuses a missing and a wrong password without printing it', async () => {
     await using redis = await startRedis({ password: 'right secret' });
     const { host, port } = redis;
     await refused(openRedisStore({ url: `redis://${host}:${port}`, fleet: 'f', log }), /asks for a password/);
@@ -81,7 +81,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await store.close();
   });
 
-  test('a user who may not is refused, at the start or at the call, with the command', async (t) => {
+  test('refuses a user without permission at the start or at the call, with the command', async (t) => {
     await using redis = await startRedis();
     await administer(redis.url, async (admin) => {
       await admin.call('ACL', 'SETUSER', 'blind', 'on', '>pw', '+ping', '+select');
@@ -103,7 +103,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     assert.equal(store.connection, 'ready');
   });
 
-  test('a Redis that may evict is refused, at the start and when it is changed later', async (t) => {
+  test('refuses a Redis with an eviction policy, at the start and after a change', async (t) => {
     await using redis = await startRedis();
     const setPolicy = (policy: string): Promise<void> =>
       administer(redis.url, async (admin) => void (await admin.config('SET', 'maxmemory-policy', policy)));
@@ -118,12 +118,12 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await waitUntilReady(store);
   });
 
-  test('a Redis that is too old is refused', async (t) => {
+  test('refuses a Redis that is too old', async (t) => {
     const url = await pretend(t, { INFO: bulk('redis_version:6.2.14\r\nmaxmemory_policy:noeviction\r\n') });
     await refused(openRedisStore({ url, fleet: 'f', log }), /is version 6\.2\.14; Weir needs 7\.0 or newer/);
   });
 
-  test('a replica, and one that is still loading, are away', async (t) => {
+  test('is away for a replica and for a loading Redis', async (t) => {
     for (const [info, message] of [
       ['redis_version:7.2.0\r\nrole:slave\r\n', /is a replica/],
       ['redis_version:7.2.0\r\nloading:1\r\n', /still loading/],
@@ -135,18 +135,18 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     }
   });
 
-  test('one that takes no writes because no replica follows is away until one does', async (t) => {
+  test('is away while Redis refuses writes without a replica', async (t) => {
     await using redis = await startRedis({ settings: ['min-replicas-to-write 1'] });
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
     assert.equal(store.connectionError?.code, 'AWAY');
-    assert.match(store.connectionError?.message ?? '', /has no replica that follows.*\(min-replicas-to-write\)$/);
+    assert.match(store.connectionError?.message ?? '', /has no connected replica.*\(min-replicas-to-write\)$/);
     await using _replica = await startRedis({ settings: [`replicaof ${redis.host} ${redis.port}`] });
     await waitUntilReady(store);
     await store.heartbeats.beginIncarnation('n', 1);
   });
 
-  test('a primary that loses its last replica says so at the next write, and is away from then on', async (t) => {
+  test('is away from the next write on when a primary loses its last replica', async (t) => {
     await using redis = await startRedis({ settings: ['min-replicas-to-write 1', 'repl-diskless-sync-delay 0'] });
     const replica = await startRedis({ settings: [`replicaof ${redis.host} ${redis.port}`] });
     t.after(() => replica.close());
@@ -155,10 +155,10 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await waitUntilReady(store);
     await replica.close();
     await eventually(async () => assert.rejects(store.heartbeats.record(heartbeat('n', 1)), { code: 'AWAY' }));
-    await eventually(() => assert.match(store.connectionError?.message ?? '', /has no replica that follows/));
+    await eventually(() => assert.match(store.connectionError?.message ?? '', /has no connected replica/));
   });
 
-  test('what is no Redis is refused', async () => {
+  test('refuses a server that is no Redis', async () => {
     await using server = await httpBackend();
     await refused(
       openRedisStore({ url: `redis://127.0.0.1:${server.port}`, fleet: 'f', log }),
@@ -166,16 +166,16 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     );
   });
 
-  test('one that accepts and never answers is away in time, from the start', async (t) => {
+  test('is away within the timeout if a server never responds', async (t) => {
     const url = await pretend(t, {});
     const store = await openRedisStore({ url, fleet: 'f', log, timeoutMs: 200 });
     t.after(() => store.close());
-    assert.match(store.connectionError?.message ?? '', /has not answered/);
+    assert.match(store.connectionError?.message ?? '', /has not responded/);
   });
 });
 
 describe('a Redis that hangs', requireProgram('redis'), () => {
-  test('makes calls fail in time, at once after the first, and is ready again when it goes on', async (t) => {
+  test('fails the first call after the timeout, further calls at once, and becomes ready again', async (t) => {
     await using redis = await startRedis();
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log, timeoutMs: 300 });
     t.after(() => store.close());
@@ -200,7 +200,7 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     assert.equal((await store.heartbeats.list()).length, 1);
   });
 
-  test('a Redis that forgot the scripts is given them again', async (t) => {
+  test('loads the scripts again if Redis has lost them', async (t) => {
     await using redis = await startRedis();
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
@@ -209,7 +209,7 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     assert.equal(await store.table.claimLeader(), first + 1);
   });
 
-  test('a mistake in our own code is thrown as it is, and the connection stays', async (t) => {
+  test('rethrows a programming error unchanged and keeps the connection', async (t) => {
     await using redis = await startRedis();
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
@@ -218,7 +218,7 @@ describe('a Redis that hangs', requireProgram('redis'), () => {
     assert.equal(store.connection, 'ready');
   });
 
-  test('reconnects for ever, and tells of it', async (t) => {
+  test('reconnects forever and reports each change', async (t) => {
     await using redis = await startRedis();
     const store: Store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());

@@ -16,7 +16,7 @@ import { TablePublisher } from '../../../src/publish/table-publisher.ts';
 import { inspectRedis } from '../../../src/redis/connection/inspect-redis.ts';
 import type { RedisAccess } from '../../../src/redis/connection/redis-target.ts';
 import { openRedisStore } from '../../../src/redis/open-redis-store.ts';
-import { contentOf, contentOfEntries, cutoff, entry, heartbeat } from '../../contract/sample-data.ts';
+import { contentOf, contentOfEntries, entry, heartbeat, suspension } from '../../contract/sample-data.ts';
 import { type CaFile, createCaFile } from '../fixtures/ca-file.ts';
 import { waitUntilReady } from '../fixtures/redis-fixture.ts';
 import { startFollowing } from '../fixtures/table-followers.ts';
@@ -52,12 +52,15 @@ for (const [name, startGroup, more] of KINDS) {
         return store;
       };
     };
-    const shows = (told: ReturnType<typeof startFollowing>, ...names: string[]): Promise<void> =>
-      eventually(() => assert.deepEqual(contentOf(told.table), contentOfEntries(...names.map((each) => entry(each)))), {
-        timeoutMs: 30_000,
-      });
+    const shows = (followed: ReturnType<typeof startFollowing>, ...names: string[]): Promise<void> =>
+      eventually(
+        () => assert.deepEqual(contentOf(followed.table), contentOfEntries(...names.map((each) => entry(each)))),
+        {
+          timeoutMs: 30_000,
+        },
+      );
 
-    test('the primary dies: away at once, then its successor serves, and nothing that it knew is published again', async (t) => {
+    test('is away when the primary dies, then uses the new primary without publishing again', async (t) => {
       await group.waitUntilHealthy();
       const open = opener(t);
       const [leading, following] = [await open(), await open()];
@@ -65,8 +68,8 @@ for (const [name, startGroup, more] of KINDS) {
       await publisher.becomeLeader();
       const first = await publisher.publish(tableOf([entry('a')]));
       assert.ok(first.kind === 'published');
-      const told = startFollowing(t, following);
-      await shows(told, 'a');
+      const followed = startFollowing(t, following);
+      await shows(followed, 'a');
       const primary = await group.primary();
       const seen = await inspectRedis({ ...access, fleet: 'f1' });
       assert.deepEqual([seen.where, seen.role], [`${primary.host}:${primary.port}`, 'primary']);
@@ -83,7 +86,7 @@ for (const [name, startGroup, more] of KINDS) {
       publisher.recheck();
       const second = await publisher.publish(tableOf([entry('a'), entry('b')]));
       assert.ok(second.kind === 'published' && !second.newEpoch);
-      await shows(told, 'a', 'b');
+      await shows(followed, 'a', 'b');
       await leading.heartbeats.beginIncarnation('n', 1);
       await leading.heartbeats.record(heartbeat('n', 1));
 
@@ -95,7 +98,7 @@ for (const [name, startGroup, more] of KINDS) {
       assert.deepEqual(states, []);
     });
 
-    test('a revision that the successor never got: the leader opens an epoch, and all come to it', async (t) => {
+    test('opens a new epoch if the new primary lacks a revision', async (t) => {
       await group.waitUntilHealthy();
       const open = opener(t);
       const [leading, following] = [await open(), await open()];
@@ -103,15 +106,15 @@ for (const [name, startGroup, more] of KINDS) {
       await publisher.becomeLeader();
       const kept = await publisher.publish(tableOf([entry('a')]));
       assert.ok(kept.kind === 'published');
-      const told = startFollowing(t, following);
-      await shows(told, 'a');
+      const followed = startFollowing(t, following);
+      await shows(followed, 'a');
       await replicated(group);
       const [primary, replica] = [await group.primary(), await group.replica()];
       await group.command(replica, 'CONFIG SET masterauth wrong');
       await group.command(primary, 'CLIENT KILL TYPE replica');
       const lost = await publisher.publish(tableOf([entry('a'), entry('lost')]));
       assert.ok(lost.kind === 'published');
-      await shows(told, 'a', 'lost');
+      await shows(followed, 'a', 'lost');
 
       await primary.stop({ signal: 'SIGKILL' });
       await eventually(() => assert.equal(leading.connection, 'away'));
@@ -120,17 +123,17 @@ for (const [name, startGroup, more] of KINDS) {
       publisher.recheck();
       const again = await publisher.publish(tableOf([entry('a'), entry('next')]));
       assert.ok(again.kind === 'published' && again.newEpoch);
-      await shows(told, 'a', 'next');
-      assert.equal(told.epoch, again.position.epoch);
+      await shows(followed, 'a', 'next');
+      assert.equal(followed.epoch, again.position.epoch);
       await group.command(replica, 'CONFIG SET masterauth pw-redis');
       await primary.start();
     });
 
-    test('a primary that was only away for a while is not believed when it comes back', async (t) => {
+    test('does not use a former primary that returns', async (t) => {
       await group.waitUntilHealthy();
       const open = opener(t);
       const store = await open();
-      await store.suspensions.put(cutoff('before'));
+      await store.suspensions.put(suspension('before'));
       const watching = store.suspensions.watch(AbortSignal.timeout(60_000))[Symbol.asyncIterator]();
       await watching.next();
       await replicated(group);
@@ -140,7 +143,7 @@ for (const [name, startGroup, more] of KINDS) {
       await assert.rejects(store.suspensions.read(), { code: 'AWAY' });
       await ending;
       await waitUntilReady(store);
-      await store.suspensions.put(cutoff('after'));
+      await store.suspensions.put(suspension('after'));
       stale.resume();
       for (let time = 0; time < 3; time++) {
         const another = await open();
@@ -153,7 +156,7 @@ for (const [name, startGroup, more] of KINDS) {
   });
 }
 
-/** The replica has all that was written. */
+/** Waits until the replica has all writes. */
 async function replicated(group: RedisGroup): Promise<void> {
   const [primary, replica] = [await group.primary(), await group.replica()];
   const offset = async (server: typeof primary): Promise<string | undefined> =>

@@ -16,7 +16,7 @@ describe('sentinels', requireProgram('redis'), () => {
   });
   after(() => group?.close());
 
-  test('a name that they do not know, and a password that they want, are refused in words', async () => {
+  test('refuses an unknown primary and a missing password with an explanation', async () => {
     const url = group.url.replace(/#.*/, '#other');
     await assert.rejects(openRedisStore({ url, sentinelPassword, fleet: 'f', log }), {
       code: 'REFUSED',
@@ -33,7 +33,7 @@ describe('sentinels', requireProgram('redis'), () => {
     });
   });
 
-  test('without more than half of them who is connected stays so, and who comes is away until they are back', async (t) => {
+  test('keeps connections without a majority, but opens new stores as away', async (t) => {
     const connected = await openRedisStore({ url: group.url, sentinelPassword, fleet: 'f', log });
     t.after(() => connected.close());
     const states: string[] = [];
@@ -49,7 +49,7 @@ describe('sentinels', requireProgram('redis'), () => {
     assert.equal(coming.connectionError?.code, 'AWAY');
     assert.match(
       coming.connectionError?.message ?? '',
-      /^no server is called the primary "weir" by more than half .* is not there: nothing listens.*; .* has not answered in time; .* says /,
+      /^the sentinels of the Redis URL do not agree by majority on the primary "weir": .* no process listens.*; .* has not responded in time; .* names /,
     );
     await assert.rejects(coming.table.meta(), { code: 'AWAY' });
     await connected.table.meta();
@@ -59,7 +59,7 @@ describe('sentinels', requireProgram('redis'), () => {
     await first?.start();
   });
 
-  test('a store that is closed while it asks them leaves nothing behind', async () => {
+  test('leaves no socket if closed while sentinels are queried', async () => {
     for (const sentinel of group.sentinels) sentinel.pause();
     const opening = openRedisStore({ url: group.url, sentinelPassword, fleet: 'f', log, timeoutMs: 1_000 });
     const store = await opening;

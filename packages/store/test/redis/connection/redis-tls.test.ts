@@ -12,13 +12,13 @@ import { startFollowing } from '../fixtures/table-followers.ts';
 
 const log = silentLogger();
 const authority = (name: string): Certificate => makeCertificate({ name, isAuthority: true });
-const shownBy = (issuer: Certificate, ...names: string[]): Certificate =>
+const certificateOf = (issuer: Certificate, ...names: string[]): Certificate =>
   makeCertificate({ name: 'redis', names, issuer });
 
 describe('Redis over TLS', requireProgram('redis'), () => {
-  test('one whose authority is not ours, or that is somebody else, is refused', async (t) => {
+  test('refuses a certificate of another CA or for another name', async (t) => {
     const ours = authority('ours');
-    const server = await start(t, shownBy(ours, 'localhost'));
+    const server = await start(t, certificateOf(ours, 'localhost'));
     const file = await authorities(t, ours);
     const byName = await openRedisStore({ url: `rediss://localhost:${server.port}`, ca: file.path, fleet: 'f', log });
     assert.equal(byName.connection, 'ready');
@@ -28,14 +28,14 @@ describe('Redis over TLS', requireProgram('redis'), () => {
       message: /has a certificate that cannot be verified \(.*IP: 127\.0\.0\.1 is not/,
     };
     await assert.rejects(openRedisStore({ url: server.url, ca: file.path, fleet: 'f', log }), refusal);
-    const strangers = await authorities(t, authority('ours'));
-    for (const ca of [strangers.path, undefined]) {
+    const otherAuthorities = await authorities(t, authority('ours'));
+    for (const ca of [otherAuthorities.path, undefined]) {
       const opening = openRedisStore({ url: `rediss://localhost:${server.port}`, ca, fleet: 'f', log });
       await assert.rejects(opening, { code: 'REFUSED', message: /has a certificate that cannot be verified/ });
     }
   });
 
-  test('a file of authorities that is missing, empty or damaged is refused with its path', async (t) => {
+  test('refuses a missing, empty or damaged CA file with its path', async (t) => {
     const file = await authorities(t, authority('ours'));
     const refusedFor = (why: RegExp): Promise<void> =>
       assert.rejects(
@@ -44,22 +44,22 @@ describe('Redis over TLS', requireProgram('redis'), () => {
           assert.match(error.message, why);
           assert.ok(
             error.message.includes(file.path) &&
-              error.message.endsWith('WEIR_REDIS_CA names a file of PEM certificates'),
+              error.message.endsWith('set WEIR_REDIS_CA to a file of PEM certificates'),
           );
           return 'code' in error && error.code === 'REFUSED';
         },
       );
     file.write('');
-    await refusedFor(/no certificate is in the file/);
+    await refusedFor(/contains no certificate/);
     file.write('-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
-    await refusedFor(/is damaged/);
+    await refusedFor(/contains an invalid certificate/);
     file.remove();
     await refusedFor(/cannot be read \(ENOENT/);
   });
 
-  test('another certificate of the same authority changes nothing, another authority neither once it is trusted', async (t) => {
+  test('stays connected through a new certificate, and reconnects when a new CA is trusted', async (t) => {
     const [old, next] = [authority('old'), authority('next')];
-    const server = await start(t, shownBy(old, '127.0.0.1'));
+    const server = await start(t, certificateOf(old, '127.0.0.1'));
     const file = await authorities(t, old);
     const open = async () => {
       const store = await openRedisStore({ url: server.url, ca: file.path, fleet: 'f', log });
@@ -68,20 +68,20 @@ describe('Redis over TLS', requireProgram('redis'), () => {
     };
     const [controller, proxy] = [await open(), await open()];
     const { leader, position: opened } = await openEpochAsLeader(controller);
-    const told = startFollowing(t, proxy);
+    const followed = startFollowing(t, proxy);
     const first = await publish(controller, { leader, predecessor: opened, changes: [put('a')] });
     const shows = (...entries: Parameters<typeof contentOfEntries>) =>
-      eventually(() => assert.deepEqual(contentOf(told.table), contentOfEntries(...entries)));
+      eventually(() => assert.deepEqual(contentOf(followed.table), contentOfEntries(...entries)));
     await shows(entry('a'));
     const admin = new Redis({ host: server.host, port: server.port, tls: { ca: old.certificate } });
     t.after(() => admin.disconnect());
 
-    await admin.config('SET', ...Object.entries(server.replaceCertificate(shownBy(old, '127.0.0.1'))).flat());
+    await admin.config('SET', ...Object.entries(server.replaceCertificate(certificateOf(old, '127.0.0.1'))).flat());
     const second = await publish(controller, { leader, predecessor: first, changes: [put('b')] });
     await shows(entry('a'), entry('b'));
 
-    // the new one is shown before it is trusted: Redis is away for who has to come anew
-    await admin.config('SET', ...Object.entries(server.replaceCertificate(shownBy(next, '127.0.0.1'))).flat());
+    // Redis uses the new certificate before the new CA is trusted: new connections fail.
+    await admin.config('SET', ...Object.entries(server.replaceCertificate(certificateOf(next, '127.0.0.1'))).flat());
     await admin.call('CLIENT', 'KILL', 'SKIPME', 'yes');
     await eventually(() => {
       for (const { connectionError } of [controller, proxy])
@@ -93,7 +93,7 @@ describe('Redis over TLS', requireProgram('redis'), () => {
     await Promise.all([waitUntilReady(controller), waitUntilReady(proxy)]);
     await publish(controller, { leader, predecessor: second, changes: [put('c')] });
     await shows(entry('a'), entry('b'), entry('c'));
-    assert.equal(told.epoch, second.epoch);
+    assert.equal(followed.epoch, second.epoch);
   });
 });
 
@@ -103,8 +103,8 @@ async function start(t: TestContext, certificate: Certificate): Promise<Server> 
   return server;
 }
 
-async function authorities(t: TestContext, ...those: readonly Certificate[]): Promise<CaFile> {
-  const file = createCaFile(...those);
+async function authorities(t: TestContext, ...certificates: readonly Certificate[]): Promise<CaFile> {
+  const file = createCaFile(...certificates);
   t.after(() => file.close());
   return file;
 }
