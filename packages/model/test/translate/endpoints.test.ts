@@ -17,7 +17,7 @@ import { pod, policy, port, service, slice, snapshotOf } from '../fixtures/snaps
 import { endpointsOf, portsOf, reasonOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
 describe('endpoints', () => {
-  test('slices are merged, and an address that stands in two is one endpoint of the matcher', () => {
+  test('merges the endpoints of all slices', () => {
     const slices = [slice('a/web', ['10.0.0.1', '10.0.0.2']), slice('a/web', ['10.0.0.3'], { name: 'web-2' })];
     assert.deepEqual(endpointsOf(translateFresh({ services: [service('a/web')], slices })), [
       '10.0.0.1:8080',
@@ -26,7 +26,7 @@ describe('endpoints', () => {
     ]);
   });
 
-  test('a named port has the number that each slice gives it', () => {
+  test('takes the number of a named port from each slice', () => {
     const services = [service('a/web', { ports: [port(80, { name: 'http' })] })];
     const slices = [8080, 9090].map((number, i) =>
       slice('a/web', [`10.0.0.${i}`], { name: `web-${i}`, ports: [{ name: 'http', port: number, protocol: 'TCP' }] }),
@@ -34,7 +34,7 @@ describe('endpoints', () => {
     assert.deepEqual(endpointsOf(translateFresh({ services, slices })), ['10.0.0.0:8080', '10.0.0.1:9090']);
   });
 
-  test('those that are not ready are left out; when none is ready those that serve while terminating are used', () => {
+  test('uses ready endpoints; if there are none, terminating endpoints that still serve', () => {
     const ready = { addresses: ['10.0.0.1'], zone: null, ready: true, serving: true, terminating: false };
     const leaving = { addresses: ['10.0.0.2'], zone: null, ready: false, serving: true, terminating: true };
     const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
@@ -47,7 +47,7 @@ describe('endpoints', () => {
     assert.deepEqual(used(sick), []);
   });
 
-  describe('of a port that is renamed', () => {
+  describe('of a renamed port', () => {
     const named = (...names: readonly string[]): readonly SliceObject[] => [
       slice('a/web', ['10.0.0.1'], { ports: names.map((name, i) => ({ name, port: 8080 + i, protocol: 'TCP' })) }),
     ];
@@ -55,7 +55,7 @@ describe('endpoints', () => {
       service('a/web', { ports: ports.map((name, i) => port(80 + i, { name })), ...more });
     const before = translateFresh({ services: [web(['http'])], slices: named('http') });
 
-    test('are those of its old name until the slices have the new one, however often they change meanwhile', () => {
+    test('keep the former name until the slices carry the new name, however often the slices change', () => {
       const renamed = translateAfter(before, { services: [web(['web'])], slices: named('http') });
       assert.deepEqual(endpointsOf(renamed), ['10.0.0.1:8080']);
       const again = translateAfter(renamed, { services: [web(['www'])], slices: named('http', 'other') });
@@ -65,7 +65,7 @@ describe('endpoints', () => {
       assert.deepEqual(endpointsOf(translateAfter(followed, { services: [web(['www'])], slices: named('http') })), []);
     });
 
-    test('are not those of a name that another of its ports has now', () => {
+    test('do not use a former name that another port of the Service has now', () => {
       const after = translateAfter(before, { services: [web(['new', 'http'])], slices: named('http') });
       assert.deepEqual(
         entriesOf(after.table, 'endpoints').map(({ port: number }) => number),
@@ -73,7 +73,7 @@ describe('endpoints', () => {
       );
     });
 
-    test('are none where slices are made by hand, and none for who was never served under the old name', () => {
+    test('ignore the former name for hand-written slices and for a Service that was never served under it', () => {
       const own = { hasSelector: false };
       const byHand = translateFresh({ services: [web(['http'], own)], slices: named('http') });
       assert.deepEqual(
@@ -84,7 +84,7 @@ describe('endpoints', () => {
     });
   });
 
-  test('carry the zone that their slice names', () => {
+  test('carry the zone of their slice', () => {
     const near = { addresses: ['10.0.0.1'], zone: 'a', ready: true, serving: true, terminating: false };
     const lost = { ...near, addresses: ['10.0.0.2'], zone: null };
     const slices = [slice('a/web', [], { endpoints: [near, lost] })];
@@ -95,7 +95,7 @@ describe('endpoints', () => {
     ]);
   });
 
-  test('are preferred by the zone that they are meant for, or that they are in, as the Service wishes', () => {
+  test('are preferred by hinted zone or by own zone, as the Service requests', () => {
     const near = { addresses: ['10.0.0.1'], zone: 'a', ready: true, serving: true, terminating: false };
     const hinted = { ...near, addresses: ['10.0.0.2'], hintedZones: ['b'] };
     const slices = [slice('a/web', [], { endpoints: [near, hinted] })];
@@ -113,7 +113,7 @@ describe('endpoints', () => {
     assert.deepEqual(zonesOf(null), [false, 'a', 'a']);
   });
 
-  test('are preferred in all zones that they are meant for', () => {
+  test('are preferred in all of their hinted zones', () => {
     const all = { zone: 'a', ready: true, serving: true, terminating: false };
     const hinted = { ...all, addresses: ['10.0.0.1'], hintedZones: ['b', 'c', 'a'] };
     const plain = { ...all, addresses: ['10.0.0.2'] };
@@ -132,10 +132,10 @@ describe('endpoints', () => {
     assert.deepEqual(nearIn('a'), ['10.0.0.1', '10.0.0.2']);
     assert.deepEqual(nearIn('b'), ['10.0.0.1']);
     assert.deepEqual(nearIn('c'), ['10.0.0.1']);
-    assert.deepEqual(nearIn('d'), ['10.0.0.1', '10.0.0.2'], 'none is meant for it: all');
+    assert.deepEqual(nearIn('d'), ['10.0.0.1', '10.0.0.2'], 'no endpoint is hinted for the zone, so all are preferred');
   });
 
-  test('at names, which nobody resolves, are not used, and the Service says so, wherever the slice is from', () => {
+  test('ignores DNS names in slices and reports them', () => {
     const slices = [slice('a/web', ['db.example.com', '10.0.0.1'], { addressType: 'FQDN' })];
     const translation = translateFresh({ services: [service('a/web')], slices });
     assert.deepEqual(endpointsOf(translation), ['10.0.0.1:8080']);
@@ -144,14 +144,14 @@ describe('endpoints', () => {
     assert.match(message, /ignored: db\.example\.com is not an IP address; use/);
   });
 
-  test('publishNotReadyAddresses uses all', () => {
+  test('uses all endpoints with publishNotReadyAddresses', () => {
     const sick = { addresses: ['10.0.0.3'], zone: null, ready: false, serving: false, terminating: false };
     const services = [service('a/web', { publishNotReadyAddresses: true })];
     const slices = [slice('a/web', [], { endpoints: [sick] })];
     assert.deepEqual(endpointsOf(translateFresh({ services, slices })), ['10.0.0.3:8080']);
   });
 
-  test('a slice of 250 becomes entries of at most 100, and one more endpoint changes one of them', () => {
+  test('splits a slice of 250 endpoints into entries of at most 100', () => {
     const addresses = Array.from({ length: 250 }, (_, i) => `10.0.${i >> 8}.${i & 255}`);
     const entries = entriesOf(
       translateFresh({ services: [service('a/web')], slices: [slice('a/web', addresses)] }).table,
@@ -163,7 +163,7 @@ describe('endpoints', () => {
     );
   });
 
-  test('no endpoint: the Service is placed all the same, with a warning', () => {
+  test('places a Service without endpoints, with a warning', () => {
     const translation = translateFresh({ services: [service('a/web')] });
     assert.deepEqual(portsOf(translation, 'a/web'), ['n1:80']);
     const problem = translation.problems.find(({ code }) => code === 'NoReadyEndpoints');
@@ -182,16 +182,16 @@ describe('the trust boundary', () => {
     ['a node', '192.0.2.1'],
     ['loopback', '127.0.0.1'],
     ['link-local', '169.254.169.254'],
-    ['loopback in IPv6 clothes', '::ffff:127.0.0.1'],
+    ['IPv4-mapped loopback', '::ffff:127.0.0.1'],
   ] as const) {
-    test(`an endpoint at ${what} is not used, and the Service says so`, () => {
+    test(`ignores and reports an endpoint at the address of ${what}`, () => {
       const translation = forged(address);
       assert.deepEqual(endpointsOf(translation), []);
       assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
     });
   }
 
-  test('what is never used is not used where a policy allows every address, either', () => {
+  test('ignores special addresses, cluster IPs and nodes even if a policy allows every address', () => {
     const policies = [
       policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['0.0.0.0/0', '::/0'] } }),
     ];
@@ -203,7 +203,7 @@ describe('the trust boundary', () => {
     assert.deepEqual(endpointsOf(outside), ['198.51.100.7:8080']);
   });
 
-  test('cluster IPs are not used where a policy allows them: those of ranges that the cluster tells, and those of Services', () => {
+  test('ignores cluster IPs of ServiceCIDRs and of Services even if a policy allows them', () => {
     const policies = [
       policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8', 'fd00::/8'] } }),
     ];
@@ -220,7 +220,7 @@ describe('the trust boundary', () => {
     assert.match(told.join(), /10\.98\.0\.1.* is the cluster IP of a Service/);
   });
 
-  test('a cluster IP that is given back may be used, and one that is a pod is used', () => {
+  test('uses a released cluster IP, and the address of a pod that equals a cluster IP', () => {
     const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8'] } })];
     const taken = [service('a/web'), service('b/db', { type: 'ClusterIP', clusterIPs: ['10.98.0.1'] })];
     const parts = { settings, policies, slices: [slice('a/web', ['10.98.0.1'])] };
@@ -235,13 +235,13 @@ describe('the trust boundary', () => {
     assert.deepEqual(endpointsNow({ services: taken, pods: [pod('a/one', '10.98.0.1')] }), ['10.98.0.1']);
   });
 
-  test('pods of the namespace are used, also on the host network', () => {
+  test('uses pods of the namespace, including pods on the host network', () => {
     const pods = [pod('a/one', '10.0.0.1'), pod('a/host', '192.0.2.1', true)];
     assert.deepEqual(endpointsOf(forged('10.0.0.1', pods)), ['10.0.0.1:8080']);
     assert.deepEqual(endpointsOf(forged('192.0.2.1', pods)), ['192.0.2.1:8080']);
   });
 
-  test('a pod that claims the address of a node without being on its network is not believed', () => {
+  test('ignores a pod that claims the address of a node without being on the host network', () => {
     assert.deepEqual(endpointsOf(forged('192.0.2.1', [pod('a/liar', '192.0.2.1')])), []);
   });
 });

@@ -1,4 +1,4 @@
-// Objects at the edge of what an API server lets in: they may cost their owner something, and nobody else.
+// Extreme objects that an API server accepts may harm their owner, but no other tenant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entriesOf, Translator, UNRESTRICTED_GRANTS } from '@weir/model';
@@ -7,14 +7,14 @@ import { messageOf, reasonOf, statusOf, translateAfter, translateFresh } from '.
 
 const POOLS = Array.from({ length: 50 }, (_, i) => `p${String(i).padStart(2, '0')}`);
 
-test('fifty Services that wait for each other’s pools all move when the last place becomes free', () => {
+test('moves fifty Services that wait for the pool of the next when the last pool becomes free', () => {
   const nodes = POOLS.map((pool, i) =>
     node(`n-${pool}`, `192.0.2.${i + 1}`, { labels: { role: 'loadbalancer', 'weir.dev/pool': pool } }),
   );
   const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, pools: POOLS, nodesPerService: 1 } })];
   const wanting = (shift: number) =>
     POOLS.map((pool, i) =>
-      // The first by name is asked first, so each round frees the place of one only.
+      // The first by name is considered first, so each round moves only one Service.
       service(`shop/s-${pool}`, { annotations: { 'weir.dev/pool': POOLS[i + shift] ?? pool } }),
     );
   const world = { nodes, policies };
@@ -31,7 +31,7 @@ test('fifty Services that wait for each other’s pools all move when the last p
 
 const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value));
 
-test('a quarter of a megabyte of wrong annotations becomes a message of a kilobyte that says how many more there are', () => {
+test('shortens the message about 10,000 invalid annotations to a kilobyte with a count', () => {
   const annotations = Object.fromEntries(Array.from({ length: 10_000 }, (_, i) => [`weir.dev/k${i}`, '']));
   const wrong = translateFresh({ services: [service('a/web', { annotations }), service('b/ok')] });
   assert.equal(reasonOf(wrong, 'a/web'), 'InvalidAnnotation');
@@ -41,13 +41,13 @@ test('a quarter of a megabyte of wrong annotations becomes a message of a kiloby
   assert.equal(reasonOf(wrong, 'b/ok'), 'Accepted');
 });
 
-test('the name of an annotation that no API server would let in is cut in messages', () => {
+test('shortens the long name of an annotation in messages', () => {
   const annotations = { [`weir.dev/${'k'.repeat(200_000)}`]: 'x' };
   const wrong = translateFresh({ services: [service('a/web', { annotations })] });
   assert.match(messageOf(wrong, 'a/web'), /^annotation weir\.dev\/k+…: "x" cannot be honoured/);
 });
 
-test('thousands of wrong source ranges and of refused ports are counted, not listed', () => {
+test('counts thousands of invalid source ranges and refused ports instead of listing them', () => {
   const ports = Array.from({ length: 3_000 }, (_, i) => port(20_000 + i, { name: `p${i}` }));
   const allowed = policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedPorts: [{ from: 80, to: 80 }] } });
   const before = { policies: [allowed], services: [service('a/web'), service('b/web', { ports: [port(81)] })] };
@@ -61,7 +61,7 @@ test('thousands of wrong source ranges and of refused ports are counted, not lis
   for (const path of ['a/web', 'b/web']) assert.ok(Buffer.byteLength(messageOf(after, path)) <= 1_024);
 });
 
-test('a tenant is never told the names of Services that go on under its name in dispute', () => {
+test('never names Services in dispute to the tenant that owns the name', () => {
   const yields = (name: string, priority: number, limits = {}) =>
     policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, limits });
   const namespaces = [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })];
@@ -78,7 +78,7 @@ test('a tenant is never told the names of Services that go on under its name in 
   assert.match(messageOf(after, 'a/api'), /^1 of 1 load balancers of tenant "gold" are in use \(web\); delete one/);
 });
 
-test('a Service whose tenant comes into dispute keeps its node and is put on no other', () => {
+test('keeps a Service in dispute on its node and on no other', () => {
   const one = { grants: { ...UNRESTRICTED_GRANTS, nodesPerService: 1 } };
   const yields = (name: string, priority: number, more = {}) =>
     policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, ...more });
@@ -93,7 +93,7 @@ test('a Service whose tenant comes into dispute keeps its node and is put on no 
   assert.deepEqual(statusOf(after, 'b/web').nodes, statusOf(before, 'b/web').nodes);
 });
 
-test('who was taken and waits for a node is not displaced by one that was refused and has an old address in its status', () => {
+test('keeps an accepted Service without node against a refused Service with a published address', () => {
   const policies = [policy('all', { limits: { services: 1 } })];
   const old = service('shop/old', { publishedIPs: ['192.0.2.1'], ports: [port(81)] });
   const namespaces = [namespace('shop')];

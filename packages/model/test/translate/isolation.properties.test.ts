@@ -1,4 +1,4 @@
-// Tenant a may do what it likes, right and wrong, over any history: what others were given stays as it was.
+// Tenant a makes arbitrary valid and invalid changes over a random history; the other tenants keep what they own.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -34,9 +34,9 @@ const NODES = [
   node('e2', '192.0.2.9', { labels: edge }),
 ];
 
-type Wishes = Readonly<Record<string, string | undefined>>;
+type Requests = Readonly<Record<string, string | undefined>>;
 
-/** What the operator has written: a has every right that there is, the others some. */
+/** The policies grant everything to tenant a and something to the other tenants. */
 const POLICIES = [
   policy('a', {
     priority: 2,
@@ -65,8 +65,8 @@ const POLICIES = [
   }),
 ];
 
-/** Whatever a Service can ask for, right and wrong. */
-const anyWishes: fc.Arbitrary<Wishes> = fc.record(
+/** Valid and invalid requests of a Service. */
+const anyRequests: fc.Arbitrary<Requests> = fc.record(
   {
     'weir.dev/pool': fc.constantFrom('default', 'edge', 'nowhere', 'no pool'),
     'weir.dev/nodes': fc.constantFrom('1', '2', '16', '0', 'many'),
@@ -76,17 +76,17 @@ const anyWishes: fc.Arbitrary<Wishes> = fc.record(
   },
   { requiredKeys: [] },
 );
-const placeWishes: fc.Arbitrary<Wishes> = fc.record(
+const placementRequests: fc.Arbitrary<Requests> = fc.record(
   { 'weir.dev/pool': fc.constantFrom('default', 'edge'), 'weir.dev/nodes': fc.constantFrom('1', '2', '16') },
   { requiredKeys: [] },
 );
-const hostWishes: fc.Arbitrary<Wishes> = fc.record({
+const hostRequests: fc.Arbitrary<Requests> = fc.record({
   'weir.dev/hosts': fc.constantFrom('x.shop.example', 'y.shop.example', '*.shop.example, z.shop.example'),
   'weir.dev/tls-passthrough': fc.constant('true'),
 });
-const rightWishes = fc
-  .tuple(placeWishes, fc.oneof(fc.constant({}), hostWishes))
-  .map(([a, b]): Wishes => ({ ...a, ...b }));
+const validRequests = fc
+  .tuple(placementRequests, fc.oneof(fc.constant({}), hostRequests))
+  .map(([a, b]): Requests => ({ ...a, ...b }));
 const shapes = fc.record({
   ipFamilies: fc.constantFrom<readonly string[]>([], ['IPv4'], ['IPv6'], ['IPv4', 'IPv6']),
   type: fc.constantFrom('LoadBalancer', 'LoadBalancer', 'LoadBalancer', 'ClusterIP'),
@@ -99,13 +99,13 @@ const someServices = (
   namespaces: readonly string[],
   { mistakes }: { readonly mistakes: boolean },
 ): fc.Arbitrary<readonly ServiceObject[]> => {
-  const wishes = mistakes ? fc.oneof(rightWishes, anyWishes) : rightWishes;
-  const more = fc.array(fc.tuple(wishes, shapes), { minLength: 7, maxLength: 7 });
+  const requests = mistakes ? fc.oneof(validRequests, anyRequests) : validRequests;
+  const more = fc.array(fc.tuple(requests, shapes), { minLength: 7, maxLength: 7 });
   return fc.tuple(services(namespaces), more).map(([some, extras]) =>
     some.map((each, index) => {
-      const [wish, { nodePort, ...shape }] = extras[index] ?? [{}, { nodePort: null }];
+      const [request, { nodePort, ...shape }] = extras[index] ?? [{}, { nodePort: null }];
       const ports = each.ports.filter(({ port }) => mistakes || port !== 22).map((one) => ({ ...one, nodePort }));
-      const annotations = { ...(mistakes && each.annotations), ...wish };
+      const annotations = { ...(mistakes && each.annotations), ...request };
       return {
         ...each,
         ...shape,
@@ -126,10 +126,10 @@ const handmade: fc.Arbitrary<readonly SliceObject[]> = fc
   .uniqueArray(fc.constantFrom(...ADDRESSES), { maxLength: 4 })
   .map((addresses) => [
     slice('a/web', addresses, { name: 'by-hand', ports: [{ name: '80-TCP', port: 22, protocol: 'TCP' }] }),
-    // It names a Service that another namespace has.
+    // Another namespace has a Service of the same name.
     slice('a/api', addresses, { name: 'api-0', ports: [{ name: '80-TCP', port: 80, protocol: 'TCP' }] }),
   ]);
-/** A tenant that may label its namespace: also as others are called, and as what every object has. */
+/** A tenant that labels its own namespace: with the names of other tenants, and with names of Object.prototype members. */
 const labels = fc.record(
   { team: fc.constantFrom('a', 'a', 'c'), tenant: fc.constantFrom('a', 'bee', 'c', 'constructor', '__proto__') },
   { requiredKeys: [] },
@@ -163,7 +163,7 @@ const others = fc.record({
 const byPath = (x: { readonly namespace: string; readonly name: string }, y: typeof x): number =>
   `${x.namespace}/${x.name}` < `${y.namespace}/${y.name}` ? -1 : 1;
 
-/** The others’ objects stay the same ones, as sources keep them. */
+/** Keeps the objects of the other tenants identical (===), as the sources of snapshots do. */
 function worldOf(of: Omit<Part, 'labels'>, part: Part): Snapshot {
   return snapshotOf({
     settings,
@@ -179,21 +179,21 @@ function worldOf(of: Omit<Part, 'labels'>, part: Part): Snapshot {
 const servicesOf = (table: RoutingTable): readonly ServiceEntry[] =>
   entriesOf(table, 'service').filter((entry) => entry.namespace !== 'a');
 
-/** What is served of a Service: not what is said of one that waits, for whom a may have freed or taken a place. */
+/** The listeners, endpoints and certificate of a Service; not its status, which tenant a may change while the Service waits. */
 function partOf(table: RoutingTable, { uid }: ServiceEntry): readonly Entry[] {
   const own = [...table.entries.values()].filter((entry) => 'service' in entry && entry.service === uid);
   return own.sort((x, y) => (x.id < y.id ? -1 : 1));
 }
 
-/** Whether a calls itself as the tenant of another namespace is called: a may, by its policy, and its policy is the higher. */
+/** Whether tenant a uses the name of this tenant: its policy of higher priority allows any name. */
 const isDisputed = ({ labels: own }: Part, { namespace: other }: ServiceEntry): boolean =>
   own.team === 'a' && own.tenant === (other === 'b' ? 'bee' : other);
 
-/** It has all that it asks for: nothing that a gives up is anything to it. */
+/** Whether the Service got all that it requests, so that nothing that tenant a releases can change it. */
 const isContent = ({ accepted, degraded, settings: given }: ServiceEntry): boolean =>
   given !== null && accepted.reason === 'Accepted' && !degraded.some(({ reason }) => reason === 'FewerNodes');
 
-test('whatever a tenant does, others lose nothing, and who has all that it asks for keeps every word of its status', () => {
+test('keeps what other tenants own, and the full status of their satisfied Services, whatever tenant a changes', () => {
   fc.assert(
     fc.property(others, fc.array(parts, { minLength: 2, maxLength: 8 }), (of, history) => {
       const translator = new Translator(settings, NO_ALLOCATIONS);
@@ -221,7 +221,7 @@ test('whatever a tenant does, others lose nothing, and who has all that it asks 
   );
 });
 
-test('a tenant is never told what another one’s objects are called', () => {
+test('never names the objects of one tenant in messages to another tenant', () => {
   fc.assert(
     fc.property(others, fc.array(parts, { minLength: 1, maxLength: 4 }), (of, history) => {
       const translator = new Translator(settings, NO_ALLOCATIONS);

@@ -1,10 +1,10 @@
-// What one tenant writes must not reach another: beside the laws, what went wrong once.
+// One tenant must not affect another: regressions, in addition to the properties.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocationsFor, entriesOf, NO_ALLOCATIONS, translate, UNRESTRICTED_GRANTS } from '@weir/model';
 import { namespace, node, pod, policy, port, service, slice, snapshotOf, team } from '../fixtures/snapshot.ts';
 
-test('a Service whose tenant is in dispute goes on, gets nothing new past the limits, and learns nothing of another', () => {
+test('keeps a Service in dispute, gives it no new port, and tells it nothing of other tenants', () => {
   const [one, two] = [service('a/one'), service('b/two', { ports: [port(81)] })];
   const before = translate(snapshotOf({ services: [one, two] }), NO_ALLOCATIONS);
   const byLabel = policy('by-label', { tenantFrom: { kind: 'label', label: 'tenant' } });
@@ -22,7 +22,7 @@ test('a Service whose tenant is in dispute goes on, gets nothing new past the li
   );
 });
 
-test('a Service whose tenant comes into dispute goes on with endpoints that its policy allows, and no others', () => {
+test('keeps the endpoints that the policy of a Service in dispute allows, and no others', () => {
   const networks = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['172.16.0.0/12'] };
   const gold = { kind: 'name', name: 'gold' } as const;
   const late = policy('late', { namespaceSelector: team('late'), tenantFrom: gold, grants: networks });
@@ -43,16 +43,16 @@ test('a Service whose tenant comes into dispute goes on with endpoints that its 
   assert.deepEqual(endpoints, ['172.16.0.9']);
 });
 
-test('a source range without end is refused at once, and does not travel in the table of the fleet', () => {
+test('refuses a huge source range quickly, without copying it into the table', () => {
   const started = process.hrtime.bigint();
   const endless = service('a/web', { sourceRanges: [':'.repeat(40_000)] });
   const accepted = translate(snapshotOf({ services: [endless] }), NO_ALLOCATIONS).statuses[0]?.accepted;
-  assert.ok(process.hrtime.bigint() - started < 2_000_000_000n, 'in quadratic time it would be many seconds');
+  assert.ok(process.hrtime.bigint() - started < 2_000_000_000n, 'a quadratic parser would need many seconds');
   assert.equal(accepted?.reason, 'InvalidAnnotation');
   assert.ok(accepted.message.length < 300);
 });
 
-test('an address of a node is none of a pod, however it is written and wherever the node got it from', () => {
+test('rejects a pod with an address of a node, in any notation and from any source', () => {
   const edge = node('n1', '2001:DB8:0:0::1', { annotations: { 'weir.dev/addresses': '192.0.2.80' } });
   const addresses = ['2001:db8::1', '192.0.2.80', '10.0.0.9'];
   const { table } = translate(

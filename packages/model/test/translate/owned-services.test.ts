@@ -4,8 +4,8 @@ import { entriesOf, serviceSettingsFor } from '@weir/model';
 import { port, service, snapshotOf, suspension } from '../fixtures/snapshot.ts';
 import { messageOf, portsOf, reasonOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
-describe('which Services are taken', () => {
-  test('those of type LoadBalancer that name the class, and with classless also those that name none', () => {
+describe('ownership of Services', () => {
+  test('owns Services of type LoadBalancer with the class, and with `classless` those without class', () => {
     const services = [
       service('a/classed'),
       service('a/classless', { loadBalancerClass: null, ports: [port(81)] }),
@@ -22,7 +22,7 @@ describe('which Services are taken', () => {
     assert.deepEqual(names(true), ['classed', 'classless']);
   });
 
-  test('when none names the class, a problem names --classless', () => {
+  test('reports --classless if no Service names the class', () => {
     const { problems } = translateFresh({ services: [service('a/web', { loadBalancerClass: null })] });
     assert.equal(problems[0]?.code, 'NoServices');
     assert.match(
@@ -33,7 +33,7 @@ describe('which Services are taken', () => {
 });
 
 describe('settings', () => {
-  test('a wrong annotation is refused and names annotation, value and what is allowed', () => {
+  test('refuses an invalid annotation with its name, value and allowed values', () => {
     const translation = translateFresh({
       services: [service('a/web', { annotations: { 'weir.dev/algorithm': 'best' } })],
     });
@@ -56,7 +56,7 @@ describe('settings', () => {
     });
   }
 
-  test('who asks for the address of the client is told that it is lost, but for what the PROXY protocol tells', () => {
+  test('reports that the client address is lost, except where the PROXY protocol carries it', () => {
     const lost = (...protocols: readonly string[]): string | undefined => {
       const ports = protocols.map((protocol, i) => port(80 + i, { name: `p${i}`, protocol }));
       const annotations = { 'weir.dev/proxy-protocol': 'v1' };
@@ -71,7 +71,7 @@ describe('settings', () => {
     assert.ok(plain.statuses[0]?.degraded.some(({ reason }) => reason === 'SourceAddressNotPreserved'));
   });
 
-  test('an annotation that is not honoured refuses the Service instead of being ignored', () => {
+  test('refuses a Service with an annotation that cannot be honoured', () => {
     const translation = translateFresh({
       services: [service('a/web', { annotations: { 'weir.dev/client-ca-secret': 'ca' } })],
     });
@@ -79,7 +79,7 @@ describe('settings', () => {
     assert.equal(entriesOf(translation.table, 'service')[0]?.settings, null);
   });
 
-  test('the last accepted settings go on serving while the present ones are wrong', () => {
+  test('keeps the last accepted settings while the present settings are invalid', () => {
     const before = translateFresh({ services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': '7s' } })] });
     const after = translateAfter(before, {
       services: [service('a/web', { annotations: { 'weir.dev/idle-timeout': 'long' } })],
@@ -89,7 +89,7 @@ describe('settings', () => {
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
   });
 
-  test('source ranges of the field win over the legacy annotation, blanks and host bits are taken', () => {
+  test('prefers the source ranges of the field to the legacy annotation, and accepts blanks and host bits', () => {
     const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': '192.0.2.0/24' };
     const ranges = (sourceRanges: string[]): readonly string[] | undefined =>
       entriesOf(
@@ -100,7 +100,7 @@ describe('settings', () => {
     assert.deepEqual(ranges([]), ['192.0.2.0/24']);
   });
 
-  test('a legacy list with an empty part refuses the Service instead of letting everybody in', () => {
+  test('refuses a legacy list with an empty part instead of admitting every client', () => {
     const annotations = (ranges: string): Record<string, string> => ({
       'service.beta.kubernetes.io/load-balancer-source-ranges': ranges,
     });
@@ -114,12 +114,12 @@ describe('settings', () => {
     ]);
   });
 
-  test('a source range that is none refuses the Service', () => {
+  test('refuses a Service with an invalid source range', () => {
     const translation = translateFresh({ services: [service('a/web', { sourceRanges: ['10.0.0.0'] })] });
     assert.match(messageOf(translation, 'a/web'), /"10\.0\.0\.0" is not a CIDR/);
   });
 
-  test('more than ten thousand source ranges are told by their number, and what was accepted last serves on', () => {
+  test('refuses more than 10,000 source ranges with their count, and keeps the last accepted settings', () => {
     const many = Array.from({ length: 10_001 }, (_, i) => `10.${i >> 8}.${i & 255}.0/24`);
     const legacy = { 'service.beta.kubernetes.io/load-balancer-source-ranges': many.join(',') };
     const before = translateFresh({ services: [service('a/web', { sourceRanges: many.slice(1) })] });
@@ -137,14 +137,14 @@ describe('settings', () => {
     }
   });
 
-  test('what a Service asks for is read once from the same object', () => {
+  test('parses the settings of one Service object once', () => {
     const object = service('a/web', { sourceRanges: ['10.0.0.0/8'] });
     assert.equal(serviceSettingsFor(object), serviceSettingsFor(object));
     assert.notEqual(serviceSettingsFor(object), serviceSettingsFor({ ...object }));
   });
 });
 
-test('a Suspension of something that does not exist is a warning that can heal', () => {
+test('warns of a Suspension without target, which can heal', () => {
   const { problems } = translateFresh({
     services: [service('a/web')],
     suspensions: [

@@ -43,8 +43,8 @@ const expires = (validity: CertificateValidity): Pick<Snapshot, 'validity'> => (
   validity: new Map([['shop/web-tls', validity]]),
 });
 
-describe('a Service for which TLS ends here', () => {
-  test('is given the certificate of its Secret, with the key sealed as it came', () => {
+describe('a Service that terminates TLS', () => {
+  test('gets the certificate of its Secret, with the key still sealed', () => {
     const translation = translateFresh(given([secret('shop/web-tls')]));
     assert.equal(reasonOf(translation, 'shop/web'), 'Accepted');
     assert.deepEqual(certificateOf(translation), {
@@ -60,7 +60,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(statusOf(translation, 'shop/web').degraded, []);
   });
 
-  test('shares its entry with no proxy that would hand its clients on undecrypted', () => {
+  test('has an entry that proxies without TLS termination cannot decode', () => {
     const { table } = translateFresh(given([secret('shop/web-tls')]));
     const entry = table.entries.get('service/uid-shop-web');
     assert.ok(entry !== undefined);
@@ -69,7 +69,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
   });
 
-  test('waits for a Secret that is not there, is told how to make it, and is served once it is', () => {
+  test('waits for a missing Secret, reads how to create it, and is served after that', () => {
     const waiting = translateFresh(given([secret('other/web-tls')]));
     assert.equal(reasonOf(waiting, 'shop/web'), 'SecretNotFound');
     assert.match(
@@ -80,7 +80,7 @@ describe('a Service for which TLS ends here', () => {
     assert.equal(reasonOf(translateAfter(waiting, given([secret('shop/web-tls')])), 'shop/web'), 'Accepted');
   });
 
-  test('goes on with what it had when the Secret goes', () => {
+  test('keeps its certificate when the Secret is deleted', () => {
     const served = translateFresh(given([secret('shop/web-tls')]));
     const after = translateAfter(served, given([]));
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
@@ -92,7 +92,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(portsOf(after, 'shop/web'), ['n1:443']);
   });
 
-  test('goes on with the former Secret while the one that it asks for now is not there', () => {
+  test('keeps the former certificate while the newly requested Secret is missing', () => {
     const served = translateFresh(given([secret('shop/web-tls')]));
     const after = translateAfter(
       served,
@@ -102,7 +102,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(certificateOf(after), certificateOf(served));
   });
 
-  test('opens no further port in the clear while it is refused: neither where TLS is to end, nor where that cannot be read', () => {
+  test('opens no new port without TLS while its settings are refused or invalid', () => {
     const before = translateFresh(
       given([], { services: [service('shop/web', { ports: [port(8080, { name: 'http' })] })] }),
     );
@@ -123,7 +123,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(portsOf(healed, 'shop/web'), ['n1:443', 'n1:8080', 'n1:9000']);
   });
 
-  test('is not opened in the clear at the port that its TLS moves to', () => {
+  test('does not open the port to which TLS moves without TLS', () => {
     const served = translateFresh(given([secret('shop/web-tls')]));
     const moved = web({ 'tls-secret': 'new-tls', 'tls-ports': '8443' }, { ports: [port(8443)] });
     const after = translateAfter(served, given([secret('shop/web-tls')], { services: [moved] }));
@@ -131,7 +131,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(portsOf(after, 'shop/web'), []);
   });
 
-  test('gets a renewed certificate also while another annotation of it is wrong', () => {
+  test('gets a renewed certificate while another annotation is invalid', () => {
     const served = translateFresh(given([secret('shop/web-tls')]));
     const renewed = secret('shop/web-tls', { certificate: { ...good('new'), kind: 'good' } });
     const after = translateAfter(served, given([renewed], { services: [web({ algorithm: 'nonsense' })] }));
@@ -139,7 +139,7 @@ describe('a Service for which TLS ends here', () => {
     assert.equal(certificateOf(after)?.chain, 'chain of new');
   });
 
-  test('has no certificate any more when it asks for none', () => {
+  test('loses its certificate entry when it no longer requests TLS', () => {
     const served = translateFresh(given([secret('shop/web-tls')]));
     const after = translateAfter(
       served,
@@ -148,7 +148,7 @@ describe('a Service for which TLS ends here', () => {
     assert.equal(certificateOf(after), undefined);
   });
 
-  test('is not served with a Secret that cannot be used, and is told why', () => {
+  test('is refused with the reason if its Secret is unusable', () => {
     const cases: readonly [Partial<SecretObject>, RegExp][] = [
       [
         { certificate: null },
@@ -167,7 +167,7 @@ describe('a Service for which TLS ends here', () => {
     }
   });
 
-  test('is not given a certificate whose time has not come or is over, and goes on with one that it has', () => {
+  test('refuses a certificate that is not valid yet or has expired, and keeps the former certificate', () => {
     const secrets = [secret('shop/web-tls')];
     const early = translateFresh(given(secrets, expires('early')));
     assert.match(messageOf(early, 'shop/web'), /valid from 1970-01-01T00:00 UTC on and is used from then on/);
@@ -182,7 +182,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(certificateOf(over), certificateOf(served));
   });
 
-  test('says that its certificate ends soon, and stops saying so when it is renewed', () => {
+  test('warns of a certificate that expires soon until the certificate is renewed', () => {
     const soon = translateFresh(given([secret('shop/web-tls')], expires('expiring')));
     assert.equal(reasonOf(soon, 'shop/web'), 'Accepted');
     const [degraded] = statusOf(soon, 'shop/web').degraded;
@@ -191,7 +191,7 @@ describe('a Service for which TLS ends here', () => {
     assert.deepEqual(statusOf(translateAfter(soon, given([secret('shop/web-tls')])), 'shop/web').degraded, []);
   });
 
-  test('asks its clients for certificates of the CAs that it names, or is not served', () => {
+  test('is served only with the client CAs that it names', () => {
     const services = [web({ 'client-ca-secret': 'clients' })];
     const own = secret('shop/web-tls');
     assert.equal(reasonOf(translateFresh(given([own], { services })), 'shop/web'), 'SecretNotFound');
@@ -202,7 +202,7 @@ describe('a Service for which TLS ends here', () => {
     assert.equal(certificateOf(translateFresh(given([own, cas], { services })))?.clientAuthorities, 'our CA');
   });
 
-  test('keeps the CAs that it had when those that it names are lost, and never goes on without', () => {
+  test('keeps its client CAs when their Secret is lost', () => {
     const services = [web({ 'client-ca-secret': 'clients' })];
     const cas = secret('shop/clients', { authorities: { kind: 'good', certificates: 'our CA' } });
     const served = translateFresh(given([secret('shop/web-tls'), cas], { services }));
@@ -213,7 +213,7 @@ describe('a Service for which TLS ends here', () => {
   });
 });
 
-describe('Secrets that may not be read', () => {
+describe('Secrets that the controller may not read', () => {
   const reasonWith = (access: FleetSettings['secretAccess'], more: Partial<Snapshot> = {}): [string, string] => {
     const { secretAccess: _, ...others } = settings;
     const translation = translateFresh({
@@ -223,7 +223,7 @@ describe('Secrets that may not be read', () => {
     return [reasonOf(translation, 'shop/web'), messageOf(translation, 'shop/web')];
   };
 
-  test('are those of all namespaces unless the operator says otherwise', () => {
+  test('are the Secrets of all namespaces by default', () => {
     for (const access of [undefined, { kind: 'none' } as const]) {
       const [reason, message] = reasonWith(access);
       assert.equal(reason, 'SecretForbidden');
@@ -234,15 +234,15 @@ describe('Secrets that may not be read', () => {
     }
   });
 
-  test('are those of namespaces that are not listed', () => {
+  test('are the Secrets of namespaces that are not listed', () => {
     assert.deepEqual(reasonWith({ kind: 'namespaces', namespaces: ['shop'] })[0], 'Accepted');
     const [reason, message] = reasonWith({ kind: 'namespaces', namespaces: ['other'] });
     assert.equal(reason, 'SecretForbidden');
     assert.match(message, /"shop" is not among them; ask the operator to add it to tls\.secretNamespaces/);
-    assert.ok(!message.includes('other'), "whose are read is nobody else's business");
+    assert.ok(!message.includes('other'), 'does not name the namespaces whose Secrets are read');
   });
 
-  test('are those that the controller lacks the right for, and who was served goes on', () => {
+  test('are refused if the controller lacks the permission, while a served Service keeps its certificate', () => {
     for (const unreadSecrets of ['everywhere', new Set(['shop'])] as const) {
       assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets })[0], 'SecretForbidden');
       const served = translateFresh(given([secret('shop/web-tls')]));
@@ -254,7 +254,7 @@ describe('Secrets that may not be read', () => {
   });
 });
 
-test('a Secret that changes touches only those who name it', () => {
+test('changes only the entries of Services that name a changed Secret', () => {
   const translator = new Translator(settings, NO_ALLOCATIONS);
   const services = [web(), service('shop/api', { ports: [port(8443)] })];
   const before = snapshotOf(given([secret('shop/web-tls')], { services, slices: [slice('shop/web', ['10.0.0.1'])] }));
@@ -264,10 +264,10 @@ test('a Secret that changes touches only those who name it', () => {
   const changed = [...second.entries].filter(([id, entry]) => first.entries.get(id) !== entry).map(([id]) => id);
   assert.deepEqual(changed, ['certificate/uid-shop-web']);
   const third = translator.translate({ ...before, secrets: [renewed, secret('shop/another')] }).table;
-  assert.equal(third, second, 'one that nobody names changes nothing');
+  assert.equal(third, second, 'a Secret that no Service names changes nothing');
 });
 
-test('what a leader takes over from the table holds the certificate', () => {
+test('includes the certificate in the allocations that a new leader reads from the table', () => {
   const { table } = translateFresh(given([secret('shop/web-tls')]));
   assert.equal(allocationsFor(table).services.get('uid-shop-web')?.certificate?.chain, 'chain of shop/web-tls');
 });

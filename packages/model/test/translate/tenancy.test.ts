@@ -15,7 +15,7 @@ describe('limits of a tenant', () => {
     service(`shop/${name}`, { ports: [port(80 + i)], createdAt: i }),
   );
 
-  test('one Service too many is refused and told the limit, what uses it, and what to do', () => {
+  test('refuses a Service over the limit with the limit, the Services that use it, and what to do', () => {
     const translation = translateFresh({ namespaces, policies: [shop], services: three });
     assert.equal(
       messageOf(translation, 'shop/beta'),
@@ -24,20 +24,20 @@ describe('limits of a tenant', () => {
     assert.equal(reasonOf(translation, 'shop/beta'), 'QuotaExceeded');
   });
 
-  /** As one `kubectl apply` makes them: in one second, with UIDs that say nothing. */
+  /** Like the result of one `kubectl apply`: one creation second, random UIDs. */
   const atOnce = [
     service('shop/a', { uid: 'u3', ports: [port(80)], createdAt: 1 }),
     service('shop/b', { uid: 'u2', ports: [port(81)], createdAt: 1 }),
     service('shop/c', { uid: 'u1', ports: [port(82)], createdAt: 1 }),
   ];
 
-  test('of Services made in the same second the first by name are taken', () => {
+  test('accepts the first by name of Services that were created in one second', () => {
     const translation = translateFresh({ namespaces, policies: [shop], services: atOnce });
     const reasons = ['a', 'b', 'c'].map((name) => reasonOf(translation, `shop/${name}`));
     assert.deepEqual(reasons, ['Accepted', 'Accepted', 'QuotaExceeded']);
   });
 
-  test('who was taken first is not displaced by one of the same second whose name comes earlier, even without a node', () => {
+  test('keeps an accepted Service against a Service of the same second with an earlier name, even without a node', () => {
     const given = { namespaces, policies: [shop] };
     for (const parts of [given, { ...given, nodes: [] }]) {
       const before = translateFresh({ ...parts, services: atOnce.slice(1) });
@@ -47,7 +47,7 @@ describe('limits of a tenant', () => {
     }
   });
 
-  test('when one is deleted the oldest that waits gets its turn', () => {
+  test('accepts the oldest waiting Service when another Service is deleted', () => {
     const waiting = [...three, service('shop/last', { ports: [port(90)], createdAt: 9 })];
     const before = translateFresh({ namespaces, policies: [shop], services: waiting });
     const after = translateAfter(before, { namespaces, policies: [shop], services: waiting.slice(1) });
@@ -55,7 +55,7 @@ describe('limits of a tenant', () => {
     assert.equal(reasonOf(after, 'shop/last'), 'QuotaExceeded');
   });
 
-  test('ports are counted over the Services of a tenant', () => {
+  test('counts ports over all Services of a tenant', () => {
     const wide = service('shop/wide', { ports: [1001, 1002, 1003, 1004].map((number) => port(number)), createdAt: 0 });
     const more = service('shop/more', { ports: [port(1), port(2)], createdAt: 1 });
     const translation = translateFresh({ namespaces, policies: [shop], services: [wide, more] });
@@ -63,7 +63,7 @@ describe('limits of a tenant', () => {
     assert.match(messageOf(translation, 'shop/more'), /4 of 5 listener ports .*\(wide\), this Service has 2/);
   });
 
-  test('a lowered limit cuts nothing that serves; it is shown as over the limit', () => {
+  test('keeps Services above a lowered limit and reports OverLimit', () => {
     const before = translateFresh({ namespaces, policies: [shop], services: three.slice(0, 2) });
     const lower = policy('shop', { ...shop.spec, limits: { services: 1 } });
     const after = translateAfter(before, { namespaces, policies: [lower], services: three.slice(0, 2) });
@@ -72,7 +72,7 @@ describe('limits of a tenant', () => {
     assert.ok(reasons.includes('OverLimit'), reasons.join());
   });
 
-  test('what serves above a lowered limit serves on when all nodes go and come back', () => {
+  test('keeps Services above a lowered limit when all nodes go and come back', () => {
     const given = { namespaces, services: three.slice(0, 2) };
     const lower = policy('shop', { ...shop.spec, limits: { services: 1, ports: 0 } });
     const above = translateAfter(translateFresh({ ...given, policies: [shop] }), { ...given, policies: [lower] });
@@ -87,7 +87,7 @@ describe('limits of a tenant', () => {
     }
   });
 
-  test('what is served counts also while no node is there to serve it: nothing is added to it beyond the limit', () => {
+  test('counts accepted ports while no node is available, so that nothing is added beyond the limit', () => {
     const [web, api] = [
       service('shop/web', { createdAt: 0 }),
       service('shop/api', { ports: [port(90)], createdAt: 1 }),
@@ -100,11 +100,11 @@ describe('limits of a tenant', () => {
     };
     assert.equal(widened([], 1), 'QuotaExceeded');
     assert.equal(widened([], 2), 'Accepted');
-    assert.equal(widened([api], 2), 'QuotaExceeded', 'also where the turn of the other comes later');
+    assert.equal(widened([api], 2), 'QuotaExceeded', 'even if the other Service has a lower priority');
     assert.equal(widened([api], 3), 'Accepted');
   });
 
-  test('who lost its place in a change and finds another in the same change is measured as a new one is', () => {
+  test('checks a Service that lost its ports and gets others in the same change against the limit like a new Service', () => {
     const policies = [
       policy('shop', { ...shop.spec, limits: { services: 1 } }),
       policy('other', {
@@ -127,18 +127,18 @@ describe('limits of a tenant', () => {
     const away = { ...mover, annotations: { 'weir.dev/pool': 'edge' } };
     const after = translateAfter(before, { ...given, services: [onto, api, away] });
     assert.deepEqual(portsOf(after, 'other/mover'), ['n2:90']);
-    // When it was asked first its port was taken, so what it had went to the one that waited.
+    // The new port of web was still taken at its turn in the first round, so the limit that web released went to the waiting api.
     assert.deepEqual(portsOf(after, 'shop/api'), ['n1:81']);
     assert.equal(reasonOf(after, 'shop/web'), 'QuotaExceeded');
   });
 
-  test('0 means none', () => {
+  test('refuses every Service with a limit of 0', () => {
     const none = policy('shop', { ...shop.spec, limits: { services: 0 } });
     const translation = translateFresh({ namespaces, policies: [none], services: three });
     assert.match(messageOf(translation, 'shop/web'), /may have no load balancers/);
   });
 
-  test('a Service that cannot be placed uses nothing of the limit', () => {
+  test('does not count a Service that cannot be placed', () => {
     const other = service('other/web', { createdAt: -1 });
     const translation = translateFresh({ namespaces, policies: [shop], services: [other, ...three] });
     assert.deepEqual(portsOf(translation, 'shop/web'), []);
@@ -146,8 +146,8 @@ describe('limits of a tenant', () => {
   });
 });
 
-describe('who is a tenant', () => {
-  test('a namespace is a tenant of its own name unless a policy says otherwise', () => {
+describe('tenants', () => {
+  test('names a tenant after its namespace unless a policy derives another name', () => {
     const labelled = policy('teams', {
       namespaceSelector: { matchLabels: {}, matchExpressions: [{ key: 'team', operator: 'Exists', values: [] }] },
       tenantFrom: { kind: 'label', label: 'team' },
@@ -163,7 +163,7 @@ describe('who is a tenant', () => {
     );
   });
 
-  test('the policy of higher priority has a name that two yield; Services of the other are told', () => {
+  test('gives a tenant name that two policies derive to the policy of higher priority, and reports the other', () => {
     const named = (name: string, priority: number): ReturnType<typeof policy> =>
       policy(name, { priority, namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' } });
     const translation = translateFresh({
@@ -175,7 +175,7 @@ describe('who is a tenant', () => {
     assert.equal(statusOf(translation, 'b/web').tenant, 'gold');
   });
 
-  test('what goes on in dispute counts for nobody: the tenant of its former name has all that it may have', () => {
+  test('does not count Services in dispute against the tenant that owns the name', () => {
     const named = (name: string, priority: number): ReturnType<typeof policy> =>
       policy(name, {
         priority,

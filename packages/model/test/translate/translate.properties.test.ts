@@ -20,7 +20,7 @@ import { services, slices, snapshots } from '../fixtures/arbitrary-snapshot.ts';
 const tableOf = (snapshot: Snapshot, before?: RoutingTable): RoutingTable =>
   translate(snapshot, before === undefined ? NO_ALLOCATIONS : allocationsFor(before)).table;
 
-test('applying the difference leads to the new table, and there is none to itself', () => {
+test('apply(a, diff(a, b)) equals b, and diff(a, a) is empty', () => {
   fc.assert(
     fc.property(snapshots, snapshots, (one, two) => {
       const [a, b] = [tableOf(one), tableOf(two)];
@@ -31,7 +31,7 @@ test('applying the difference leads to the new table, and there is none to itsel
   );
 });
 
-test('an entry survives being written and read', () => {
+test('decodes every encoded entry to an equal entry', () => {
   fc.assert(
     fc.property(snapshots, (snapshot) => {
       for (const entry of tableOf(snapshot).entries.values()) assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
@@ -39,7 +39,7 @@ test('an entry survives being written and read', () => {
   );
 });
 
-test('damaged text is never read as an entry of another shape', () => {
+test('decodes no damaged text as an entry', () => {
   fc.assert(
     fc.property(fc.string(), fc.json(), (text, json) => {
       for (const damaged of [text, json, `{"v":2,"kind":"node"}`, `{"v":1,"kind":"constructor","id":"x"}`]) {
@@ -49,7 +49,7 @@ test('damaged text is never read as an entry of another shape', () => {
   );
 });
 
-test('the order of the snapshot does not matter, and it is not changed', () => {
+test('translates a frozen snapshot to the same result in any order of its lists', () => {
   const shuffled = snapshots.chain((snapshot) =>
     fc
       .record({
@@ -72,7 +72,7 @@ function order<T>(items: readonly T[]): fc.Arbitrary<T[]> {
   return fc.shuffledSubarray([...items], { minLength: items.length, maxLength: items.length });
 }
 
-test('translating what was translated changes nothing', () => {
+test('translates the same snapshot over its own allocations to the same table', () => {
   fc.assert(
     fc.property(snapshots, (snapshot) => {
       const first = tableOf(snapshot);
@@ -81,7 +81,7 @@ test('translating what was translated changes nothing', () => {
   );
 });
 
-test('isolation: whatever tenant a does, b and c lose nothing that they had', () => {
+test('keeps what tenants b and c own, whatever tenant a changes', () => {
   const histories = fc.tuple(snapshots, services(['a']), slices(['a']));
   fc.assert(
     fc.property(histories, ([before, services, slices]) => {
@@ -95,7 +95,7 @@ test('isolation: whatever tenant a does, b and c lose nothing that they had', ()
       for (const entry of first.entries.values()) {
         if (ownerOf(entry, first) === 'a' || !isData(entry)) continue;
         const now = second.entries.get(entry.id);
-        // A Service that was refused may now be served: a freed what both asked for.
+        // A Service that was refused may be served now, because tenant a released what both requested.
         if (entry.kind === 'service' && entry.settings === null) continue;
         if (entry.kind === 'service' && now?.kind === 'service') {
           assert.deepEqual(now.settings, entry.settings);
@@ -115,7 +115,7 @@ function ownerOf(entry: Entry, table: RoutingTable): string | undefined {
   return entriesOf(table, 'service').find((service) => service.uid === uid)?.namespace;
 }
 
-test('a listener has one owner, and only Services that are served have listeners', () => {
+test('gives listeners only to Services that are served, and counts these Services', () => {
   fc.assert(
     fc.property(snapshots, snapshots, (one, two) => {
       const table = tableOf(two, tableOf(one));

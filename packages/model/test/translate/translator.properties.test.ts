@@ -1,4 +1,4 @@
-// What was decided step by step equals what is decided at once, over random histories.
+// An incremental translation equals a full translation over the same allocations, for random histories.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -19,26 +19,26 @@ import { service, slice, snapshotOf } from '../fixtures/snapshot.ts';
 
 const sorted = ({ entries }: RoutingTable): unknown => [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
 
-test('step by step is the same as at once', () => {
+test('translates incrementally to the same table and problems as in full', () => {
   fc.assert(
     fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
       let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
-      let held = NO_ALLOCATIONS;
+      let allocations = NO_ALLOCATIONS;
       for (const step of history) {
         snapshot = step(snapshot);
-        const whole = translate(snapshot, held);
+        const full = translate(snapshot, allocations);
         const next = translator.translate(snapshot);
-        assert.deepEqual(sorted(next.table), sorted(whole.table));
-        assert.deepEqual(next.problems, whole.problems);
-        held = allocationsFor(whole.table);
+        assert.deepEqual(sorted(next.table), sorted(full.table));
+        assert.deepEqual(next.problems, full.problems);
+        allocations = allocationsFor(full.table);
       }
     }),
     { numRuns: 500 },
   );
 });
 
-test('whoever is served where TLS ends has a certificate, and nobody else has one', () => {
+test('gives a certificate entry to exactly the served Services that terminate TLS', () => {
   fc.assert(
     fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
@@ -54,7 +54,7 @@ test('whoever is served where TLS ends has a certificate, and nobody else has on
           assert.equal(
             clientAuthorities !== null,
             settings?.tls?.clientCaSecret !== null,
-            'no client CA is ever left out',
+            'expected client CAs exactly if the settings name them',
           );
         }
       }
@@ -63,7 +63,7 @@ test('whoever is served where TLS ends has a certificate, and nobody else has on
   );
 });
 
-test('where a Service asks for TLS to end, no port that it did not serve before is opened in the clear', () => {
+test('opens no new port without TLS for a Service that requests TLS termination', () => {
   fc.assert(
     fc.property(fc.array(snapshotSteps, { minLength: 2, maxLength: 12 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
@@ -94,7 +94,7 @@ test('where a Service asks for TLS to end, no port that it did not serve before 
   );
 });
 
-test('when nothing changes, table and problems are the same objects', () => {
+test('returns the same table and problems objects if nothing changes', () => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   const snapshot = snapshotOf({
     settings: historySettings,
@@ -107,7 +107,7 @@ test('when nothing changes, table and problems are the same objects', () => {
   assert.equal(second.problems, first.problems);
 });
 
-test('a change of one Service leaves the entries of others the same objects', () => {
+test('keeps the entry objects of other Services when one Service changes', () => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   const [web, api] = [service('a/web'), service('b/api')];
   const first = translator.translate(snapshotOf({ settings: historySettings, services: [web, api] }));
@@ -118,7 +118,7 @@ test('a change of one Service leaves the entries of others the same objects', ()
   assert.equal(entry(second.table, api.uid), entry(first.table, api.uid));
 });
 
-test('other settings need another translator', () => {
+test('throws if the fleet settings differ from those of the constructor', () => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   assert.throws(() => translator.translate(snapshotOf({})), /expected a new Translator/);
 });

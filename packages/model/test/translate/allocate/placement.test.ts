@@ -7,7 +7,7 @@ import { messageOf, portsOf, reasonOf, statusOf, translateAfter, translateFresh 
 describe('placement', () => {
   const nodes = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')];
 
-  test('a Service gets its ports on every labelled node that is not excluded', () => {
+  test('binds the ports of a Service on every labelled node that is not excluded', () => {
     const translation = translateFresh({
       nodes: [
         ...nodes,
@@ -21,7 +21,7 @@ describe('placement', () => {
     assert.deepEqual(portsOf(translation, 'a/web'), ['n1:80', 'n2:80']);
   });
 
-  test('a port that two Services want has one owner, the older one, and the other is told', () => {
+  test('gives a port that two Services request to the older Service, and reports the conflict to the other', () => {
     const translation = translateFresh({
       nodes,
       services: [service('a/late', { createdAt: 2 }), service('b/early', { createdAt: 1 })],
@@ -33,14 +33,14 @@ describe('placement', () => {
     assert.doesNotMatch(messageOf(translation, 'a/late'), /early/);
   });
 
-  test('the owner of a port is named to its own tenant', () => {
+  test('names the owner of a port to Services of the same tenant', () => {
     const translation = translateFresh({
       services: [service('a/one', { createdAt: 1 }), service('a/two', { createdAt: 2 })],
     });
     assert.match(messageOf(translation, 'a/two'), /Service a\/one on the only node/);
   });
 
-  test('who holds a port keeps it against an older Service that comes later', () => {
+  test('keeps the owner of a port when an older Service appears', () => {
     const before = translateFresh({ services: [service('a/holder', { createdAt: 5 })] });
     const after = translateAfter(before, {
       services: [service('a/holder', { createdAt: 5 }), service('b/older', { createdAt: 1 })],
@@ -49,7 +49,7 @@ describe('placement', () => {
     assert.equal(reasonOf(after, 'b/older'), 'PortConflict');
   });
 
-  test('when everything is lost, whose address was published goes before who is older', () => {
+  test('prefers a Service with a published address to an older Service when all allocations are lost', () => {
     const translation = translateFresh({
       services: [
         service('a/older', { createdAt: 1 }),
@@ -59,7 +59,7 @@ describe('placement', () => {
     assert.deepEqual(portsOf(translation, 'b/published'), ['n1:80']);
   });
 
-  test('a port that is given up goes to the Service that waits', () => {
+  test('gives a released port to the Service that waits', () => {
     const both = [service('a/one', { createdAt: 1 }), service('b/two', { createdAt: 2 })];
     const before = translateFresh({ services: both });
     const after = translateAfter(before, { services: [service('b/two', { createdAt: 2 })] });
@@ -67,7 +67,7 @@ describe('placement', () => {
     assert.equal(reasonOf(after, 'b/two'), 'Accepted');
   });
 
-  test('a Service that serves and gains a taken port keeps the others and says which is refused', () => {
+  test('keeps the ports of a served Service that adds a taken port, and reports the refused port', () => {
     const owner = service('b/owner', { ports: [port(443)] });
     const before = translateFresh({ services: [service('a/web'), owner] });
     const after = translateAfter(before, { services: [service('a/web', { ports: [port(80), port(443)] }), owner] });
@@ -77,7 +77,7 @@ describe('placement', () => {
     assert.equal(statusOf(after, 'a/web').ports[0]?.error, null);
   });
 
-  test('a new Service with one taken port is refused whole', () => {
+  test('refuses all ports of a new Service if one port is taken', () => {
     const translation = translateFresh({
       services: [
         service('b/owner', { ports: [port(443)], createdAt: 1 }),
@@ -88,12 +88,12 @@ describe('placement', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'PortConflict');
   });
 
-  test('a reserved port is refused, and says so', () => {
+  test('refuses a reserved port', () => {
     const translation = translateFresh({ services: [service('a/ssh', { ports: [port(22)] })] });
     assert.equal(reasonOf(translation, 'a/ssh'), 'PortReserved');
   });
 
-  test('TCP and UDP on one number are two listeners, also of two Services', () => {
+  test('gives TCP and UDP of one port number separate listeners, even to two Services', () => {
     const dns = [port(53, { name: 'tcp' }), port(53, { name: 'udp', protocol: 'UDP' })];
     const one = translateFresh({ services: [service('a/dns', { ports: dns })] });
     assert.deepEqual(portsOf(one, 'a/dns'), ['n1:53', 'n1:53']);
@@ -104,7 +104,7 @@ describe('placement', () => {
     assert.deepEqual([reasonOf(two, 'a/tcp'), reasonOf(two, 'a/udp')], ['Accepted', 'Accepted']);
   });
 
-  test('SCTP beside TCP is refused alone; SCTP only is refused whole', () => {
+  test('refuses only the SCTP port of a Service with TCP ports, and all of a Service with only SCTP', () => {
     const mixed = [port(80), port(36_412, { name: 'sctp', protocol: 'SCTP' })];
     const translation = translateFresh({
       services: [
@@ -118,14 +118,14 @@ describe('placement', () => {
     assert.deepEqual(portsOf(translation, 'a/core'), []);
   });
 
-  test('without nodes a Service is accepted, and the problem says how to label one', () => {
+  test('accepts a Service without nodes, and reports how to label a node', () => {
     const translation = translateFresh({ nodes: [], services: [service('a/web')] });
     assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
     const problem = translation.problems.find(({ code }) => code === 'NoNodes');
     assert.match(problem?.message ?? '', /kubectl label node/);
   });
 
-  test('only addresses of the families of the Service are bound', () => {
+  test('binds only addresses of the IP families of the Service', () => {
     const dual = node('n1', '192.0.2.1', { internalIPs: ['192.0.2.1', '2001:db8::1'] });
     const addresses = (ipFamilies: readonly string[]): string[] =>
       entriesOf(translateFresh({ nodes: [dual], services: [service('a/web', { ipFamilies })] }).table, 'listener').map(

@@ -12,8 +12,8 @@ const granting = (grants: Partial<TenantGrants>): TenantPolicyObject =>
 const degradedOf = (translation: ReturnType<typeof translateFresh>, path: string): string[] =>
   statusOf(translation, path).degraded.map(({ reason }) => reason);
 
-describe('how many nodes', () => {
-  test('a Service gets two of many, and those of its tenant together', () => {
+describe('number of nodes', () => {
+  test('places a Service on two nodes, and the Services of one tenant on the same nodes', () => {
     const translation = translateFresh({
       nodes: many,
       services: [service('a/web'), service('a/api', { ports: [port(81)] }), service('b/web')],
@@ -23,7 +23,7 @@ describe('how many nodes', () => {
     assert.deepEqual(degradedOf(translation, 'a/web'), []);
   });
 
-  test('tenants are spread: of 40, none shares both nodes with more than a third', () => {
+  test('spreads 40 tenants so that at most a third share both nodes', () => {
     const names = Array.from({ length: 40 }, (_, index) => `t${index}`);
     const translation = translateFresh({
       nodes: many,
@@ -34,7 +34,7 @@ describe('how many nodes', () => {
     assert.equal(new Set(pairs.flatMap((pair) => pair.split(','))).size, many.length);
   });
 
-  test('two tenants both get port 443 while there are nodes where it is free', () => {
+  test('gives port 443 to two tenants while nodes have the port free', () => {
     const nodes = many.slice(0, 4);
     const web = (tenant: string): ReturnType<typeof service> => service(`${tenant}/web`, { ports: [port(443)] });
     const translation = translateFresh({ nodes, services: [web('a'), web('b'), web('c')] });
@@ -43,7 +43,7 @@ describe('how many nodes', () => {
     assert.match(messageOf(translation, 'c/web'), /443\/TCP is taken by another tenant on the 4 nodes of the fleet/);
   });
 
-  test('an annotation asks for more than the policy, and a policy for more than the fleet', () => {
+  test('prefers the annotation to the policy, and the policy to the fleet', () => {
     const translation = translateFresh({
       nodes: many,
       namespaces: [namespace('a'), namespace('b')],
@@ -54,14 +54,14 @@ describe('how many nodes', () => {
     assert.equal(statusOf(translation, 'b/web').nodes.length, 5);
   });
 
-  test('fewer than are wanted are enough, and it is said', () => {
+  test('accepts fewer nodes than requested, with a warning', () => {
     const translation = translateFresh({ services: [service('a/web')] });
     assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
     assert.deepEqual(degradedOf(translation, 'a/web'), ['FewerNodes']);
     assert.match(statusOf(translation, 'a/web').degraded[0]?.message ?? '', /1 of 2 nodes requested/);
   });
 
-  test('who is served stays where it is when nodes come, and one that goes is replaced', () => {
+  test('keeps the nodes of a Service when nodes are added, and replaces a removed node', () => {
     const few = many.slice(0, 3);
     const before = translateFresh({ nodes: few, services: [service('a/web')] });
     const held = statusOf(before, 'a/web').nodes;
@@ -76,7 +76,7 @@ describe('how many nodes', () => {
     assert.ok(statusOf(shrunk, 'a/web').nodes.includes(held[1] ?? ''));
   });
 
-  test('a Service that asks for fewer gives up the others, and who waits for them gets them', () => {
+  test('releases nodes when a Service requests fewer, and gives them to the waiting Service', () => {
     const nodes = many.slice(0, 2);
     const waiting = service('b/web');
     const before = translateFresh({ nodes, services: [service('a/web', { createdAt: 1 }), waiting] });
@@ -88,7 +88,7 @@ describe('how many nodes', () => {
     assert.notDeepEqual(statusOf(after, 'a/web').nodes, statusOf(after, 'b/web').nodes);
   });
 
-  test('ports that are free only on different nodes are refused together, each with its holder and on how many', () => {
+  test('refuses ports that are free only on different nodes, with the owner of each port', () => {
     const nodes = many.slice(0, 2);
     const one = { 'weir.dev/nodes': '1' };
     const before = translateFresh({ nodes, services: [service('a/web', { annotations: one })] });
@@ -116,7 +116,7 @@ describe('how many nodes', () => {
     );
   });
 
-  test('of a cordoned node nothing new is put, and who is there stays', () => {
+  test('puts no new Service on a cordoned node, and keeps the present Services', () => {
     const [first, second] = [many[0], many[1]] as [(typeof many)[number], (typeof many)[number]];
     const before = translateFresh({ nodes: [first], services: [service('a/web')] });
     const cordoned = [{ ...first, unschedulable: true }, second];
@@ -129,7 +129,7 @@ describe('how many nodes', () => {
   });
 
   for (const value of ['0', '17', '-1', '1.5', 'two', '']) {
-    test(`"${value}" nodes is refused with what is allowed`, () => {
+    test(`refuses "${value}" nodes with the allowed values`, () => {
       const translation = translateFresh({
         services: [service('a/web', { annotations: { 'weir.dev/nodes': value } })],
       });
@@ -144,13 +144,13 @@ describe('pools', () => {
   const wanting = (pool: string): ReturnType<typeof service> =>
     service('a/web', { annotations: { 'weir.dev/pool': pool } });
 
-  test('without a policy only nodes of the default pool are used', () => {
+  test('uses only nodes of the default pool without a policy', () => {
     const translation = translateFresh({ nodes, services: [service('a/web')] });
     assert.deepEqual(statusOf(translation, 'a/web').nodes, ['n1']);
     assert.equal(statusOf(translation, 'a/web').pool, 'default');
   });
 
-  test('the first pool of a policy is the one of who asks for none', () => {
+  test('uses the first pool of the policy for a Service that requests no pool', () => {
     const translation = translateFresh({
       nodes,
       namespaces: [namespace('a')],
@@ -164,21 +164,21 @@ describe('pools', () => {
     assert.deepEqual(statusOf(translation, 'a/api').nodes, ['n1']);
   });
 
-  test('a pool that the tenant may not use is refused, with those that it may', () => {
+  test('refuses a pool that is not allowed, with the allowed pools', () => {
     const translation = translateFresh({ nodes, services: [wanting('edge')] });
     assert.equal(reasonOf(translation, 'a/web'), 'PoolNotAllowed');
     assert.match(messageOf(translation, 'a/web'), /tenant "a" may not use pool "edge", only default/);
     assert.deepEqual(portsOf(translation, 'a/web'), []);
   });
 
-  test('who asks for another pool while it is served, and may not have it, is served on', () => {
+  test('keeps a served Service in its pool if the requested pool is not allowed', () => {
     const before = translateFresh({ nodes, services: [service('a/web')] });
     const after = translateAfter(before, { nodes, services: [wanting('edge')] });
     assert.equal(reasonOf(after, 'a/web'), 'PoolNotAllowed');
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
   });
 
-  test('a Service moves to the pool that it asks for, and stays while there is no room', () => {
+  test('moves a Service to the requested pool, and keeps its nodes until the pool has room', () => {
     const policies = [granting({ pools: ['default', 'edge'] })];
     const holders = ['x', 'y'].map((name) =>
       service(`b/${name}`, { annotations: { 'weir.dev/pool': 'edge', 'weir.dev/nodes': '1' } }),
@@ -194,7 +194,7 @@ describe('pools', () => {
     assert.deepEqual(portsOf(free, 'a/web'), ['e1:80', 'e2:80']);
   });
 
-  test('a pool without nodes is a problem that names the labels', () => {
+  test('reports a pool without nodes with the labels to set', () => {
     const translation = translateFresh({
       nodes,
       namespaces: [namespace('a')],
@@ -219,13 +219,13 @@ describe('allowed ports', () => {
   ];
   const namespaces = [namespace('a')];
 
-  test('what is among them is served, at both ends of a range', () => {
+  test('are served, including both ends of a range', () => {
     const ports = [80, 8_000, 8_999].map((number) => port(number, { name: `p${number}` }));
     const translation = translateFresh({ namespaces, policies, services: [service('a/web', { ports })] });
     assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
   });
 
-  test('another one is refused, with those that the tenant may have', () => {
+  test('are named in the refusal of another port', () => {
     const translation = translateFresh({ namespaces, policies, services: [service('a/web', { ports: [port(443)] })] });
     assert.equal(reasonOf(translation, 'a/web'), 'PortNotAllowed');
     assert.match(
@@ -234,7 +234,7 @@ describe('allowed ports', () => {
     );
   });
 
-  test('a Service that serves and gains one keeps the others', () => {
+  test('are kept when the Service adds a port that is not allowed', () => {
     const before = translateFresh({ namespaces, policies, services: [service('a/web')] });
     const greedy = service('a/web', { ports: [port(80), port(443, { name: 'tls' })] });
     const after = translateAfter(before, { namespaces, policies, services: [greedy] });
@@ -242,7 +242,7 @@ describe('allowed ports', () => {
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
   });
 
-  test('a port that is no longer allowed is served on, and said to be over the limit', () => {
+  test('keep a port that is no longer allowed, with OverLimit', () => {
     const services = [service('a/web', { ports: [port(443)] })];
     const before = translateFresh({ namespaces, services });
     const after = translateAfter(before, { namespaces, policies, services });
@@ -251,7 +251,7 @@ describe('allowed ports', () => {
     assert.ok(degradedOf(after, 'a/web').includes('OverLimit'));
   });
 
-  test('an empty list allows none', () => {
+  test('allow no port if the list is empty', () => {
     const none = [granting({ allowedPorts: [] })];
     const translation = translateFresh({ namespaces, policies: none, services: [service('a/web')] });
     assert.match(messageOf(translation, 'a/web'), /may have no ports at all; ask for it/);

@@ -1,4 +1,4 @@
-// For one port thousands of Services may wait: who gets it next is not to cost as much as asking all of them.
+// Thousands of Services may wait for one port: a released port must not cost a decision for each of them.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
@@ -9,7 +9,7 @@ import { startTranslatorProbe } from '../../fixtures/translator-probe.ts';
 
 const WAITING = 200;
 const nameAt = (index: number): string => `s${String(index).padStart(3, '0')}`;
-/** Each of a tenant of its own, and as old as its number is low. */
+/** Each Service has its own tenant; a lower index is older. */
 const serviceAt = (index: number, change: Partial<ServiceObject> = {}): ServiceObject =>
   service(`${nameAt(index)}/${nameAt(index)}`, { createdAt: index, ports: [port(8443)], ...change });
 const without = (name: string) => (services: readonly ServiceObject[]) => services.filter((each) => each.name !== name);
@@ -28,46 +28,46 @@ function startCrowd(
   );
 }
 
-describe('a port for which many wait', () => {
-  test('goes to the first of them when it is given up, and nobody else is asked', () => {
-    const world = startCrowd([node('n1', '192.0.2.1')]);
-    const told = world.accepted('s100');
-    assert.match(told, /^port 8443\/TCP is taken by another tenant on the only node/);
-    assert.deepEqual(world.step(without('s000')), { looked: ['s001'], changed: ['s001'] });
-    assert.deepEqual(world.step(without('s001')), { looked: ['s002'], changed: ['s002'] });
-    assert.deepEqual(world.step(without('s150')), { looked: [], changed: [] });
-    assert.equal(world.accepted('s100'), told);
+describe('a port for which many Services wait', () => {
+  test('goes to the first waiting Service when it is released, without a decision for the others', () => {
+    const probe = startCrowd([node('n1', '192.0.2.1')]);
+    const message = probe.accepted('s100');
+    assert.match(message, /^port 8443\/TCP is taken by another tenant on the only node/);
+    assert.deepEqual(probe.step(without('s000')), { looked: ['s001'], changed: ['s001'] });
+    assert.deepEqual(probe.step(without('s001')), { looked: ['s002'], changed: ['s002'] });
+    assert.deepEqual(probe.step(without('s150')), { looked: [], changed: [] });
+    assert.equal(probe.accepted('s100'), message);
   });
 
-  test('goes to as many as there are nodes for', () => {
-    const world = startCrowd(
+  test('goes to as many Services as there are nodes', () => {
+    const probe = startCrowd(
       ['1', '2', '3', '4'].map((each) => node(`n${each}`, `192.0.2.${each}`)),
       () => ({
         annotations: { 'weir.dev/nodes': '2' },
       }),
     );
-    const [first = '', second = ''] = world.serving();
+    const [first = '', second = ''] = probe.serving();
     assert.deepEqual([first, second], ['s000', 's001']);
-    assert.deepEqual(world.step(without('s000')).changed, ['s002']);
-    assert.deepEqual(world.serving(), ['s001', 's002']);
+    assert.deepEqual(probe.step(without('s000')).changed, ['s002']);
+    assert.deepEqual(probe.serving(), ['s001', 's002']);
   });
 
-  test('goes past those who need more than it', () => {
-    const world = startCrowd([node('n1', '192.0.2.1')], (index) =>
+  test('skips a Service that needs another taken port as well', () => {
+    const probe = startCrowd([node('n1', '192.0.2.1')], (index) =>
       index === 1
         ? { ports: [port(8443, { name: 'a' }), port(9443, { name: 'b' })] }
         : index === 2
           ? { ports: [port(9443)] }
           : {},
     );
-    assert.deepEqual(world.serving(), ['s000', 's002']);
-    const { looked, changed } = world.step(without('s000'));
-    assert.deepEqual(world.serving(), ['s002', 's003']);
+    assert.deepEqual(probe.serving(), ['s000', 's002']);
+    const { looked, changed } = probe.step(without('s000'));
+    assert.deepEqual(probe.serving(), ['s002', 's003']);
     assert.deepEqual(changed, ['s003']);
-    assert.deepEqual(looked, ['s001', 's003'], 's001 has only one port in its way for a moment');
+    assert.deepEqual(looked, ['s001', 's003'], 'the message of s001 changes while only one of its ports is taken');
   });
 
-  test('keeps of those who wait nothing of the tenants that there were when they came', async () => {
+  test('keeps no objects of former snapshots for the Services that wait', async () => {
     const namespaces = [namespace('shop'), namespace('other', { team: 'other' })];
     let snapshot = snapshotOf({ namespaces, services: [] });
     const translator = new Translator(snapshot.settings, NO_ALLOCATIONS);
@@ -86,7 +86,7 @@ describe('a port for which many wait', () => {
   });
 });
 
-/** What a WeakRef refers to stays for the turn in which it was made or read. */
+/** The target of a WeakRef stays alive until the end of the turn in which the WeakRef was created or read. */
 async function isCollected(isGone: () => boolean): Promise<boolean> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

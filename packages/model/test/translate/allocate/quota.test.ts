@@ -5,7 +5,7 @@ import { namespace, policy, port, service, snapshotOf } from '../../fixtures/sna
 
 const SERVED = 100;
 
-/** How often somebody looked at the names of those that serve, when so many more are refused. */
+/** Counts the reads of the names of served Services while `refused` Services exceed the limit. */
 function looksWith(refused: number): { readonly looks: number; readonly messages: readonly string[] } {
   let looks = 0;
   const watched = (index: number): ServiceObject => {
@@ -29,7 +29,7 @@ function looksWith(refused: number): { readonly looks: number; readonly messages
   return { looks, messages: over.map(({ accepted }) => accepted.message) };
 }
 
-test('many Services too many are refused for the price of one: those that serve are listed once', () => {
+test('lists the served Services once for all refused Services', () => {
   const few = looksWith(2);
   const many = looksWith(400);
   assert.deepEqual([few.messages.length, many.messages.length], [2, 400]);
@@ -42,6 +42,6 @@ test('many Services too many are refused for the price of one: those that serve 
     many.messages[0] ?? '',
     /^all 100 load balancers that tenant "shop" may have are in use, and many more wait/,
   );
-  // Putting all in order looks at some once more.
+  // Sorting reads some names again.
   assert.ok(many.looks - few.looks < 2 * SERVED, `${few.looks} looks with 2, ${many.looks} with 400`);
 });

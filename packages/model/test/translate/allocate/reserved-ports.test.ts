@@ -22,7 +22,7 @@ const on = (path: string, ...numbers: readonly number[]): ServiceObject =>
 const nodes = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')];
 
 describe('ports that the operator reserves', () => {
-  test('are refused, TCP and UDP, with the range that they are of; their neighbours are had', () => {
+  test('are refused for TCP and UDP with their range, while neighbouring ports are accepted', () => {
     const udp = service('a/udp', { ports: [port(4_010, { protocol: 'UDP' })] });
     const translation = translateFresh({
       settings,
@@ -37,13 +37,13 @@ describe('ports that the operator reserves', () => {
     assert.equal(reasonOf(translation, 'a/beside'), 'Accepted');
   });
 
-  test('are beside those that always are', () => {
+  test('are refused in addition to the built-in reservations', () => {
     const services = [22, 2_380, 6_443, 8_687, 10_259, 30_000, 32_767].map((number) => on(`a/p${number}`, number));
     const translation = translateFresh({ settings, services });
     for (const { name } of services) assert.equal(reasonOf(translation, `a/${name}`), 'PortReserved');
   });
 
-  test('are kept by a Service that serves on them, which says so', () => {
+  test('are kept by a Service that has them, with a warning', () => {
     const services = [on('a/web', 80, 9_100)];
     const before = translateFresh({ services });
     const after = translateAfter(before, { settings, services });
@@ -60,7 +60,7 @@ describe('ports that the operator reserves', () => {
     );
   });
 
-  test('are had by it on no further node, and on those that it had when they come back', () => {
+  test('are kept on the present nodes only, and return with these nodes', () => {
     const services = [on('a/web', 9_100)];
     const before = translateFresh({ nodes: nodes.slice(0, 1), services });
     const more = translateAfter(before, { settings, nodes, services });
@@ -71,7 +71,7 @@ describe('ports that the operator reserves', () => {
     assert.deepEqual(portsOf(back, 'a/web'), ['n1:9100']);
   });
 
-  test('are gone once they are given up', () => {
+  test('cannot be had again after they are released', () => {
     const before = translateAfter(translateFresh({ services: [on('a/web', 80, 9_100)] }), {
       settings,
       services: [on('a/web', 80)],
@@ -81,18 +81,18 @@ describe('ports that the operator reserves', () => {
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
   });
 
-  test('are not gained by a Service that serves on others', () => {
+  test('cannot be added to a served Service', () => {
     const before = translateFresh({ settings, services: [on('a/web', 80)] });
     const after = translateAfter(before, { settings, services: [on('a/web', 80, 4_005)] });
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
     assert.equal(statusOf(after, 'a/web').ports[1]?.error?.reason, 'PortReserved');
   });
 
-  test('cannot be shared at once', () => {
+  test('cannot be shared ports as well', () => {
     assert.deepEqual(reservedSharedPorts({ ...settings, sharedPorts: [443, 4_010, 9_100] }), [4_010, 9_100]);
   });
 
-  test('are told in the order of the Service, whatever it had of them', () => {
+  test("are reported in the order of the Service's ports", () => {
     const hosts = policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.example'] } });
     const parts = { settings: { ...DEFAULT_FLEET_SETTINGS, sharedPorts: [443] }, policies: [hosts] };
     const annotations = { 'weir.dev/hosts': 'shop.example', 'weir.dev/tls-passthrough': 'true' };
@@ -106,7 +106,7 @@ describe('ports that the operator reserves', () => {
   });
 });
 
-test('a range of ports is read strictly', () => {
+test('parses port ranges strictly', () => {
   assert.deepEqual(['443', '1-65535', '8000-8000'].map(parsePortRange), [
     { from: 443, to: 443 },
     { from: 1, to: 65_535 },

@@ -13,7 +13,7 @@ import { node, policy, team } from '../../fixtures/snapshot.ts';
 import { messageOf, portsOf, reasonOf, statusOf } from '../../fixtures/translation.ts';
 
 describe('hosts that are not allowed', () => {
-  test('refuse a new Service, with the host, the tenant, what it may have and whom to ask', () => {
+  test('refuse a new Service with the host, the tenant, the allowed hosts and whom to ask', () => {
     const translation = translateFirst({ services: [serviceOn('a/web', 'ok.shop.example, shop.example')] });
     assert.equal(reasonOf(translation, 'a/web'), 'HostNotAllowed');
     assert.equal(
@@ -23,7 +23,7 @@ describe('hosts that are not allowed', () => {
     assert.deepEqual(sharersOf(translation), []);
   });
 
-  test('are those that no policy allows', () => {
+  test('are all hosts without a policy that allows some', () => {
     const translation = translateFirst({ services: [serviceOn('c/web', 'c.example')] });
     assert.match(
       messageOf(translation, 'c/web'),
@@ -31,12 +31,12 @@ describe('hosts that are not allowed', () => {
     );
   });
 
-  test('are no matter on a port of the Service alone', () => {
+  test('do not matter on an exclusive port', () => {
     const translation = translateFirst({ services: [serviceOn('c/web', 'c.example', { ports: [8443] })] });
     assert.equal(reasonOf(translation, 'c/web'), 'Accepted');
   });
 
-  test('leave a Service that serves with those that it has', () => {
+  test('leave a served Service with its present hosts', () => {
     const before = translateFirst({ services: [serviceOn('a/web', 'web.shop.example')] });
     const after = translateLater(before, { services: [serviceOn('a/web', 'web.shop.example, other.example')] });
     assert.equal(reasonOf(after, 'a/web'), 'HostNotAllowed');
@@ -45,7 +45,7 @@ describe('hosts that are not allowed', () => {
     assert.deepEqual(entry?.settings?.hosts, ['web.shop.example']);
   });
 
-  test('that were allowed go on serving, and get no further port', () => {
+  test('stay in effect if they were allowed before, but get no new port', () => {
     const both = { ...sharedPortSettings, sharedPorts: [443, 8443] };
     const before = translateFirst({ settings: both, services: [serviceOn('a/web', 'web.shop.example')] });
     const grown = [serviceOn('a/web', 'web.shop.example', { ports: [443, 8443] })];
@@ -59,7 +59,7 @@ describe('hosts that are not allowed', () => {
     assert.equal(statusOf(after, 'a/web').ports[1]?.error?.reason, 'HostNotAllowed');
   });
 
-  test('are also too many at once', () => {
+  test('include a list of more than 100 hosts', () => {
     const many = Array.from({ length: 101 }, (_, index) => `h${index}.shop.example`).join();
     assert.match(
       messageOf(translateFirst({ services: [serviceOn('a/web', many)] }), 'a/web'),
@@ -67,7 +67,7 @@ describe('hosts that are not allowed', () => {
     );
   });
 
-  test('are what is wrong with the port, too, and never that it names none', () => {
+  test('are the reason of the port error, instead of missing hosts', () => {
     const wrong = { 'weir.dev/algorithm': 'fastest' };
     const translation = translateFirst({
       services: [
@@ -80,7 +80,7 @@ describe('hosts that are not allowed', () => {
     assert.equal(statusOf(translation, 'b/web').ports[0]?.error, null);
   });
 
-  test('that are too many keep nobody from what it has, and fewer of them are waited for', () => {
+  test('do not block other Services, and a shorter list is accepted', () => {
     const many = Array.from({ length: 101 }, (_, index) => `h${index}.shop.example`);
     const before = translateFirst({
       services: [serviceOn('a/web', 'h0.shop.example'), serviceOn('b/web', 'h1.shop.example')],
@@ -94,8 +94,8 @@ describe('hosts that are not allowed', () => {
   });
 });
 
-describe('hosts that another Service has', () => {
-  test('refuse a new Service; the holder is named within its tenant only', () => {
+describe('hosts that another Service owns', () => {
+  test('refuse a new Service, and name the owner only within its tenant', () => {
     const services = [
       serviceOn('a/web', 'x.shop.example', { more: { createdAt: 1 } }),
       serviceOn('a/api', 'x.shop.example, y.shop.example', { more: { createdAt: 2 } }),
@@ -112,7 +112,7 @@ describe('hosts that another Service has', () => {
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443']);
   });
 
-  test('are theirs in the whole pool, not only on their nodes', () => {
+  test('are owned in the whole pool, not only on the nodes of the owner', () => {
     const nodes = [1, 2, 3, 4].map((index) => node(`n${index}`, `192.0.2.${index}`));
     const services = [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'x.shop.example')];
     assert.equal(reasonOf(translateFirst({ nodes, services }), 'b/web'), 'HostConflict');
@@ -132,7 +132,7 @@ describe('hosts that another Service has', () => {
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443', 'uid-b-web e1:443']);
   });
 
-  test('stay with who had them, whoever is older, and go to who waits first when they are given up', () => {
+  test('stay with their owner, and go to the oldest waiting Service when they are released', () => {
     const holder = serviceOn('a/web', 'x.shop.example', { more: { createdAt: 9 } });
     const older = serviceOn('b/web', 'x.shop.example', { more: { createdAt: 1 } });
     const oldest = serviceOn('a/api', 'x.shop.example', { more: { createdAt: 0 } });
@@ -147,7 +147,7 @@ describe('hosts that another Service has', () => {
     );
   });
 
-  test('leave a Service that serves with those that it has', () => {
+  test('leave a served Service with its present hosts', () => {
     const services = [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'y.shop.example')];
     const before = translateFirst({ services });
     const after = translateLater(before, {
@@ -159,7 +159,7 @@ describe('hosts that another Service has', () => {
     assert.deepEqual(sharersOf(after), sharersOf(before));
   });
 
-  test('are refused on a further port, and the first one serves on', () => {
+  test('are refused on a new port, while the first port stays served', () => {
     const both = { ...sharedPortSettings, sharedPorts: [443, 8443] };
     const services = [serviceOn('a/web', 'x.shop.example', { ports: [8443] }), serviceOn('b/web', 'x.shop.example')];
     const before = translateFirst({ settings: both, services });
@@ -169,13 +169,13 @@ describe('hosts that another Service has', () => {
     assert.deepEqual(portsOf(after, 'b/web'), ['n1:443']);
   });
 
-  test('are no matter beside a wildcard that another has: the exact one is the nearer', () => {
+  test('do not conflict with the wildcard of another Service, because the exact host matches first', () => {
     const services = [serviceOn('a/web', '*.shop.example'), serviceOn('b/web', 'x.shop.example')];
     const translation = translateFirst({ services });
     assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
   });
 
-  test('keep a Service where it is that asks for a pool where they are taken', () => {
+  test('keep a Service on its nodes if they are taken in the requested pool', () => {
     const edge = node('e1', '192.0.2.9', { labels: { role: 'loadbalancer', 'weir.dev/pool': 'edge' } });
     const nodes = [node('n1', '192.0.2.1'), edge];
     const policies = ['a', 'b'].map((name) =>

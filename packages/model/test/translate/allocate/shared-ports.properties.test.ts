@@ -1,4 +1,4 @@
-// Whatever happens, a client that asks for a host at a place is led to one Service, and to one that may have it.
+// A client that requests a host at an address and port always reaches exactly one Service.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -14,7 +14,7 @@ import fc from 'fast-check';
 import { historySettings, nodeSets, snapshotSteps } from '../../fixtures/arbitrary-history.ts';
 import { snapshotOf } from '../../fixtures/snapshot.ts';
 
-/** By place and host, and by place of those that have it alone, the UIDs. */
+/** The UIDs of the owners: by binding and host for shared listeners, by binding for exclusive listeners. */
 function ownersIn(table: RoutingTable): Map<string, string[]> {
   const owners = new Map<string, string[]>();
   for (const listener of entriesOf(table, 'listener')) {
@@ -31,7 +31,7 @@ function hostsOf(table: RoutingTable, uid: string): readonly string[] {
   return (entry?.kind === 'service' && entry.settings?.hosts) || [];
 }
 
-test('a host of a place has one owner, and a place that one Service has alone is shared by nobody', () => {
+test('gives each host of a binding one owner, and never shares an exclusive binding', () => {
   fc.assert(
     fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
@@ -50,7 +50,7 @@ test('a host of a place has one owner, and a place that one Service has alone is
   );
 });
 
-test('a host of a pool has one owner while nodes do not change pools', () => {
+test('gives each host of a pool one owner while nodes do not change pools', () => {
   const [, nodes = []] = nodeSets;
   fc.assert(
     fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {

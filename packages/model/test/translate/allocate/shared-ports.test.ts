@@ -11,8 +11,8 @@ import {
 import { node, policy, port, secret, team } from '../../fixtures/snapshot.ts';
 import { messageOf, portsOf, reasonOf, statusOf } from '../../fixtures/translation.ts';
 
-describe('a port that the fleet shares', () => {
-  test('is had by two tenants on one node, each with hosts of its own', () => {
+describe('a shared port', () => {
+  test('is shared by two tenants on one node, each with its own hosts', () => {
     const translation = translateFirst({
       services: [serviceOn('a/web', 'web.shop.example'), serviceOn('b/web', 'a.b.example, *.b.example')],
     });
@@ -20,7 +20,7 @@ describe('a port that the fleet shares', () => {
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443', 'uid-b-web n1:443']);
   });
 
-  test('is not had without hosts, and the message says what to do and which ones the tenant may name', () => {
+  test('is refused without hosts, with the hosts that the tenant may name', () => {
     const translation = translateFirst({ services: [serviceOn('a/web', undefined), serviceOn('c/web', undefined)] });
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(
@@ -34,7 +34,7 @@ describe('a port that the fleet shares', () => {
     assert.deepEqual(portsOf(translation, 'a/web'), []);
   });
 
-  test('is had by those who pass TLS on and by those for whom it ends here, side by side', () => {
+  test('is shared by Services with TLS passthrough and with TLS termination', () => {
     const ending = serviceOn('b/web', undefined, {
       more: { annotations: { 'weir.dev/tls-secret': 'tls', 'weir.dev/hosts': 'web.b.example' } },
     });
@@ -51,23 +51,23 @@ describe('a port that the fleet shares', () => {
       annotations: { ...ending.annotations, 'weir.dev/tls-ports': '8443' },
     };
     const moved = translateLater(translation, { ...parts, services: [elsewhere] });
-    assert.equal(reasonOf(moved, 'b/web'), 'PortReserved', 'where TLS does not end any more nobody gives a name');
-    assert.deepEqual(sharersOf(moved), ['uid-b-web n1:443'], 'and what was accepted last serves on');
+    assert.equal(reasonOf(moved, 'b/web'), 'PortReserved', 'a port without TLS has no server name');
+    assert.deepEqual(sharersOf(moved), ['uid-b-web n1:443'], 'the last accepted settings stay in effect');
   });
 
-  test('is another one than the UDP port of its number', () => {
+  test('does not include the UDP port of the same number', () => {
     const quic = serviceOn('c/web', undefined, { more: { ports: [port(443, { protocol: 'UDP' })] } });
     assert.equal(reasonOf(translateFirst({ services: [quic] }), 'c/web'), 'Accepted');
   });
 
-  test('is not 80 yet: nobody gives a server name there', () => {
+  test('cannot be port 80, which has no server name', () => {
     const services = [serviceOn('a/web', 'web.shop.example', { ports: [80, 443] })];
     const translation = translateFirst({ settings: { ...sharedPortSettings, sharedPorts: [80, 443] }, services });
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* works only for TLS in this version/);
   });
 
-  test('leaves the other ports of a Service to it alone', () => {
+  test('leaves the other ports of a Service exclusive', () => {
     const translation = translateFirst({
       services: [
         serviceOn('a/web', 'web.shop.example', { ports: [443, 8443] }),
@@ -78,7 +78,7 @@ describe('a port that the fleet shares', () => {
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443']);
   });
 
-  test('counts as one port of each', () => {
+  test('counts as one port for each Service', () => {
     const limited = policy('a', {
       namespaceSelector: team('a'),
       grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.shop.example'] },
@@ -90,12 +90,12 @@ describe('a port that the fleet shares', () => {
   });
 });
 
-describe('a port that becomes one that the fleet shares', () => {
+describe('a port that becomes shared', () => {
   const nodes = [node('n1', '192.0.2.1'), node('n2', '192.0.2.2')];
   const unshared = { ...sharedPortSettings, sharedPorts: [] };
   const one = { annotations: { 'weir.dev/nodes': '1' } };
 
-  test('stays with the Service that has it alone, on its nodes only, and it is said', () => {
+  test('stays exclusive for its owner on the present nodes, with a warning', () => {
     const services = [serviceOn('c/web', undefined, { more: { annotations: { 'weir.dev/nodes': '2' } } })];
     const before = translateFirst({ settings: unshared, nodes: nodes.slice(0, 1), services });
     const after = translateLater(before, { nodes, services: [...services, serviceOn('a/web', 'x.shop.example')] });
@@ -106,7 +106,7 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.deepEqual(sharersOf(after), ['uid-a-web n2:443']);
   });
 
-  test('is shared by it as soon as it names hosts that it may have', () => {
+  test('becomes shared when its owner names allowed hosts', () => {
     const before = translateFirst({ settings: unshared, services: [serviceOn('a/web', undefined, { more: one })] });
     const after = translateLater(before, {
       services: [serviceOn('a/web', 'x.shop.example', { more: one }), serviceOn('b/web', 'y.shop.example')],
@@ -115,7 +115,7 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.deepEqual(sharersOf(after), ['uid-a-web n1:443', 'uid-b-web n1:443']);
   });
 
-  test('stays with it alone also when all nodes go and come back, and the controller is another one by then', () => {
+  test('stays exclusive when all nodes go and come back, even with a new controller', () => {
     const services = [serviceOn('c/web', undefined, { ports: [443, 8443] })];
     const before = translateFirst({ settings: unshared, services });
     const shared = translateLater(before, { services });
@@ -130,7 +130,7 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.equal(statusOf(regained, 'c/web').ports[0]?.error?.reason, 'PortReserved', 'what was given up is gone');
   });
 
-  test('stays with it alone while it may not have those that it names', () => {
+  test('stays exclusive while the named hosts are not allowed', () => {
     const services = [serviceOn('c/web', 'c.example')];
     const before = translateFirst({ settings: unshared, services });
     const after = translateLater(before, { services });
@@ -139,7 +139,7 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.deepEqual(sharersOf(after), []);
   });
 
-  test('and is one no longer, is shared on by those who share it', () => {
+  test('stays shared by its sharers when the fleet no longer shares it', () => {
     const services = [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'y.shop.example')];
     const before = translateFirst({ services });
     const after = translateLater(before, {
@@ -152,7 +152,7 @@ describe('a port that becomes one that the fleet shares', () => {
     assert.equal(reasonOf(free, 'c/web'), 'Accepted');
   });
 
-  test('is not had by a Service that takes its hosts away: it serves on with them', () => {
+  test('keeps the hosts of a Service that removes its hosts annotation', () => {
     const before = translateFirst({ services: [serviceOn('a/web', 'x.shop.example')] });
     const after = translateLater(before, { services: [serviceOn('a/web', undefined)] });
     assert.equal(reasonOf(after, 'a/web'), 'PortReserved');
@@ -160,7 +160,7 @@ describe('a port that becomes one that the fleet shares', () => {
   });
 });
 
-test('a share of a place is left out by readers that know no shares', () => {
+test('encodes a shared listener in a version that older readers skip', () => {
   const [entry] = entriesOf(translateFirst({ services: [serviceOn('a/web', 'x.shop.example')] }).table, 'listener');
   assert.ok(entry);
   assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
@@ -169,7 +169,7 @@ test('a share of a place is left out by readers that know no shares', () => {
   assert.equal(JSON.parse(encodeEntry(alone)).v, 1);
 });
 
-test('what can be shared is a port that the nodes do not need', () => {
+test('accepts as shared ports only TCP ports without a built-in reservation', () => {
   assert.deepEqual(
     ['443', '1', '65535', '0', '22', '30000', '65536', '443.0', '', ' 443', 'https'].map(parseSharedPort),
     [443, 1, 65_535, ...Array(8).fill(undefined)],

@@ -1,4 +1,3 @@
-// What becomes of a node whose proxy is silent, for a while or for good.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -13,7 +12,7 @@ import {
 import { node, port, service, snapshotOf } from '../../fixtures/snapshot.ts';
 import { statusOf, translateAfter, translateFresh } from '../../fixtures/translation.ts';
 
-describe('a node whose proxy does not answer', () => {
+describe('a node without a running proxy', () => {
   const absent = (...names: readonly string[]): Pick<Snapshot, 'unreachableNodes'> => ({
     unreachableNodes: new Map(names.map((each) => each.split(' ') as [string, NodeUnreachability])),
   });
@@ -23,14 +22,14 @@ describe('a node whose proxy does not answer', () => {
   const [first = '', second = ''] = statusOf(before, 'a/web').nodes;
   const third = three.map(({ name }) => name).find((name) => name !== first && name !== second) ?? '';
 
-  test('and has been silent for a while only: nothing new is put there, and who is there stays', () => {
+  test('gets no new Service and keeps its Services while it is silent', () => {
     const api = service('a/api', { ports: [port(81)] });
     const after = translateAfter(before, { nodes: three, services: [web, api], ...absent(`${first} silent`) });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
     assert.deepEqual(statusOf(after, 'a/api').nodes, [second, third].sort());
   });
 
-  test('and is lost: another takes its place, which keeps it when it is back', () => {
+  test('is replaced when it is lost, and does not get its Services back', () => {
     const after = translateAfter(before, { nodes: three, services: [web], ...absent(`${first} lost`) });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
     assert.ok(
@@ -42,7 +41,7 @@ describe('a node whose proxy does not answer', () => {
     assert.deepEqual(statusOf(back, 'a/web').nodes, [second, third].sort());
   });
 
-  test('and is lost where no other has room: it keeps its place', () => {
+  test('keeps its Services when it is lost and no other node has free ports', () => {
     const other = service('b/web', { annotations: { 'weir.dev/nodes': '1' } });
     const alone = translateFresh({
       nodes: [three.find(({ name }) => name === third) as NodeObject],
@@ -53,7 +52,7 @@ describe('a node whose proxy does not answer', () => {
     assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
   });
 
-  test('and is lost where no other has room: the first that is given up takes its place, whatever becomes of who had it', () => {
+  test('is replaced by the first node whose ports are released', () => {
     const nodesOf = ({ table }: TranslatorOutput): readonly string[] | undefined =>
       entriesOf(table, 'service').find(({ uid }) => uid === web.uid)?.nodes;
     const nodes = three;
@@ -70,7 +69,7 @@ describe('a node whose proxy does not answer', () => {
     assert.deepEqual(nodesOf(after), [second, third].sort());
   });
 
-  test('but none of the pool does: all are as they were', () => {
+  test('does not count as unreachable if no proxy of the pool answers', () => {
     const all = absent(`${first} lost`, `${second} lost`, `${third} silent`);
     const api = service('a/api', { ports: [port(81)] });
     const after = translateAfter(before, { nodes: three, services: [web, api], ...all });
