@@ -1,5 +1,5 @@
-// The narrow door of the model: what a proxy and the stores call. Each worker of a proxy loads all of it, and a node that comes
-// back waits for that; what only decides, explains or shows is behind the wide door, `index.ts`.
+// The part of the model that proxies and stores use. Every worker of a proxy loads all of these modules, which delays the start of a
+// node; therefore translation, settings and views are exported only by `index.ts`.
 export { AFFINITY_TABLE_BYTES, type AffinityTable, createAffinityTable } from './balance/affinity-table.ts';
 export { type Balancer, type BalancerOptions, isTried } from './balance/balancer.ts';
 export * from './balance/create-balancer.ts';
@@ -7,23 +7,18 @@ export { buildPool, EMPTY_POOL, type EndpointPool, type ZoneFilter } from './bal
 export { createEndpointStats, type EndpointStats, EXCLUDED, updateEndpointStats } from './balance/endpoint-stats.ts';
 export { hashPair, hashText } from './balance/hash.ts';
 export { fillMaglevSlots, MAGLEV_SLOTS, MAX_MAGLEV_ENDPOINTS, type MaglevTable } from './balance/maglev-table.ts';
+export { formatDuration, parseDuration } from './duration.ts';
 export * from './health/ejection.ts';
-export * from './health/port-health.ts';
-export * from './health/port-health.ts';
 export * from './health/port-health.ts';
 export * from './heartbeat.ts';
 export * from './limits/token-bucket.ts';
-export * from './limits/token-bucket.ts';
 export { ipv6Bytes } from './match/address.ts';
 export * from './match/atomic-groups.ts';
-export * from './match/cidr.ts';
-export { type Cidr, canonicalAddress, isSpecialAddress, parseCidr } from './match/cidr.ts';
-export * from './match/hosts.ts';
+export { type Cidr, canonicalAddress, clientKeyFor, isSpecialAddress, parseCidr } from './match/cidr.ts';
+export { findHost, isHostAllowed, parseHost } from './match/hosts.ts';
 export type { ListenerRoutes } from './match/listener-routes.ts';
 export { createMatcher, type Matcher, movedResources, patchMatcher } from './match/matcher.ts';
 export { compileNetworks, type NetworkSet } from './match/networks.ts';
-export type { Client } from './match/route.ts';
-export * from './match/route.ts';
 export * from './match/route.ts';
 export type { TenantLimits } from './policy.ts';
 export * from './propagation.ts';
@@ -31,12 +26,17 @@ export type { HealthCheck, HttpHealthCheck, ServiceLimits, ServiceSettings } fro
 export * from './suspension.ts';
 export * from './table/codec.ts';
 export * from './table/entry.ts';
-export { endpointKey } from './table/entry.ts';
-export * from './table/table.ts';
-export * from './table/table.ts';
-export * from './table/table.ts';
-export * from './usage/journal.ts';
+export {
+  apply,
+  type Change,
+  diff,
+  EMPTY_TABLE,
+  entriesOf,
+  entryIdOf,
+  type RoutingTable,
+  tableOf,
+  tableToJson,
+} from './table/table.ts';
 export * from './usage/journal.ts';
 export * from './usage/period.ts';
-export * from './usage/report.ts';
 export * from './usage/report.ts';

@@ -7,10 +7,11 @@ export * from './port-range.ts';
 export * from './problem.ts';
 export * from './reason.ts';
 export { parseSharedPort, reservedSharedPorts, SHARED_PORT_FORMAT } from './reserved-ports.ts';
+export type { AnnotationGrammar } from './settings/annotation-grammar.ts';
+export { annotationGrammars } from './settings/annotations.ts';
 export { type ParsedSettings, serviceSettingsFor } from './settings/parse-settings.ts';
-export { type ParsedQuantity, parseDuration, parseQuantity } from './settings/quantity.ts';
+export { type ParsedQuantity, parseQuantity } from './settings/quantity.ts';
 export * from './settings/service-settings.ts';
-export * from './snapshot.ts';
 export * from './snapshot.ts';
 export * from './suspension.ts';
 export * from './translate/allocate/allocations.ts';
@@ -30,9 +31,12 @@ export { type Condition, truncateMessage } from './view/condition.ts';
 export * from './view/fleet-state.ts';
 export * from './view/policy-view.ts';
 export * from './view/proxy-view.ts';
-export type { PortError, ServiceState, ServiceView } from './view/service-view.ts';
-export * from './view/service-view.ts';
-export * from './view/service-view.ts';
+export {
+  type PortError,
+  type PortView,
+  type ServiceState,
+  type ServiceView,
+  storeUnreachableViewsFor,
+} from './view/service-view.ts';
 export * from './view/service-views.ts';
-export * from './view/tenant-view.ts';
 export * from './view/tenant-view.ts';

@@ -1,7 +1,7 @@
 // The entry point of the proxy process: the data plane of one node.
 import { isIP } from 'node:net';
 import { availableParallelism, hostname } from 'node:os';
-import { parseCidr } from '@weir/model/data-plane';
+import { formatDuration, parseCidr, parseDuration } from '@weir/model/data-plane';
 import {
   ADMIN_TOKEN_FORMAT,
   createHealth,
@@ -55,7 +55,11 @@ const CONFIG = {
   adminTls: optional(path('WEIR_ADMIN_TLS')),
   adminToken: optional(setting('WEIR_ADMIN_TOKEN', ADMIN_TOKEN_FORMAT)),
   probeSocket: optional(path('WEIR_PROBE_SOCKET')),
-  drainMs: duration('WEIR_DRAIN', { default: 30_000, maxMs: 3_600_000 }),
+  drainMs: duration('WEIR_DRAIN', {
+    grammar: { parseDuration, formatDuration },
+    default: 30_000,
+    maxMs: 3_600_000,
+  }),
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),

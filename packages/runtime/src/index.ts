@@ -19,7 +19,6 @@ export {
   parseHostPort,
   redactUrl,
 } from './config/addresses.ts';
-export { formatDuration, parseDuration } from './config/duration.ts';
 export {
   ConfigError,
   type ConfigMistake,
@@ -35,6 +34,7 @@ export {
 export {
   anyText,
   boolean,
+  type DurationGrammar,
   type DurationOptions,
   duration,
   hostPort,

@@ -1,43 +1,40 @@
+{{/* The grammar of all annotations: generated from packages/model/src/settings, see annotation-grammar.yaml. */}}
+{{- define "weir.annotations.grammar" -}}
+{{- .Files.Get "annotation-grammar.yaml" -}}
+{{- end }}
+
 {{/*
-The annotations of a Service: one line or two for each that packages/model/src/settings honours. `wrong` is CEL for what is wrong
-with VALUE and what is allowed, in the words of the model, or ''. `with`: others that it is judged together with. `quotes`: what is
-wrong says itself of what, instead of being said of VALUE.
-A test holds both against the same values.
+How the admission policy judges each annotation. `wrong` is CEL for the message about VALUE, in the words of the model, or ''; by
+default it comes from the grammar. `with` names annotations that are judged together with this one. `tcpOnly` is CEL for whether the
+annotation needs a TCP port. `quotes`: the message quotes a part itself, so that VALUE is not quoted before it.
+A test compares the policy with the model for the same values.
 */}}
 {{- define "weir.annotations" -}}
+{{- $grammar := include "weir.annotations.grammar" . | fromYaml -}}
 {{- $check := list "health-check" -}}
 {{- $tls := list "tls-secret" "tls-passthrough" -}}
-{{- $limited := include "weir.cel.whole" (dict "example" "connections such as 1000") -}}
-{{- $perClient := include "weir.cel.whole" (dict "example" "connections such as 20") -}}
-{{- $bits := include "weir.cel.whole" (dict "example" "bits such as 10M, 1.5G or 1Gi") -}}
-{{- $answers := include "weir.cel.ofCheck" (include "weir.cel.answers" .) -}}
-{{- dict
-  "ignore" (dict "wrong" (include "weir.cel.oneOf" (list "true" "false")))
-  "algorithm" (dict "wrong" (include "weir.cel.oneOf" (list "least-connections" "round-robin" "random" "maglev" "first")))
-  "connect-timeout" (dict "wrong" (include "weir.cel.duration" (dict "mostSeconds" "300")))
-  "drain-timeout" (dict "wrong" (include "weir.cel.duration" (dict "mostSeconds" "86400")))
-  "idle-timeout" (dict "wrong" (include "weir.cel.duration" (dict "mostSeconds" "86400")))
-  "proxy-protocol" (dict "wrong" (include "weir.cel.oneOf" (list "v1" "v2")) "tcpOnly" "true")
-  "tls-passthrough" (dict "wrong" (include "weir.cel.oneOf" (list "true" "false")) "tcpOnly" "VALUE == 'true'")
-  "tls-secret" (dict "wrong" (include "weir.cel.tlsSecret" .) "with" (list "tls-passthrough" "tls-ports")
+{{- $rules := dict
+  "proxy-protocol" (dict "tcpOnly" "true")
+  "tls-passthrough" (dict "tcpOnly" "VALUE == 'true'")
+  "tls-secret" (dict "wrong" (include "weir.cel.tlsSecret" (index $grammar "tls-secret")) "with" (list "tls-passthrough" "tls-ports")
     "tcpOnly" "true" "quotes" "itself")
   "tls-ports" (dict "wrong" (include "weir.cel.tlsPorts" .) "with" $tls "quotes" "itself")
-  "client-ca-secret" (dict "wrong" (include "weir.cel.clientCaSecret" .) "with" $tls)
-  "hosts" (dict "wrong" (include "weir.cel.hosts" .) "with" $tls "tcpOnly" "true")
-  "health-check" (dict "wrong" (include "weir.cel.oneOf" (list "off" "tcp" "http" "https")))
-  "health-check-path" (dict "wrong" (include "weir.cel.path" .) "with" $check)
-  "health-check-drain-timeout" (dict "with" $check
-    "wrong" (include "weir.cel.ofCheck" (include "weir.cel.duration" (dict "mostSeconds" "86400"))))
-  "health-check-interval" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.interval" .)) "with" $check)
-  "health-check-timeout" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.timeout" .))
+  "client-ca-secret" (dict "wrong" (include "weir.cel.clientCaSecret" (index $grammar "client-ca-secret")) "with" $tls)
+  "hosts" (dict "wrong" (include "weir.cel.hosts" (index $grammar "hosts")) "with" $tls "tcpOnly" "true")
+  "health-check-path" (dict "wrong" (include "weir.cel.path" (index $grammar "health-check-path")) "with" $check)
+  "health-check-timeout" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.timeout" (index $grammar "health-check-timeout")))
     "with" (list "health-check" "health-check-interval"))
-  "health-check-healthy" (dict "wrong" $answers "with" $check)
-  "health-check-unhealthy" (dict "wrong" $answers "with" $check)
-  "max-connections" (dict "wrong" $limited)
-  "max-connections-per-client" (dict "wrong" $perClient)
-  "in-bits-per-second" (dict "wrong" $bits)
-  "out-bits-per-second" (dict "wrong" $bits)
-  "pool" (dict "wrong" (include "weir.cel.pool" .))
-  "nodes" (dict "wrong" (include "weir.cel.nodes" .))
-| toYaml -}}
+-}}
+{{- range $name := list "health-check-drain-timeout" "health-check-interval" "health-check-healthy" "health-check-unhealthy" -}}
+{{- $wrong := include "weir.cel.ofCheck" (include "weir.cel.value" (index $grammar $name)) -}}
+{{- $_ := set $rules $name (dict "wrong" $wrong "with" $check) -}}
+{{- end -}}
+{{- range $name, $value := $grammar -}}
+{{- $rule := index $rules $name | default dict -}}
+{{- if not $rule.wrong -}}
+{{- $_ := set $rule "wrong" (include "weir.cel.value" $value) -}}
+{{- end -}}
+{{- $_ := set $rules $name $rule -}}
+{{- end -}}
+{{- toYaml $rules -}}
 {{- end }}

@@ -6,7 +6,7 @@ resourceRules:
     resources: [services]
 {{- end }}
 
-{{/* CEL: whether Weir takes `.service`, which is `object` or `oldObject`. The controller decides alike: isOwned in packages/model. */}}
+{{/* CEL: whether `.service`, which is `object` or `oldObject`, belongs to Weir. Must agree with isOwned in packages/model. */}}
 {{- define "weir.admission.takes" -}}
 {{- $class := .root.Values.controller.loadBalancerClass -}}
 {{- $classOfClassless := .root.Values.controller.classless | ternary $class "" -}}
@@ -16,20 +16,20 @@ resourceRules:
 && {{ .service }}.spec.?loadBalancerClass.orValue({{ toJson $classOfClassless }}) == {{ toJson $class }}
 {{- end }}
 
-{{/* The condition of a policy that is for Services which Weir takes. */}}
+{{/* The match condition of policies for Services that belong to Weir. */}}
 {{- define "weir.admission.taken" -}}
 - name: taken
   expression: >-
     {{- include "weir.admission.takes" (dict "root" . "service" "object") | nindent 4 }}
 {{- end }}
 
-{{/* CEL: whether Weir took it before this update, so that what did not change is not judged. */}}
+{{/* CEL: whether the Service belonged to Weir before this update; unchanged values of such a Service are not judged. */}}
 {{- define "weir.admission.wasTaken" -}}
 oldObject != null
 && {{ include "weir.admission.takes" (dict "root" . "service" "oldObject") }}
 {{- end }}
 
-{{/* Binds the policy `.name` for all namespaces. */}}
+{{/* The binding of the policy `.name`, for all namespaces. */}}
 {{- define "weir.admission.binding" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

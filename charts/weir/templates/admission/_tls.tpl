@@ -1,17 +1,13 @@
-{{/* CEL for weir.dev/tls-secret and what belongs to it. Of several ports that are wrong the first is told; the model tells all. */}}
+{{/*
+CEL for weir.dev/tls-secret and the annotations that depend on it. Reports the first invalid port; the model reports every one.
+`.` is the grammar of the annotation, unless a comment says otherwise.
+*/}}
 
-{{/* Whether `.`, CEL for a text, may be the name of a Secret (RFC 1123, subdomain). */}}
-{{- define "weir.cel.isSecretName" -}}
-({{ . }}.size() <= 253 && {{ . }}.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$'))
-{{- end }}
-
+{{/* Takes the grammar of tls-secret. */}}
 {{- define "weir.cel.hasTls" -}}
-[variables.own[?'weir.dev/tls-secret'].orValue('')].all(secret, {{ include "weir.cel.isSecretName" "secret" }})
+[variables.own[?'weir.dev/tls-secret'].orValue('')].all(secret,
+  {{ include "weir.cel.matches" (dict "value" "secret" "grammar" .) }})
 && variables.own[?'weir.dev/tls-passthrough'].orValue('') != 'true'
-{{- end }}
-
-{{- define "weir.cel.notASecretName" -}}
-'is not allowed; use the name of a Secret in the namespace of the Service'
 {{- end }}
 
 {{- define "weir.cel.onlyWithTls" -}}
@@ -19,8 +15,8 @@
 {{- end }}
 
 {{- define "weir.cel.tlsSecret" -}}
-!{{ include "weir.cel.isSecretName" "VALUE" }}
-? {{ include "weir.cel.quoted" "VALUE" }} + ' ' + {{ include "weir.cel.notASecretName" . }}
+!{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }}
+? {{ include "weir.cel.quoted" "VALUE" }} + ' ' + {{ include "weir.cel.notAllowed" . }}
 : !variables.hasTls
 ? {{ include "weir.cel.quoted" "VALUE" }} + ' cannot be honoured together with weir.dev/tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them'
 : 'weir.dev/tls-ports' in variables.own || variables.isUdp ? ''
@@ -46,12 +42,12 @@
         + (port.?name.orValue('') == '' ? '' : ' (' + port.name + ')')).join(', ') + ', comma separated')))[0])[0]
 {{- end }}
 
-{{/* Whether the text `part` means `port`. */}}
+{{/* CEL: whether the text `part` is the number or the name of `port`. */}}
 {{- define "weir.cel.isPort" -}}
 (part == string(port.port) || (part != '' && part == port.?name.orValue('')))
 {{- end }}
 
-{{/* Of the ports `.`, CEL for a list, at which TLS is to end. */}}
+{{/* CEL: the message if one of the ports `.` (CEL for a list), at which TLS shall be terminated, expects TLS itself; or ''. */}}
 {{- define "weir.cel.encrypted" -}}
 [({{ . }}).filter(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])].map(encrypted,
 encrypted.size() == 0 ? ''
@@ -61,5 +57,5 @@ encrypted.size() == 0 ? ''
 
 {{- define "weir.cel.clientCaSecret" -}}
 !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
-: {{ include "weir.cel.isSecretName" "VALUE" }} ? '' : {{ include "weir.cel.notASecretName" . }}
+: {{ include "weir.cel.value" . }}
 {{- end }}

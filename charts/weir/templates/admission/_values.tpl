@@ -1,33 +1,54 @@
-{{/* CEL for the kinds of values that annotations have: what is wrong with VALUE, or ''. */}}
+{{/*
+CEL for the kinds of annotation values, from the grammar of annotation-grammar.yaml: '' if VALUE matches, or the message about VALUE.
+*/}}
 
-{{- define "weir.cel.oneOf" -}}
-VALUE in ['{{ join "', '" . }}'] ? '' : 'is not allowed; use one of {{ join ", " . }}'
+{{- define "weir.cel.value" -}}
+{{- if eq .kind "one-of" -}}
+VALUE in ['{{ join "', '" .values }}']
+{{- else if eq .kind "duration" -}}
+{{- include "weir.cel.isDuration" (dict "value" "VALUE" "grammar" . "max" (int64 .maxMs | toString)) }}
+{{- else if eq .kind "integer" -}}
+VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= {{ int64 .min }} && int(VALUE) <= {{ int64 .max }}
+{{- else if eq .kind "quantity" -}}
+{{- include "weir.cel.isWhole" . }}
+{{- else if eq .kind "pattern" -}}
+{{- include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }}
+{{- else -}}
+{{- fail (printf "unknown kind %q in annotation-grammar.yaml" .kind) -}}
+{{- end }}
+? '' : {{ include "weir.cel.notAllowed" . }}
 {{- end }}
 
-{{/* Milliseconds of `.`, CEL for a text that is known to be a duration. */}}
+{{/* CEL: the message for a value outside of the grammar `.`. */}}
+{{- define "weir.cel.notAllowed" -}}
+'is not allowed; use {{ .expected }}'
+{{- end }}
+
+{{/* Whether `.value`, CEL for a text, matches the pattern of `.grammar`. */}}
+{{- define "weir.cel.matches" -}}
+({{ .value }}.size() <= {{ int64 .grammar.maxLength }} && {{ .value }}.matches('{{ .grammar.pattern }}'))
+{{- end }}
+
+{{/* Milliseconds of `.`, CEL for a text that is a duration: the sum of its parts, each a number with a unit. */}}
 {{- define "weir.cel.milliseconds" -}}
-int({{ . }}.find('^[0-9]+')) * (
-  {{ . }}.endsWith('ms') ? 1 : {{ . }}.endsWith('s') ? 1000 : {{ . }}.endsWith('m') ? 60000 : 3600000)
+{{ . }}.findAll('[0-9]+[a-z]+').map(part, int(part.find('^[0-9]+'))
+  * {'d': 86400000, 'h': 3600000, 'm': 60000, 's': 1000, 'ms': 1}[part.find('[a-z]+$')]).sum()
 {{- end }}
 
-{{/* Whether `.value` is a duration of at least `.least` and at most `.most`, both CEL for milliseconds. */}}
+{{/* Whether `.value` is a duration within `.grammar` of at most `.max`, CEL for milliseconds. */}}
 {{- define "weir.cel.isDuration" -}}
-({{ .value }}.matches('^[0-9]{1,9}(ms|s|m|h)$')
-&& [{{ include "weir.cel.milliseconds" .value }}].all(ms, ms >= {{ .least }} && ms <= {{ .most }}))
-{{- end }}
-
-{{- define "weir.cel.duration" -}}
-{{- include "weir.cel.isDuration" (dict "value" "VALUE" "least" "1" "most" (printf "%s000" .mostSeconds)) }} ? ''
-: 'is not allowed; use a duration from 1ms to {{ .mostSeconds }}s, such as 5s or 10m'
+({{ .value }} != '' && {{ .value }}.matches('{{ .grammar.pattern }}')
+&& [{{ include "weir.cel.milliseconds" .value }}].all(ms, ms >= {{ int64 .grammar.minMs }} && ms <= {{ .max }}))
 {{- end }}
 
 {{/*
-A Quantity that is whole and at most 2^53 - 1, exactly (but of binary ones with more than ten places, which are let pass). Digits
-without leading zeros and the zeros at the end of the fraction; of a decimal one the zeros at the end must make up for the places, of
-a binary one 5 to the power of the places must divide the digits: there are enough factors of 2.
+Whether VALUE is a Quantity that is whole and at most 2^53 - 1, exactly (binary quantities with more than ten decimal places are
+admitted). Takes the digits without leading zeros and the decimal places without trailing zeros. A decimal quantity is whole if its
+trailing zeros and its exponent make up for the places; a binary quantity is whole if 5 to the power of the places divides the
+digits, since there are always enough factors of 2.
 */}}
-{{- define "weir.cel.whole" -}}
-VALUE.size() <= 40
+{{- define "weir.cel.isWhole" -}}
+VALUE.size() <= {{ int64 .maxLength }}
 && VALUE.matches('^[+]?([0-9]+([.][0-9]*)?|[.][0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$')
 && !quantity(VALUE).isGreaterThan(quantity('9007199254740991'))
 && [VALUE.find('[0-9]*[.]?[0-9]*')].all(number,
@@ -42,28 +63,18 @@ VALUE.size() <= 40
         unit in {'': 0, 'n': -9, 'u': -6, 'm': -3, 'k': 3, 'M': 6, 'G': 9, 'T': 12, 'P': 15, 'E': 18}
         ? {'': 0, 'n': -9, 'u': -6, 'm': -3, 'k': 3, 'M': 6, 'G': 9, 'T': 12, 'P': 15, 'E': 18}[unit]
         : int(unit.substring(1))) >= 0)))))
-? '' : 'is not allowed; use a whole number of {{ .example }}'
 {{- end }}
 
-{{- define "weir.cel.pool" -}}
-VALUE.matches('^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') ? ''
-: 'is not allowed; use the name of a node pool: at most 63 letters, digits, "-", "_" and ".", beginning and ending with a letter or digit'
-{{- end }}
-
-{{- define "weir.cel.nodes" -}}
-VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= 1 && int(VALUE) <= 16 ? ''
-: 'is not allowed; use a whole number from 1 to 16'
-{{- end }}
-
+{{/* Hosts of the grammar `.`, comma separated. */}}
 {{- define "weir.cel.hosts" -}}
-[VALUE.split(',').size()].map(count, count > 1000
-? 'is not allowed: ' + string(count) + ' hosts are too many: a Service may have at most 1000; use wildcards such as *.example.com, or make several Services'
+[VALUE.split(',').size()].map(count, count > {{ int64 .maxCount }}
+? 'is not allowed: ' + string(count) + ' hosts are too many: a Service may have at most {{ int64 .maxCount }}; use wildcards such as *.example.com, or make several Services'
 : [VALUE.split(',').map(text, text.trim()).filter(host,
-  host.size() > 253
-  || !host.lowerAscii().matches('^([*][.])?[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?([.][a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*$')
-  || host.matches('(^|[.])[0-9]+$'))].map(wrong,
+  host.size() > {{ int64 .maxLength }}
+  || !host.lowerAscii().matches('{{ .pattern }}')
+  || host.matches('{{ .forbiddenPattern }}'))].map(wrong,
   wrong.size() > 0
-  ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is no host; use names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…'
+  ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is no host; use {{ .expected }}'
   : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' || variables.hasTls ? ''
   : 'can be honoured only with weir.dev/tls-passthrough: "true" or weir.dev/tls-secret; add one of them, or remove this annotation')[0])[0]
 {{- end }}

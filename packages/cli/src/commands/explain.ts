@@ -1,5 +1,10 @@
-import { type HealthCheck, healthCheckName, type ServiceLimits, type TlsTermination } from '@weir/model';
-import { formatDuration } from '@weir/runtime';
+import {
+  formatDuration,
+  type HealthCheck,
+  healthCheckName,
+  type ServiceLimits,
+  type TlsTermination,
+} from '@weir/model';
 import type { Command } from 'commander';
 import type { ServiceExplanation } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';

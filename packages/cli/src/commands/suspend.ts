@@ -1,5 +1,5 @@
 import type { SuspensionItem } from '@weir/console';
-import { parseDuration } from '@weir/runtime';
+import { parseDuration } from '@weir/model';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
 import type { ItemList } from '../client/responses.ts';

@@ -1,20 +1,26 @@
 // Host names of Services: parsing, permission, and look-up by a client's server name.
 
-const MAX_HOST_LENGTH = 253;
 /** A label by RFC 1123, as the API server requires for the hosts of an Ingress. Other scripts use A-labels (`xn--…`). */
-const HOST_LABEL = /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/;
+const HOST_LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 
 /**
- * Parses a host such as `shop.example.com` or `*.example.com` and returns it in lower case; undefined if the text is no host. A last
- * label of only digits is rejected, because the host would be, or look like, an IPv4 address.
+ * The grammar of a host in lower case. Forbidden is a last label of only digits, because the host would be, or look like, an IPv4
+ * address.
  */
+export const HOST_GRAMMAR: { readonly pattern: string; readonly forbiddenPattern: string; readonly maxLength: number } =
+  {
+    pattern: `^([*][.])?${HOST_LABEL}([.]${HOST_LABEL})*$`,
+    forbiddenPattern: '(^|[.])[0-9]+$',
+    maxLength: 253,
+  };
+const HOST = new RegExp(HOST_GRAMMAR.pattern);
+const FORBIDDEN_HOST = new RegExp(HOST_GRAMMAR.forbiddenPattern);
+
+/** Parses a host such as `shop.example.com` or `*.example.com` and returns it in lower case; undefined if the text is no host. */
 export function parseHost(text: string): string | undefined {
+  if (text.length > HOST_GRAMMAR.maxLength) return undefined;
   const host = text.toLowerCase();
-  const name = host.startsWith('*.') ? host.slice(2) : host;
-  if (host.length > MAX_HOST_LENGTH) return undefined;
-  const labels = name.split('.');
-  if (!labels.every((label) => HOST_LABEL.test(label)) || /^[0-9]+$/.test(labels.at(-1) ?? '')) return undefined;
-  return host;
+  return HOST.test(host) && !FORBIDDEN_HOST.test(host) ? host : undefined;
 }
 
 /**

@@ -1,6 +1,7 @@
 // The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. An option without a check is refused, since it would do
 // nothing.
-import { parseDuration } from './quantity.ts';
+import { DURATION_PATTERN, parseDuration } from '../duration.ts';
+import { type Annotation, duration, integer, oneOf, pattern } from './annotation-grammar.ts';
 import {
   DEFAULT_HEALTH_TIMING,
   type HealthCheck,
@@ -8,82 +9,107 @@ import {
   type ServiceSettings,
 } from './service-settings.ts';
 
-/** Part of the settings, after those parsed before; or what is wrong. */
-type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSettings, 'healthCheck'> | string;
-type Check = Exclude<HealthCheck, { readonly kind: 'off' }>;
+type CheckName = 'off' | 'tcp' | 'http' | 'https';
 
 const MIN_INTERVAL_MS = 1_000;
 const MAX_INTERVAL_MS = 600_000;
 const MAX_DRAIN_TIMEOUT_MS = 86_400_000;
 const MAX_THRESHOLD_RESULTS = 10;
 const MAX_PATH_LENGTH = 1_024;
-/** Characters that a request line can carry: no blanks, no control characters, and no fragment, which servers never receive. */
-const PATH = /^\/[!-"$-~]*$/;
 
-/** In the order in which they build on another. */
-export const HEALTH_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
-  'health-check': parseCheck,
-  'health-check-path': parsePath,
-  'health-check-interval': withCheck((value, check) => {
-    const intervalMs = parseDuration(value);
-    if (intervalMs === undefined || intervalMs < MIN_INTERVAL_MS || intervalMs > MAX_INTERVAL_MS)
-      return 'is not allowed; use a duration from 1s to 10m';
-    // A default timeout must not exceed the interval. A timeout from its own annotation is checked below.
-    return { intervalMs, timeoutMs: Math.min(check.timeoutMs, intervalMs) };
-  }),
-  'health-check-timeout': withCheck((value, { intervalMs }) => {
-    const timeoutMs = parseDuration(value);
-    return timeoutMs === undefined || timeoutMs < 1 || timeoutMs > intervalMs
-      ? `is not allowed; use a duration from 1ms to the interval, which is ${intervalMs / 1_000}s`
-      : { timeoutMs };
-  }),
+/** Parsed in this order: the check first, and the interval before the timeout. */
+export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
+  'health-check': oneOf<CheckName>(['off', 'tcp', 'http', 'https'], (name) => ({ healthCheck: defaultCheck(name) })),
+  'health-check-path': pathAnnotation(),
+  'health-check-interval': withCheck(
+    duration(
+      { minMs: MIN_INTERVAL_MS, maxMs: MAX_INTERVAL_MS, expected: 'a duration from 1s to 10m' },
+      // The default timeout must not exceed the interval. A timeout from its own annotation is checked below.
+      (intervalMs, { healthCheck }) =>
+        withTiming(healthCheck, { intervalMs, timeoutMs: Math.min(timingOf(healthCheck).timeoutMs, intervalMs) }),
+    ),
+  ),
+  'health-check-timeout': withCheck(timeoutAnnotation()),
   'health-check-healthy': withCheck(threshold((healthyThreshold) => ({ healthyThreshold }))),
   'health-check-unhealthy': withCheck(threshold((unhealthyThreshold) => ({ unhealthyThreshold }))),
-  'health-check-drain-timeout': withCheck((value) => {
-    const drainTimeoutMs = parseDuration(value);
-    return drainTimeoutMs === undefined || drainTimeoutMs < 1 || drainTimeoutMs > MAX_DRAIN_TIMEOUT_MS
-      ? `is not allowed; use a duration from 1ms to ${MAX_DRAIN_TIMEOUT_MS / 1_000}s, such as 5s or 10m`
-      : { drainTimeoutMs };
-  }),
+  'health-check-drain-timeout': withCheck(
+    duration({ maxMs: MAX_DRAIN_TIMEOUT_MS }, (drainTimeoutMs, { healthCheck }) =>
+      withTiming(healthCheck, { drainTimeoutMs }),
+    ),
+  ),
 };
 
-function parseCheck(value: string): ReturnType<ParseValue> {
-  switch (value) {
+function defaultCheck(name: CheckName): HealthCheck {
+  switch (name) {
     case 'off':
-      return { healthCheck: { kind: 'off' } };
+      return { kind: 'off' };
     case 'tcp':
-      return { healthCheck: { kind: 'tcp', ...DEFAULT_HEALTH_TIMING } };
+      return { kind: 'tcp', ...DEFAULT_HEALTH_TIMING };
     case 'http':
-      return { healthCheck: { kind: 'http', path: '/', ...DEFAULT_HEALTH_TIMING } };
+      return { kind: 'http', path: '/', ...DEFAULT_HEALTH_TIMING };
     case 'https':
-      return { healthCheck: { kind: 'http', path: '/', overTls: true, ...DEFAULT_HEALTH_TIMING } };
-    default:
-      return 'is not allowed; use one of off, tcp, http, https';
+      return { kind: 'http', path: '/', overTls: true, ...DEFAULT_HEALTH_TIMING };
   }
 }
 
-function parsePath(path: string, { healthCheck }: ServiceSettings): ReturnType<ParseValue> {
-  if (healthCheck.kind !== 'http')
-    return 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one';
-  return PATH.test(path) && path.length <= MAX_PATH_LENGTH
-    ? { healthCheck: { ...healthCheck, path } }
-    : `is not allowed; use a path such as /healthz: it begins with /, and has no blanks and at most ${MAX_PATH_LENGTH} characters`;
+function timingOf(check: HealthCheck): HealthCheckTiming {
+  return check.kind === 'off' ? DEFAULT_HEALTH_TIMING : check;
 }
 
-function withCheck(parse: (value: string, check: Check) => Partial<HealthCheckTiming> | string): ParseValue {
-  return (value, { healthCheck }) => {
-    if (healthCheck.kind === 'off')
-      return 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one';
-    const timing = parse(value, healthCheck);
-    return typeof timing === 'string' ? timing : { healthCheck: { ...healthCheck, ...timing } };
+function withTiming(check: HealthCheck, timing: Partial<HealthCheckTiming>): Pick<ServiceSettings, 'healthCheck'> {
+  return { healthCheck: check.kind === 'off' ? check : { ...check, ...timing } };
+}
+
+/** Characters that a request line can carry: no blanks, no control characters, and no fragment, which servers never receive. */
+function pathAnnotation(): Annotation {
+  const { grammar, parse } = pattern(
+    {
+      pattern: '^/[!-"$-~]*$',
+      maxLength: MAX_PATH_LENGTH,
+      expected: `a path such as /healthz: it begins with /, and has no blanks and at most ${MAX_PATH_LENGTH} characters`,
+    },
+    (path, { healthCheck }) => ({ healthCheck: healthCheck.kind === 'http' ? { ...healthCheck, path } : healthCheck }),
+  );
+  return {
+    grammar,
+    parse: (value, settings) =>
+      settings.healthCheck.kind === 'http'
+        ? parse(value, settings)
+        : 'can be honoured only with weir.dev/health-check: http or https; add that annotation, or remove this one',
   };
 }
 
-function threshold(
-  timing: (count: number) => Partial<HealthCheckTiming>,
-): (value: string) => ReturnType<typeof timing> | string {
-  return (value) =>
-    /^[0-9]{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MAX_THRESHOLD_RESULTS
-      ? timing(Number(value))
-      : `is not allowed; use a number from 1 to ${MAX_THRESHOLD_RESULTS}`;
+function timeoutAnnotation(): Annotation {
+  return {
+    grammar: {
+      kind: 'duration',
+      pattern: DURATION_PATTERN,
+      minMs: 1,
+      maxMs: MAX_INTERVAL_MS,
+      expected: 'a duration from 1ms to the interval',
+    },
+    parse: (value, { healthCheck }) => {
+      const { intervalMs } = timingOf(healthCheck);
+      const timeoutMs = parseDuration(value);
+      return timeoutMs === undefined || timeoutMs < 1 || timeoutMs > intervalMs
+        ? `is not allowed; use a duration from 1ms to the interval, which is ${intervalMs / 1_000}s`
+        : withTiming(healthCheck, { timeoutMs });
+    },
+  };
+}
+
+function withCheck({ grammar, parse }: Annotation): Annotation {
+  return {
+    grammar,
+    parse: (value, settings) =>
+      settings.healthCheck.kind === 'off'
+        ? 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one'
+        : parse(value, settings),
+  };
+}
+
+function threshold(timing: (count: number) => Partial<HealthCheckTiming>): Annotation {
+  return integer({ min: 1, max: MAX_THRESHOLD_RESULTS }, (count, { healthCheck }) =>
+    withTiming(healthCheck, timing(count)),
+  );
 }

@@ -1,4 +1,4 @@
-// Kubernetes quantities (`10Ti`, `1.5G`, `2e9`), exactly: a floating-point reading of 8191Pi is off by bytes.
+// Parses Kubernetes quantities (`10Ti`, `1.5G`, `2e9`) exactly: floating-point arithmetic is wrong by bytes for 8191Pi.
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Readonly<Record<string, bigint>> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
 const QUANTITY = /^\+?(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$/;
@@ -6,11 +6,11 @@ const QUANTITY = /^\+?(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{
 export type ParsedQuantity =
   | { readonly kind: 'whole'; readonly value: number }
   | { readonly kind: 'fraction' }
-  /** Beyond 2^53 − 1: it cannot be counted exactly. */
+  /** Above 2^53 − 1, so that counters would not be exact. */
   | { readonly kind: 'too-large' }
   | { readonly kind: 'malformed' };
 
-/** The number that a quantity of something countable says. */
+/** The whole number that a quantity stands for, or why there is none. */
 export function parseQuantity(text: string): ParsedQuantity {
   const match = QUANTITY.exec(text);
   if (match === null) return { kind: 'malformed' };
@@ -24,14 +24,4 @@ export function parseQuantity(text: string): ParsedQuantity {
   if (scaled % divisor !== 0n) return { kind: 'fraction' };
   const value = scaled / divisor;
   return value > BigInt(Number.MAX_SAFE_INTEGER) ? { kind: 'too-large' } : { kind: 'whole', value: Number(value) };
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
-
-/** Milliseconds of a duration such as `500ms`, `5s`, `10m`, `2h`; undefined when the text is not one. */
-export function parseDuration(text: string): number | undefined {
-  const parts = /^([0-9]{1,9})(ms|s|m|h)$/.exec(text);
-  if (parts === null) return undefined;
-  const [, count = '', unit = ''] = parts;
-  return Number(count) * (UNITS_MS[unit] ?? 0);
 }

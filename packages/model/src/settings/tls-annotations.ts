@@ -1,47 +1,59 @@
-// `weir.dev/tls-secret` and what belongs to it: at which ports TLS ends, with which certificate, and whom it lets in.
-
+// The annotation `weir.dev/tls-secret` and the annotations that depend on it: the ports at which TLS is terminated, the certificate,
+// and the CAs of client certificates.
+import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import { joinItems, portText, quote } from '../message-text.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
-import type { ServiceSettings, TlsPort, TlsTermination } from './service-settings.ts';
+import { type Annotation, pattern } from './annotation-grammar.ts';
+import type { ServiceSettings, TlsPort } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 
-/** Part of the settings, after those parsed before; or what is wrong. */
-type ParseValue = (value: string, settings: ServiceSettings) => Pick<ServiceSettings, 'tls'> | string;
+/** The API server's grammar for names of Secrets: an RFC 1123 subdomain. */
+const SECRET_NAME = {
+  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
+  maxLength: 253,
+  expected: 'the name of a Secret in the namespace of the Service',
+} as const;
 
-/** As the API server has it of a Secret: RFC 1123, subdomain. */
-const SECRET_NAME = /^(?=.{1,253}$)[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-z0-9])?)*$/;
-const SECRET_NAME_HELP = 'is not allowed; use the name of a Secret in the namespace of the Service';
-
-/** In the order in which they build on another, behind `tls-passthrough`. */
-export const TLS_ANNOTATIONS: Readonly<Record<string, ParseValue>> = {
-  'tls-secret': (value, { tlsPassthrough }) => {
-    if (!SECRET_NAME.test(value)) return SECRET_NAME_HELP;
-    if (tlsPassthrough)
-      return `cannot be honoured together with ${ANNOTATION_PREFIX}tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them`;
-    return { tls: { secret: value, ports: [], clientCaSecret: null } };
-  },
-  'client-ca-secret': withTls((value, tls) =>
-    SECRET_NAME.test(value) ? { tls: { ...tls, clientCaSecret: value } } : SECRET_NAME_HELP,
+/** Parsed after `tls-passthrough`, in this order. */
+export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
+  'tls-secret': withoutPassthrough(
+    pattern(SECRET_NAME, (secret) => ({ tls: { secret, ports: [], clientCaSecret: null } })),
   ),
-  // Read with the ports of the Service: `tlsPortsFor`.
-  'tls-ports': withTls(() => ({})),
+  'client-ca-secret': withTls(
+    pattern(SECRET_NAME, (secret, { tls }) => (tls === undefined ? {} : { tls: { ...tls, clientCaSecret: secret } })),
+  ),
+  // Parsed with the ports of the Service, by `withTlsPorts`.
+  'tls-ports': withTls({ grammar: { kind: 'ports' }, parse: () => ({}) }),
 };
 
-function withTls(parse: (value: string, tls: TlsTermination) => Pick<ServiceSettings, 'tls'> | string): ParseValue {
-  return (value, { tls }) =>
-    tls === undefined
-      ? `can be honoured only with ${ANNOTATION_PREFIX}tls-secret; add that annotation, or remove this one`
-      : parse(value, tls);
+function withoutPassthrough({ grammar, parse }: Annotation): Annotation {
+  return {
+    grammar,
+    parse: (value, settings) => {
+      const parsed = parse(value, settings);
+      return typeof parsed !== 'string' && settings.tlsPassthrough
+        ? `cannot be honoured together with ${ANNOTATION_PREFIX}tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them`
+        : parsed;
+    },
+  };
+}
+
+function withTls({ grammar, parse }: Annotation): Annotation {
+  return {
+    grammar,
+    parse: (value, settings) =>
+      settings.tls === undefined
+        ? `can be honoured only with ${ANNOTATION_PREFIX}tls-secret; add that annotation, or remove this one`
+        : parse(value, settings),
+  };
 }
 
 const SECRET_ANNOTATION = `${ANNOTATION_PREFIX}tls-secret`;
 const PORTS_ANNOTATION = `${ANNOTATION_PREFIX}tls-ports`;
-/** Of plain HTTP: who wrote 443 there, too, has mistaken the line. */
-const HTTP_PORT = 80;
 const HTTPS_PORT = 443;
-/** The pods speak TLS themselves. */
+/** Values of appProtocol for pods that speak TLS themselves. */
 const TLS_APP_PROTOCOLS = ['https', 'kubernetes.io/wss'];
-/** What pods say that they speak, as ALPN names it (RFC 7301, 6; RFC 9113, 3.2). */
+/** The ALPN names (RFC 7301, 6; RFC 9113, 3.2) of values of appProtocol. */
 const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   http: ['http/1.1'],
   'kubernetes.io/ws': ['http/1.1'],
@@ -49,25 +61,25 @@ const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   grpc: ['h2'],
 };
 
-/** The settings with the ports at which TLS ends; what is wrong goes into `mistakes`. */
+/** The settings with the ports at which TLS is terminated; adds messages for invalid ports to `mistakes`. */
 export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, mistakes: string[]): ServiceSettings {
   const { tls } = settings;
   if (tls === undefined) return settings;
-  const asked = Object.hasOwn(service.annotations, PORTS_ANNOTATION)
+  const value = Object.hasOwn(service.annotations, PORTS_ANNOTATION)
     ? service.annotations[PORTS_ANNOTATION]
     : undefined;
-  const before = mistakes.length;
-  const ports = asked === undefined ? defaultTlsPorts(service) : parseTlsPorts(asked, service, mistakes);
-  const where = asked === undefined ? SECRET_ANNOTATION : PORTS_ANNOTATION;
+  const mistakesBefore = mistakes.length;
+  const ports = value === undefined ? defaultTlsPorts(service) : parseTlsPorts(value, service, mistakes);
+  const where = value === undefined ? SECRET_ANNOTATION : PORTS_ANNOTATION;
   for (const port of ports) {
     if (TLS_APP_PROTOCOLS.includes(port.appProtocol ?? ''))
       mistakes.push(
         `annotation ${where}: TLS cannot end at port ${portText(port)}, where appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
       );
   }
-  // Of UDP alone: `tcpOnlyMistakes` says so.
+  // `tcpOnlyMistakes` reports a Service with only UDP ports.
   const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
-  if (isTcp && ports.length === 0 && mistakes.length === before)
+  if (isTcp && ports.length === 0 && mistakes.length === mistakesBefore)
     mistakes.push(
       `annotation ${SECRET_ANNOTATION}: ${quote(tls.secret)} would be used at no port: by itself TLS ends at 443/TCP; name others in annotation ${PORTS_ANNOTATION}`,
     );
@@ -75,16 +87,16 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
 }
 
 /**
- * Whether TLS may be meant to end at the port: as its Service asks, which is undefined where that cannot be read. Whatever else is served
- * meanwhile, such a port must not be opened in the clear.
+ * Whether the Service may want TLS to be terminated at the port, so that the port must not be served in the clear. `requested` are the
+ * settings that the Service asks for, undefined if they are invalid; every TCP port but 80 may then be meant.
  */
 export function mayTerminateTls(
   { annotations }: ServiceObject,
-  asked: ServiceSettings | undefined,
+  requested: ServiceSettings | undefined,
   { port, protocol }: ServicePort,
 ): boolean {
-  if (protocol !== 'TCP' || port === HTTP_PORT) return false;
-  if (asked !== undefined) return asked.tls?.ports.some((each) => each.port === port) === true;
+  if (protocol !== 'TCP' || port === PLAIN_HTTP_PORT) return false;
+  if (requested !== undefined) return requested.tls?.ports.some((tlsPort) => tlsPort.port === port) === true;
   return Object.keys(TLS_ANNOTATIONS).some((name) => Object.hasOwn(annotations, `${ANNOTATION_PREFIX}${name}`));
 }
 
@@ -92,50 +104,51 @@ function defaultTlsPorts({ ports }: ServiceObject): ServicePort[] {
   return ports.filter(
     ({ port, protocol, appProtocol }) =>
       protocol === 'TCP' &&
-      port !== HTTP_PORT &&
+      port !== PLAIN_HTTP_PORT &&
       (port === HTTPS_PORT || TLS_APP_PROTOCOLS.includes(appProtocol ?? '')),
   );
 }
 
-/** Each port that a Service may have by number and by name. With a hundred thousand that are none, telling so would take seconds. */
+/** A Service has at most 100 ports, each with a number and a name. Messages for 100,000 invalid items would take seconds. */
 const MAX_TLS_PORTS = 200;
 
 function parseTlsPorts(value: string, { ports }: ServiceObject, mistakes: string[]): ServicePort[] {
-  const mine = ports.filter(({ protocol }) => protocol === 'TCP');
-  // The API server wants a letter in each name.
+  const tcpPorts = ports.filter(({ protocol }) => protocol === 'TCP');
+  // A name never equals a number, because the API server requires a letter in each name.
   const byText = new Map(
-    mine.flatMap((port) => [[String(port.port), port] as const, [port.name ?? '', port] as const]),
+    tcpPorts.flatMap((port) => [[String(port.port), port] as const, [port.name ?? '', port] as const]),
   );
   byText.delete('');
-  const wrong = (text: string, why: string): void => {
+  const addMistake = (text: string, why: string): void => {
     mistakes.push(`annotation ${PORTS_ANNOTATION}: ${quote(text)} ${why}`);
   };
   const parts = value.split(',');
   if (parts.length > MAX_TLS_PORTS) {
-    const most = `at most ${MAX_TLS_PORTS} are read; name each port of the Service once`;
-    mistakes.push(`annotation ${PORTS_ANNOTATION}: ${parts.length} ports are too many: ${most}`);
+    const advice = `at most ${MAX_TLS_PORTS} are read; name each port of the Service once`;
+    mistakes.push(`annotation ${PORTS_ANNOTATION}: ${parts.length} ports are too many: ${advice}`);
     return [];
   }
-  const asked = new Set<ServicePort>();
+  const requested = new Set<ServicePort>();
   for (const part of parts) {
     const text = part.trim();
     const found = byText.get(text);
     if (found === undefined) {
-      const able = mine.filter(({ port }) => port !== HTTP_PORT);
-      const own = able.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
-      const use = own.length === 0 ? 'it has none where TLS could end' : `use ${joinItems(own)}, comma separated`;
-      wrong(text, `is no TCP port of the Service, by number or name; ${use}`);
-    } else if (found.port === HTTP_PORT)
-      wrong(text, 'is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port');
-    else asked.add(found);
+      const possible = tcpPorts.filter(({ port }) => port !== PLAIN_HTTP_PORT);
+      const items = possible.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
+      const advice =
+        items.length === 0 ? 'it has none where TLS could end' : `use ${joinItems(items)}, comma separated`;
+      addMistake(text, `is no TCP port of the Service, by number or name; ${advice}`);
+    } else if (found.port === PLAIN_HTTP_PORT)
+      addMistake(text, 'is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port');
+    else requested.add(found);
   }
-  return [...asked].sort((a, b) => a.port - b.port);
+  return [...requested].sort((a, b) => a.port - b.port);
 }
 
 function tlsPort({ port, appProtocol }: ServicePort): TlsPort {
-  const known =
+  const alpn =
     appProtocol !== null && Object.hasOwn(ALPN_BY_APP_PROTOCOL, appProtocol)
       ? ALPN_BY_APP_PROTOCOL[appProtocol]
       : undefined;
-  return { port, alpn: known ?? [] };
+  return { port, alpn: alpn ?? [] };
 }

@@ -17,7 +17,7 @@ const refusalOf = (annotations: Annotations): string => {
   return messageOf(translated(annotations), 'a/web');
 };
 
-test('proxy-protocol is one of two versions', () => {
+test('accepts two versions of proxy-protocol', () => {
   assert.equal(settingsOf({})?.proxyProtocol, null);
   assert.equal(settingsOf({ 'proxy-protocol': 'v1' })?.proxyProtocol, 'v1');
   assert.equal(settingsOf({ 'proxy-protocol': 'v2' })?.proxyProtocol, 'v2');
@@ -27,7 +27,15 @@ test('proxy-protocol is one of two versions', () => {
   );
 });
 
-test('hosts are in lower case, each once, blanks around them are taken', () => {
+test('parses durations with several units', () => {
+  assert.equal(settingsOf({ 'idle-timeout': '1h30m' })?.idleTimeoutMs, 5_400_000);
+  assert.equal(
+    refusalOf({ 'connect-timeout': '5m1ms' }),
+    'annotation weir.dev/connect-timeout: "5m1ms" is not allowed; use a duration from 1ms to 5m, such as 5s or 1m30s',
+  );
+});
+
+test('returns hosts in lower case, without duplicates and blanks', () => {
   const hosts = ' Shop.example.com, *.example.com,shop.EXAMPLE.com ';
   const settings = settingsOf({ 'tls-passthrough': 'true', hosts });
   assert.equal(settings?.tlsPassthrough, true);
@@ -35,7 +43,7 @@ test('hosts are in lower case, each once, blanks around them are taken', () => {
   assert.deepEqual(settingsOf({ 'tls-passthrough': 'true' })?.hosts, []);
 });
 
-test('one wrong host refuses all, and is named', () => {
+test('refuses a list with an invalid host, and names the host', () => {
   for (const [hosts, wrong] of [
     ['a.example,b_c.example', 'b_c.example'],
     ['a.example,', ''],
@@ -51,7 +59,7 @@ test('one wrong host refuses all, and is named', () => {
   }
 });
 
-test('of more than a thousand hosts none is taken, and it is said how many they are', () => {
+test('refuses more than 1,000 hosts, and tells how many there are', () => {
   const names = Array.from({ length: 1_001 }, (_, i) => `h${i}.example`);
   const asked = (hosts: readonly string[]) => ({ 'tls-passthrough': 'true', hosts: hosts.join(',') });
   assert.equal(settingsOf(asked(names.slice(1)))?.hosts.length, 1_000);
@@ -61,7 +69,7 @@ test('of more than a thousand hosts none is taken, and it is said how many they 
   );
 });
 
-test('hosts without passthrough are refused instead of being ignored', () => {
+test('refuses hosts without tls-passthrough or tls-secret', () => {
   for (const rest of [{}, { 'tls-passthrough': 'false' }]) {
     assert.match(
       refusalOf({ hosts: 'a.example', ...rest }),
@@ -70,7 +78,7 @@ test('hosts without passthrough are refused instead of being ignored', () => {
   }
 });
 
-test('what concerns only TCP refuses a Service of UDP ports alone: it would do nothing', () => {
+test('refuses TCP-only annotations on a Service with only UDP ports', () => {
   const udp = port(53, { protocol: 'UDP' });
   const annotations = {
     'weir.dev/proxy-protocol': 'v2',
@@ -91,7 +99,7 @@ test('what concerns only TCP refuses a Service of UDP ports alone: it would do n
   assert.equal(messageFor([udp], { 'weir.dev/tls-passthrough': 'false' }), 'accepted for tenant "a"');
 });
 
-test('limits are quantities, each with a name of its own', () => {
+test('parses limits as quantities', () => {
   assert.deepEqual(
     settingsOf({
       'max-connections': '1k',
@@ -107,7 +115,7 @@ test('limits are quantities, each with a name of its own', () => {
   });
 });
 
-test('a limit that is no whole quantity refuses', () => {
+test('refuses a limit that is no whole quantity', () => {
   for (const value of ['', '-1', '0.5', '10 M', '10MB', '1e30', '9'.repeat(100)]) {
     assert.match(
       refusalOf({ 'in-bits-per-second': value }),
@@ -116,7 +124,7 @@ test('a limit that is no whole quantity refuses', () => {
   }
 });
 
-test('a health check has a value for everything that is not said', () => {
+test('gives a health check defaults for all options', () => {
   const timing = { intervalMs: 5_000, timeoutMs: 2_000, healthyThreshold: 1, unhealthyThreshold: 3 };
   assert.deepEqual(settingsOf({})?.healthCheck, { kind: 'off' });
   assert.deepEqual(settingsOf({ 'health-check': 'off' })?.healthCheck, { kind: 'off' });
@@ -128,7 +136,7 @@ test('a health check has a value for everything that is not said', () => {
   assert.deepEqual(asked?.healthCheck, { ...https, path: '/readyz' });
 });
 
-test('each part of a health check can be said, in any order', () => {
+test('accepts all options of a health check in any order', () => {
   assert.deepEqual(
     settingsOf({
       'health-check-unhealthy': '10',
@@ -151,7 +159,7 @@ test('each part of a health check can be said, in any order', () => {
   );
 });
 
-test('a check each second has a timeout of a second, unless a shorter one is asked for', () => {
+test('shortens the default timeout of a health check to its interval', () => {
   const often = { 'health-check': 'tcp', 'health-check-interval': '1s' };
   const timeoutOf = (annotations: Annotations): number | undefined => {
     const check = settingsOf(annotations)?.healthCheck;
@@ -161,7 +169,7 @@ test('a check each second has a timeout of a second, unless a shorter one is ask
   assert.equal(timeoutOf({ ...often, 'health-check-timeout': '20ms' }), 20);
 });
 
-test('what a health check cannot be is refused, and says what it can be', () => {
+test('refuses invalid options of a health check, and tells what is allowed', () => {
   const rows: readonly (readonly [Annotations, RegExp])[] = [
     [{ 'health-check': 'grpc' }, /health-check: "grpc" is not allowed; use one of off, tcp, http, https$/],
     [
@@ -175,11 +183,14 @@ test('what a health check cannot be is refused, and says what it can be', () => 
     [{ 'health-check': 'tcp', 'health-check-interval': '601s' }, /use a duration from 1s to 10m$/],
     [{ 'health-check': 'tcp', 'health-check-timeout': '6s' }, /from 1ms to the interval, which is 5s$/],
     [{ 'health-check': 'tcp', 'health-check-timeout': '0ms' }, /from 1ms to the interval/],
-    [{ 'health-check': 'tcp', 'health-check-drain-timeout': '0s' }, /from 1ms to 86400s, such as 5s or 10m$/],
+    [
+      { 'health-check': 'tcp', 'health-check-drain-timeout': '0s' },
+      /use a duration from 1ms to 1d, such as 5s or 1m30s$/,
+    ],
     [{ 'health-check-drain-timeout': '1s' }, /only with weir\.dev\/health-check: tcp, http or https;/],
-    [{ 'health-check': 'tcp', 'health-check-healthy': '0' }, /use a number from 1 to 10$/],
-    [{ 'health-check': 'tcp', 'health-check-unhealthy': '11' }, /use a number from 1 to 10$/],
-    [{ 'health-check': 'tcp', 'health-check-unhealthy': '1e0' }, /use a number from 1 to 10$/],
+    [{ 'health-check': 'tcp', 'health-check-healthy': '0' }, /use a whole number from 1 to 10$/],
+    [{ 'health-check': 'tcp', 'health-check-unhealthy': '11' }, /use a whole number from 1 to 10$/],
+    [{ 'health-check': 'tcp', 'health-check-unhealthy': '1e0' }, /use a whole number from 1 to 10$/],
     ...['healthz', '', '/a b', '/a\r\nX-Evil: 1', '/\u0000', '/ü', '/#top', `/${'a'.repeat(1_024)}`].map(
       (path) => [{ 'health-check': 'http', 'health-check-path': path }, /use a path such as \/healthz/] as const,
     ),

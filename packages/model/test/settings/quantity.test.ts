@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseQuantity } from '@weir/model';
 
-test('quantities are read to the byte', () => {
+test('parses quantities exactly', () => {
   const whole: Record<string, number> = {
     '0': 0,
     '10Ti': 10 * 2 ** 40,
@@ -20,13 +20,13 @@ test('quantities are read to the byte', () => {
     '9007199254740991': Number.MAX_SAFE_INTEGER,
   };
   for (const [text, value] of Object.entries(whole)) {
-    const reading = parseQuantity(text);
-    if (Number.isNaN(value)) assert.notEqual(reading.kind, 'whole', text);
-    else assert.deepEqual(reading, { kind: 'whole', value }, text);
+    const parsed = parseQuantity(text);
+    if (Number.isNaN(value)) assert.notEqual(parsed.kind, 'whole', text);
+    else assert.deepEqual(parsed, { kind: 'whole', value }, text);
   }
 });
 
-test('what cannot be counted exactly is told apart from what is no quantity', () => {
+test('distinguishes quantities that are not exact from malformed text', () => {
   assert.equal(parseQuantity('1500m').kind, 'fraction');
   assert.equal(parseQuantity('8Pi').kind, 'too-large');
   assert.equal(parseQuantity('1e999').kind, 'too-large');

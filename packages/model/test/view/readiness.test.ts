@@ -64,7 +64,10 @@ describe('a Service without endpoints in use', () => {
     assert.equal(message, 'served at 192.0.2.1');
     assert.deepEqual(endpoints, { ready: 0, total: 1 });
     const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
-    assert.match(told({ slices: [leaving, http] }), /^no endpoint is ready for port 443\/TCP: terminating endpoints serve clients/);
+    assert.match(
+      told({ slices: [leaving, http] }),
+      /^no endpoint is ready for port 443\/TCP: terminating endpoints serve clients/,
+    );
     const partly = { ...leaving, ports: of('http') };
     assert.match(
       told({ slices: [partly] }),

@@ -1,7 +1,6 @@
 import { MAX_NODE_TIMER_MS } from '../clock.ts';
 import { Secret } from '../secret.ts';
 import { type HostPort, parseHostPort } from './addresses.ts';
-import { formatDuration, parseDuration } from './duration.ts';
 import { type Setting, type SettingFormat, type SettingOptions, setting } from './parse-config.ts';
 
 export interface TextOptions extends SettingOptions<string> {
@@ -75,14 +74,23 @@ export function path(variable: string, options: SettingOptions<string> = {}): Se
   return setting(variable, { allowed: 'a path, absolute or relative to the working directory (no ~)', parse }, options);
 }
 
+/** The grammar of durations, which runtime takes as an argument, because `@weir/model` owns it. */
+export interface DurationGrammar {
+  /** Milliseconds; undefined if the text is no duration. */
+  readonly parseDuration: (text: string) => number | undefined;
+  readonly formatDuration: (ms: number) => string;
+}
+
 export interface DurationOptions extends SettingOptions<number> {
+  readonly grammar: DurationGrammar;
   readonly minMs?: number;
   readonly maxMs?: number;
 }
 
 /** A duration such as `500ms`, `5s`, `10m` or `1h30m`, in milliseconds; by default at most what one Node timer can wait. */
-export function duration(variable: string, options: DurationOptions = {}): Setting<number> {
-  const { minMs = 0, maxMs = MAX_NODE_TIMER_MS } = options;
+export function duration(variable: string, options: DurationOptions): Setting<number> {
+  const { minMs = 0, maxMs = MAX_NODE_TIMER_MS, grammar } = options;
+  const { parseDuration, formatDuration } = grammar;
   const range =
     maxMs === MAX_NODE_TIMER_MS
       ? `at least ${formatDuration(minMs)}`
