@@ -11,7 +11,7 @@ import { startWorkerInTest } from '../fixtures/worker-in-test.ts';
 
 const PASSTHROUGH = { settings: { tlsPassthrough: true, hosts: ['shop.example'] } };
 
-test('a client is led by the name that it asks for, and its endpoint ends the TLS', async () => {
+test('routes a client by its server name to an endpoint that terminates the TLS', async () => {
   await using backend = await tlsEcho();
   using worker = await startWorkerInTest(webService([backend.endpoint], PASSTHROUGH));
   const client = tlsClient(worker, 'SHOP.example');
@@ -27,7 +27,7 @@ test('a client is led by the name that it asks for, and its endpoint ends the TL
   assert.ok((worker.row[SENT] ?? 0) >= wire.read);
 });
 
-test('a name of somebody else, or none, is answered by an alert that says so; no endpoint hears of it', async () => {
+test('answers an unknown or missing server name with an alert, and connects to no endpoint', async () => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(webService([endpointOf(backend)], PASSTHROUGH));
   for (const name of ['other.example', '']) {
@@ -41,10 +41,10 @@ test('a name of somebody else, or none, is answered by an alert that says so; no
   assert.equal(backend.acceptedConnections, 0);
 });
 
-test('a wildcard leads names of one label more, and without hosts every name and none are led', async () => {
+test('a wildcard matches one more label, and a Service without hosts matches every client', async () => {
   await using backend = await tlsEcho();
-  const wild = { settings: { tlsPassthrough: true, hosts: ['*.shop.example'] } };
-  using worker = await startWorkerInTest(webService([backend.endpoint], wild));
+  const wildcard = { settings: { tlsPassthrough: true, hosts: ['*.shop.example'] } };
+  using worker = await startWorkerInTest(webService([backend.endpoint], wildcard));
   for (const [name, event] of [
     ['eu.shop.example', 'secureConnect'],
     ['shop.example', 'error'],
@@ -54,46 +54,46 @@ test('a wildcard leads names of one label more, and without hosts every name and
     await once(client, event);
     client.destroy();
   }
-  using open = await startWorkerInTest(webService([backend.endpoint], { settings: { tlsPassthrough: true } }));
+  using anyHost = await startWorkerInTest(webService([backend.endpoint], { settings: { tlsPassthrough: true } }));
   for (const name of ['any.example', '']) {
-    const client = tlsClient(open, name);
+    const client = tlsClient(anyHost, name);
     await once(client, 'secureConnect');
     client.destroy();
   }
   await eventually(() => assert.equal(worker.row[ACTIVE], 0));
-  await eventually(() => assert.equal(open.row[ACTIVE], 0));
+  await eventually(() => assert.equal(anyHost.row[ACTIVE], 0));
   assert.equal(worker.row[outcomeColumn('unknown-host')], 2);
 });
 
-test('one that is refused after its ClientHello counts as open until all of it is counted', async () => {
+test('a client that is refused after its ClientHello is active until its outcome is counted', async () => {
   await using backend = await tlsEcho();
   const settings = { ...PASSTHROUGH.settings, sourceRanges: ['192.0.2.0/24'] };
   const atReset: unknown[] = [];
-  const transport = watchingResets(() => atReset.push([worker.row[ACTIVE], worker.outcomes()]));
+  const transport = observingResets(() => atReset.push([worker.row[ACTIVE], worker.outcomes()]));
   using worker = await startWorkerInTest(webService([backend.endpoint], { settings }), { transport });
   await once(tlsClient(worker, 'shop.example'), 'error');
   assert.deepEqual(atReset, [[1, { 'source-range': 1 }]]);
   assert.equal(worker.row[ACTIVE], 0);
 });
 
-test('what is not TLS is reset; TLS that cannot be read gets an alert, and a client that does not close is reset later', async () => {
+test('resets a client without TLS, and sends an alert to a client with invalid TLS before it is reset', async () => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(webService([endpointOf(backend)], PASSTHROUGH));
   await using plain = await connectClient(worker);
   await plain.send('GET / HTTP/1.1\r\n\r\n');
   assert.deepEqual(await plain.ended, { kind: 'error', code: 'ECONNRESET' });
-  await using stubborn = await connectClient(worker);
-  // A handshake record with a ServerHello in it.
-  await stubborn.send(Buffer.of(22, 3, 1, 0, 4, 2, 0, 0, 0));
-  await stubborn.waitForBytes(7);
+  await using lingering = await connectClient(worker);
+  // A handshake record with a ServerHello.
+  await lingering.send(Buffer.of(22, 3, 1, 0, 4, 2, 0, 0, 0));
+  await lingering.waitForBytes(7);
   assert.equal(worker.row[ACTIVE], 1);
   worker.tick(5);
-  assert.deepEqual(await stubborn.ended, { kind: 'end' });
+  assert.deepEqual(await lingering.ended, { kind: 'end' });
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'bad-client-hello': 2 }));
   assert.equal(worker.row[ACTIVE], 0);
 });
 
-test('port 80 beside it stays plain', async () => {
+test('relays port 80 of a TLS passthrough Service without reading a ClientHello', async () => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(
     webService([endpointOf(backend)], { port: 80, settings: { tlsPassthrough: true } }),
@@ -106,8 +106,8 @@ test('port 80 beside it stays plain', async () => {
   assert.equal((await client.take(5)).toString(), 'GET /');
 });
 
-/** Tells before a stream of a client is reset. */
-function watchingResets(onReset: () => void): TcpTransport {
+/** Calls `onReset` before a client's stream is reset. */
+function observingResets(onReset: () => void): TcpTransport {
   return {
     connect: netTransport.connect,
     listen: (at, events) =>

@@ -1,4 +1,4 @@
-// Whom TLS that ends here shows itself to be, whom it lets in, and who may resume where.
+// TLS termination: server certificates, client certificates and session resumption.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';
@@ -20,17 +20,17 @@ const DAY_MS = 24 * HOUR_MS;
 
 interface TlsClientResult {
   readonly socket: TLSSocket;
-  /** Of TLS 1.3 they come after the handshake. */
+  /** In TLS 1.3 the ticket arrives after the handshake. */
   readonly session: Buffer | undefined;
   readonly isResumed: boolean;
 }
 
-/** A client that is served: it has its echo. */
+/** Connects a client and waits for its echo. */
 async function connectTls(worker: WorkerInTest, tls: ConnectionOptions = {}): Promise<TlsClientResult> {
   const socket = connect({ host: worker.host, port: worker.port, ...TRUSTING_CLIENT, ...tls });
   let session: Buffer | undefined;
-  socket.on('session', (given: Buffer) => {
-    session = given;
+  socket.on('session', (ticket: Buffer) => {
+    session = ticket;
   });
   await once(socket, 'secureConnect');
   await echoes(socket);
@@ -43,7 +43,7 @@ async function echoes(socket: TLSSocket): Promise<void> {
   assert.equal(echoed.toString(), 'hello');
 }
 
-/** How a client that must not be served learns it. */
+/** The error code that a refused client sees; `served` if it is not refused. */
 async function refusal(worker: WorkerInTest, tls: ConnectionOptions = {}): Promise<string> {
   const socket = connect({ host: worker.host, port: worker.port, ...TRUSTING_CLIENT, ...tls });
   socket.on('secureConnect', () => socket.write('hello'));
@@ -57,10 +57,10 @@ async function refusal(worker: WorkerInTest, tls: ConnectionOptions = {}): Promi
 }
 
 const clientCertificateOptions = ({ chain, key }: Certificate): ConnectionOptions => ({ cert: chain, key });
-const clientOf = (issuer: Certificate, more: object = {}): Certificate =>
-  makeCertificate({ name: 'buyer', usage: 'client', issuer, ...more });
+const clientOf = (issuer: Certificate, validity: object = {}): Certificate =>
+  makeCertificate({ name: 'buyer', usage: 'client', issuer, ...validity });
 
-test('ALPN: the first of the endpoint’s that the client has; none in common is refused; who asks for none is served', async () => {
+test('ALPN: prefers the order of the Service, refuses a client without a common protocol, and serves a client without ALPN', async () => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(
     webService([endpointOf(backend)], terminatingTls({ alpn: ['h2', 'http/1.1'] })),
@@ -83,76 +83,79 @@ test('ALPN: the first of the endpoint’s that the client has; none in common is
 });
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-  const of = { minVersion: version, maxVersion: version } as const;
+  const only = { minVersion: version, maxVersion: version } as const;
 
-  test(`${version}: where client certificates are asked for, only who shows one of these CAs is served`, async () => {
+  test(`${version}: serves only clients with a certificate of the client CA if the Service requires one`, async () => {
     await using backend = await echoServer();
     using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })));
-    const { socket } = await connectTls(worker, { ...of, ...clientCertificateOptions(clientOf(CLIENTS)) });
+    const { socket } = await connectTls(worker, { ...only, ...clientCertificateOptions(clientOf(CLIENTS)) });
     socket.destroy();
     await eventually(() => assert.equal(worker.row[ACTIVE], 0));
     const before = { accepted: backend.acceptedConnections, outcomes: worker.outcomes() };
-    const past = { notBefore: new Date(Date.now() - 3 * DAY_MS), notAfter: new Date(Date.now() - DAY_MS) };
-    await refusal(worker, of);
-    await refusal(worker, { ...of, ...clientCertificateOptions(clientOf(OTHERS)) });
-    await refusal(worker, { ...of, ...clientCertificateOptions(clientOf(CLIENTS, past)) });
+    const expired = { notBefore: new Date(Date.now() - 3 * DAY_MS), notAfter: new Date(Date.now() - DAY_MS) };
+    await refusal(worker, only);
+    await refusal(worker, { ...only, ...clientCertificateOptions(clientOf(OTHERS)) });
+    await refusal(worker, { ...only, ...clientCertificateOptions(clientOf(CLIENTS, expired)) });
     await eventually(() => assert.equal(worker.row[ACTIVE], 0));
     assert.deepEqual(worker.outcomes(), { ...before.outcomes, 'tls-handshake-failed': 3 });
-    assert.equal(backend.acceptedConnections, before.accepted, 'no endpoint hears of those');
+    assert.equal(backend.acceptedConnections, before.accepted, 'no endpoint is connected');
     assert.deepEqual([worker.row[RECEIVED], worker.row[SENT], worker.reported], [5, 5, []]);
   });
 
-  test(`${version}: a session is resumed at another worker, and nowhere else: not at another Service, past another client CA, on another day`, async () => {
+  test(`${version}: resumes a session at any worker, but not at another Service, with another client CA or on another day`, async () => {
     await using backend = await echoServer();
     const service = webService([endpointOf(backend)], terminatingTls());
     let now = Date.now();
     const wallClock = (): number => now;
     using worker = await startWorkerInTest(service, { wallClock });
     using other = await startWorkerInTest(service, { wallClock });
-    using stranger = await startWorkerInTest({ ...service, name: 'other' }, { wallClock });
-    using asking = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })), {
-      wallClock,
-    });
-    const first = await connectTls(worker, of);
+    using otherService = await startWorkerInTest({ ...service, name: 'other' }, { wallClock });
+    using withClientCa = await startWorkerInTest(
+      webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })),
+      {
+        wallClock,
+      },
+    );
+    const first = await connectTls(worker, only);
     assert.ok(first.session);
     first.socket.destroy();
-    const isResumed = async (at: WorkerInTest, more: ConnectionOptions = {}): Promise<boolean> => {
-      const { socket, isResumed: answer } = await connectTls(at, { ...of, session: first.session as Buffer, ...more });
-      socket.destroy();
-      return answer;
+    const isResumed = async (at: WorkerInTest, tls: ConnectionOptions = {}): Promise<boolean> => {
+      const second = await connectTls(at, { ...only, session: first.session as Buffer, ...tls });
+      second.socket.destroy();
+      return second.isResumed;
     };
     assert.deepEqual([await isResumed(worker), await isResumed(other)], [true, true]);
-    assert.equal(await isResumed(stranger), false);
-    assert.equal(await isResumed(asking, clientCertificateOptions(clientOf(CLIENTS))), false);
-    assert.notEqual(await refusal(asking, { ...of, session: first.session }), 'served');
+    assert.equal(await isResumed(otherService), false);
+    assert.equal(await isResumed(withClientCa, clientCertificateOptions(clientOf(CLIENTS))), false);
+    assert.notEqual(await refusal(withClientCa, { ...only, session: first.session }), 'served');
     now += DAY_MS;
     assert.deepEqual([await isResumed(worker), await isResumed(other)], [false, false]);
   });
 
-  test(`${version}: a session that is resumed past a client CA still shows its client, as long as that is good`, async () => {
+  test(`${version}: a resumed session is accepted only as long as its client certificate is valid`, async () => {
     await using backend = await echoServer();
-    // A day of its own, so that no midnight comes between: with it the tickets change.
+    // The start of a day, because the ticket keys change at midnight.
     const morning = (Math.floor(Date.now() / DAY_MS) + 10) * DAY_MS;
     let now = morning;
     const service = webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS }));
     using worker = await startWorkerInTest(service, { wallClock: () => now });
-    const good = await connectTls(worker, { ...of, ...clientCertificateOptions(clientOf(CLIENTS)) });
-    assert.ok(good.session);
-    const again = await connectTls(worker, { ...of, session: good.session });
-    assert.equal(again.isResumed, true);
-    const soon = clientOf(CLIENTS, { notAfter: new Date(morning + HOUR_MS) });
-    const brief = await connectTls(worker, { ...of, ...clientCertificateOptions(soon) });
-    assert.ok(brief.session);
-    const { session } = brief;
-    const still = await connectTls(worker, { ...of, session });
-    assert.equal(still.isResumed, true);
+    const valid = await connectTls(worker, { ...only, ...clientCertificateOptions(clientOf(CLIENTS)) });
+    assert.ok(valid.session);
+    const resumed = await connectTls(worker, { ...only, session: valid.session });
+    assert.equal(resumed.isResumed, true);
+    const expiringSoon = clientOf(CLIENTS, { notAfter: new Date(morning + HOUR_MS) });
+    const short = await connectTls(worker, { ...only, ...clientCertificateOptions(expiringSoon) });
+    assert.ok(short.session);
+    const { session } = short;
+    const resumedShort = await connectTls(worker, { ...only, session });
+    assert.equal(resumedShort.isResumed, true);
     now += 2 * HOUR_MS;
-    assert.notEqual(await refusal(worker, { ...of, session }), 'served');
-    for (const { socket } of [good, again, brief, still]) socket.destroy();
+    assert.notEqual(await refusal(worker, { ...only, session }), 'served');
+    for (const { socket } of [valid, resumed, short, resumedShort]) socket.destroy();
   });
 }
 
-test('a renewed certificate is shown from the next handshake on, and what is open goes on', async () => {
+test('uses a renewed certificate from the next handshake on, and keeps open connections', async () => {
   await using backend = await echoServer();
   const service = webService([endpointOf(backend)], terminatingTls());
   using worker = await startWorkerInTest(service);
@@ -169,38 +172,38 @@ test('a renewed certificate is shown from the next handshake on, and what is ope
   for (const { socket } of [before, after]) socket.destroy();
 });
 
-test('without a certificate that can be used clients get an alert, nothing goes on in the clear, and it is told once', async () => {
+test('without a usable certificate sends an alert, relays nothing, and reports each fault once', async () => {
   await using backend = await echoServer();
   const service = webService([endpointOf(backend)], terminatingTls());
-  const { certificate: _none, ...bare } = service;
-  const { sealedKey: _key, ...keyless } = certificateEntryFor(SERVER);
-  const strange = new Sealer(new Secret('the secret of another fleet, as long'));
-  const other = makeCertificate({ name: 'web.example', issuer: AUTHORITY });
-  using worker = await startWorkerInTest(bare);
-  const rounds = [
-    bare,
-    { ...service, certificate: keyless },
-    { ...service, certificate: certificateEntryFor(SERVER, { sealer: strange }) },
-    { ...service, certificate: { ...certificateEntryFor(other), chain: SERVER.chain } },
+  const { certificate: _none, ...withoutCertificate } = service;
+  const { sealedKey: _key, ...withoutKey } = certificateEntryFor(SERVER);
+  const otherSealer = new Sealer(new Secret('the secret of another fleet, as long'));
+  const otherCertificate = makeCertificate({ name: 'web.example', issuer: AUTHORITY });
+  using worker = await startWorkerInTest(withoutCertificate);
+  const services = [
+    withoutCertificate,
+    { ...service, certificate: withoutKey },
+    { ...service, certificate: certificateEntryFor(SERVER, { sealer: otherSealer }) },
+    { ...service, certificate: { ...certificateEntryFor(otherCertificate), chain: SERVER.chain } },
   ];
-  for (const round of rounds) {
-    worker.serve(round);
+  for (const faulty of services) {
+    worker.serve(faulty);
     for (const _time of [1, 2]) assert.match(await refusal(worker), /INTERNAL_ERROR/);
   }
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'no-certificate': 8 }));
-  const told = worker.answers.flatMap((answer) => (answer.kind === 'certificate-fault' ? answer.report : []));
+  const reports = worker.answers.flatMap((answer) => (answer.kind === 'certificate-fault' ? answer.report : []));
   assert.deepEqual(
-    told.map(({ service: name, why }) => [name, why]),
+    reports.map(({ service: name, why }) => [name, why]),
     ['no-key', 'key-not-opened', 'not-accepted'].map((why) => ['shop/web', why]),
   );
-  assert.doesNotMatch(JSON.stringify(told), /PRIVATE|BEGIN/);
+  assert.doesNotMatch(JSON.stringify(reports), /PRIVATE|BEGIN/);
   assert.deepEqual([worker.row[RECEIVED], worker.row[SENT], backend.acceptedConnections], [0, 0, 0]);
   worker.serve(service);
   const { socket } = await connectTls(worker);
   socket.destroy();
 });
 
-test('a proxy without the secret of the fleet refuses them, and speaks of it elsewhere', async () => {
+test('a proxy without the fleet’s secret refuses clients, and reports no certificate fault', async () => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { sealer: undefined });
   assert.match(await refusal(worker), /INTERNAL_ERROR/);
@@ -211,7 +214,7 @@ test('a proxy without the secret of the fleet refuses them, and speaks of it els
   );
 });
 
-test('a name of somebody else gets an alert, and who speaks no TLS gets nothing', async () => {
+test('sends an alert for an unknown server name, and nothing to a client without TLS', async () => {
   await using backend = await echoServer();
   const service = webService([endpointOf(backend)], terminatingTls({ settings: { hosts: ['web.example'] } }));
   using worker = await startWorkerInTest(service);
@@ -226,50 +229,50 @@ test('a name of somebody else gets an alert, and who speaks no TLS gets nothing'
 const HEADER = 'PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n';
 const TRUSTED = { trustProxyProtocol: ['127.0.0.0/8'] } as const;
 
-test('behind a load balancer its PROXY header comes first, and source ranges are of the client that it names', async () => {
+test('reads the PROXY header of a load balancer before TLS, and applies source ranges to its client address', async () => {
   await using backend = await echoServer();
   const service = (sourceRanges: readonly string[]): TestService =>
     webService([endpointOf(backend)], terminatingTls({ settings: { sourceRanges } }));
   using worker = await startWorkerInTest(service(['192.0.2.0/24']), TRUSTED);
-  const behind = (): TLSSocket => {
+  const connectWithHeader = (): TLSSocket => {
     const raw = connectPlain({ host: worker.host, port: worker.port });
     raw.write(HEADER);
     const socket = connect({ socket: raw, ...TRUSTING_CLIENT });
     socket.on('error', () => undefined);
     return socket;
   };
-  const allowed = behind();
+  const allowed = connectWithHeader();
   await once(allowed, 'secureConnect');
   await echoes(allowed);
   allowed.destroy();
   worker.serve(service(['203.0.113.0/24']));
-  const kept = behind();
-  await new Promise((resolve) => kept.once('close', resolve));
+  const refused = connectWithHeader();
+  await new Promise((resolve) => refused.once('close', resolve));
   await eventually(() => assert.equal(worker.outcomes()['source-range'], 1));
 });
 
-test('who came before TLS was to end here is not led on undecrypted, and whom nobody decrypts any more is not led on at all', async () => {
+test('ends clients whose preread began before TLS termination was configured or removed', async () => {
   await using backend = await echoServer();
   const plain = webService([endpointOf(backend)]);
-  const here = webService([endpointOf(backend)], terminatingTls());
+  const terminating = webService([endpointOf(backend)], terminatingTls());
   using worker = await startWorkerInTest(plain, TRUSTED);
   await using early = await connectClient({ host: worker.host, port: worker.port });
   await eventually(() => assert.equal(worker.row[ACTIVE], 1));
-  worker.serve(here);
+  worker.serve(terminating);
   await early.send(`${HEADER}in the clear`);
   assert.equal((await early.ended).kind, 'error');
   assert.deepEqual(worker.outcomes(), { 'no-listener': 1 });
-  using other = await startWorkerInTest(here);
-  await using meeting = await connectClient({ host: other.host, port: other.port });
-  await meeting.send(await captureNodeClientHello(TRUSTING_CLIENT));
-  await meeting.take(5);
+  using other = await startWorkerInTest(terminating);
+  await using handshaking = await connectClient({ host: other.host, port: other.port });
+  await handshaking.send(await captureNodeClientHello(TRUSTING_CLIENT));
+  await handshaking.take(5);
   other.serve(plain);
-  meeting.reset();
+  handshaking.reset();
   await eventually(() => assert.deepEqual(other.outcomes(), { 'tls-handshake-failed': 1 }));
   assert.equal(backend.acceptedConnections, 0);
 });
 
-test('nothing is renegotiated', async () => {
+test('refuses a renegotiation', async () => {
   await using backend = await echoServer();
   using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()));
   const { socket } = await connectTls(worker, { maxVersion: 'TLSv1.2' });

@@ -1,4 +1,4 @@
-// What is decided anew of a client whose handshake is under way when its Service changes.
+// Changes of a Service while the TLS handshake of a client is under way.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';
@@ -14,68 +14,68 @@ import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test
 const CLIENTS = makeCertificate({ name: 'Clients', isAuthority: true });
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-  test(`${version}: what changes while a client is met holds for it: another client CA, TLS that ends no more, a renewed certificate`, async () => {
+  test(`${version}: checks the client CA, TLS termination and certificate again after the handshake`, async () => {
     await using backend = await echoServer();
     const service = webService([endpointOf(backend)], terminatingTls());
     const renewed = makeCertificate({ name: 'web.example', names: ['web.example'], issuer: AUTHORITY });
-    for (const [then, outcome] of [
+    for (const [changed, outcome] of [
       [webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS })), 'tls-handshake-failed'],
       [webService([endpointOf(backend)]), 'no-listener'],
       [webService([endpointOf(backend)], terminatingTls({ certificate: renewed })), undefined],
     ] as const) {
       using worker = await startWorkerInTest(service);
       const accepted = backend.acceptedConnections;
-      const meeting = await meetingAt(worker, version);
-      worker.serve(then);
-      meeting.goOn();
+      const handshake = await pausedHandshake(worker, version);
+      worker.serve(changed);
+      handshake.resume();
       if (outcome === undefined) {
-        meeting.socket.write('hello');
-        const [echoed] = (await once(meeting.socket, 'data')) as [Buffer];
+        handshake.socket.write('hello');
+        const [echoed] = (await once(handshake.socket, 'data')) as [Buffer];
         assert.equal(echoed.toString(), 'hello');
       } else {
         await eventually(() => assert.deepEqual(worker.outcomes(), { [outcome]: 1 }));
-        assert.equal(backend.acceptedConnections, accepted, 'no endpoint hears of it');
+        assert.equal(backend.acceptedConnections, accepted, 'no endpoint is connected');
       }
-      meeting.socket.destroy();
+      handshake.socket.destroy();
       await eventually(() => assert.equal(worker.row[ACTIVE], 0));
     }
   });
 }
 
-/** A client that has said hello and was answered; the rest of its handshake is held back until `goOn`. */
-async function meetingAt(
+/** A client whose ClientHello was answered. Its next handshake messages are held back until `resume`. */
+async function pausedHandshake(
   { host, port }: WorkerInTest,
   version: SecureVersion,
-): Promise<{ socket: TLSSocket; goOn(): void }> {
-  const [near, far] = duplexPair();
-  const wire = connectPlain({ host, port });
-  const held: Buffer[] = [];
-  let isHeld = false;
+): Promise<{ socket: TLSSocket; resume(): void }> {
+  const [clientSide, relaySide] = duplexPair();
+  const connection = connectPlain({ host, port });
+  const heldBack: Buffer[] = [];
+  let isPaused = false;
   const [answered, replied] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  far.on('data', (bytes: Buffer) => {
-    if (!isHeld) wire.write(bytes);
+  relaySide.on('data', (bytes: Buffer) => {
+    if (!isPaused) connection.write(bytes);
     else {
-      held.push(bytes);
+      heldBack.push(bytes);
       replied.resolve();
     }
   });
-  wire.on('data', (bytes: Buffer) => {
-    isHeld = true;
-    far.write(bytes);
+  connection.on('data', (bytes: Buffer) => {
+    isPaused = true;
+    relaySide.write(bytes);
     answered.resolve();
   });
-  wire.on('error', () => {}); // It is the outcome that is looked at.
-  const socket = connect({ socket: near, ...TRUSTING_CLIENT, minVersion: version, maxVersion: version });
+  connection.on('error', () => {}); // The test checks the outcome.
+  const socket = connect({ socket: clientSide, ...TRUSTING_CLIENT, minVersion: version, maxVersion: version });
   socket.on('error', () => {});
-  socket.on('close', () => wire.destroy());
+  socket.on('close', () => connection.destroy());
   await Promise.all([answered.promise, replied.promise]);
   return {
     socket,
-    goOn() {
-      isHeld = false;
-      wire.removeAllListeners('data');
-      wire.on('data', (bytes: Buffer) => void far.write(bytes));
-      for (const bytes of held) wire.write(bytes);
+    resume() {
+      isPaused = false;
+      connection.removeAllListeners('data');
+      connection.on('data', (bytes: Buffer) => void relaySide.write(bytes));
+      for (const bytes of heldBack) connection.write(bytes);
     },
   };
 }

@@ -1,4 +1,4 @@
-// TLS that ends here: a Service with a certificate, its clients, and what reaches the endpoint.
+// TLS termination: what reaches the endpoint, what is counted, and how connections end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';
@@ -14,15 +14,15 @@ import { captureNodeClientHello, clientHelloRecord, serverNameExtension } from '
 
 const MEGABYTE = 1_048_576;
 
-const secured = (worker: WorkerInTest, tls: ConnectionOptions = {}, more: object = {}): Promise<TestClient> =>
+const connectTls = (worker: WorkerInTest, tls: ConnectionOptions = {}, more: object = {}): Promise<TestClient> =>
   connectClient({ host: worker.host, port: worker.port, tls: { ...TRUSTING_CLIENT, ...tls }, ...more });
 
 for (const { name, transport } of TRANSPORTS) {
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
-    test(`${name}: ${version} ends here, and the plaintext is what the endpoint gets and what is counted`, async () => {
+    test(`${name}: ${version}: sends the plaintext to the endpoint, and counts the plaintext`, async () => {
       await using backend = await echoServer();
       using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
-      await using client = await secured(worker, { minVersion: version, maxVersion: version });
+      await using client = await connectTls(worker, { minVersion: version, maxVersion: version });
       await client.send('hello');
       assert.equal((await client.take(5)).toString(), 'hello');
       await client.end();
@@ -32,10 +32,10 @@ for (const { name, transport } of TRANSPORTS) {
       assert.deepEqual(worker.reported, []);
     });
 
-    test(`${name}: ${version}: a FIN without close_notify is no end: the endpoint is reset`, async () => {
+    test(`${name}: ${version}: resets the endpoint after a FIN without close_notify`, async () => {
       await using backend = await scriptedEndpoint();
       using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
-      await using client = await secured(worker, { minVersion: version, maxVersion: version });
+      await using client = await connectTls(worker, { minVersion: version, maxVersion: version });
       const endpoint = await backend.next();
       await client.send('half of it');
       assert.equal((await endpoint.take(10)).toString(), 'half of it');
@@ -45,10 +45,10 @@ for (const { name, transport } of TRANSPORTS) {
       assert.equal(worker.row[ACTIVE], 0);
     });
 
-    test(`${name}: ${version}: whoever has been told the end may answer it by a FIN alone`, async () => {
+    test(`${name}: ${version}: accepts a FIN without close_notify from a client that has received close_notify`, async () => {
       await using backend = await scriptedEndpoint();
       using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
-      await using client = await secured(worker, { minVersion: version, maxVersion: version });
+      await using client = await connectTls(worker, { minVersion: version, maxVersion: version });
       const endpoint = await backend.next();
       await endpoint.end();
       assert.deepEqual(await client.ended, { kind: 'end' });
@@ -57,10 +57,10 @@ for (const { name, transport } of TRANSPORTS) {
       await eventually(() => assert.deepEqual(worker.outcomes(), { completed: 1 }));
     });
 
-    test(`${name}: ${version}: either side may go on after the end of the other`, async () => {
+    test(`${name}: ${version}: either side may send after the other side has ended`, async () => {
       await using backend = await scriptedEndpoint();
       using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
-      await using first = await secured(worker, { minVersion: version, maxVersion: version });
+      await using first = await connectTls(worker, { minVersion: version, maxVersion: version });
       const one = await backend.next();
       await first.send('question');
       await first.end();
@@ -69,7 +69,7 @@ for (const { name, transport } of TRANSPORTS) {
       await one.end();
       assert.deepEqual(await first.ended, { kind: 'end' });
       assert.equal(first.buffered.toString(), 'late answer');
-      await using second = await secured(worker, { minVersion: version, maxVersion: version });
+      await using second = await connectTls(worker, { minVersion: version, maxVersion: version });
       const two = await backend.next();
       await two.end();
       assert.deepEqual(await second.ended, { kind: 'end' });
@@ -81,10 +81,10 @@ for (const { name, transport } of TRANSPORTS) {
     });
   }
 
-  test(`${name}: an endpoint that resets resets its client`, async () => {
+  test(`${name}: resets the client when the endpoint resets`, async () => {
     await using backend = await scriptedEndpoint();
     using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
-    await using client = await secured(worker);
+    await using client = await connectTls(worker);
     const endpoint = await backend.next();
     await endpoint.send('half of it');
     await client.take(10);
@@ -93,10 +93,10 @@ for (const { name, transport } of TRANSPORTS) {
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'reset-by-endpoint': 1 }));
   });
 
-  test(`${name}: a client that resets resets its endpoint`, async () => {
+  test(`${name}: resets the endpoint when the client resets`, async () => {
     await using backend = await scriptedEndpoint();
     using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
-    await using client = await secured(worker);
+    await using client = await connectTls(worker);
     const endpoint = await backend.next();
     await client.send('x');
     await endpoint.take(1);
@@ -105,12 +105,12 @@ for (const { name, transport } of TRANSPORTS) {
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'reset-by-client': 1 }));
   });
 
-  test(`${name}: a mebibyte each way, with readers that stop and go, is whole, and counted to the byte`, async () => {
+  test(`${name}: relays a mebibyte each way to readers that pause, and counts every byte`, async () => {
     await using source = await patternServer({ bytes: MEGABYTE, seed: 5 });
     await using sink = await discardServer();
-    using down = await startWorkerInTest(webService([endpointOf(source)], terminatingTls()), { transport });
-    using up = await startWorkerInTest(webService([endpointOf(sink)], terminatingTls()), { transport });
-    await using reader = await secured(down, {}, { expectPattern: 5 });
+    using download = await startWorkerInTest(webService([endpointOf(source)], terminatingTls()), { transport });
+    using upload = await startWorkerInTest(webService([endpointOf(sink)], terminatingTls()), { transport });
+    await using reader = await connectTls(download, {}, { expectPattern: 5 });
     for (let wanted = 100_000; wanted < MEGABYTE; wanted += 100_000) {
       reader.pause();
       await new Promise((resolve) => setImmediate(resolve));
@@ -120,53 +120,55 @@ for (const { name, transport } of TRANSPORTS) {
     assert.deepEqual(await reader.ended, { kind: 'end' });
     assert.equal(reader.received, MEGABYTE);
     await reader.end();
-    await using writer = await secured(up);
+    await using writer = await connectTls(upload);
     await writer.sendPattern({ bytes: MEGABYTE, seed: 9 });
     await writer.end();
     await writer.ended;
-    await eventually(() => assert.deepEqual([down.outcomes(), up.outcomes()], [{ completed: 1 }, { completed: 1 }]));
-    assert.deepEqual([down.row[RECEIVED], down.row[SENT]], [0, MEGABYTE]);
-    assert.deepEqual([up.row[RECEIVED], up.row[SENT]], [MEGABYTE, 0]);
+    await eventually(() =>
+      assert.deepEqual([download.outcomes(), upload.outcomes()], [{ completed: 1 }, { completed: 1 }]),
+    );
+    assert.deepEqual([download.row[RECEIVED], download.row[SENT]], [0, MEGABYTE]);
+    assert.deepEqual([upload.row[RECEIVED], upload.row[SENT]], [MEGABYTE, 0]);
   });
 
-  test(`${name}: garbage behind a hello, nothing behind it, and a client that leaves, are failed handshakes`, async () => {
+  test(`${name}: counts a failed handshake after garbage, a reset or an end, and a timeout after silence`, async () => {
     await using backend = await echoServer();
     using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
     const hello = clientHelloRecord({ extensions: [serverNameExtension('web.example')] });
-    await using noisy = await connectClient({ host: worker.host, port: worker.port });
-    await noisy.send(Buffer.concat([hello, Buffer.alloc(1_000, 'x')]));
-    await noisy.ended;
-    await using leaving = await connectClient({ host: worker.host, port: worker.port });
-    await leaving.send(realHello);
-    await leaving.take(5);
-    leaving.reset();
+    await using garbled = await connectClient({ host: worker.host, port: worker.port });
+    await garbled.send(Buffer.concat([hello, Buffer.alloc(1_000, 'x')]));
+    await garbled.ended;
+    await using resetting = await connectClient({ host: worker.host, port: worker.port });
+    await resetting.send(realHello);
+    await resetting.take(5);
+    resetting.reset();
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 2 }));
     await using closing = await connectClient({ host: worker.host, port: worker.port });
     await closing.send(realHello);
     await closing.take(5);
     await closing.end();
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 3 }));
-    await using slow = await connectClient({ host: worker.host, port: worker.port });
-    await slow.send(realHello);
-    await slow.take(5);
+    await using silent = await connectClient({ host: worker.host, port: worker.port });
+    await silent.send(realHello);
+    await silent.take(5);
     assert.equal(worker.row[ACTIVE], 1);
     worker.tick(12);
-    assert.equal((await slow.ended).kind, 'error');
+    assert.equal((await silent.ended).kind, 'error');
     assert.deepEqual(worker.outcomes(), { 'tls-handshake-failed': 3, 'prelude-timeout': 1 });
     assert.deepEqual([worker.row[RECEIVED], worker.row[SENT], worker.row[ACTIVE]], [0, 0, 0]);
     assert.deepEqual([backend.acceptedConnections, worker.reported], [0, []]);
   });
 
-  test(`${name}: a hello in pieces of one byte, and one with what follows it in the same segment`, async () => {
+  test(`${name}: accepts a ClientHello byte by byte`, async () => {
     await using backend = await echoServer();
     using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
     await using client = await connectClient({ host: worker.host, port: worker.port });
     for (const byte of realHello) await client.send(Uint8Array.of(byte));
-    // ServerHello of TLS 1.3.
+    // The record header of a ServerHello.
     assert.deepEqual([...(await client.take(3))], [22, 3, 3]);
   });
 
-  test(`${name}: without a version in common nobody is served`, async () => {
+  test(`${name}: refuses a client without a common TLS version`, async () => {
     await using backend = await echoServer();
     using worker = await startWorkerInTest(webService([endpointOf(backend)], terminatingTls()), { transport });
     await using client = await connectClient({ host: worker.host, port: worker.port });
@@ -176,12 +178,12 @@ for (const { name, transport } of TRANSPORTS) {
   });
 }
 
-test('while the CAs of its clients have not come nobody is let in, for then nobody would be asked', async () => {
+test('refuses clients while the client CA is missing, because no client certificate could be verified', async () => {
   await using backend = await echoServer();
-  const ending = terminatingTls();
+  const terminating = terminatingTls();
   const tls = { secret: 'web', ports: [{ port: PORT, alpn: [] }], clientCaSecret: 'clients' };
   using worker = await startWorkerInTest(
-    webService([endpointOf(backend)], { ...ending, settings: { ...ending.settings, tls } }),
+    webService([endpointOf(backend)], { ...terminating, settings: { ...terminating.settings, tls } }),
   );
   await using client = await connectClient({ host: worker.host, port: worker.port });
   await client.send(realHello);
@@ -192,5 +194,5 @@ test('while the CAs of its clients have not come nobody is let in, for then nobo
   assert.equal(backend.acceptedConnections, 0);
 });
 
-/** Of a client that can do all that is asked for. */
+/** The ClientHello of Node's TLS client. */
 const realHello = await captureNodeClientHello(TRUSTING_CLIENT);
