@@ -1,4 +1,4 @@
-// The interface to TCP. Each implementation passes `test/transport/tcp/transport-contract.ts`. An implementation
+// The interface to TCP. Each implementation passes `test/transport/tcp/transport.test.ts`. An implementation
 // allocates no closure or timer per chunk. It queues what the kernel does not take, without a limit: a writer must look
 // at the returned number of queued bytes and stop reading its source.
 import type { Socket } from 'node:net';

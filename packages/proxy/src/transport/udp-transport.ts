@@ -1,4 +1,4 @@
-// The interface to UDP. Each implementation passes `test/transport/udp/transport-contract.ts`. Nothing is queued: a
+// The interface to UDP. Each implementation passes `test/transport/udp/transport.test.ts`. Nothing is queued: a
 // datagram that the kernel does not take is dropped, as UDP permits, except for one per socket that libuv keeps.
 import type { SocketAddress } from './tcp-transport.ts';
 

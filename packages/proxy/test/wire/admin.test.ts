@@ -10,7 +10,7 @@ import { endpointOf, webService } from '../fixtures/services.ts';
 
 const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
 
-test('a proxy is ready from its first table on, until it drains', async () => {
+test('a proxy is ready from its first table until it drains', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await fleet.proxy(ADMIN);
@@ -30,7 +30,7 @@ test('a proxy is ready from its first table on, until it drains', async () => {
   await closing;
 });
 
-test('metrics tell of each Service what it used, refused and has', async () => {
+test('metrics show usage, refusals and endpoints of each Service', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const dead = { address: '127.0.0.1', port: await freePort() };
@@ -82,35 +82,35 @@ test('metrics tell of each Service what it used, refused and has', async () => {
   );
 });
 
-test('an admin port that a foreign program has is waited for: clients are served, and heartbeats say what to do', async () => {
+test('a proxy serves clients and warns in its heartbeat while another program has the admin port', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
-  const holder = await echoServer();
+  const occupant = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]));
   const health = createHealth();
-  const proxy = await fleet.proxy({ admin: { host: holder.host, port: holder.port }, health });
+  const proxy = await fleet.proxy({ admin: { host: occupant.host, port: occupant.port }, health });
   await proxy.ready;
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);
-  // A startup probe on a socket would end a proxy that serves; who asks by HTTP gets no answer anyway.
+  // Probes on a socket must not end a proxy that serves; HTTP probes get no answer from this port anyway.
   assert.equal(health.report().ready, true);
   await eventually(async () =>
     assert.match(String((await fleet.heartbeats())[0]?.hostAdvice), /in use by another process; set WEIR_ADMIN/),
   );
-  await holder.close();
+  await occupant.close();
   await eventually(async () => assert.equal((await ask(proxy, '/readyz')).status, 200));
   await eventually(async () => assert.equal((await fleet.heartbeats())[0]?.hostAdvice, undefined));
 });
 
-test('an address for admin that this host does not have ends the start', async () => {
+test('a proxy fails to start if this host does not have the admin address', async () => {
   await using fleet = await startFleet();
   await assert.rejects(fleet.proxy({ admin: { host: '192.0.2.1', port: 8_687 } }), {
     message: /this host has no such address; set WEIR_ADMIN/,
   });
 });
 
-test('a proxy that drains lets a later one have the admin port', async () => {
+test('a draining proxy releases the admin port for its successor', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]));

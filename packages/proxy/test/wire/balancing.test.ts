@@ -1,4 +1,4 @@
-// Whom clients of many addresses meet, across workers, proxies and changes of the table.
+// Which endpoints clients of many addresses reach, across workers, proxies and table changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -32,7 +32,10 @@ async function endpoints(stack: AsyncDisposableStack, names: string): Promise<Na
   return made;
 }
 
-/** Whom the table of the main thread gives to each source; without it, by rendezvous, many would meet others. */
+/**
+ * The endpoint for each source in the Maglev table. Rendezvous hashing, without a table, would choose others for many
+ * sources.
+ */
 function byMaglev(service: TestService, made: readonly NamedEndpoint[]): string[] {
   const [route] = createMatcher(tableFor({ a: '127.0.0.1' }, [service]), 'a').routes.values();
   assert.ok(route);
@@ -47,7 +50,7 @@ function byMaglev(service: TestService, made: readonly NamedEndpoint[]): string[
   });
 }
 
-test('maglev: a client meets the endpoint that the table gives it, in every worker and on every proxy', async () => {
+test('maglev: every worker of every proxy sends a client to the endpoint of the table', async () => {
   await using stack = new AsyncDisposableStack();
   const made = await endpoints(stack, 'abcde');
   const service = webService(
@@ -65,7 +68,7 @@ test('maglev: a client meets the endpoint that the table gives it, in every work
   }
 });
 
-test('ClientIP: endpoints that are added move no client, whichever worker it meets', async () => {
+test('ClientIP: added endpoints move no client, in any worker', async () => {
   await using stack = new AsyncDisposableStack();
   const made = await endpoints(stack, 'abcdef');
   const affinity = { kind: 'client-ip', timeoutMs: 600_000 } as const;
@@ -80,7 +83,7 @@ test('ClientIP: endpoints that are added move no client, whichever worker it mee
   await proxy.ready;
   const before = await namesAt(fleet.addressOf());
   await fleet.serve(webOf(6));
-  // Who has not been here yet may be given a new one: then the table has arrived.
+  // A new client may be sent to a new endpoint, which proves that the table has arrived.
   let newcomer = 1;
   await eventually(async () => {
     newcomer += 1;
@@ -89,7 +92,7 @@ test('ClientIP: endpoints that are added move no client, whichever worker it mee
   for (let round = 0; round < 3; round += 1) assert.deepEqual(await namesAt(fleet.addressOf()), before);
 });
 
-test('first: everybody meets the same endpoint, and the next one when that refuses', async () => {
+test('first: sends all clients to one endpoint, and to the next if that one refuses', async () => {
   await using stack = new AsyncDisposableStack();
   const [one, other] = await endpoints(stack, 'ab');
   assert.ok(one && other);
@@ -104,7 +107,7 @@ test('first: everybody meets the same endpoint, and the next one when that refus
 });
 
 for (const algorithm of ['random', 'round-robin', 'least-connections'] as const) {
-  test(`${algorithm}: one client meets all endpoints`, async () => {
+  test(`${algorithm}: sends one client to all endpoints`, async () => {
     await using stack = new AsyncDisposableStack();
     const made = await endpoints(stack, 'abc');
     await using fleet = await startFleet();

@@ -1,4 +1,5 @@
-// Only lower bounds of time: a busy machine takes longer, never less. The law of the meters tells the upper ones.
+// Asserts lower bounds of time only, because a busy machine can take longer; the property tests of the limits assert
+// upper bounds.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, type TenantLimits } from '@weir/model';
@@ -17,13 +18,13 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 
 const RATE = 16_000_000;
 const BYTES_PER_SECOND = RATE / 8;
-/** What may be saved up in 50 ms, and what each stream reads once more before it is stopped. */
+/** The burst of 50 ms, and one more read of each stream before it is paused. */
 const BURST = BYTES_PER_SECOND * 0.05;
 const SLICE = 102_400;
 const TRANSFER = 3_000_000;
 const PATIENT = { timeoutMs: 60_000 };
 
-test('what clients send is slowed down to the limit of the tenant over connections and workers, and arrives whole', async () => {
+test('slows down uploads to the tenant’s limit over all connections and workers, without loss', async () => {
   await using fleet = await startFleet();
   await using sink = await discardServer();
   await serve(fleet, sink, { inBitsPerSecond: RATE });
@@ -40,7 +41,7 @@ test('what clients send is slowed down to the limit of the tenant over connectio
   assert.equal(sink.received, TRANSFER);
 });
 
-test('what clients get is, too', async () => {
+test('slows down downloads to the tenant’s limit as well', async () => {
   await using fleet = await startFleet();
   await using source = await patternServer({ bytes: TRANSFER / 2, seed: 7 });
   await serve(fleet, source, { outBitsPerSecond: RATE });
@@ -55,7 +56,7 @@ test('what clients get is, too', async () => {
   assertSlow(startedAt, 2);
 });
 
-test('the limit of a Service holds where its tenant has none, and other Services are not slowed down', async () => {
+test('applies the limit of a Service without a tenant limit, and does not slow down other Services', async () => {
   await using fleet = await startFleet();
   await using sink = await discardServer();
   await using echo = await echoServer();
@@ -81,7 +82,7 @@ test('the limit of a Service holds where its tenant has none, and other Services
   assert.equal(sink.received, TRANSFER);
 });
 
-test('a limit that is set while a connection is open holds for it, and one that is lifted lets it go', async () => {
+test('applies a new limit to an open connection, and stops when the limit is removed', async () => {
   await using fleet = await startFleet();
   await using sink = await discardServer();
   const proxy = await serve(fleet, sink, {});
@@ -91,7 +92,7 @@ test('a limit that is set while a connection is open holds for it, and one that 
   const { revision } = proxy.view().applied ?? assert.fail();
   await limit(fleet, sink, { inBitsPerSecond: 0 });
   await eventually(() => assert.ok((proxy.view().applied?.revision ?? 0) > revision));
-  // One read may be under way; what follows it is not read.
+  // One read may be in progress; nothing is read after it.
   await client.send('y');
   await eventually(() => assert.equal(sink.received, 2));
   await client.send('z'.repeat(1_000));
@@ -100,19 +101,19 @@ test('a limit that is set while a connection is open holds for it, and one that 
   await eventually(() => assert.equal(sink.received, 1_002));
 });
 
-test('one that is held by a limit is not idle', async () => {
+test('does not count a throttled connection as idle', async () => {
   await using fleet = await startFleet();
   await using sink = await discardServer();
   fleet.limit('shop', { inBitsPerSecond: 6_000 });
   const proxy = await startServing(fleet, webService([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
-  // A first slice of 2 KiB is paid for in almost three seconds, and idle are those that say nothing for two.
+  // The first slice of 2 KiB takes almost three seconds at this rate; the idle timeout is two seconds.
   await client.sendPattern({ bytes: 2_500 });
   await eventually(() => assert.equal(sink.received, 2_500));
   assert.equal(outcomesFor(proxy)?.['idle-timeout'], undefined);
 });
 
-test('one that a limit of 0 holds ends by the idle timeout: nobody would ever see that its client has gone', async () => {
+test('closes a connection with a limit of 0 after the idle timeout, because the end of its client would go unnoticed', async () => {
   await using fleet = await startFleet();
   await using sink = await discardServer();
   fleet.limit('shop', { inBitsPerSecond: 0 });
@@ -136,6 +137,6 @@ async function serve(fleet: Fleet, endpoint: ByteCountingServer, limits: TenantL
 
 function assertSlow(startedAt: number, streams: number): void {
   const seconds = (performance.now() - startedAt) / 1_000;
-  const least = (TRANSFER - BURST - streams * SLICE) / BYTES_PER_SECOND;
-  assert.ok(seconds >= least, `${seconds} s of at least ${least} s`);
+  const minSeconds = (TRANSFER - BURST - streams * SLICE) / BYTES_PER_SECOND;
+  assert.ok(seconds >= minSeconds, `${seconds} s of at least ${minSeconds} s`);
 }

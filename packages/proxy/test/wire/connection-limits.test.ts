@@ -10,7 +10,7 @@ import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
 
 const WORKERS = 2;
 
-test('a tenant has so many connections over all workers and Services, and one that ends makes room', async () => {
+test('limits the connections of a tenant over all workers and Services, and admits one when another ends', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('shop', { connections: 3 });
@@ -31,7 +31,7 @@ test('a tenant has so many connections over all workers and Services, and one th
   for (const client of open) await client.close();
 });
 
-test('a Service has no more than its own limit, while another of the tenant goes on', async () => {
+test('limits the connections of a Service without affecting other Services of the tenant', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(
@@ -44,7 +44,7 @@ test('a Service has no more than its own limit, while another of the tenant goes
   assert.equal(await isRefused(fleet, PORT + 1), false);
 });
 
-test('one client has no more than its share of a Service, another has its own', async () => {
+test('limits the connections of each client of a Service separately', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(webService([endpointOf(backend)], { settings: limits({ connectionsPerClient: 2 }) }));
@@ -58,22 +58,22 @@ test('one client has no more than its share of a Service, another has its own', 
   await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
 });
 
-test('a tenant opens so many per second; the next is refused, and is let in when time has passed', async () => {
+test('refuses new connections above the tenant’s rate, and admits them after a while', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('shop', { newConnectionsPerSecond: 4 });
   await fleet.serve(webService([endpointOf(backend)]));
   const proxy = await ready(fleet);
   const startedAt = performance.now();
-  const asked = await Promise.all(Array.from({ length: 40 }, () => isRefused(fleet, PORT)));
-  const served = asked.filter((isOver) => !isOver).length;
+  const attempts = await Promise.all(Array.from({ length: 40 }, () => isRefused(fleet, PORT)));
+  const served = attempts.filter((isOver) => !isOver).length;
   const seconds = (performance.now() - startedAt) / 1_000;
   assert.ok(served >= 4 && served <= 4 + Math.ceil(seconds * 4), `${served} in ${seconds} s`);
   assert.equal(outcomesFor(proxy)?.['rate-limit'], 40 - served);
   await eventually(async () => assert.equal(await isRefused(fleet, PORT), false));
 });
 
-test('what a worker had that died can be had again', async () => {
+test('releases the connections of a worker that died', async () => {
   await using fleet = await startFleet({ nodes: ['dying'] });
   await using backend = await echoServer();
   fleet.limit('shop', { connections: 1 });
@@ -105,7 +105,7 @@ async function echoing(fleet: Pick<Fleet, 'addressOf'>, port: number): Promise<T
   return client;
 }
 
-/** Connects, and looks whether an answer comes. */
+/** Connects, and returns whether the connection is refused. */
 async function isRefused(fleet: Pick<Fleet, 'addressOf'>, port: number, localAddress?: string): Promise<boolean> {
   try {
     await using client = await connectClient({ host: fleet.addressOf(), port, ...(localAddress && { localAddress }) });

@@ -8,7 +8,7 @@ import { spawnProxy } from '../fixtures/spawned-proxy.ts';
 
 const LIMIT = 200;
 
-test('at its limit of descriptors a proxy refuses the new, keeps the old, does not spin, and heals by itself', async (t) => {
+test('at its descriptor limit refuses new connections, keeps open ones, does not spin, and recovers', async (t) => {
   await using backend = await echoServer();
   using proxy = await spawnProxy(webService([endpointOf(backend)]), {
     command: ['sh', '-c', 'ulimit -n "$0" && exec "$@"', String(LIMIT)],
@@ -25,7 +25,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
       refused += 1;
     }
   }
-  assert.ok(refused > 0 && clients.length > 20, `${clients.length} let in, ${refused} refused`);
+  assert.ok(refused > 0 && clients.length > 20, `${clients.length} admitted, ${refused} refused`);
   const full = await proxy.ask();
   assert.equal(full.view.services[0]?.outcomes['no-descriptors'], refused);
   assert.equal(full.view.connections, clients.length);
@@ -33,7 +33,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
   await eventually(() => assert.match(proxy.logged, /"limit":200,.*descriptors are running out/));
   const { cpu } = await proxy.ask();
   const spentMs = (cpu.user + cpu.system - full.cpu.user - full.cpu.system) / 1_000;
-  t.diagnostic(`${clients.length} let in, ${refused} refused; ${spentMs} ms of CPU meanwhile`);
+  t.diagnostic(`${clients.length} admitted, ${refused} refused; ${spentMs} ms of CPU meanwhile`);
 
   for (const client of clients.splice(0, 10)) await client.close();
   await eventually(async () => assert.equal((await proxy.ask()).view.connections, clients.length));
@@ -42,7 +42,7 @@ test('at its limit of descriptors a proxy refuses the new, keeps the old, does n
   await next.close();
   for (const client of clients) await client.close();
   await eventually(async () => assert.equal((await proxy.ask()).view.connections, 0));
-  // However many come at once, each is served, or refused.
+  // Every connection of a burst is either served or refused.
   let served = 0;
   await Promise.all(
     Array.from({ length: LIMIT }, async () => {

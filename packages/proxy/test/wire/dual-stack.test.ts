@@ -4,7 +4,7 @@ import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { endpointOf, startServing } from '../fixtures/services.ts';
 
-/** IPv6 has one loopback address, so a listener there takes a port that nobody has. */
+/** IPv6 has a single loopback address, so the listener needs a free port. */
 const CASES = [
   { from: '::1', to: '127.0.0.1' },
   { from: '::1', to: '::1' },
@@ -12,7 +12,7 @@ const CASES = [
 ] as const;
 
 for (const { from, to } of CASES) {
-  test(`a client of ${from} is served by an endpoint of ${to}, within IPv6 source ranges, and counted`, async () => {
+  test(`a client of ${from} is relayed to an endpoint of ${to}, with IPv6 source ranges, and counted`, async () => {
     await using backend = await echoServer({ host: to });
     await using fleet = await startFleet({ addresses: { a: from } });
     const port = await freePort(from);
@@ -27,8 +27,8 @@ for (const { from, to } of CASES) {
     await eventually(() => assert.deepEqual(proxy.view().services[0]?.outcomes, { completed: 1 }));
     await fleet.serve({ ...service, settings: { sourceRanges: ['2001:db8::/32', '192.0.2.0/24'] } });
     await eventually(async () => {
-      await using stranger = await connectClient({ host: from, port });
-      assert.deepEqual(await stranger.ended, { kind: 'error', code: 'ECONNRESET' });
+      await using outsider = await connectClient({ host: from, port });
+      assert.deepEqual(await outsider.ended, { kind: 'error', code: 'ECONNRESET' });
     });
   });
 }

@@ -7,7 +7,7 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 
 const DRAIN = { settings: { drainTimeoutMs: 1_000 } };
 
-test('connections to an endpoint that left go on for the drain timeout, and are reset then', async () => {
+test('connections to a removed endpoint continue for the drain timeout, and are then reset', async () => {
   await using fleet = await startFleet();
   await using leaving = await echoServer();
   await using staying = await echoServer();
@@ -29,7 +29,7 @@ test('connections to an endpoint that left go on for the drain timeout, and are 
   assert.equal(outcomesFor(proxy)?.drained, 1);
 });
 
-test('those of a Service that is gone do, too', async () => {
+test('connections of a removed Service continue for the drain timeout, and are then reset', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await startServing(fleet, webService([endpointOf(backend)], DRAIN));
@@ -42,7 +42,7 @@ test('those of a Service that is gone do, too', async () => {
   assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
 });
 
-test('an endpoint that comes back in time keeps its connections', async () => {
+test('an endpoint that returns in time keeps its connections', async () => {
   await using fleet = await startFleet();
   await using first = await echoServer();
   await using second = await echoServer();
@@ -60,7 +60,7 @@ test('an endpoint that comes back in time keeps its connections', async () => {
   await severed.take(1);
   await fleet.serve(webService([endpointOf(first)], DRAIN));
   await applied(before + 2);
-  // The second one left later than the first: when its connections are gone, the first one's time would have been over.
+  // The second endpoint was removed later: when its connections are reset, the timeout of the first would be over.
   assert.deepEqual(await severed.ended, { kind: 'error', code: 'ECONNRESET' });
   await kept.send('b');
   assert.equal((await kept.take(1)).toString(), 'b');

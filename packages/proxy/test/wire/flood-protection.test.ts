@@ -1,4 +1,4 @@
-// What one tenant's clients do must not harm another tenant: each test keeps asking a neighbour while it goes on.
+// The clients of one tenant must not harm another tenant: each test checks a quiet tenant during a flood.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -13,7 +13,7 @@ import type { TestService } from '../fixtures/tables.ts';
 const LOUD: Partial<TestService> = { tenant: 'loud', namespace: 'loud' };
 const QUIET_PORT = PORT + 1;
 
-test('a flood of connections that say nothing takes no more than the places of its tenant, and these only for a while', async () => {
+test('silent connections use up only the limit of their tenant, and only for a while', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('loud', { connections: 40 });
@@ -27,7 +27,7 @@ test('a flood of connections that say nothing takes no more than the places of i
   await eventually(() => assert.equal(backend.openConnections, 0));
 });
 
-test('a flood of new connections is refused beyond the rate, and leaves nothing behind', async () => {
+test('refuses a flood of new connections above the rate, and leaks nothing', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('loud', { newConnectionsPerSecond: 10 });
@@ -45,7 +45,7 @@ test('a flood of new connections is refused beyond the rate, and leaves nothing 
   assert.ok(rounds > 0);
 });
 
-test('clients that close one way and endpoints that never answer it hold their places for the idle timeout', async () => {
+test('half-closed connections that endpoints do not answer count until the idle timeout', async () => {
   await using fleet = await startFleet();
   await using backend = await neverEnding();
   fleet.limit('loud', { connections: 5 });
@@ -67,7 +67,7 @@ test('clients that close one way and endpoints that never answer it hold their p
   assert.equal(outcomesFor(proxy)?.['idle-timeout'], 5);
 });
 
-test('clients that drip their ClientHello hold places of their tenant meanwhile, so no more than these', async () => {
+test('connections with a slow ClientHello count towards the limit of their tenant', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   fleet.limit('loud', { connections: 20 });
@@ -80,7 +80,7 @@ test('clients that drip their ClientHello hold places of their tenant meanwhile,
   await eventually(() => assert.equal(backend.openConnections, 0, 'only the neighbour reaches an endpoint'));
 });
 
-test('clients that never read stop their endpoints, whatever these would send, and cost bounded memory', async () => {
+test('clients that never read pause their endpoints and use bounded memory', async () => {
   const CLIENTS = 30;
   await using fleet = await startFleet();
   await using flood = await patternServer({ bytes: 2 ** 40 });
@@ -89,8 +89,8 @@ test('clients that never read stop their endpoints, whatever these would send, a
   await using crowd = new ClientFlood();
   await answersMeanwhile(fleet, async () => {
     const before = process.memoryUsage.rss();
-    await Promise.all(Array.from({ length: CLIENTS }, () => crowd.join(fleet.addressOf(), 'deaf')));
-    // Nothing moves any more: what was sent is in the buffers of the kernel, and one read of each connection here.
+    await Promise.all(Array.from({ length: CLIENTS }, () => crowd.join(fleet.addressOf(), 'unread')));
+    // No data moves any more: what was sent is in kernel buffers, or is one read per connection in the proxy.
     let sent = -1;
     await eventually(
       () => {
@@ -105,18 +105,18 @@ test('clients that never read stop their endpoints, whatever these would send, a
   });
 });
 
-/** Raw sockets that connect, say at most one thing, and do nothing more; those that are deaf do not even read. */
+/** Raw sockets that connect and send at most one message; `unread` ones do not read either. */
 class ClientFlood implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
 
-  /** Those that were not refused. */
+  /** The sockets that were not refused. */
   get size(): number {
     return this.#sockets.size;
   }
 
-  async join(host: string, first?: Uint8Array | 'deaf'): Promise<void> {
+  async join(host: string, first?: Uint8Array | 'unread'): Promise<void> {
     const socket = connect({ host, port: PORT });
-    if (first === 'deaf') socket.pause();
+    if (first === 'unread') socket.pause();
     else socket.resume();
     this.#sockets.add(socket);
     socket.on('error', () => undefined);
@@ -130,13 +130,13 @@ class ClientFlood implements AsyncDisposable {
   }
 }
 
-/** A Service of a loud tenant, and beside it an echo of a quiet one, at one worker. */
+/** A Service of a loud tenant and an echo Service of a quiet tenant, with one worker. */
 async function besideQuiet(fleet: Fleet, echo: ByteCountingServer, loud: Partial<TestService>): Promise<RunningProxy> {
   const quiet = webService([endpointOf(echo)], { name: 'quiet', namespace: 'quiet', port: QUIET_PORT });
   return startServing(fleet, webService([endpointOf(echo)], loud), quiet);
 }
 
-/** How many times the quiet one answered. */
+/** How many echoes the quiet tenant received. */
 async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise<number> {
   await using client = await connectClient({ host: fleet.addressOf(), port: QUIET_PORT });
   let isOver = false;
@@ -157,7 +157,7 @@ async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise
   return rounds;
 }
 
-/** Takes everything, and answers neither bytes nor a FIN. */
+/** Reads everything, and answers neither data nor a FIN. */
 async function neverEnding(): Promise<AsyncDisposable & { readonly host: string; readonly port: number }> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {

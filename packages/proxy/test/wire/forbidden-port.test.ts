@@ -1,4 +1,4 @@
-// A proxy without the right to low ports.
+// A proxy without the right to bind low ports.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -11,7 +11,7 @@ const NOBODY = 65_534;
 
 describe('a port that this process may not bind', namespace, () => {
   for (const endpoints of [[], [{ address: '127.0.0.1', port: 1 }]]) {
-    test(`is reported with what to do, ${endpoints.length === 0 ? 'held' : 'open'}`, async () => {
+    test(`is reported with a remedy, ${endpoints.length === 0 ? 'without' : 'with'} endpoints`, async () => {
       using proxy = await spawnProxy(webService(endpoints, { port: 80 }), { uid: NOBODY, gid: NOBODY });
       const [report] = await eventually(async () => {
         const { view } = await proxy.ask();

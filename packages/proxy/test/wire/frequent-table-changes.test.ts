@@ -1,4 +1,4 @@
-// A table that changes faster than anybody can look.
+// Table changes at a high rate.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -10,10 +10,13 @@ import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
 
 const DURATION_MS = 3_000;
 const CHANGES_PER_MS = 1;
-/** Changes between two turns of the event loop, which the proxy's main thread shares: who has fallen behind catches up in several. */
+/**
+ * Changes per iteration of the event loop, which the proxy shares: a proxy that lags catches up over several
+ * iterations.
+ */
 const MAX_CHANGES_PER_STEP = 20;
 
-test('a thousand changes a second of one Service touch no other, and it ends as the last one said', async (t) => {
+test('a thousand changes a second of one Service affect no other Service, and the last one wins', async (t) => {
   await using fleet = await startFleet();
   await using steady = await echoServer();
   await using old = await echoServer();
@@ -21,7 +24,7 @@ test('a thousand changes a second of one Service touch no other, and it ends as 
   await fleet.serve(webService([endpointOf(steady)]));
   const proxy = await fleet.proxy({ workers: 2 });
   await proxy.ready;
-  // Open until all is counted: it has no part in that.
+  // Kept open until everything is counted, so that these connections do not take part.
   await using lasting = await connectClient({ host: fleet.addressOf(), port: PORT });
   const stop = performance.now() + DURATION_MS;
   const load = (async () => {
@@ -72,7 +75,7 @@ test('a thousand changes a second of one Service touch no other, and it ends as 
   await assert.rejects(connectClient({ host: fleet.addressOf(), port: 9_000 }), { code: 'ECONNREFUSED' });
 });
 
-test('a table counts as applied only when the slowest worker has it, and that one catches up', async () => {
+test('a table counts as applied when the slowest worker has applied it', async () => {
   const node = randomUUID();
   await using fleet = await startFleet({ nodes: [node] });
   await using backend = await echoServer();
@@ -86,7 +89,7 @@ test('a table counts as applied only when the slowest worker has it, and that on
   await fleet.serve(webService([endpointOf(backend)]));
   const wanted = await fleet.store.table.meta();
   await eventually(() => assert.equal(proxy.view().applied?.id, wanted?.id));
-  // Whichever worker gets it knows the last table.
+  // Whichever worker accepts the connection has applied the last table.
   for (let count = 0; count < 20; count += 1) {
     await using client = await eventually(() => connectClient({ host: fleet.addressOf(node), port: PORT }));
     await client.send('x');

@@ -1,4 +1,4 @@
-// Endpoints that would keep the main thread of the proxy busy by the way in which they answer checks.
+// Endpoints whose answers to health checks try to keep the proxy's main thread busy.
 import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { httpEndpoint } from '../fixtures/http-endpoint.ts';
 import { startServing, webService } from '../fixtures/services.ts';
 
 const CERTIFICATE = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
-/** So long that only a limit ends a check. */
+/** Long enough that only the byte limit ends a check. */
 const LONG_TIMEOUT_MS = 60_000;
 
 const HTTP: HealthCheck = {
@@ -55,7 +55,7 @@ function tlsServer(options: TlsOptions, answer: (socket: Socket) => void): Serve
   return server.on('tlsClientError', () => undefined);
 }
 
-/** Until nobody reads it any more. */
+/** Writes until the peer stops reading. */
 function repeat(socket: Socket, text: string): void {
   const many = Buffer.from(text.repeat(1_000));
   const go = () => {
@@ -71,7 +71,7 @@ const ENDLESS = {
 };
 
 for (const [what, text] of Object.entries(ENDLESS)) {
-  test(`${what} without end are no answer`, async () => {
+  test(`${what} without end fail the check`, async () => {
     const why = 'an answer of more than 196608 bytes';
     const plain = createServer((socket) => socket.once('data', () => repeat(socket, text)));
     assert.equal(await failureAt(plain, HTTP), `its http check fails: ${why}`);
@@ -80,7 +80,7 @@ for (const [what, text] of Object.entries(ENDLESS)) {
   });
 }
 
-test('a chunk whose head never ends is read no further, and the status counts', async () => {
+test('reads a chunk header without end only up to the limit, and uses the status', async () => {
   const status = 'HTTP/1.1 503 Unavailable\r\ntransfer-encoding: chunked\r\n\r\n1;';
   const server = createServer((socket) =>
     socket.once('data', () => {
@@ -91,7 +91,7 @@ test('a chunk whose head never ends is read no further, and the status counts', 
   assert.equal(await failureAt(server, HTTP), 'its http check fails: status 503');
 });
 
-test('an endpoint chooses no group of its own, and begins no handshake anew', async () => {
+test('lets an endpoint neither choose a Diffie-Hellman group nor renegotiate', async () => {
   const options: TlsOptions = { maxVersion: 'TLSv1.2' };
   const answer = (socket: Socket) => socket.end('HTTP/1.1 200 OK\r\n\r\n');
   const ciphers = 'DHE-RSA-AES128-GCM-SHA256';

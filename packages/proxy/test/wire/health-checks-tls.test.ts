@@ -1,4 +1,4 @@
-// Checks of endpoints that end TLS themselves, with real sockets.
+// Health checks of endpoints that terminate TLS, with real sockets.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HealthCheck, ServiceSettings, UnhealthyEndpoint } from '@weir/model';
@@ -10,10 +10,10 @@ import { type HttpEndpoint, httpEndpoint } from '../fixtures/http-endpoint.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
-/** Of nobody's CA, and for a name that nobody asks for. */
+/** Signed by an unknown CA, for an unrelated name. */
 const UNTRUSTED = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
 
-/** Patient, for a busy machine. */
+/** A long timeout, because the machine may be busy. */
 const HTTPS: HealthCheck = {
   kind: 'http',
   path: '/readyz',
@@ -34,7 +34,7 @@ function unhealthyOf(proxy: RunningProxy, { endpoint }: Pick<HttpEndpoint, 'endp
   return proxy.view().unhealthy?.endpoints.find((each) => each.endpoint.port === endpoint.port);
 }
 
-test('a certificate of nobody passes, status 500 does not, and it is asked by its address without a server name', async () => {
+test('passes with an untrusted certificate, fails on status 500, and sends no server name to an address', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a', UNTRUSTED);
   await using b = await httpEndpoint('b', UNTRUSTED);
@@ -51,7 +51,7 @@ test('a certificate of nobody passes, status 500 does not, and it is asked by it
   await eventually(() => assert.equal(a.open + b.open, 0));
 });
 
-test('where the Service has hosts, it is asked for the first one that is no wildcard', async () => {
+test('sends the first host without a wildcard as server name', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a', UNTRUSTED);
   const hosts = ['*.shop.example', 'shop.example', 'other.example'];
@@ -65,7 +65,7 @@ test('where the Service has hosts, it is asked for the first one that is no wild
   );
 });
 
-test('who speaks no TLS, or takes the connection and begins none, does not pass, and nothing is left open', async () => {
+test('fails for an endpoint without TLS or without a handshake, and leaves no connection open', async () => {
   await using fleet = await startFleet();
   await using plain = await httpEndpoint('plain');
   await using silent = await discardServer();
@@ -82,7 +82,7 @@ test('who speaks no TLS, or takes the connection and begins none, does not pass,
   await eventually(() => assert.deepEqual([silent.openConnections, plain.open, good.open], [0, 0, 0]));
 });
 
-test('a PROXY header comes before the ClientHello', async () => {
+test('sends the PROXY header before the ClientHello', async () => {
   await using fleet = await startFleet();
   await using endpoint = await scriptedEndpoint();
   const healthCheck = { ...HTTPS, intervalMs: 1_000, timeoutMs: 1_000 };

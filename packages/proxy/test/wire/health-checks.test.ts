@@ -1,4 +1,4 @@
-// Which endpoints clients are sent to when some do not work, with real sockets.
+// Which endpoints clients reach when some do not work, with real sockets.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -14,7 +14,7 @@ import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
-/** Patient, for a busy machine. */
+/** A long timeout, because the machine may be busy. */
 const OFTEN = { intervalMs: 60, timeoutMs: 2_000, healthyThreshold: 1, unhealthyThreshold: 2 };
 const TCP: HealthCheck = { kind: 'tcp', ...OFTEN };
 const HTTP: HealthCheck = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
@@ -27,13 +27,13 @@ function inTurn(healthCheck: HealthCheck, ...endpoints: HttpEndpoint[]): TestSer
 }
 
 async function answerOf(fleet: Fleet): Promise<string> {
-  const asked = request({ host: fleet.addressOf(), port: PORT, path: '/client', agent: false }).end();
+  const sent = request({ host: fleet.addressOf(), port: PORT, path: '/client', agent: false }).end();
   return new Promise((resolve, reject) => {
-    asked.on('error', reject).on('response', (response) => text(response).then(resolve, reject));
+    sent.on('error', reject).on('response', (response) => text(response).then(resolve, reject));
   });
 }
 
-/** The names that as many clients are told, one after the other. */
+/** The names that successive clients receive. */
 async function answersOf(fleet: Fleet, count: number): Promise<string> {
   let answers = '';
   for (let time = 0; time < count; time += 1) answers += await answerOf(fleet);
@@ -53,7 +53,7 @@ function unhealthyOf(proxy: RunningProxy, { endpoint }: HttpEndpoint): Unhealthy
 
 const OFF: HealthCheck = { kind: 'off' };
 
-test('an endpoint that refuses is left out, and no client notices', async () => {
+test('ejects an endpoint that refuses, without a failed client', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -70,7 +70,7 @@ test('an endpoint that refuses is left out, and no client notices', async () => 
   assert.equal(await answersOf(fleet, 6), 'aaaaaa');
 });
 
-test('when all others fail an ejected endpoint is tried after all, and is back when it answers', async () => {
+test('uses an ejected endpoint if all others fail, and readmits it when it answers', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -86,7 +86,7 @@ test('when all others fail an ejected endpoint is tried after all, and is back w
   await eventually(() => assert.equal(unhealthyOf(proxy, b), undefined));
 });
 
-test('an endpoint that leaves is forgotten, and serves at once when it returns', async () => {
+test('forgets the failures of a removed endpoint, so that it serves at once when it returns', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -97,8 +97,8 @@ test('an endpoint that leaves is forgotten, and serves at once when it returns',
     assert.ok(unhealthyOf(proxy, b));
   });
   await b.listen();
-  // What a worker saw in its last moments may still be on its way when the endpoint returns so soon. By time alone it would be back
-  // after ten seconds.
+  // The last report of a worker may arrive after the endpoint has returned. By time alone an ejected endpoint would
+  // return after ten seconds.
   await eventually(
     async () => {
       await fleet.serve(inTurn(OFF, a));
@@ -111,7 +111,7 @@ test('an endpoint that leaves is forgotten, and serves at once when it returns',
 });
 
 for (const healthCheck of [TCP, HTTP]) {
-  test(`a ${healthCheck.kind} check takes out who does not listen, without any client, and brings it back`, async () => {
+  test(`a ${healthCheck.kind} check excludes an endpoint that does not listen, without a client, and readmits it`, async () => {
     await using fleet = await startFleet();
     await using a = await httpEndpoint('a');
     await using b = await httpEndpoint('b');
@@ -126,7 +126,7 @@ for (const healthCheck of [TCP, HTTP]) {
   });
 }
 
-test('status 500 takes an endpoint out and 302 brings it back; it is asked by path and address', async () => {
+test('an HTTP check fails on status 500, passes on 302, and requests path and address', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -140,7 +140,7 @@ test('status 500 takes an endpoint out and 302 brings it back; it is asked by pa
   await eventually(async () => assert.match(await answersOf(fleet, 20), /b/));
 });
 
-test('open connections to an endpoint that fails its check are reset where the Service asks for it, others are not', async () => {
+test('resets open connections to an endpoint that fails its check if the Service asks for it', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -154,7 +154,7 @@ test('open connections to an endpoint that fails its check are reset where the S
   assert.equal(proxy.view().services[0]?.active, 1);
 });
 
-test('when all fail their checks all are used', async () => {
+test('uses all endpoints when all fail their checks', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -166,7 +166,7 @@ test('when all fail their checks all are used', async () => {
   await eventually(async () => assert.match([...(await answersOf(fleet, 4))].sort().join(''), /^aabb$/));
 });
 
-test('an endpoint that takes the question and never answers fails its check, and nothing is left open', async () => {
+test('fails the check of an endpoint that never answers, and leaves no connection open', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -177,7 +177,7 @@ test('an endpoint that takes the question and never answers fails its check, and
   await eventually(() => assert.equal(b.open, 0));
 });
 
-test('two workers share one check', async () => {
+test('runs one check for two workers', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   const slow = { ...HTTP, intervalMs: 200 };
@@ -191,7 +191,7 @@ test('two workers share one check', async () => {
 });
 
 for (const proxyProtocol of ['v1', 'v2'] as const) {
-  test(`an endpoint that expects PROXY ${proxyProtocol} gets it from its checks, and no client is named`, async () => {
+  test(`sends PROXY ${proxyProtocol} without client addresses to endpoints that expect it`, async () => {
     await using fleet = await startFleet();
     await using endpoint = await scriptedEndpoint();
     const settings = { healthCheck: { ...HTTP, intervalMs: 1_000, timeoutMs: 1_000 }, proxyProtocol };
@@ -205,7 +205,7 @@ for (const proxyProtocol of ['v1', 'v2'] as const) {
   });
 }
 
-test('metrics tell how many endpoints are used, left out, and gone with connections open, and what checks found', async () => {
+test('metrics show endpoints by state, and the results of checks', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');
@@ -244,7 +244,7 @@ test('metrics tell how many endpoints are used, left out, and gone with connecti
   });
 });
 
-test('what does not work is in the heartbeat', async () => {
+test('the heartbeat lists unhealthy endpoints', async () => {
   await using fleet = await startFleet();
   await using a = await httpEndpoint('a');
   await using b = await httpEndpoint('b');

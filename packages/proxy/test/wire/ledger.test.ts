@@ -8,7 +8,7 @@ import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
 const FATES: readonly ReportFate[] = ['lost', 'unanswered', 'repeated', 'overtaken', 'arrives'];
 
-test('the ledger equals the clients’ own count although reports are lost, repeated and reordered', async () => {
+test('the ledger equals the clients’ own counts with reports lost, repeated and reordered', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]));
@@ -32,7 +32,7 @@ test('the ledger equals the clients’ own count although reports are lost, repe
   });
 });
 
-test('a Service whose only port changes is counted as before', async () => {
+test('counts a Service whose only port changes without interruption', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
@@ -40,7 +40,7 @@ test('a Service whose only port changes is counted as before', async () => {
   await using client = await eventually(() => connectClient({ host: fleet.addressOf(), port: 9_090 }));
   await client.send('moved');
   await client.take(5);
-  // The client may have the bytes before the worker has counted them.
+  // The client may have received the bytes before the worker has counted them.
   await eventually(() => {
     const [service] = proxy.view().services;
     assert.deepEqual(service?.counters, { receivedBytes: 5, sentBytes: 5, connections: 1, requests: 0 });

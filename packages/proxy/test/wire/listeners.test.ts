@@ -1,4 +1,4 @@
-// Sockets that come, go and cannot be had.
+// Listeners that open, close and cannot be opened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';
@@ -9,7 +9,7 @@ import { uidOf } from '../fixtures/tables.ts';
 
 const REFUSED = { code: 'ECONNREFUSED' };
 
-test('a Service without a ready endpoint is bound, but refuses; with the first endpoint it serves', async () => {
+test('a Service without a ready endpoint has its port allocated but refuses clients, until its first endpoint', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([]));
@@ -27,7 +27,7 @@ test('a Service without a ready endpoint is bound, but refuses; with the first e
   assert.equal((await client.take(10)).toString(), 'still here');
 });
 
-test('endpoints that flap leave the port open in the end', async () => {
+test('a listener is open at the end of a series of endpoint changes', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
@@ -43,7 +43,7 @@ test('endpoints that flap leave the port open in the end', async () => {
   assert.equal((await client.take(1)).toString(), 'x');
 });
 
-test('a port that another process holds is reported with what to do, and taken when it is free', async () => {
+test('a port of another process is reported with a remedy, and opened when it is free', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const foreign = await echoServer({ host: fleet.addressOf(), port: PORT });
@@ -64,7 +64,7 @@ test('a port that another process holds is reported with what to do, and taken w
   assert.equal((await client.take(4)).toString(), 'ours');
 });
 
-test('a holder that shares its port by reusePort is found, too', async () => {
+test('a process that shares its port with reusePort is detected as well', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await using _foreign = await echoServer({ host: fleet.addressOf(), port: PORT, reusePort: true });
@@ -83,7 +83,7 @@ test('an address that this host does not have is reported', async () => {
   assert.deepEqual(proxy.view().addresses, []);
 });
 
-test('a change of endpoints keeps open connections, and new ones go to the new endpoint', async () => {
+test('a change of endpoints keeps open connections and sends new ones to the new endpoint', async () => {
   await using fleet = await startFleet();
   await using old = await echoServer();
   await using next = await echoServer();
@@ -103,7 +103,7 @@ test('a change of endpoints keeps open connections, and new ones go to the new e
   assert.equal(outcomesFor(proxy)?.['reset-by-endpoint'], undefined);
 });
 
-test('a Service that goes takes its listener along and keeps its connections; its figures still reach the ledger', async () => {
+test('a removed Service closes its listener, keeps its connections, and still reports its usage', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(
@@ -131,7 +131,7 @@ test('a Service that goes takes its listener along and keeps its connections; it
   );
 });
 
-test('a port that changes hands is confirmed for its new Service without being closed', async () => {
+test('a port given to another Service is confirmed without being closed', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));

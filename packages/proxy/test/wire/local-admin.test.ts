@@ -10,7 +10,7 @@ import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 
-test('a CPU profile of a worker is taken while it relays, by nobody but the own user', async () => {
+test('takes a CPU profile of a worker while it relays, on a socket of mode 0600', async () => {
   await using fleet = await startFleet();
   await using state = temporaryDirectory('local-admin');
   await using backend = await echoServer();
@@ -20,7 +20,7 @@ test('a CPU profile of a worker is taken while it relays, by nobody but the own 
   const socketPath = join(state.path, 'proxy-a', 'admin.sock');
   assert.equal(statSync(socketPath).mode & 0o777, 0o600);
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
-  // A profile is samples: of a worker that hardly ran they may have missed what it did.
+  // A profile is a sample: with few samples it may miss the function.
   await eventually(async () => {
     const profiled = post(socketPath, '/profile?worker=0&seconds=0.5');
     let rounds = 0;
@@ -34,7 +34,7 @@ test('a CPU profile of a worker is taken while it relays, by nobody but the own 
   });
 });
 
-test('what is asked for wrongly is told, and a drain ends the proxy in good order', async () => {
+test('rejects invalid requests, and drains on request', async () => {
   await using fleet = await startFleet();
   await using state = temporaryDirectory('local-admin');
   const proxy = await fleet.proxy({ stateDirectory: state.path, workers: 2 });
@@ -46,10 +46,10 @@ test('what is asked for wrongly is told, and a drain ends the proxy in good orde
     ['/profile?worker=2', 400, /invalid worker \\"2\\": expected an integer from 0 to 1/],
     ['/profile?seconds=61', 400, /invalid seconds \\"61\\": expected a number above 0, up to 60/],
   ];
-  for (const [path, status, says] of wrong) {
-    const answer = await post(socketPath, path);
-    assert.equal(answer.status, status);
-    assert.match(answer.body, says);
+  for (const [path, status, message] of wrong) {
+    const response = await post(socketPath, path);
+    assert.equal(response.status, status);
+    assert.match(response.body, message);
   }
   assert.equal((await post(socketPath, '/drain')).status, 202);
   assert.equal(proxy.view().draining, true);
@@ -57,39 +57,39 @@ test('what is asked for wrongly is told, and a drain ends the proxy in good orde
   assert.throws(() => statSync(socketPath), { code: 'ENOENT' });
 });
 
-test('of one worker there is one profile at a time; who asks for another is told so at once', async () => {
+test('takes one profile per worker at a time, and rejects a second request at once', async () => {
   await using state = temporaryDirectory('local-admin');
   const path = join(state.path, 'admin.sock');
-  const asked: PromiseWithResolvers<string>[] = [];
+  const profiles: PromiseWithResolvers<string>[] = [];
   const admin = await openLocalAdmin({
     path,
     workers: 2,
     log: silentLogger(),
-    drain: () => assert.fail('nobody asked'),
+    drain: () => assert.fail('drained'),
     profile() {
       const profile = Promise.withResolvers<string>();
-      asked.push(profile);
+      profiles.push(profile);
       return profile.promise;
     },
   });
   const first = post(path, '/profile?worker=0');
-  await eventually(() => assert.equal(asked.length, 1));
+  await eventually(() => assert.equal(profiles.length, 1));
   const second = await post(path, '/profile?worker=0');
   assert.equal(second.status, 409);
   assert.match(second.body, /worker 0 is already being profiled; try again/);
   const other = post(path, '/profile?worker=1');
-  await eventually(() => assert.equal(asked.length, 2));
-  asked[0]?.reject(new Error('the worker ended'));
+  await eventually(() => assert.equal(profiles.length, 2));
+  profiles[0]?.reject(new Error('the worker ended'));
   assert.equal((await first).status, 500);
   const third = post(path, '/profile?worker=0');
-  await eventually(() => assert.equal(asked.length, 3));
-  for (const { resolve } of asked) resolve('{}');
+  await eventually(() => assert.equal(profiles.length, 3));
+  for (const { resolve } of profiles) resolve('{}');
   assert.equal((await other).status, 200);
   assert.equal((await third).status, 200);
   await admin.close();
 });
 
-test('the socket is that of the newest proxy, and an older one that ends leaves it there', async () => {
+test('the newest proxy has the socket, and keeps it when an older proxy ends', async () => {
   await using fleet = await startFleet();
   await using state = temporaryDirectory('local-admin');
   const first = await fleet.proxy({ stateDirectory: state.path });

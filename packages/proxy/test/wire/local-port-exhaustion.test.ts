@@ -1,4 +1,4 @@
-// A host that runs out of local ports towards an endpoint.
+// A host that has no local ports left towards an endpoint.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@weir/runtime';
@@ -14,10 +14,10 @@ const OTHER = 9_090;
 const namespace = insideNamespace({ sysctls: { 'net/ipv4/ip_local_port_range': '40000 40009' } });
 
 describe('when local ports are used up', namespace, () => {
-  test('clients are refused as connect-failed, and the log and the metrics say what it is', async () => {
+  test('refuses clients as connect-failed, and names the cause in log and metrics', async () => {
     await using fleet = await startFleet();
     await using backend = await echoServer({ port: 30_000 });
-    // Two ways to one endpoint: clients, too, have only so many ports towards each.
+    // Two addresses of one endpoint, because clients also have a limited number of local ports per address.
     await fleet.serve(
       webService([endpointOf(backend)]),
       webService([endpointOf(backend)], { name: 'other', port: OTHER }),
@@ -36,15 +36,15 @@ describe('when local ports are used up', namespace, () => {
     assert.deepEqual(late, { kind: 'error', code: 'ECONNRESET' });
     assert.equal(outcomesFor(proxy, 'other')?.['connect-failed'], 1);
     await eventually(() => {
-      const told = lines.map((line) => JSON.parse(line)).find(({ code }) => code === 'EADDRNOTAVAIL');
+      const logged = lines.map((line) => JSON.parse(line)).find(({ code }) => code === 'EADDRNOTAVAIL');
       assert.match(
-        told?.advice,
+        logged?.advice,
         /^no local port is left: .* net\.ipv4\.ip_local_port_range has ports .*; widen it, or add endpoints$/,
       );
     });
     const metrics = await (await fetch('http://127.0.0.1:30001/metrics')).text();
     assert.match(metrics, /^weir_connect_local_failures_total\{code="EADDRNOTAVAIL"\} 1$/m);
-    // Those that are open go on, and with the first that ends there is room again.
+    // Open connections continue; when one ends, its local port is free.
     await echo(clients[1]);
     await clients[0]?.end();
     await clients[0]?.ended;

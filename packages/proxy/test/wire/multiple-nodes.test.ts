@@ -1,4 +1,4 @@
-// Several proxies of several nodes in one process.
+// Proxies of several nodes in one process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';
@@ -6,7 +6,7 @@ import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
-test('each node serves its own part on its own address', async () => {
+test('each node serves its own part of the table on its own address', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using everywhere = await echoServer();
   await using onlyB = await echoServer();
@@ -34,7 +34,7 @@ test('each node serves its own part on its own address', async () => {
   );
 });
 
-test('a Service that comes to a node later brings its endpoints along', async () => {
+test('a Service that is added to a node later arrives with its endpoints', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)], { nodes: ['b'] }));

@@ -10,7 +10,7 @@ import { webService } from '../fixtures/services.ts';
 const ADMIN = { admin: { host: '127.0.0.1', port: 0 } };
 const ENDPOINT = { address: '127.0.0.1', port: 9 };
 
-test('metrics tell how long each change took until all workers had it, but not how old a whole table is', async () => {
+test('metrics show the propagation time of each change, but not the age of a complete table', async () => {
   await using fleet = await startFleet();
   await fleet.serveSince(Date.now() - 40_000, webService([]));
   const proxy = await fleet.proxy({ ...ADMIN, workers: 2 });
@@ -26,10 +26,10 @@ test('metrics tell how long each change took until all workers had it, but not h
 
   await fleet.serve(webService([]));
   await applied(proxy, fleet);
-  assert.equal((await propagation(proxy)).count, 1, 'nobody knows since when');
+  assert.equal((await propagation(proxy)).count, 1, 'a complete table has no change time');
 });
 
-test('a change that another clock dates into the future took no time', async () => {
+test('counts a change dated into the future by another clock as 0 seconds', async () => {
   await using fleet = await startFleet();
   await fleet.serve(webService([]));
   const proxy = await fleet.proxy(ADMIN);
@@ -39,7 +39,7 @@ test('a change that another clock dates into the future took no time', async () 
   assert.deepEqual(await propagation(proxy), { count: 1, sum: 0, within30: 1 });
 });
 
-test('a proxy that reads the table whole again observes none of the changes in it', async () => {
+test('observes no change of a table that was read completely again', async () => {
   await using fleet = await startFleet();
   await fleet.serve(webService([]));
   const proxy = await fleet.proxy(ADMIN);
@@ -53,7 +53,7 @@ test('a proxy that reads the table whole again observes none of the changes in i
   assert.equal((await propagation(proxy)).count, 0);
 });
 
-/** The proxy serves what was published last. */
+/** Waits until the proxy serves the latest table. */
 async function applied(proxy: RunningProxy, fleet: Awaited<ReturnType<typeof startFleet>>): Promise<void> {
   const published = await fleet.store.table.meta();
   await eventually(() => assert.equal(proxy.view().applied?.id, published?.id));

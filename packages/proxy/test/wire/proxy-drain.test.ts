@@ -5,7 +5,7 @@ import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
-test('a drain refuses new connections, lets the open ones end, and says all of it to the ledger before it leaves', async () => {
+test('a drain refuses new connections, lets open ones end, and reports all usage before the end', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
@@ -32,7 +32,7 @@ test('a drain refuses new connections, lets the open ones end, and says all of i
   assert.deepEqual((await fleet.usage()).web, { receivedBytes: 12, sentBytes: 12, connections: 1, requests: 0 });
 });
 
-test('what is still open at the end of the drain is reset, and a drain can be cut short', async () => {
+test('resets open connections at the end of the drain, and a drain can be aborted', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
@@ -47,7 +47,7 @@ test('what is still open at the end of the drain is reset, and a drain can be cu
   await eventually(() => assert.equal(backend.openConnections, 0));
 });
 
-test('a proxy that never saw a table closes at once', async () => {
+test('closes at once if it never had a table', async () => {
   await using fleet = await startFleet();
   const proxy = await fleet.proxy();
   await proxy.close();

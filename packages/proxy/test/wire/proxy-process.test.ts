@@ -1,4 +1,4 @@
-// The proxy as a process, over a real Redis.
+// The proxy as a process with a real Redis.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';
@@ -24,7 +24,7 @@ import { tableFor } from '../fixtures/tables.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 describe('weir-proxy with Redis', requireProgram('redis'), () => {
-  test('it serves what Redis holds, and SIGTERM drains it: exit code 0, and nothing is lost', async () => {
+  test('serves the table in Redis, and drains on SIGTERM without loss, with exit code 0', async () => {
     await using redis = await startRedis();
     await using state = temporaryDirectory('proxy');
     await using backend = await echoServer();
@@ -39,7 +39,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_STATE: state.path });
     await eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true));
     const [{ sentAt = 0, hostAdvice = undefined } = {}] = await store.heartbeats.list();
-    assert.ok(Math.abs(Date.now() - sentAt) < 3_500, 'a heartbeat says when it was said');
+    assert.ok(Math.abs(Date.now() - sentAt) < 3_500, 'a heartbeat has the time at which it was sent');
     assert.deepEqual(hostAdvice, await kernelWarnings());
     await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
@@ -57,7 +57,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await store.close();
   });
 
-  test('connections that are open after WEIR_DRAIN are reset, and it ends as it was asked to', async () => {
+  test('resets connections that are open after WEIR_DRAIN, and exits with code 0', async () => {
     await using redis = await startRedis();
     await using backend = await echoServer();
     const [fleet, address] = [`test-${randomUUID()}`, loopbackAddress()];
@@ -77,7 +77,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await store.close();
   });
 
-  test('a wrong password ends it at once: one line, exit code 2', async () => {
+  test('exits with code 2 and one line on a wrong password', async () => {
     await using redis = await startRedis({ password: 'right' });
     const url = new URL(redis.url);
     url.password = 'wrong';
@@ -87,7 +87,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
   });
 });
 
-test('wrong settings are told all at once, with exit code 2', async () => {
+test('reports all invalid settings at once, with exit code 2', async () => {
   await using proxy = await spawnProxy({
     WEIR_REDIS_URL: 'http://nowhere',
     WEIR_WORKERS: '0',
@@ -103,7 +103,7 @@ test('wrong settings are told all at once, with exit code 2', async () => {
   assert.match(proxy.output(), /WEIR_WORKERS is "0"; use an integer from 1 to 256/);
 });
 
-test('while Redis is away it waits; a second SIGTERM ends it at once', async () => {
+test('waits while Redis is away, and ends at once on a second SIGTERM', async () => {
   const url = `redis://127.0.0.1:${await freePort()}`;
   await using proxy = await spawnProxy({ WEIR_REDIS_URL: url, WEIR_FLEET: `test-${randomUUID()}` });
   await proxy.waitForOutput(/store is away/);

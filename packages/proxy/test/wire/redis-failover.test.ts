@@ -1,4 +1,4 @@
-// The proxy as a process, over a Redis that loses its primary.
+// The proxy as a process with a Redis whose primary fails.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -24,7 +24,7 @@ import { tableFor } from '../fixtures/tables.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 
 describe('weir-proxy with Redis behind sentinels, by TLS', requireProgram('redis'), () => {
-  test('the primary dies: clients notice nothing, every byte is counted once, and changes come by the successor', async () => {
+  test('after a failover clients notice nothing, all bytes are counted once, and changes arrive from the new primary', async () => {
     const certificateAuthority = makeCertificate({ name: 'ca', isAuthority: true });
     await using files = temporaryDirectory('proxy-redis');
     const ca = join(files.path, 'ca.crt');

@@ -1,4 +1,4 @@
-// Services of several tenants on one port of one address, told apart by the server name of the ClientHello.
+// Services of several tenants on one port of one address, routed by the server name of the ClientHello.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -29,11 +29,11 @@ interface Shared extends AsyncDisposable {
   readonly gameEcho: TlsEcho;
   readonly shop: TestService;
   readonly game: TestService;
-  /** Asks for a name. */
+  /** Connects with this server name. */
   ask(name: string): TLSSocket;
 }
 
-/** shop has `*.shop.example`, game `game.shop.example` and `game.example`. */
+/** Tenant shop has `*.shop.example`; tenant game has `game.shop.example` and `game.example`. */
 async function shared(): Promise<Shared> {
   const stack = new AsyncDisposableStack();
   const fleet = stack.use(await startFleet());
@@ -75,7 +75,7 @@ async function echoes(client: TLSSocket): Promise<void> {
   assert.equal(echoed.toString(), 'hello');
 }
 
-/** `secureConnect`, or the code of the error. */
+/** Returns `secureConnect` or the code of the error. */
 function outcomeOf(client: TLSSocket): Promise<string> {
   return new Promise((resolve) => {
     client.once('secureConnect', () => resolve('secureConnect'));
@@ -97,16 +97,16 @@ function countOf(proxy: RunningProxy, name: string): ReturnType<RunningProxy['vi
 
 async function unroutedOf({ adminAddress }: RunningProxy): Promise<{ received: number; sent: number }> {
   assert.ok(adminAddress);
-  const answer = await fetch(`http://${adminAddress.host}:${adminAddress.port}/metrics`);
-  const text = await answer.text();
+  const response = await fetch(`http://${adminAddress.host}:${adminAddress.port}/metrics`);
+  const text = await response.text();
   const countedOf = (direction: string): number =>
     Number(new RegExp(`^weir_unrouted_bytes_total\\{direction="${direction}"\\} (\\d+)$`, 'm').exec(text)?.[1]);
   return { received: countedOf('received'), sent: countedOf('sent') };
 }
 
-test('two tenants have one port of one address, each the clients that ask for its names, and each is counted alone', async () => {
-  await using world = await shared();
-  const { proxy, shopEcho, gameEcho, ask } = world;
+test('routes the clients of two tenants on one port by server name, and counts them separately', async () => {
+  await using scenario = await shared();
+  const { proxy, shopEcho, gameEcho, ask } = scenario;
   const buyer = await opened(ask('eu.shop.example'));
   await opened(ask('GAME.example'));
   await opened(ask('game.shop.example'));
@@ -120,9 +120,9 @@ test('two tenants have one port of one address, each the clients that ask for it
   assert.equal(proxy.view().listeners.length, 2);
 });
 
-test('a name that nobody has, or none, is answered by an alert, and counted to nobody', async () => {
-  await using world = await shared();
-  const { fleet, proxy, ask } = world;
+test('answers an unknown or missing server name with an alert, and counts it for no Service', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy, ask } = scenario;
   for (const name of ['a.eu.shop.example', '']) await refusedWith(ask(name), /UNRECOGNIZED_NAME/);
   const before = await unroutedOf(proxy);
   const hello = clientHelloRecord({ extensions: [serverNameExtension('other.example')] });
@@ -140,9 +140,9 @@ test('a name that nobody has, or none, is answered by an alert, and counted to n
   }
 });
 
-test('one that is suspended loses what is open, and gets alerts; the others never notice', async () => {
-  await using world = await shared();
-  const { fleet, proxy, ask } = world;
+test('a suspended Service loses its connections and answers with alerts, without affecting others', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy, ask } = scenario;
   const gamer = await opened(ask('game.example'));
   const buyer = await opened(ask('eu.shop.example'));
   const lost = new Promise((resolve) => gamer.once('close', resolve));
@@ -158,25 +158,25 @@ test('one that is suspended loses what is open, and gets alerts; the others neve
   assert.deepEqual([game?.bound, game?.listening, shop?.bound, shop?.listening], [true, false, true, true]);
 });
 
-test('other hosts for one of them touch no connection, and hold for the next ones', async () => {
-  await using world = await shared();
-  const { fleet, shop, game, gameEcho, ask } = world;
+test('changed hosts apply to new connections only', async () => {
+  await using scenario = await shared();
+  const { fleet, shop, game, gameEcho, ask } = scenario;
   const gamer = await opened(ask('game.example'));
   const buyer = await opened(ask('eu.shop.example'));
   await fleet.serve(shop, sharing('game', gameEcho, ['play.example']));
   await eventually(() => admitted(ask('play.example')));
   await refusedWith(ask('game.example'), /UNRECOGNIZED_NAME/);
   await opened(ask('game.shop.example'));
-  assert.ok(world.shopEcho.names.includes('game.shop.example'), 'it is the wildcard that is left');
+  assert.ok(scenario.shopEcho.names.includes('game.shop.example'), 'the wildcard still matches');
   await Promise.all([echoes(gamer), echoes(buyer)]);
   await fleet.serve(game);
   await eventually(() => refusedWith(ask('eu.shop.example'), /UNRECOGNIZED_NAME/));
   await echoes(gamer);
 });
 
-test('one without endpoints gets alerts while others have some, and without any the port is closed', async () => {
-  await using world = await shared();
-  const { fleet, proxy, shop, game, ask } = world;
+test('a Service without endpoints answers with alerts, and the port closes when no Service has endpoints', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy, shop, game, ask } = scenario;
   await fleet.serve({ ...shop, endpoints: [] }, game);
   await eventually(() => refusedWith(ask('eu.shop.example'), /INTERNAL_ERROR/));
   await opened(ask('game.example'));
@@ -188,9 +188,9 @@ test('one without endpoints gets alerts while others have some, and without any 
   await opened(ask('eu.shop.example'));
 });
 
-test('limits and source ranges are those of the Service that is asked for', async () => {
-  await using world = await shared();
-  const { fleet, proxy, shop, game, ask } = world;
+test('applies limits and source ranges of the Service that the client names', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy, shop, game, ask } = scenario;
   fleet.limit('game', { connections: 1 });
   await fleet.serve({ ...shop, settings: { ...shop.settings, sourceRanges: ['192.0.2.0/24'] } }, game);
   await eventually(() => refusedWith(ask('eu.shop.example'), /ACCESS_DENIED/));
@@ -199,9 +199,9 @@ test('limits and source ranges are those of the Service that is asked for', asyn
   await eventually(() => assert.equal(outcomesFor(proxy, 'game')?.['connection-limit'], 1));
 });
 
-test('who had a port alone and shares it from now on keeps its connections', async () => {
-  await using world = await shared();
-  const { fleet, proxy, shop, game, ask } = world;
+test('a Service that had a port alone and now shares it keeps its connections', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy, shop, game, ask } = scenario;
   await fleet.serve({ ...shop, shared: false, settings: { ...shop.settings, drainTimeoutMs: 1 } });
   await eventually(() => assert.equal(proxy.view().listeners.length, 1));
   const buyer = await opened(ask('eu.shop.example'));
@@ -210,18 +210,18 @@ test('who had a port alone and shares it from now on keeps its connections', asy
   await echoes(buyer);
 });
 
-test('what says nothing at a shared port is nobody’s, and is ended with the proxy', async () => {
-  await using world = await shared();
-  const { fleet, proxy } = world;
+test('counts a silent connection on a shared port for no Service, and ends it with the proxy', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy } = scenario;
   await using silent = await connectClient({ host: fleet.addressOf(), port: PORT });
   await silent.send(Buffer.of(0x16, 3));
   await proxy.close({ drainMs: 0 });
   assert.equal((await silent.ended).kind, 'error');
 });
 
-test('clients that say nothing make room for others, the first of them first, and nobody who says whom he wants is kept out', async () => {
-  await using world = await shared();
-  const { fleet, proxy, ask } = world;
+test('silent clients are displaced, oldest first, and clients with a ClientHello are served', async () => {
+  await using scenario = await shared();
+  const { fleet, proxy, ask } = scenario;
   const before = await opened(ask('eu.shop.example'));
   const silent: Socket[] = [];
   let left = 0;
@@ -236,10 +236,10 @@ test('clients that say nothing make room for others, the first of them first, an
     socket.resume();
     await once(socket, 'connect');
   };
-  const most = 1_024 * proxy.view().workers;
+  const maxPending = 1_024 * proxy.view().workers;
   try {
-    while (silent.length < most + 400) await Promise.all(Array.from({ length: 200 }, join));
-    await eventually(() => assert.ok(left >= silent.length - most, `${left} of ${silent.length} have made room`));
+    while (silent.length < maxPending + 400) await Promise.all(Array.from({ length: 200 }, join));
+    await eventually(() => assert.ok(left >= silent.length - maxPending, `${left} of ${silent.length} were displaced`));
     assert.equal(silent[0]?.destroyed, true);
     assert.equal(silent.at(-1)?.destroyed, false);
     await opened(ask('game.example'));

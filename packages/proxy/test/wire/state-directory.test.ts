@@ -1,4 +1,4 @@
-// What survives in the state directory.
+// What a proxy restores from its state directory.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 
-test('a proxy that starts while the store is away serves the last table, and keeps the cut-offs', async () => {
+test('serves the last table and keeps suspensions when it starts while the store is away', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
@@ -39,7 +39,7 @@ test('a proxy that starts while the store is away serves the last table, and kee
   assert.ok(Number(second.view().life) > Number(first.view().life));
 });
 
-test('a proxy without a copy waits for the store, and never takes away for empty', async () => {
+test('waits for the store without a stored table, and keeps its table when the store is emptied', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   fleet.store.faults.goAway();
@@ -56,7 +56,7 @@ test('a proxy without a copy waits for the store, and never takes away for empty
   await client.take(1);
 });
 
-test('what could not be flushed before the end is brought to the ledger by the next life, once', async () => {
+test('the next incarnation reports usage that was not flushed before the end, once', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
@@ -81,7 +81,7 @@ test('what could not be flushed before the end is brought to the ledger by the n
   assert.deepEqual((await fleet.usage()).web, { receivedBytes: 9, sentBytes: 9, connections: 1, requests: 0 });
 });
 
-test('a life that was folded away meanwhile is dropped with its journal', async () => {
+test('drops the journal of an incarnation whose account was closed meanwhile', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
@@ -106,7 +106,7 @@ test('a life that was folded away meanwhile is dropped with its journal', async 
   assert.deepEqual(await fleet.usage(), {});
 });
 
-test('a proxy that was folded away while it lived goes on under a new life', async () => {
+test('continues under a new incarnation if its account was closed while it ran', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]));
@@ -124,7 +124,7 @@ test('a proxy that was folded away while it lived goes on under a new life', asy
   await eventually(async () => assert.equal((await fleet.usage()).web?.receivedBytes, 7));
 });
 
-test('damaged files are left alone and do not keep it from starting', async () => {
+test('starts with damaged files, and leaves them in place', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();
@@ -141,7 +141,7 @@ test('damaged files are left alone and do not keep it from starting', async () =
   assert.equal(second.view().listeners[0]?.listening, true);
 });
 
-test('a ledger that was rolled back is told everything again', async () => {
+test('reports all usage again to a ledger that was rolled back', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]));

@@ -8,7 +8,7 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 const RESET = { kind: 'error', code: 'ECONNRESET' };
 const GAME_PORT = 9_090;
 
-test('a cut-off resets the tenant’s connections on both sides, refuses new ones, and leaves others alone', async () => {
+test('a suspension resets the tenant’s connections on both sides, refuses new ones, and affects no others', async () => {
   await using fleet = await startFleet();
   await using shop = await echoServer();
   await using games = await echoServer();
@@ -37,7 +37,7 @@ test('a cut-off resets the tenant’s connections on both sides, refuses new one
   assert.equal((await back.take(4)).toString(), 'back');
 });
 
-test('a connection of a Service that is gone already is still found by a cut-off', async () => {
+test('a suspension finds a connection of a Service that was removed', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   const proxy = await startServing(fleet, webService([endpointOf(backend)]));
@@ -50,7 +50,7 @@ test('a connection of a Service that is gone already is still found by a cut-off
   assert.deepEqual(await client.ended, RESET);
 });
 
-test('a Service that is cut off when the proxy starts is never open', async () => {
+test('a Service that is suspended when the proxy starts is never open', async () => {
   await using fleet = await startFleet();
   await using backend = await echoServer();
   await fleet.cutOff({ kind: 'namespace', namespace: 'shop' });

@@ -1,4 +1,4 @@
-// TLS that ends at a whole proxy: beside Services that pass it on, under limits, Suspensions and drains.
+// TLS terminated by a whole proxy: next to Services with passthrough, under limits, suspensions and drains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger, type Logger, Secret } from '@weir/runtime';
@@ -21,7 +21,7 @@ async function echoes(client: TestClient): Promise<void> {
   assert.equal((await client.take(5)).toString(), 'hello');
 }
 
-/** How a client that is refused by TLS learns it. */
+/** How a client learns that it is refused during the handshake. */
 async function refusal(fleet: Fleet, servername?: string, node?: string): Promise<string> {
   try {
     await using client = await at(fleet, servername, node);
@@ -35,7 +35,7 @@ async function refusal(fleet: Fleet, servername?: string, node?: string): Promis
 for (const workerEntry of [undefined, NET_WORKER]) {
   const on = workerEntry === undefined ? 'bare handles' : 'public net';
 
-  test(`${on}: one Service’s TLS ends at the port through which another’s passes, and what ends here is counted to the byte`, async () => {
+  test(`${on}: terminates TLS and passes it through on one shared port, and counts decrypted bytes exactly`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using echo = await echoServer();
     await using passed = await tlsEcho();
@@ -68,7 +68,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
     assert.deepEqual(passed.names, ['game.example']);
   });
 
-  test(`${on}: a Suspension ends who is being met, and who is served, and a drain waits for neither too long`, async () => {
+  test(`${on}: a suspension ends handshakes and sessions, and a drain ends both in time`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using echo = await echoServer();
     await fleet.serve(webService([endpointOf(echo)], terminatingTls()));
@@ -102,7 +102,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
     assert.equal(outcomesFor(proxy)?.drained, 2);
   });
 
-  test(`${on}: whoever is being met has its place under the limits, and leaves it`, async () => {
+  test(`${on}: a handshake counts towards the limits until it ends`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using echo = await echoServer();
     fleet.limit('shop', { connections: 1 });
@@ -126,7 +126,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
     });
   });
 
-  test(`${on}: the endpoint learns by the PROXY protocol who the client is, and how it came`, async () => {
+  test(`${on}: sends the client and its TLS parameters to the endpoint by PROXY v2`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using backend = await scriptedEndpoint();
     await fleet.serve(
@@ -146,7 +146,7 @@ for (const workerEntry of [undefined, NET_WORKER]) {
   });
 }
 
-test('a proxy that cannot open a key does not confirm the port, and says why; nothing private is said', async () => {
+test('a proxy that cannot decrypt a key does not confirm the port, says why, and logs nothing secret', async () => {
   await using fleet = await startFleet({ nodes: ['a', 'b'] });
   await using echo = await echoServer();
   await fleet.serve(
@@ -156,14 +156,14 @@ test('a proxy that cannot open a key does not confirm the port, and says why; no
   const [none, other] = [logged(), logged()];
   const without = await fleet.proxy({ log: none.log, workers: 2 });
   const another = new Secret('the secret of another fleet, as long');
-  const stranger = await fleet.proxy({ node: 'b', log: other.log, fleetSecret: another, workers: 2 });
-  await Promise.all([without.ready, stranger.ready]);
+  const mismatched = await fleet.proxy({ node: 'b', log: other.log, fleetSecret: another, workers: 2 });
+  await Promise.all([without.ready, mismatched.ready]);
   for (let round = 0; round < 10; round += 1) {
     for (const node of ['a', 'b']) assert.match(await refusal(fleet, 'web.example', node), /INTERNAL_ERROR/);
   }
   await using plain = await connectClient({ host: fleet.addressOf(), port: 9_000 });
   await echoes(plain);
-  for (const proxy of [without, stranger]) {
+  for (const proxy of [without, mismatched]) {
     await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'no-certificate': 10 }));
   }
   const saidBy = (proxy: typeof without) => proxy.view().listeners.map(({ bound, error }) => ({ bound, error }));
@@ -173,14 +173,14 @@ test('a proxy that cannot open a key does not confirm the port, and says why; no
     error: `TLS cannot be terminated: ${words}; ask the operator`,
   });
   assert.deepEqual(saidBy(without), [plainly, why('this proxy has no WEIR_FLEET_SECRET')]);
-  assert.deepEqual(saidBy(stranger), [
+  assert.deepEqual(saidBy(mismatched), [
     plainly,
     why('this proxy and the controller have different values of WEIR_FLEET_SECRET'),
   ]);
   assert.equal(none.lines.filter((line) => line.includes('WEIR_FLEET_SECRET')).length, 1);
-  const told = other.lines.filter((line) => line.includes('certificate cannot be used'));
-  assert.equal(told.length, 1);
-  assert.match(String(told), /"shop\/web".*WEIR_FLEET_SECRET/);
+  const logLines = other.lines.filter((line) => line.includes('certificate cannot be used'));
+  assert.equal(logLines.length, 1);
+  assert.match(String(logLines), /"shop\/web".*WEIR_FLEET_SECRET/);
   for (const line of [...none.lines, ...other.lines]) {
     assert.equal(line.includes(another.reveal()) || line.includes('PRIVATE') || line.includes('CERTIFICATE-'), false);
   }

@@ -1,4 +1,4 @@
-// UDP through a whole proxy: its listeners, its workers, its successor.
+// UDP through a whole proxy: listeners, workers and takeover.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -14,7 +14,7 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpClient, type UdpEndpoint, udpClient, udpEcho } from '../fixtures/udp-sockets.ts';
 
-test('TCP and UDP on one number are two listeners, each with its own account', async () => {
+test('TCP and UDP on one port number are two listeners with separate counters', async () => {
   await using fleet = await startFleet();
   await using tcp = await echoServer();
   await using udp = await udpEcho('re: ');
@@ -34,7 +34,7 @@ test('TCP and UDP on one number are two listeners, each with its own account', a
   assert.deepEqual(usage.voice, { receivedBytes: 6, sentBytes: 10, connections: 1, requests: 0 });
 });
 
-test('without an endpoint clients are refused by the kernel, the port stays ours, and a new endpoint serves', async () => {
+test('without an endpoint the kernel refuses clients, the port stays allocated, and a new endpoint serves', async () => {
   await using fleet = await startFleet();
   await using echo = await udpEcho();
   const proxy = await startServing(fleet, voice([echo]));
@@ -49,7 +49,7 @@ test('without an endpoint clients are refused by the kernel, the port stays ours
   assert.equal(await client.ask('z'), 'z');
 });
 
-test('a cut-off drops flows and closes the listener, and lifting it serves again', async () => {
+test('a suspension drops flows and closes the listener, and lifting it serves again', async () => {
   await using fleet = await startFleet();
   await using echo = await udpEcho();
   const proxy = await startServing(fleet, voice([echo]));
@@ -65,7 +65,7 @@ test('a cut-off drops flows and closes the listener, and lifting it serves again
   assert.equal(await client.ask('z'), 'z');
 });
 
-test('a port that somebody else has is reported, and taken when it is free', async () => {
+test('a port of another process is reported, and opened when it is free', async () => {
   await using fleet = await startFleet();
   await using echo = await udpEcho();
   const other = createSocket('udp4').bind(PORT, fleet.addressOf());
@@ -77,7 +77,7 @@ test('a port that somebody else has is reported, and taken when it is free', asy
   await reportOf(proxy, { bound: true, listening: true, error: null });
 });
 
-test('when one of two workers is replaced, the flows of the other keep their endpoint and their source port', async () => {
+test('replacing one of two workers keeps endpoint and source port of the other worker’s flows', async () => {
   const node = randomUUID();
   await using fleet = await startFleet({ nodes: [node] });
   await using one = await udpEcho('one');
@@ -98,11 +98,11 @@ test('when one of two workers is replaced, the flows of the other keep their end
   }
   const lost = outcomesFor(proxy, 'voice')?.internal ?? 0;
   assert.ok(lost > 0 && lost < 40, `${lost} of 40 were of the worker that ended`);
-  // Only those have new ports towards their endpoint.
+  // Only the flows of the replaced worker have new source ports.
   assert.equal(one.peers.length + two.peers.length, 40 + lost);
 });
 
-test('a proxy that takes over sends each client to the endpoint that it had', async () => {
+test('a successor sends each client to the endpoint that it had before', async () => {
   await using fleet = await startFleet();
   await using one = await udpEcho('one');
   await using two = await udpEcho('two');

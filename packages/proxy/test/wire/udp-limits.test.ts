@@ -9,7 +9,7 @@ import { outcomesFor, startServing, webService } from '../fixtures/services.ts';
 
 const SIZE = 1_000;
 
-test('datagrams beyond the rate of the tenant are lost, those within it arrive; both are counted as received', async () => {
+test('drops datagrams above the tenant’s rate, and counts all of them as received', async () => {
   await using fleet = await startFleet();
   const endpoint = createSocket('udp4').bind(0, '127.0.0.1');
   await once(endpoint, 'listening');
@@ -31,7 +31,7 @@ test('datagrams beyond the rate of the tenant are lost, those within it arrive; 
   await eventually(() => assert.equal(received(), 100 * SIZE));
   await eventually(() => assert.ok(arrived >= 1));
   const seconds = (performance.now() - startedAt) / 1_000;
-  // 50 ms may be saved up, and the last one may go into debt.
+  // The burst is 50 ms, and the last datagram may exceed the budget.
   assert.ok(arrived <= 2 + Math.ceil((seconds + 0.05) * 10), `${arrived} in ${seconds} s`);
   const before = arrived;
   await eventually(async () => {
@@ -42,7 +42,7 @@ test('datagrams beyond the rate of the tenant are lost, those within it arrive; 
   endpoint.close();
 });
 
-test('flows take places of the tenant, as connections do', async () => {
+test('counts flows towards the tenant’s connection limit', async () => {
   await using fleet = await startFleet();
   const endpoint = createSocket('udp4').bind(0, '127.0.0.1');
   await once(endpoint, 'listening');

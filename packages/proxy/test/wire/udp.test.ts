@@ -1,4 +1,4 @@
-// Datagrams through one worker: what clients and endpoints see, and what is counted.
+// UDP through one worker: what clients and endpoints receive, and what is counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Endpoint } from '@weir/model';
@@ -11,7 +11,7 @@ import type { TestService } from '../fixtures/tables.ts';
 import { type UdpEndpoint, udpClient, udpEcho, udpEndpoint } from '../fixtures/udp-sockets.ts';
 import { startWorkerInTest, type WorkerInTest, type WorkerInTestOptions } from '../fixtures/worker-in-test.ts';
 
-const transports = { 'bare handles': rawUdpTransport, 'public dgram': dgramTransport };
+const transports = { 'raw handles': rawUdpTransport, 'public dgram': dgramTransport };
 const SERVICE = { kind: 'service', namespace: 'shop', service: 'voice' } as const;
 
 for (const [name, udpTransport] of Object.entries(transports)) {
@@ -23,7 +23,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
   const serve = (served: TestService, options: WorkerInTestOptions = {}): Promise<WorkerInTest> =>
     startWorkerInTest(served, { udpTransport, ...options });
 
-  test(`${name}: each client gets its own answers, from the address that it asked, and all is counted`, async () => {
+  test(`${name}: each client receives its own replies from the address that it sent to, and all bytes are counted`, async () => {
     await using echo = await udpEcho('re: ');
     using worker = await serve(voice([echo]));
     await using first = await udpClient(worker);
@@ -44,7 +44,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     ['127.0.0.1', '::1'],
     ['::1', '127.0.0.1'],
   ] as const) {
-    test(`${name}: clients of ${from} meet endpoints of ${to}`, async () => {
+    test(`${name}: clients of ${from} reach endpoints of ${to}`, async () => {
       await using echo = await udpEcho('re: ', { host: to });
       await using free = await udpEndpoint({ host: from });
       const { port } = free.endpoint;
@@ -55,7 +55,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     });
   }
 
-  test(`${name}: datagrams of no byte and of the most bytes pass, and count what they hold`, async () => {
+  test(`${name}: relays datagrams of no bytes and of the maximum size, and counts their bytes`, async () => {
     await using echo = await udpEcho();
     using worker = await serve(voice([echo]));
     await using client = await udpClient(worker);
@@ -67,7 +67,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await counted(worker, { received: 65_507, sent: 65_507, flows: 1, active: 1 });
   });
 
-  test(`${name}: a burst of what the buffers hold loses nothing`, async () => {
+  test(`${name}: relays a burst that fits into the buffers without loss`, async () => {
     await using echo = await udpEcho();
     using worker = await serve(voice([echo]));
     await using client = await udpClient(worker);
@@ -78,7 +78,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await counted(worker, { received: 190, sent: 190, flows: 1, active: 1 });
   });
 
-  test(`${name}: a flow ends when it was silent for its idle timeout, and only then`, async () => {
+  test(`${name}: ends a flow after its idle timeout, and not before`, async () => {
     await using echo = await udpEcho();
     using worker = await serve(voice([echo], { settings: { udpIdleTimeoutMs: 3_000 } }));
     await using busy = await udpClient(worker);
@@ -95,7 +95,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.equal(echo.peers.length, 3);
   });
 
-  test(`${name}: when its endpoint leaves, the next datagram of the same client goes to another one at once`, async () => {
+  test(`${name}: sends the next datagram of a client to another endpoint when its endpoint is removed`, async () => {
     await using one = await udpEcho('one: ');
     await using two = await udpEcho('two: ');
     using worker = await serve(voice([one, two]));
@@ -119,7 +119,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.deepEqual([one.peers.length, two.received], [1, 0]);
   });
 
-  test(`${name}: an endpoint that refuses is left, and the first datagram is not lost by it`, async () => {
+  test(`${name}: moves a flow from an endpoint that refuses, without losing the first datagram`, async () => {
     await using echo = await udpEcho();
     const refusing = await goneEndpoint();
     using worker = await serve(service([refusing, echo.endpoint]));
@@ -131,7 +131,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.deepEqual(worker.outcomes(), {});
   });
 
-  test(`${name}: a flow whose endpoints all refuse ends, and the next datagram tries again`, async () => {
+  test(`${name}: ends a flow whose endpoints all refuse, and tries again with the next datagram`, async () => {
     const refusing = await goneEndpoint();
     using worker = await serve(service([refusing]));
     await using client = await udpClient(worker);
@@ -142,7 +142,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.equal(await client.ask('and now?'), 'and now?');
   });
 
-  test(`${name}: an endpoint that goes while it is talked with is left, too`, async () => {
+  test(`${name}: moves a flow from an endpoint that closes its port during the flow`, async () => {
     await using one = await udpEcho();
     await using two = await udpEcho();
     using worker = await serve(voice([one, two]));
@@ -150,7 +150,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await client.ask('x');
     const [left, other] = one.received === 1 ? [one, two] : [two, one];
     await left[Symbol.asyncDispose]();
-    // What meets the closed port is lost, as UDP may; the client's repetition is not.
+    // A datagram to the closed port is lost, as UDP permits; the client repeats it.
     await eventually(async () => {
       await client.send('y');
       assert.ok(other.received > 0);
@@ -158,7 +158,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.equal((await client.take()).toString(), 'y');
   });
 
-  test(`${name}: nobody listens at a closed listener, and a connected client is told so`, async () => {
+  test(`${name}: a connected client is refused by the kernel at a closed listener`, async () => {
     await using echo = await udpEcho();
     using worker = await serve(voice([echo]));
     await using client = await udpClient(worker);
@@ -170,7 +170,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.equal(worker.row[ACTIVE], 0);
   });
 
-  test(`${name}: a cut-off stops both directions at once`, async () => {
+  test(`${name}: a suspension stops both directions at once`, async () => {
     await using endpoint = await udpEndpoint();
     using worker = await serve(voice([endpoint]));
     await using client = await udpClient(worker);
@@ -185,22 +185,22 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await client.send('z');
     const again = await endpoint.next();
     assert.equal(again.bytes.toString(), 'z');
-    await again.reply('answer');
-    assert.equal((await client.take()).toString(), 'answer');
+    await again.reply('reply');
+    assert.equal((await client.take()).toString(), 'reply');
   });
 
-  test(`${name}: clients outside the source ranges are not heard`, async () => {
+  test(`${name}: ignores clients outside the source ranges`, async () => {
     await using echo = await udpEcho();
     using worker = await serve(voice([echo], { settings: { sourceRanges: ['127.0.0.8/32'] } }));
-    await using stranger = await udpClient({ ...worker, localAddress: '127.0.0.9' });
+    await using outsider = await udpClient({ ...worker, localAddress: '127.0.0.9' });
     await using friend = await udpClient({ ...worker, localAddress: '127.0.0.8' });
-    await stranger.send('let me in');
+    await outsider.send('let me in');
     assert.equal(await friend.ask('hi'), 'hi');
     await eventually(() => assert.deepEqual(worker.outcomes(), { 'source-range': 1 }));
     await counted(worker, { received: 2, sent: 2, flows: 1, active: 1 });
   });
 
-  test(`${name}: a listener that becomes another Service's takes its clients along, on the new account`, async () => {
+  test(`${name}: a listener given to another Service keeps its clients, on the new Service’s counters`, async () => {
     await using one = await udpEcho('one');
     await using two = await udpEcho('two');
     using worker = await serve(voice([one]));
@@ -211,7 +211,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     assert.equal(worker.outcomes()['listener-closed'], 1);
   });
 
-  test(`${name}: clients are placed by address and port, and alike in every worker`, async () => {
+  test(`${name}: every worker chooses the same endpoint for a client’s address and port`, async () => {
     const names = ['a', 'b', 'c'];
     const endpoints = await Promise.all(names.map((each) => udpEcho(each)));
     await using _all = { [Symbol.asyncDispose]: async () => void (await Promise.all(endpoints.map(stop))) };
@@ -220,13 +220,13 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     const met = new Set<string>();
     for (let round = 0; round < 30; round += 1) {
       await using client = await udpClient({ ...first, localAddress: '127.0.0.1' });
-      const answer = await client.ask('');
+      const endpointName = await client.ask('');
       const { port } = client;
       await client[Symbol.asyncDispose]();
       await using same = await udpClient({ ...second, localAddress: '127.0.0.1', localPort: port });
-      assert.equal(await same.ask(''), answer);
+      assert.equal(await same.ask(''), endpointName);
       await same[Symbol.asyncDispose]();
-      met.add(answer);
+      met.add(endpointName);
     }
     assert.deepEqual([...met].sort(), names);
   });

@@ -7,11 +7,11 @@ import { endpointOf, webService } from '../fixtures/services.ts';
 
 const CONNECTIONS = 400;
 const AT_ONCE = 50;
-/** Standard deviations of a fair choice: passed by chance less than once in 10 million runs, over all workers. */
+/** Standard deviations from an even spread; a fair choice exceeds this less than once in 10 million runs. */
 const BAND = 5.5;
 
 for (const workers of [2, 4]) {
-  test(`connections are spread evenly over ${workers} workers, and each worker's count is shown`, async () => {
+  test(`connections are spread evenly over ${workers} workers, and metrics show each worker's count`, async () => {
     await using fleet = await startFleet();
     await using backend = await echoServer();
     await fleet.serve(webService([endpointOf(backend)]));

@@ -1,4 +1,4 @@
-// One of two workers dies in each of the ways: the other one's connections never notice.
+// One of two workers fails in each possible way; the connections of the other worker continue.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ const FIRST = 20_000;
 const AFTER = 60_000;
 
 for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failure[]) {
-  test(`a worker that meets its end by ${failure} takes its own connections along and nothing else`, async () => {
+  test(`a worker that fails by ${failure} ends its own connections and no others`, async () => {
     const node = randomUUID();
     await using fleet = await startFleet({ nodes: [node] });
     await using backend = await echoServer();
@@ -64,7 +64,7 @@ for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failu
   });
 }
 
-/** Bytes of the pattern from where the client is, there and back. */
+/** Sends and receives bytes of the pattern from the client's current offset. */
 async function stream(client: TestClient, bytes: number): Promise<void> {
   await client.send(patternBytes({ seed: 3, offset: client.sent, length: bytes }));
   await client.waitForBytes(client.sent);

@@ -8,7 +8,7 @@ import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
 
 for (const failure of ['throw', 'hang'] as const satisfies Failure[]) {
-  test(`workers that ${failure} are replaced, and what they had counted stays`, async () => {
+  test(`workers that ${failure} are replaced, and their counts are kept`, async () => {
     const node = randomUUID();
     await using fleet = await startFleet({ nodes: [node] });
     await using backend = await echoServer();
@@ -41,7 +41,7 @@ for (const failure of ['throw', 'hang'] as const satisfies Failure[]) {
   });
 }
 
-test('a table is applied only when all workers have it, and a new worker gets what the others have', async () => {
+test('a table is applied only when all workers have it, and a new worker catches up', async () => {
   const node = randomUUID();
   await using fleet = await startFleet({ nodes: [node] });
   await using backend = await echoServer();

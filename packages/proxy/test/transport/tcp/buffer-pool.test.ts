@@ -4,21 +4,21 @@ import { BufferPool } from '../../../src/transport/tcp/write-buffers.ts';
 
 const SIZE = 16_384;
 
-test('a copy holds what was given, and memory that came back is used again', () => {
-  const spares = new BufferPool(SIZE);
-  const first = spares.copy(Buffer.alloc(SIZE, 'a'));
-  spares.giveBack(first);
-  const second = spares.copy(Buffer.alloc(SIZE - 1, 'b'));
+test('copies the given bytes, and reuses a returned buffer', () => {
+  const pool = new BufferPool(SIZE);
+  const first = pool.copy(Buffer.alloc(SIZE, 'a'));
+  pool.giveBack(first);
+  const second = pool.copy(Buffer.alloc(SIZE - 1, 'b'));
   assert.equal(Buffer.from(second).toString('latin1'), 'b'.repeat(SIZE - 1));
   assert.equal(second.buffer, first.buffer);
 });
 
-test('memory is never lent to two, also when it is given back twice', () => {
-  const spares = new BufferPool(4 * SIZE);
-  const first = spares.copy(Buffer.alloc(SIZE, 'a'));
-  spares.giveBack(first);
-  spares.giveBack(first);
-  const copies = [spares.copy(Buffer.alloc(SIZE, 'b')), spares.copy(Buffer.alloc(SIZE, 'c'))];
+test('never lends a buffer twice, also if it is returned twice', () => {
+  const pool = new BufferPool(4 * SIZE);
+  const first = pool.copy(Buffer.alloc(SIZE, 'a'));
+  pool.giveBack(first);
+  pool.giveBack(first);
+  const copies = [pool.copy(Buffer.alloc(SIZE, 'b')), pool.copy(Buffer.alloc(SIZE, 'c'))];
   assert.notEqual(copies[0]?.buffer, copies[1]?.buffer);
   assert.deepEqual(
     copies.map((copy) => String.fromCharCode(copy[0] ?? 0)),
@@ -26,39 +26,39 @@ test('memory is never lent to two, also when it is given back twice', () => {
   );
 });
 
-test('what was not lent is not kept', () => {
-  const spares = new BufferPool(4 * SIZE);
+test('does not keep a buffer that is not its own', () => {
+  const pool = new BufferPool(4 * SIZE);
   const foreign = new Uint8Array(SIZE);
-  spares.giveBack(foreign);
-  assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, foreign.buffer);
+  pool.giveBack(foreign);
+  assert.notEqual(pool.copy(Buffer.alloc(SIZE)).buffer, foreign.buffer);
 });
 
-test('it is known how much is in use, whatever is kept of what came back', () => {
-  const spares = new BufferPool(SIZE);
-  const lent = [spares.copy(Buffer.alloc(SIZE - 1)), spares.copy(Buffer.alloc(SIZE))];
-  assert.equal(spares.lentBytes, 2 * SIZE);
-  for (const copy of lent) spares.giveBack(copy);
-  for (const copy of lent) spares.giveBack(copy);
-  assert.equal(spares.lentBytes, 0);
+test('knows the bytes in use, whether or not it keeps returned buffers', () => {
+  const pool = new BufferPool(SIZE);
+  const lent = [pool.copy(Buffer.alloc(SIZE - 1)), pool.copy(Buffer.alloc(SIZE))];
+  assert.equal(pool.lentBytes, 2 * SIZE);
+  for (const copy of lent) pool.giveBack(copy);
+  for (const copy of lent) pool.giveBack(copy);
+  assert.equal(pool.lentBytes, 0);
 });
 
-test('no more is kept than it may', () => {
-  const spares = new BufferPool(SIZE);
-  const lent = [spares.copy(Buffer.alloc(SIZE)), spares.copy(Buffer.alloc(SIZE))];
-  for (const copy of lent) spares.giveBack(copy);
-  assert.equal(spares.copy(Buffer.alloc(SIZE)).buffer, lent[0]?.buffer);
-  assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, lent[1]?.buffer);
+test('keeps at most the given number of free bytes', () => {
+  const pool = new BufferPool(SIZE);
+  const lent = [pool.copy(Buffer.alloc(SIZE)), pool.copy(Buffer.alloc(SIZE))];
+  for (const copy of lent) pool.giveBack(copy);
+  assert.equal(pool.copy(Buffer.alloc(SIZE)).buffer, lent[0]?.buffer);
+  assert.notEqual(pool.copy(Buffer.alloc(SIZE)).buffer, lent[1]?.buffer);
 });
 
-test('what nobody needs for a while is let go', (context) => {
+test('releases buffers that are not needed for a while', (context) => {
   context.mock.timers.enable({ apis: ['setInterval'] });
-  const spares = new BufferPool(4 * SIZE);
-  const first = spares.copy(Buffer.alloc(SIZE));
-  spares.giveBack(first);
+  const pool = new BufferPool(4 * SIZE);
+  const first = pool.copy(Buffer.alloc(SIZE));
+  pool.giveBack(first);
   context.mock.timers.tick(5_000);
-  const second = spares.copy(Buffer.alloc(SIZE));
+  const second = pool.copy(Buffer.alloc(SIZE));
   assert.equal(second.buffer, first.buffer);
-  spares.giveBack(second);
+  pool.giveBack(second);
   context.mock.timers.tick(10_000);
-  assert.notEqual(spares.copy(Buffer.alloc(SIZE)).buffer, first.buffer);
+  assert.notEqual(pool.copy(Buffer.alloc(SIZE)).buffer, first.buffer);
 });

@@ -1,4 +1,4 @@
-// Descriptors: none is lost, none is written to after it was given back, and running out of them is told.
+// No descriptor leaks, no closed descriptor is written to, and running out of descriptors is reported.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
@@ -20,16 +20,16 @@ export function descriptorContract(name: TransportName, transport: TcpTransport)
     ['small', 10],
     ['large', 100_000],
   ] as const) {
-    test(`a ${size} write to a stream that is over never reaches who has its descriptor now`, async () => {
-      using door = await startTestListener(transport);
-      const over = await pair(door);
-      over.stream.reset();
-      await over.events.until(() => over.events.closed !== undefined);
-      await over.client.close();
-      const heirs = [await pair(door), await pair(door), await pair(door)];
-      over.stream.write(Buffer.alloc(bytes, 'poison'));
-      over.stream.shutdown();
-      for (const { stream, client } of heirs) {
+    test(`a ${size} write to a closed stream never reaches the connection that reuses its descriptor`, async () => {
+      using listener = await startTestListener(transport);
+      const closed = await pair(listener);
+      closed.stream.reset();
+      await closed.events.until(() => closed.events.closed !== undefined);
+      await closed.client.close();
+      const successors = [await pair(listener), await pair(listener), await pair(listener)];
+      closed.stream.write(Buffer.alloc(bytes, 'poison'));
+      closed.stream.shutdown();
+      for (const { stream, client } of successors) {
         stream.write(Buffer.from('own'));
         assert.equal((await client.take(3)).toString(), 'own');
         stream.shutdown();
@@ -40,25 +40,26 @@ export function descriptorContract(name: TransportName, transport: TcpTransport)
     });
   }
 
-  test('10,000 connections that came and went leave no descriptor behind', async () => {
-    using door = await startTestListener(transport);
+  test('10,000 closed connections end no open descriptor', async () => {
+    using listener = await startTestListener(transport);
     await using sink = await discardServer();
     const before = descriptors();
     for (let count = 0; count < MANY; count += AT_ONCE) {
       const events = Array.from({ length: AT_ONCE }, () => new StreamRecorder());
       for (const [index, recorder] of events.entries()) {
-        const to = index % 2 === 0 ? { address: door.host, port: door.port } : { address: sink.host, port: sink.port };
+        const to =
+          index % 2 === 0 ? { address: listener.host, port: listener.port } : { address: sink.host, port: sink.port };
         const stream = transport.connect(to, recorder);
         if (index % 5 === 0) stream.reset();
-        else void recorder.until(() => recorder.isConnected).then(() => leave(stream, index));
+        else void recorder.until(() => recorder.isConnected).then(() => end(stream, index));
       }
       await Promise.all(events.map((recorder) => recorder.until(() => recorder.closed !== undefined)));
     }
-    door.resetAll();
+    listener.resetAll();
     await eventually(() => assert.ok(descriptors() <= before, `${descriptors()} descriptors, ${before} before`));
   });
 
-  test('without descriptors connections are refused and told, attempts fail, and it goes on when there are some again', async () => {
+  test('without descriptors reports refused connections, fails connects, and recovers', async () => {
     await using backend = await echoServer();
     const node = [process.execPath, '--conditions=source', program, name, backend.host, String(backend.port)];
     await using child = await spawnProcess({
@@ -69,11 +70,11 @@ export function descriptorContract(name: TransportName, transport: TcpTransport)
     });
     const [, host = '', port = ''] = /listening (\S+) (\d+)/.exec(child.output()) ?? [];
     const attempts = Array.from({ length: FEW }, () => connectClient({ host, port: Number(port) }));
-    // Some are reset so early that they never were connected.
+    // Some connections are reset before the client sees them as connected.
     const clients = (await Promise.allSettled(attempts)).filter((attempt) => attempt.status === 'fulfilled');
     await child.waitForOutput(/accept EMFILE.*connect EMFILE.*freed/s);
     await Promise.all(clients.map(({ value }) => value.close()));
-    // Those who were left waiting come first, and may use up all once more.
+    // Connections still in the accept queue come first and may use up the descriptors again.
     await eventually(async () => {
       await using client = await connectClient({ host, port: Number(port) });
       assert.equal((await client.take(5)).toString(), 'again');
@@ -81,14 +82,16 @@ export function descriptorContract(name: TransportName, transport: TcpTransport)
   });
 }
 
-function leave(stream: { shutdown(): void; reset(): void }, index: number): void {
+function end(stream: { shutdown(): void; reset(): void }, index: number): void {
   if (index % 2 === 0) stream.reset();
   else stream.shutdown();
 }
 
-async function pair(door: TestListener): Promise<Awaited<ReturnType<TestListener['next']>> & { client: TestClient }> {
-  const arrival = door.next();
-  const client = await connectClient({ host: door.host, port: door.port });
+async function pair(
+  listener: TestListener,
+): Promise<Awaited<ReturnType<TestListener['next']>> & { client: TestClient }> {
+  const arrival = listener.next();
+  const client = await connectClient({ host: listener.host, port: listener.port });
   return { ...(await arrival), client };
 }
 

@@ -1,4 +1,4 @@
-// A stream that is given away as the socket below a TLSSocket.
+// A stream that is detached as the socket below a TLSSocket.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
@@ -12,22 +12,22 @@ import { testTlsServerOptions } from '../tls/tls-server-options.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 import { startTestListener } from './test-listener.ts';
 
-const TERMS = testTlsServerOptions();
+const SERVER_OPTIONS = testTlsServerOptions();
 
-/** When the hello is there, the stream is given away in the middle of being told of it. */
+/** Detaches the stream from within `onData`, once the ClientHello is complete. */
 class DetachingRecorder extends StreamRecorder implements StreamEvents {
   readonly secured: StreamRecorder = new StreamRecorder();
-  readonly given: Promise<TlsServerStream>;
+  readonly detached: Promise<TlsServerStream>;
 
   constructor(stream: AcceptedStream) {
     super();
     const { promise, resolve } = Promise.withResolvers<TlsServerStream>();
     const reader = new ClientHelloReader();
-    this.given = promise;
+    this.detached = promise;
     this.onBytes = (_stream, chunk) => {
       if (reader.push(chunk) === 'more') return;
       stream.readStop();
-      resolve(startTls(stream, { tls: TERMS, unread: reader.bytes }, this.secured));
+      resolve(startTls(stream, { tls: SERVER_OPTIONS, unread: reader.bytes }, this.secured));
     };
     stream.accept(this);
     stream.readStart();
@@ -35,51 +35,51 @@ class DetachingRecorder extends StreamRecorder implements StreamEvents {
 }
 
 export function detachContract(transport: TcpTransport): void {
-  test('what was read already is read first, then what comes; the stream tells no more, and knows its peer', async () => {
-    using door = await startTestListener(transport);
-    const arrival = door.next({ reads: false });
+  test('reads the bytes read before first; the detached stream calls no handler and keeps the address of its peer', async () => {
+    using listener = await startTestListener(transport);
+    const arrival = listener.next({ reads: false });
     const connecting = connectClient({
-      host: door.host,
-      port: door.port,
+      host: listener.host,
+      port: listener.port,
       localAddress: '127.0.0.9',
       tls: TRUSTING_CLIENT,
     });
     const { stream } = await arrival;
-    const giver = new DetachingRecorder(stream);
-    const { stream: inClear } = await giver.given;
+    const recorder = new DetachingRecorder(stream);
+    const { stream: decrypted } = await recorder.detached;
     await using client = await connecting;
-    const hello = giver.received;
+    const hello = recorder.received;
     await client.send('hello');
-    await giver.secured.until(() => giver.secured.text === 'hello');
-    inClear.write(Buffer.from('answer'));
-    inClear.shutdown();
+    await recorder.secured.until(() => recorder.secured.text === 'hello');
+    decrypted.write(Buffer.from('answer'));
+    decrypted.shutdown();
     await client.end();
-    await giver.secured.until(() => giver.secured.closed !== undefined);
+    await recorder.secured.until(() => recorder.secured.closed !== undefined);
     assert.equal(client.buffered.toString(), 'answer');
-    assert.deepEqual([giver.received, giver.hasEnded, giver.closed], [hello, false, undefined]);
+    assert.deepEqual([recorder.received, recorder.hasEnded, recorder.closed], [hello, false, undefined]);
     assert.deepEqual([stream.remoteAddress, stream.remotePort], ['127.0.0.9', client.localPort]);
   });
 
-  test('however it ends it is told by the new one alone, and no descriptor is left', async () => {
-    using door = await startTestListener(transport);
+  test('reports the end to the TLS stream only, and leaks no descriptor', async () => {
+    using listener = await startTestListener(transport);
     const hello = await captureNodeClientHello(TRUSTING_CLIENT);
     const descriptors = (): number => readdirSync('/proc/self/fd').length;
     const before = descriptors();
     for (let round = 0; round < 30; round += 1) {
-      const arrival = door.next({ reads: false });
-      await using client = await connectClient({ host: door.host, port: door.port });
+      const arrival = listener.next({ reads: false });
+      await using client = await connectClient({ host: listener.host, port: listener.port });
       const { stream, events } = await arrival;
-      const giver = new DetachingRecorder(stream);
+      const recorder = new DetachingRecorder(stream);
       await client.send(hello);
-      const { stream: inClear } = await giver.given;
+      const { stream: decrypted } = await recorder.detached;
       if (round % 3 !== 0) await client.take(5);
       if (round % 2 === 0) client.reset();
-      else inClear.reset();
-      await giver.secured.until(() => giver.secured.closed !== undefined);
+      else decrypted.reset();
+      await recorder.secured.until(() => recorder.secured.closed !== undefined);
       if (round % 2 === 1) assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
       stream.reset();
       stream.readStart();
-      assert.deepEqual([events.closed, giver.closed, giver.secured.isConnected], [undefined, undefined, false]);
+      assert.deepEqual([events.closed, recorder.closed, recorder.secured.isConnected], [undefined, undefined, false]);
     }
     await eventually(() => assert.ok(descriptors() <= before, `${descriptors()} descriptors, ${before} before`));
   });

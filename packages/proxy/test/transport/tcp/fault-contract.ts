@@ -1,4 +1,4 @@
-// What every implementation of the socket interface does when the other side, or the machine, does not play along.
+// What every transport does when the peer or the host fails.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -10,13 +10,13 @@ import { unresponsiveEndpoint } from '../../fixtures/unresponsive-endpoint.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 import { startTestListener } from './test-listener.ts';
 
-const MUCH = 24_000_000;
+const MANY_BYTES = 24_000_000;
 
 export function faultContract(transport: TcpTransport): void {
-  test('what comes in the same packet as the FIN is told before the end', async () => {
-    using door = await startTestListener(transport);
-    const arrival = door.next({ reads: false });
-    const socket = connect({ host: door.host, port: door.port });
+  test('delivers data that arrives with the FIN before the end', async () => {
+    using listener = await startTestListener(transport);
+    const arrival = listener.next({ reads: false });
+    const socket = connect({ host: listener.host, port: listener.port });
     socket.end('last words');
     const { stream, events } = await arrival;
     await once(socket, 'finish');
@@ -29,15 +29,15 @@ export function faultContract(transport: TcpTransport): void {
     socket.destroy();
   });
 
-  test('a reset discards what is queued on either side of it, and is told once', async () => {
-    using door = await startTestListener(transport);
-    const arrival = door.next({ reads: false });
-    const socket = connect({ host: door.host, port: door.port });
+  test('discards queued bytes of both directions on reset, and closes once', async () => {
+    using listener = await startTestListener(transport);
+    const arrival = listener.next({ reads: false });
+    const socket = connect({ host: listener.host, port: listener.port });
     await once(socket, 'connect');
     const code = codeOf(socket);
-    socket.write(Buffer.alloc(MUCH));
+    socket.write(Buffer.alloc(MANY_BYTES));
     const { stream, events } = await arrival;
-    stream.write(Buffer.alloc(MUCH));
+    stream.write(Buffer.alloc(MANY_BYTES));
     assert.ok(stream.queuedBytes > 0);
     stream.reset();
     stream.reset();
@@ -48,10 +48,10 @@ export function faultContract(transport: TcpTransport): void {
     assert.equal(events.received, 0);
   });
 
-  test('a client that resets is noticed also while it is not read from', async () => {
-    using door = await startTestListener(transport);
-    const arrival = door.next();
-    await using client = await connectClient({ host: door.host, port: door.port });
+  test('notices a reset by the client while it does not read', async () => {
+    using listener = await startTestListener(transport);
+    const arrival = listener.next();
+    await using client = await connectClient({ host: listener.host, port: listener.port });
     const { stream, events } = await arrival;
     await client.send('x');
     await events.until(() => events.received === 1);
@@ -61,18 +61,18 @@ export function faultContract(transport: TcpTransport): void {
     assert.notEqual(events.closed?.code, undefined);
   });
 
-  test('a client that only waits is not disturbed by being looked after while it is not read from', async () => {
-    using door = await startTestListener(transport);
-    const arrival = door.next();
-    await using client = await connectClient({ host: door.host, port: door.port });
+  test('does not disturb an idle client by probing while it does not read', async () => {
+    using listener = await startTestListener(transport);
+    const arrival = listener.next();
+    await using client = await connectClient({ host: listener.host, port: listener.port });
     const { stream, events } = await arrival;
     stream.readStop();
-    const gone = door.next();
-    const other = await connectClient({ host: door.host, port: door.port });
-    const { stream: otherStream, events: otherEvents } = await gone;
+    const otherArrival = listener.next();
+    const other = await connectClient({ host: listener.host, port: listener.port });
+    const { stream: otherStream, events: otherEvents } = await otherArrival;
     otherStream.readStop();
     other.reset();
-    // Both were looked at by the time when this one is found out.
+    // Both streams have been probed when the other one is closed.
     await otherEvents.until(() => otherEvents.closed !== undefined);
     assert.equal(client.received, 0);
     await client.send('hello');
@@ -80,7 +80,7 @@ export function faultContract(transport: TcpTransport): void {
     await events.until(() => events.text === 'hello');
   });
 
-  test('an address that cannot be reached is reported after the call, without having been connected', async () => {
+  test('reports an unreachable address after the call, without `onConnect`', async () => {
     const events = new StreamRecorder();
     const stream = transport.connect({ address: '255.255.255.255', port: 9 }, events);
     assert.equal(failed(events), false);
@@ -92,17 +92,17 @@ export function faultContract(transport: TcpTransport): void {
     stream.reset();
   });
 
-  test('an attempt that nobody answers can be given up, also with bytes that wait for it', async () => {
-    await using deaf = await unresponsiveEndpoint();
+  test('resets a connect that is not answered, also with queued bytes', async () => {
+    await using unresponsive = await unresponsiveEndpoint();
     const events = new StreamRecorder();
-    const stream = transport.connect(deaf.endpoint, events);
+    const stream = transport.connect(unresponsive.endpoint, events);
     stream.write(Buffer.from('early'));
     stream.reset();
     await events.until(() => events.closed !== undefined);
     assert.deepEqual({ ...events.closed, isConnected: events.isConnected }, { code: undefined, isConnected: false });
   });
 
-  test('bytes and a FIN that are given before the connection exists follow once it does', async () => {
+  test('sends bytes and a FIN that were queued before the connection existed', async () => {
     await using backend = await echoServer();
     const events = new StreamRecorder();
     const stream = transport.connect({ address: backend.host, port: backend.port }, events);
@@ -114,7 +114,7 @@ export function faultContract(transport: TcpTransport): void {
     assert.deepEqual(events.closed, { code: undefined });
   });
 
-  test('an endpoint that resets at once is told as a failure', async () => {
+  test('reports an endpoint that resets at once as a failure', async () => {
     await using backend = await scriptedEndpoint();
     const events = new StreamRecorder();
     transport.connect({ address: backend.host, port: backend.port }, events);
@@ -124,11 +124,11 @@ export function faultContract(transport: TcpTransport): void {
     assert.deepEqual(events.closed, { code: 'ECONNRESET' });
   });
 
-  test('IPv6 is listened to and connected to', async () => {
-    using door = await startTestListener(transport, '::1');
-    const arrival = door.next();
+  test('listens and connects over IPv6', async () => {
+    using listener = await startTestListener(transport, '::1');
+    const arrival = listener.next();
     const events = new StreamRecorder();
-    const stream = transport.connect({ address: '::1', port: door.port }, events);
+    const stream = transport.connect({ address: '::1', port: listener.port }, events);
     const accepted = await arrival;
     stream.write(Buffer.from('over six'));
     await accepted.events.until(() => accepted.events.text === 'over six');

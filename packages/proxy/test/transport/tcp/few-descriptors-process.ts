@@ -1,5 +1,5 @@
-// A process with few descriptors: takes connections until there are none left, tries to connect then, lets go of all, and
-// greets whoever comes then. Says on stdout how far it is. Arguments: transport, and where an endpoint listens.
+// A process with few descriptors: accepts connections until none are left, tries to connect, resets all, and then
+// greets new clients. Reports its progress on stdout. Arguments: transport, address and port of an endpoint.
 
 import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
 import { rawTransport } from '../../../src/transport/tcp/raw-transport.ts';
@@ -8,14 +8,14 @@ import { loopbackAddress } from '../../fixtures/listen-address.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 import { PORT } from './test-listener.ts';
 
-export type TransportName = 'bare' | 'net';
+export type TransportName = 'raw' | 'net';
 
 if (process.argv[1] === import.meta.filename) run(process.argv.slice(2) as [TransportName, string, string]);
 
 function run([name, address, port]: [TransportName, string, string]): void {
-  const transport = name === 'bare' ? rawTransport : netTransport;
+  const transport = name === 'raw' ? rawTransport : netTransport;
   const host = loopbackAddress();
-  const held: { readonly stream: TcpStream; readonly events: StreamRecorder }[] = [];
+  const accepted: { readonly stream: TcpStream; readonly events: StreamRecorder }[] = [];
   let stage: 'filling' | 'full' | 'freed' = 'filling';
   const take = (stream: TcpStream): void => {
     if (stage === 'freed') {
@@ -24,30 +24,30 @@ function run([name, address, port]: [TransportName, string, string]): void {
     }
     const events = new StreamRecorder();
     stream.accept(events);
-    held.push({ stream, events });
+    accepted.push({ stream, events });
   };
   const full = async (code: string): Promise<void> => {
     if (stage !== 'filling') return;
     stage = 'full';
-    say(`accept ${code}`);
-    say(`connect ${await firstFailure(transport, { address, port: Number(port) })}`);
-    for (const { stream } of held) stream.reset();
-    await Promise.all(held.map(({ events }) => events.until(() => events.closed !== undefined)));
+    print(`accept ${code}`);
+    print(`connect ${await firstFailure(transport, { address, port: Number(port) })}`);
+    for (const { stream } of accepted) stream.reset();
+    await Promise.all(accepted.map(({ events }) => events.until(() => events.closed !== undefined)));
     stage = 'freed';
-    say('freed');
+    print('freed');
   };
   transport.listen(
     { address: host, port: PORT, reusePort: false },
     {
-      onListening: () => say(`listening ${host} ${PORT}`),
-      onFailed: (code) => say(`failed ${code}`),
+      onListening: () => print(`listening ${host} ${PORT}`),
+      onFailed: (code) => print(`failed ${code}`),
       onAcceptError: (code) => void full(code),
       onConnection: take,
     },
   );
 }
 
-/** Read from, since those who waited for their turn when there were none would hold theirs for ever. */
+/** Reads, because a client that was waiting in the accept queue would otherwise keep its descriptor. */
 function greet(stream: TcpStream): void {
   stream.accept(new StreamRecorder());
   stream.write(Buffer.from('again'));
@@ -55,7 +55,7 @@ function greet(stream: TcpStream): void {
   stream.shutdown();
 }
 
-/** Connects until it cannot; all are given up then. */
+/** Connects until a connect fails, then resets all streams. */
 async function firstFailure(transport: TcpTransport, to: { address: string; port: number }): Promise<string> {
   const streams: TcpStream[] = [];
   try {
@@ -70,6 +70,6 @@ async function firstFailure(transport: TcpTransport, to: { address: string; port
   }
 }
 
-function say(text: string): void {
+function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }

@@ -29,17 +29,17 @@ const tcp = {
 };
 const stream = { ShutdownWrap: class {}, streamBaseState: new Int32Array(5), kReadBytesOrError: 0, kLastWriteErr: 4 };
 
-test('this Node has the handles, and they are chosen', async () => {
+test('finds the raw handles of this Node.js version, and uses them', async () => {
   assert.notEqual(findRawTcpBinding(), undefined);
   assert.equal(await chooseTcpTransport(), rawTransport);
 });
 
-test('bindings that lack anything are not used', () => {
-  const offered = (overTcp: object, overStream: object): unknown =>
+test('rejects bindings that lack a part', () => {
+  const bindingWith = (overTcp: object, overStream: object): unknown =>
     createRawTcpBinding({ ...tcp, ...overTcp } as never, { ...stream, ...overStream } as never);
-  assert.notEqual(offered({}, {}), undefined);
-  for (const name of Object.keys(tcp)) assert.equal(offered({ [name]: undefined }, {}), undefined, name);
-  for (const name of Object.keys(stream)) assert.equal(offered({}, { [name]: undefined }), undefined, name);
-  assert.equal(offered({ TCP: class {} }, {}), undefined);
-  assert.equal(offered({ constants: { SOCKET: 0, SERVER: 1, UV_TCP_IPV6ONLY: 1 } }, {}), undefined);
+  assert.notEqual(bindingWith({}, {}), undefined);
+  for (const name of Object.keys(tcp)) assert.equal(bindingWith({ [name]: undefined }, {}), undefined, name);
+  for (const name of Object.keys(stream)) assert.equal(bindingWith({}, { [name]: undefined }), undefined, name);
+  assert.equal(bindingWith({ TCP: class {} }, {}), undefined);
+  assert.equal(bindingWith({ constants: { SOCKET: 0, SERVER: 1, UV_TCP_IPV6ONLY: 1 } }, {}), undefined);
 });

@@ -1,5 +1,5 @@
-// PERFORMANCE 2: a read buffer that is shared, and that a waiting write still points to, would give one tenant's bytes to
-// another. Many pairs relay at once, each with a pattern of its own, to readers that stop and go.
+// A pending write must not point to the shared read buffer: it would send one tenant's bytes to another. Many pairs
+// relay at once, each with its own pattern, to readers that pause and resume.
 import assert from 'node:assert/strict';
 import { type ByteCountingServer, patternServer, type TestClient } from '@weir/testkit';
 import { StreamRecorder } from './stream-recorder.ts';
@@ -7,25 +7,25 @@ import type { StreamSetup } from './stream-setup.ts';
 import { startTestListener, type TestListener } from './test-listener.ts';
 
 const READERS = 12;
-/** More than the kernel takes for a reader that stands still. */
+/** More than the kernel buffers for a reader that does not read. */
 const BYTES = 10_000_000;
-/** Not a multiple of any buffer. */
+/** Not a multiple of any buffer size. */
 const STEP = 1_234_567;
 
 interface Pair {
   readonly client: TestClient;
   readonly source: ByteCountingServer;
-  /** Resolves when the reader holds its source up. */
-  readonly stuck: Promise<void>;
+  /** Resolves when the paused reader has stopped its source. */
+  readonly stopped: Promise<void>;
 }
 
-/** The client fails the test by itself at the first foreign byte. */
-export async function testManySlowReaders(world: StreamSetup): Promise<void> {
-  using door = await startTestListener(world.transport);
+/** Each client fails the test at the first byte that is not of its pattern. */
+export async function testManySlowReaders(setup: StreamSetup): Promise<void> {
+  using listener = await startTestListener(setup.transport);
   const pairs: Pair[] = [];
-  for (let seed = 0; seed < READERS; seed += 1) pairs.push(await relaying(world, door, seed));
+  for (let seed = 0; seed < READERS; seed += 1) pairs.push(await startRelay(setup, listener, seed));
   try {
-    await Promise.all(pairs.map(({ stuck }) => stuck));
+    await Promise.all(pairs.map(({ stopped }) => stopped));
     await Promise.all(pairs.map(readSlowly));
     for (const { client } of pairs) assert.equal(client.received, BYTES);
   } finally {
@@ -33,24 +33,24 @@ export async function testManySlowReaders(world: StreamSetup): Promise<void> {
   }
 }
 
-/** The smallest relay there is: source to client. */
-async function relaying({ transport, connect }: StreamSetup, door: TestListener, seed: number): Promise<Pair> {
+/** A minimal relay from source to client. */
+async function startRelay({ transport, connect }: StreamSetup, listener: TestListener, seed: number): Promise<Pair> {
   const source = await patternServer({ bytes: BYTES, seed });
-  const arrival = door.next();
-  const client = await connect({ host: door.host, port: door.port, expectPattern: seed, timeoutMs: 60_000 });
+  const arrival = listener.next();
+  const client = await connect({ host: listener.host, port: listener.port, expectPattern: seed, timeoutMs: 60_000 });
   client.pause();
-  const { promise: stuck, resolve: getStuck } = Promise.withResolvers<void>();
+  const { promise: stopped, resolve: resolveStopped } = Promise.withResolvers<void>();
   const { stream: to, events: toEvents } = await arrival;
   const fromEvents = new StreamRecorder();
   fromEvents.onBytes = (from, bytes) => {
     if (to.write(bytes) === 0) return;
     from.readStop();
-    getStuck();
+    resolveStopped();
   };
   const from = transport.connect({ address: source.host, port: source.port }, fromEvents);
   toEvents.onDrained = () => from.readStart();
   void fromEvents.until(() => fromEvents.hasEnded).then(() => to.shutdown());
-  return { client, source, stuck };
+  return { client, source, stopped };
 }
 
 async function readSlowly({ client }: Pair): Promise<void> {

@@ -1,4 +1,4 @@
-// What every implementation of a stream is held to, whatever stands behind it.
+// The contract of a stream, for every transport.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -11,13 +11,13 @@ import { startTestListener } from './test-listener.ts';
 
 const MEGABYTE = 1_000_000;
 
-export function streamContract(world: StreamSetup): void {
-  const { name, transport, connect } = world;
+export function streamContract(setup: StreamSetup): void {
+  const { name, transport, connect } = setup;
   describe(`${name}: reading and writing`, () => {
-    test('nothing is read before it is asked for, nor after it is stopped', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next({ reads: false });
-      await using client = await connect({ host: door.host, port: door.port });
+    test('reads nothing before `readStart` and after `readStop`', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next({ reads: false });
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { stream, events } = await arrival;
       await client.send('first');
       await using other = await echoServer();
@@ -33,10 +33,10 @@ export function streamContract(world: StreamSetup): void {
       await events.until(() => events.text === 'firstsecond');
     });
 
-    test('a reader that stops makes bytes queue here, and drain when it goes on: none lost, none changed', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port, expectPattern: 7 });
+    test('queues bytes for a paused reader and drains without loss when it resumes', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port, expectPattern: 7 });
       client.pause();
       const { stream, events } = await arrival;
       const total = 24 * MEGABYTE;
@@ -58,10 +58,10 @@ export function streamContract(world: StreamSetup): void {
       assert.ok(events.drains > 0);
     });
 
-    test('a chunk that is larger than any buffer arrives whole, and the memory may be used again at once', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port, expectPattern: 3 });
+    test('delivers a chunk larger than any buffer, and lets the caller reuse the memory at once', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port, expectPattern: 3 });
       const { stream } = await arrival;
       const huge = patternBytes({ seed: 3, offset: 0, length: 8 * MEGABYTE });
       stream.write(huge);
@@ -71,10 +71,10 @@ export function streamContract(world: StreamSetup): void {
       assert.equal(client.received, 8 * MEGABYTE);
     });
 
-    test('tiny chunks keep their order in both directions', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+    test('keeps the order of small chunks in both directions', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { stream, events } = await arrival;
       events.onBytes = (_, bytes) => {
         for (const byte of bytes) stream.write(Uint8Array.of(byte));
@@ -84,29 +84,29 @@ export function streamContract(world: StreamSetup): void {
       assert.equal((await client.take(text.length)).toString(), text);
     });
 
-    test('one stream takes no more than 256 KiB in a turn in which another one reads, however much waits', async () => {
-      using door = await startTestListener(transport);
+    test('reads at most 256 KiB per loop iteration while another stream reads', async () => {
+      using listener = await startTestListener(transport);
       await using source = await patternServer({ bytes: 24 * MEGABYTE });
-      const arrival = door.next({ reads: false });
-      await using client = await connect({ host: door.host, port: door.port });
+      const arrival = listener.next({ reads: false });
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { stream, events: accepted } = await arrival;
       const connected = new StreamRecorder();
-      const largest = largestSharedTurn(accepted, connected);
+      const largest = largestSharedRead(accepted, connected);
       void client.sendPattern({ bytes: 24 * MEGABYTE, chunk: 4 * MEGABYTE });
       transport.connect({ address: source.host, port: source.port }, connected);
       await connected.until(() => connected.isConnected);
       stream.readStart();
       await accepted.until(() => accepted.received === 24 * MEGABYTE);
       await connected.until(() => connected.hasEnded);
-      assert.ok(largest() > 0 && largest() <= 262_144, `${largest()} bytes in one turn`);
+      assert.ok(largest() > 0 && largest() <= 262_144, `${largest()} bytes in one iteration`);
     });
 
-    test('slow readers never get each other’s bytes', () => testManySlowReaders(world));
+    test('keeps the bytes of slow readers apart', () => testManySlowReaders(setup));
 
-    test('a throw of the owner ends in onThrow', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+    test('passes an exception of the owner to onThrow', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { events } = await arrival;
       events.onBytes = () => {
         throw new Error('a bug');
@@ -118,11 +118,11 @@ export function streamContract(world: StreamSetup): void {
     });
   });
 
-  describe(`${name}: ends`, () => {
-    test('after the FIN of the peer writing goes on, and both FINs close it', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+  describe(`${name}: closing`, () => {
+    test('writes after the FIN of the peer, and closes after both FINs', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { stream, events } = await arrival;
       await client.end();
       await events.until(() => events.hasEnded);
@@ -134,10 +134,10 @@ export function streamContract(world: StreamSetup): void {
       assert.deepEqual(events.closed, { code: undefined });
     });
 
-    test('after our FIN reading goes on', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+    test('reads after its own FIN', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { stream, events } = await arrival;
       stream.shutdown();
       assert.deepEqual(await client.ended, { kind: 'end' });
@@ -148,20 +148,20 @@ export function streamContract(world: StreamSetup): void {
       assert.deepEqual(events.closed, { code: undefined });
     });
 
-    test('a reset of the peer is told as a failure, and not as its end', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+    test('reports a reset by the peer as a failure, without `onEnd`', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       const { events } = await arrival;
       client.reset();
       await events.until(() => events.closed !== undefined);
       assert.deepEqual({ ...events.closed, hasEnded: events.hasEnded }, { code: 'ECONNRESET', hasEnded: false });
     });
 
-    test('our reset reaches the peer at once, whatever is queued', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+    test('resets the peer at once, whatever is queued', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       client.pause();
       const { stream, events } = await arrival;
       stream.write(Buffer.alloc(24 * MEGABYTE));
@@ -174,10 +174,10 @@ export function streamContract(world: StreamSetup): void {
       assert.deepEqual(events.closed, { code: undefined });
     });
 
-    test('what a reset peer did not take stays counted as queued', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connect({ host: door.host, port: door.port });
+    test('keeps counting the bytes that a reset peer did not take as queued', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connect({ host: listener.host, port: listener.port });
       client.pause();
       const { stream, events } = await arrival;
       stream.write(Buffer.alloc(24 * MEGABYTE));
@@ -188,7 +188,7 @@ export function streamContract(world: StreamSetup): void {
       assert.equal(stream.write(Buffer.alloc(10)), queued + 10);
     });
 
-    test('a connected stream that is reset resets its endpoint', async () => {
+    test('resets its endpoint when a connected stream is reset', async () => {
       await using backend = await discardServer();
       const events = new StreamRecorder();
       const stream = transport.connect({ address: backend.host, port: backend.port }, events);
@@ -199,13 +199,13 @@ export function streamContract(world: StreamSetup): void {
       await eventually(() => assert.equal(backend.openConnections, 0));
     });
 
-    test('a reset right after a FIN leaks no descriptor', async () => {
-      using door = await startTestListener(transport);
+    test('leaks no descriptor on a reset right after a FIN', async () => {
+      using listener = await startTestListener(transport);
       const descriptors = (): number => readdirSync('/proc/self/fd').length;
       const before = descriptors();
       for (let round = 0; round < 20; round += 1) {
-        const arrival = door.next();
-        const client = await connect({ host: door.host, port: door.port });
+        const arrival = listener.next();
+        const client = await connect({ host: listener.host, port: listener.port });
         const { stream, events } = await arrival;
         stream.shutdown();
         stream.reset();
@@ -217,7 +217,7 @@ export function streamContract(world: StreamSetup): void {
   });
 }
 
-/** By the time it is back everything that was ready to be read has been read. */
+/** When this returns, every stream that was readable has been read. */
 async function roundTrip(transport: TcpTransport, { host, port }: { host: string; port: number }): Promise<void> {
   const events = new StreamRecorder();
   const stream = transport.connect({ address: host, port }, events);
@@ -227,24 +227,24 @@ async function roundTrip(transport: TcpTransport, { host, port }: { host: string
   stream.reset();
 }
 
-/** The most that either read in one turn of the event loop, if both did so in that turn and in the one before. */
-function largestSharedTurn(...recorders: readonly StreamRecorder[]): () => number {
+/** The maximum that either stream read in one loop iteration in which, as in the one before, both read. */
+function largestSharedRead(...recorders: readonly StreamRecorder[]): () => number {
   let largest = 0;
   let wasShared = false;
-  let turn: number[] | undefined;
-  const endTurn = (): void => {
-    const isShared = turn?.every((bytes) => bytes > 0) ?? false;
-    if (isShared && wasShared) largest = Math.max(largest, ...(turn ?? []));
+  let iteration: number[] | undefined;
+  const endIteration = (): void => {
+    const isShared = iteration?.every((bytes) => bytes > 0) ?? false;
+    if (isShared && wasShared) largest = Math.max(largest, ...(iteration ?? []));
     wasShared = isShared;
-    turn = undefined;
+    iteration = undefined;
   };
   for (const [index, recorder] of recorders.entries()) {
     recorder.onBytes = (_, bytes) => {
-      if (turn === undefined) {
-        turn = recorders.map(() => 0);
-        setImmediate(endTurn);
+      if (iteration === undefined) {
+        iteration = recorders.map(() => 0);
+        setImmediate(endIteration);
       }
-      turn[index] = (turn[index] as number) + bytes.length;
+      iteration[index] = (iteration[index] as number) + bytes.length;
     };
   }
   return () => largest;

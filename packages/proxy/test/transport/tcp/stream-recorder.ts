@@ -1,6 +1,6 @@
 import type { StreamEvents, TcpStream } from '../../../src/transport/tcp-transport.ts';
 
-/** Remembers what a stream told, and lets a test wait for it. */
+/** Records the events of a stream, and lets a test wait for them. */
 export class StreamRecorder implements StreamEvents {
   readonly chunks: Buffer[] = [];
   isConnected = false;
@@ -9,7 +9,7 @@ export class StreamRecorder implements StreamEvents {
   received = 0;
   closed: { readonly code: string | undefined } | undefined;
   thrown: unknown;
-  /** Replaces what is done with data. */
+  /** Replaces the recording of data. */
   onBytes: (stream: TcpStream, bytes: Uint8Array) => void = (_stream, bytes) => {
     this.chunks.push(Buffer.from(bytes));
   };
@@ -57,17 +57,17 @@ export class StreamRecorder implements StreamEvents {
 
   until(condition: () => boolean): Promise<void> {
     return new Promise((resolve) => {
-      const look = (): void => {
+      const check = (): void => {
         if (!condition()) return;
-        this.#waiting.delete(look);
+        this.#waiting.delete(check);
         resolve();
       };
-      this.#waiting.add(look);
-      look();
+      this.#waiting.add(check);
+      check();
     });
   }
 
   #wake(): void {
-    for (const look of [...this.#waiting]) look();
+    for (const check of [...this.#waiting]) check();
   }
 }

@@ -1,7 +1,7 @@
 import type { TestClient, TestClientOptions } from '@weir/testkit';
 import type { TcpTransport } from '../../../src/transport/tcp-transport.ts';
 
-/** Streams under test, and who is at their other end. */
+/** A stream transport under test, and how a test client connects to it. */
 export interface StreamSetup {
   readonly name: string;
   readonly transport: TcpTransport;

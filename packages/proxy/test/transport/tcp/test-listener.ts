@@ -14,12 +14,12 @@ export interface TestListener extends Disposable {
   readonly host: string;
   readonly port: number;
   readonly listener: TcpListenSocket;
-  /** The next connection that arrives; reads from the start unless it is told not to. */
+  /** Waits for the next connection; reads from the start unless `reads` is false. */
   next(options?: { readonly reads?: boolean }): Promise<AcceptedConnection>;
   resetAll(): void;
 }
 
-/** A listener of the transport under test, on an address of its own. */
+/** Listens with the transport under test on a loopback address that no other test uses. */
 export async function startTestListener(
   transport: TcpTransport,
   host: string = loopbackAddress(),

@@ -1,10 +1,12 @@
-// Node ends by a segmentation fault when a TLSSocket and the socket below it are closed in the wrong order while something is under
-// way: so every end is tried in every state.
+// Node crashes with a segmentation fault if a TLSSocket and the socket below it are closed in the wrong order during an
+// operation, so the test tries every way to close in every state.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { eventually, type TestClient } from '@weir/testkit';
-import type { TcpStream } from '../../../src/transport/tcp-transport.ts';
+import type { SecureContext } from 'node:tls';
+import { connectClient, eventually, type TestClient } from '@weir/testkit';
+import type { AcceptedStream, TcpStream } from '../../../src/transport/tcp-transport.ts';
+import { startTls } from '../../../src/transport/tls/tls-stream.ts';
 import { TRANSPORTS } from '../../fixtures/transports.ts';
 import { startTestListener } from '../tcp/test-listener.ts';
 import { tlsTransport } from './tls-transport.ts';
@@ -15,7 +17,7 @@ const BEFORE: Readonly<Record<string, Act>> = {
   nothing: () => undefined,
   'a small write': (stream) => void stream.write(Buffer.from('small')),
   'a large write to a reader': (stream) => void stream.write(Buffer.alloc(5_000_000)),
-  'a large write to nobody': (stream, client) => {
+  'a large write to a paused client': (stream, client) => {
     client.pause();
     stream.write(Buffer.alloc(5_000_000));
   },
@@ -24,8 +26,8 @@ const BEFORE: Readonly<Record<string, Act>> = {
     stream.write(Buffer.alloc(5_000_000));
     stream.shutdown();
   },
-  'what the client says': (_stream, client) => void client.send('said').catch(() => undefined),
-  // When it is out: a socket of Node that is reset before leaks its descriptor.
+  'data from the client': (_stream, client) => void client.send('data').catch(() => undefined),
+  // Awaited, because a Node socket that is reset before leaks its descriptor.
   'the end of the client': (_stream, client) => client.end(),
   'a pause': (stream) => stream.readStop(),
 };
@@ -37,7 +39,7 @@ const ENDS: Readonly<Record<string, Act>> = {
     client.reset();
     stream.reset();
   },
-  'a cut of the client, and our reset': (stream, client) => {
+  'a FIN of the client without close_notify, and our reset': (stream, client) => {
     client.sendBareFin();
     stream.reset();
   },
@@ -52,30 +54,30 @@ const ENDS: Readonly<Record<string, Act>> = {
 const LATER: Readonly<Record<string, (act: () => void) => void>> = {
   'at once': (act) => act(),
   'in the next tick': (act) => process.nextTick(act),
-  'in the next turn': (act) => void setImmediate(act),
-  'two turns later': (act) => void setImmediate(() => setImmediate(act)),
+  'in the next iteration': (act) => void setImmediate(act),
+  'two iterations later': (act) => void setImmediate(() => setImmediate(act)),
 };
 
 for (const { name, transport } of TRANSPORTS) {
-  test(`${name}: in whatever state a client is, its end is told once, and leaves no descriptor`, async () => {
-    const world = tlsTransport(name, transport);
-    using door = await startTestListener(world.transport);
+  test(`${name}: closes once in any state of the connection, without a descriptor leak`, async () => {
+    const setup = tlsTransport(name, transport);
+    using listener = await startTestListener(setup.transport);
     const descriptors = (): number => readdirSync('/proc/self/fd').length;
     const before = descriptors();
     for (const [state, prepare] of Object.entries(BEFORE)) {
       for (const [end, act] of Object.entries(ENDS)) {
         for (const [when, later] of Object.entries(LATER)) {
-          const arrival = door.next();
-          const connecting = world.connect({ host: door.host, port: door.port });
+          const arrival = listener.next();
+          const connecting = setup.connect({ host: listener.host, port: listener.port });
           const { stream, events } = await arrival;
           await using client = await connecting;
           void events.until(() => events.hasEnded).then(() => stream.shutdown());
           await prepare(stream, client);
           later(() => act(stream, client));
-          const late = setTimeout(() => assert.fail(`${end} ${when} after ${state}: not told`), 20_000);
+          const late = setTimeout(() => assert.fail(`${end} ${when} after ${state}: no onClose`), 20_000);
           await events.until(() => events.closed !== undefined);
           clearTimeout(late);
-          // Nothing of it may do anything any more.
+          // All of these must have no effect.
           stream.write(Buffer.alloc(10));
           stream.readStart();
           stream.shutdown();
@@ -84,5 +86,15 @@ for (const { name, transport } of TRANSPORTS) {
       }
     }
     await eventually(() => assert.ok(descriptors() <= before, `${descriptors()} descriptors, ${before} before`));
+  });
+
+  test(`${name}: closes the connection if the handshake cannot start`, async () => {
+    using listener = await startTestListener(transport);
+    const arrival = listener.next();
+    await using client = await connectClient({ host: listener.host, port: listener.port });
+    const { stream, events } = await arrival;
+    const tls = { context: {} as SecureContext, alpn: new Uint8Array(0), requestsClientCertificate: false };
+    assert.throws(() => startTls(stream as AcceptedStream, { tls, unread: new Uint8Array(0) }, events));
+    assert.equal((await client.ended).kind, 'end');
   });
 }

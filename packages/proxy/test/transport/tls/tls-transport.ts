@@ -1,4 +1,4 @@
-// Streams of clients whose TLS ends here, as a transport: so that they are held to what every stream is held to.
+// A transport whose accepted streams terminate TLS, so that the stream contract runs over TLS.
 import { connectClient } from '@weir/testkit';
 import { ClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
 import type {
@@ -55,7 +55,7 @@ class ServerHandshake implements StreamEvents {
   }
 
   onConnect(): void {
-    // What is given away twice is no use of any test.
+    // Contract tests do not detach a stream of this transport.
     if (this.#secured !== undefined) this.#onSecured(this.#secured.stream as AcceptedStream);
   }
 

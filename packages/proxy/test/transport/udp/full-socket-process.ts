@@ -1,4 +1,4 @@
-// Run with --test-udp-no-try-send, under which the kernel seems to have no room at first: each datagram waits in libuv.
+// Run with --test-udp-no-try-send, under which the send buffer seems full at first and libuv keeps each datagram.
 import assert from 'node:assert/strict';
 import { rawUdpTransport } from '../../../src/transport/udp/raw-udp-transport.ts';
 import { loopbackAddress, PORT } from '../../fixtures/listen-address.ts';
@@ -20,7 +20,7 @@ const peer = {
     onSent.resolve();
   },
 };
-// A connected client takes only what comes from the listener's address.
+// The client's socket is connected, so it receives only from the listener's address.
 listener.send(Buffer.from('first'), peer);
 listener.send(Buffer.from('dropped while the first one waits'), peer);
 assert.deepEqual(sent, []);
@@ -43,4 +43,4 @@ listener.send(Buffer.from('closed before it was sent'), peer);
 listener.close();
 await Promise.all([client[Symbol.asyncDispose](), endpoint[Symbol.asyncDispose]()]);
 assert.deepEqual(sent, [5, 5]);
-process.stdout.write('all of it was so\n');
+process.stdout.write('all assertions passed\n');

@@ -1,28 +1,30 @@
-// What every implementation of the socket interface is held to.
+// The contract of a TCP transport, which both implementations must pass.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, echoServer, freePort } from '@weir/testkit';
-import type { TcpTransport } from '../../../src/transport/tcp-transport.ts';
+import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
+import { rawTransport } from '../../../src/transport/tcp/raw-transport.ts';
 import { descriptorContract } from './descriptor-contract.ts';
 import { detachContract } from './detach-contract.ts';
 import { faultContract } from './fault-contract.ts';
-import type { TransportName } from './few-descriptors-process.ts';
 import { streamContract } from './stream-contract.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 import { PORT, startTestListener } from './test-listener.ts';
 
-export function transportContract(kind: TransportName, transport: TcpTransport): void {
-  const name = kind === 'bare' ? 'bare handles' : 'public net';
+for (const [kind, name, transport] of [
+  ['raw', 'raw handles', rawTransport],
+  ['net', 'public net', netTransport],
+] as const) {
   describe(`${name}: faults`, () => faultContract(transport));
   describe(`${name}: descriptors`, () => descriptorContract(kind, transport));
-  describe(`${name}: given away`, () => detachContract(transport));
+  describe(`${name}: detaching`, () => detachContract(transport));
   streamContract({ name, transport, connect: connectClient });
 
   describe(`${name}: listening`, () => {
-    test('a connection is accepted with the address of its client', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connectClient({ host: door.host, port: door.port, localAddress: '127.0.0.9' });
+    test('accepts a connection with the address of its client', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connectClient({ host: listener.host, port: listener.port, localAddress: '127.0.0.9' });
       const { stream, events } = await arrival;
       await client.send('ping');
       await events.until(() => events.received === 4);
@@ -31,10 +33,10 @@ export function transportContract(kind: TransportName, transport: TcpTransport):
       assert.equal((await client.take(4)).toString(), 'pong');
     });
 
-    test('a stream that is handed to another owner tells only that one from then on', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connectClient({ host: door.host, port: door.port });
+    test('calls only the new owner after a stream was handed over', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connectClient({ host: listener.host, port: listener.port });
       const { stream, events: first } = await arrival;
       const second = new StreamRecorder();
       first.onBytes = () => stream.accept(second);
@@ -48,7 +50,7 @@ export function transportContract(kind: TransportName, transport: TcpTransport):
       assert.equal(first.hasEnded, false);
     });
 
-    test('a port that is taken is reported by its code', async () => {
+    test('reports the code if the port is in use', async () => {
       await using holder = await echoServer();
       const code = await new Promise<string>((resolve, reject) => {
         transport.listen(
@@ -64,13 +66,13 @@ export function transportContract(kind: TransportName, transport: TcpTransport):
       assert.equal(code, 'EADDRINUSE');
     });
 
-    test('closing releases the port before it returns, and leaves what was accepted alone', async () => {
-      using door = await startTestListener(transport);
-      const arrival = door.next();
-      await using client = await connectClient({ host: door.host, port: door.port });
+    test('releases the port before `close` returns, and keeps accepted streams', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      await using client = await connectClient({ host: listener.host, port: listener.port });
       const { stream } = await arrival;
-      door.listener.close();
-      using again = await startTestListener(transport, door.host);
+      listener.listener.close();
+      using again = await startTestListener(transport, listener.host);
       assert.equal(again.port, PORT);
       stream.write(Buffer.from('still here'));
       assert.equal((await client.take(10)).toString(), 'still here');
@@ -78,7 +80,7 @@ export function transportContract(kind: TransportName, transport: TcpTransport):
   });
 
   describe(`${name}: connecting`, () => {
-    test('an endpoint that refuses is reported by its code, without having been connected', async () => {
+    test('reports the code of an endpoint that refuses, without `onConnect`', async () => {
       const events = new StreamRecorder();
       transport.connect({ address: '127.0.0.1', port: await freePort() }, events);
       await events.until(() => events.closed !== undefined);
@@ -86,7 +88,7 @@ export function transportContract(kind: TransportName, transport: TcpTransport):
       assert.equal(events.isConnected, false);
     });
 
-    test('an attempt that is given up ends without a failure', async () => {
+    test('closes a reset connect without a failure', async () => {
       await using backend = await echoServer();
       const events = new StreamRecorder();
       transport.connect({ address: backend.host, port: backend.port }, events).reset();

@@ -1,9 +1,11 @@
-// What every UDP transport keeps.
+// The contract of a UDP transport, which both implementations must pass.
 import assert from 'node:assert/strict';
 import { createSocket } from 'node:dgram';
 import { EventEmitter, once } from 'node:events';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
+import { dgramTransport } from '../../../src/transport/udp/dgram-transport.ts';
+import { rawUdpTransport } from '../../../src/transport/udp/raw-udp-transport.ts';
 import type {
   UdpEndpointSocket,
   UdpListenSocket,
@@ -13,12 +15,26 @@ import type {
 import { loopbackAddress, PORT } from '../../fixtures/listen-address.ts';
 import { udpClient, udpEcho, udpEndpoint } from '../../fixtures/udp-sockets.ts';
 
-const LARGEST = 65_507;
+const TRANSPORTS: Readonly<Record<string, UdpTransport>> = {
+  'raw handles': rawUdpTransport,
+  'public dgram': dgramTransport,
+};
+const MAX_DATAGRAM_BYTES = 65_507;
 
-export function udpTransportContract(name: string, transport: UdpTransport): void {
+const silent = {
+  onListening: (): void => undefined,
+  onFailed: (): void => undefined,
+  onMessage: (): void => undefined,
+  onError: (): void => undefined,
+  onThrow(thrown: unknown): never {
+    throw thrown;
+  },
+};
+
+for (const [name, transport] of Object.entries(TRANSPORTS)) {
   describe(`UDP over ${name}`, () => {
     for (const host of ['127.0.0.1', '::1']) {
-      test(`answers come from the address that was asked (${host})`, async () => {
+      test(`replies from the address that the client sent to (${host})`, async () => {
         await using listener = await bound(transport, { address: host, port: 0 });
         await using client = await udpClient({ host, port: listener.port });
         await client.send('ping');
@@ -29,7 +45,7 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
         await eventually(() => assert.equal(from.sent, 4));
       });
 
-      test(`an upstream talks with its endpoint (${host})`, async () => {
+      test(`exchanges datagrams with its endpoint (${host})`, async () => {
         await using endpoint = await udpEcho('', { host });
         await using upstream = connected(transport, endpoint.endpoint);
         assert.equal(upstream.send(Buffer.from('hello')), undefined);
@@ -37,8 +53,8 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       });
     }
 
-    for (const size of [0, 1, 1_472, 9_000, LARGEST]) {
-      test(`a datagram of ${size} bytes passes whole both ways`, async () => {
+    for (const size of [0, 1, 1_472, 9_000, MAX_DATAGRAM_BYTES]) {
+      test(`relays a datagram of ${size} bytes unchanged in both directions`, async () => {
         await using endpoint = await udpEcho();
         await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
         await using upstream = connected(transport, endpoint.endpoint);
@@ -53,7 +69,7 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       });
     }
 
-    test('what one listener takes stays as it was while more arrives', async () => {
+    test('does not change a received datagram when more arrive', async () => {
       await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
       await using client = await udpClient({ host: '127.0.0.1', port: listener.port });
       for (let index = 0; index < 100; index += 1) await client.send(Buffer.alloc(100, index));
@@ -62,7 +78,7 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       for (const [index, bytes] of taken.entries()) assert.deepEqual(bytes, Buffer.alloc(100, index));
     });
 
-    test('an answer to a client that forged port 0 is dropped, and the next one sent', async () => {
+    test('drops a reply to a forged port 0, and sends the next one', async () => {
       await using listener = await bound(transport, { address: '127.0.0.1', port: 0 });
       await using client = await udpClient({ host: '127.0.0.1', port: listener.port });
       await client.send('ping');
@@ -72,34 +88,34 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       assert.equal((await client.take()).toString(), 'pong');
     });
 
-    test('an upstream does not hear others', async () => {
+    test('ignores datagrams that are not from its endpoint', async () => {
       await using endpoint = await udpEndpoint();
       await using upstream = connected(transport, endpoint.endpoint);
-      upstream.send(Buffer.from('who asks'));
+      upstream.send(Buffer.from('request'));
       const { reply } = await endpoint.next();
-      await using stranger = await udpClient({ host: '127.0.0.1', port: endpoint.peers[0] ?? 0 });
-      await stranger.send('forged');
+      await using attacker = await udpClient({ host: '127.0.0.1', port: endpoint.peers[0] ?? 0 });
+      await attacker.send('forged');
       await reply('genuine');
       assert.equal((await upstream.next()).toString(), 'genuine');
     });
 
-    test('an upstream is told when nobody is there, and works again when somebody is', async () => {
-      const { endpoint } = await gone();
+    test('reports a closed port, and works again when it is open', async () => {
+      const { endpoint } = await closedEndpoint();
       await using upstream = connected(transport, endpoint);
-      upstream.send(Buffer.from('anybody?'));
+      upstream.send(Buffer.from('first'));
       assert.equal(await upstream.error(), 'ECONNREFUSED');
       await using _back = await udpEcho('', { port: endpoint.port });
-      // The kernel may have kept the error of the first one for this one.
-      upstream.send(Buffer.from('and now?'));
-      upstream.send(Buffer.from('and now?'));
-      assert.equal((await upstream.next()).toString(), 'and now?');
+      // The kernel may report the error of the first datagram for this one.
+      upstream.send(Buffer.from('second'));
+      upstream.send(Buffer.from('second'));
+      assert.equal((await upstream.next()).toString(), 'second');
     });
 
-    test('an upstream that cannot be had is undefined', () => {
+    test('returns undefined if no socket can be opened', () => {
       assert.equal(transport.connect({ address: '255.255.255.255', port: 1 }, silent), undefined);
     });
 
-    test('several listeners share a port when they may, and one that may not is refused', async () => {
+    test('shares a port between sockets with reusePort, and refuses one without', async () => {
       const at = { address: loopbackAddress(), port: PORT };
       await using first = await bound(transport, at);
       await using second = await bound(transport, at);
@@ -118,14 +134,14 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       assert.ok(first.arrived > 0 && second.arrived > 0);
     });
 
-    test('an address that is not of this host is refused', async () => {
+    test('reports an address that this host does not have', async () => {
       const failed = Promise.withResolvers<string>();
       const at = { address: '192.0.2.1', port: PORT, reusePort: true };
       transport.bind(at, { ...silent, onFailed: failed.resolve });
       assert.equal(await failed.promise, 'EADDRNOTAVAIL');
     });
 
-    test('a closed listener has released its port before `close` returns, and tells and sends nothing', async () => {
+    test('releases the port before `close` returns, and neither sends nor calls back afterwards', async () => {
       const at = { address: loopbackAddress(), port: PORT };
       const listener = await bound(transport, at);
       await using client = await udpClient({ host: at.address, port: at.port });
@@ -142,7 +158,7 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       socket.close();
     });
 
-    test('a closed upstream tells and sends nothing', async () => {
+    test('neither sends nor calls back after `close` of an endpoint socket', async () => {
       await using endpoint = await udpEndpoint();
       const upstream = connected(transport, endpoint.endpoint);
       upstream.send(Buffer.from('one'));
@@ -157,7 +173,7 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
       assert.equal(upstream.arrived, 0);
     });
 
-    test('what a handler throws is told to its owner', async () => {
+    test('passes an exception of a handler to onThrow', async () => {
       await using endpoint = await udpEcho();
       const thrown = Promise.withResolvers<unknown>();
       const bug = new Error('a bug');
@@ -175,17 +191,7 @@ export function udpTransportContract(name: string, transport: UdpTransport): voi
   });
 }
 
-const silent = {
-  onListening: (): void => undefined,
-  onFailed: (): void => undefined,
-  onMessage: (): void => undefined,
-  onError: (): void => undefined,
-  onThrow(thrown: unknown): never {
-    throw thrown;
-  },
-};
-
-interface Heard {
+interface ReceivedDatagram {
   readonly bytes: Buffer;
   readonly from: UdpRecipient & { sent: number };
 }
@@ -193,12 +199,12 @@ interface Heard {
 interface BoundListener extends UdpListenSocket, AsyncDisposable {
   readonly port: number;
   readonly arrived: number;
-  next(): Promise<Heard>;
+  next(): Promise<ReceivedDatagram>;
 }
 
 async function bound(transport: UdpTransport, at: { address: string; port: number }): Promise<BoundListener> {
   const port = at.port > 0 ? at.port : await freeUdpPort(at.address);
-  const heard = queue<Heard>();
+  const datagrams = queue<ReceivedDatagram>();
   let arrived = 0;
   const listening = Promise.withResolvers<void>();
   const listener = transport.bind(
@@ -217,7 +223,7 @@ async function bound(transport: UdpTransport, at: { address: string; port: numbe
             peer.sent += count;
           },
         };
-        heard.put({ bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), from: peer });
+        datagrams.put({ bytes: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length), from: peer });
       },
     },
   );
@@ -227,7 +233,7 @@ async function bound(transport: UdpTransport, at: { address: string; port: numbe
     get arrived() {
       return arrived;
     },
-    next: heard.take,
+    next: datagrams.take,
     send: (bytes, to) => listener.send(bytes, to),
     close: () => listener.close(),
     [Symbol.asyncDispose]: async () => listener.close(),
@@ -280,7 +286,7 @@ function queue<T>(): { put(item: T): void; take(): Promise<T> } {
   };
 }
 
-async function gone(): Promise<{ endpoint: { address: string; port: number } }> {
+async function closedEndpoint(): Promise<{ endpoint: { address: string; port: number } }> {
   await using endpoint = await udpEndpoint();
   return { endpoint: endpoint.endpoint };
 }
