@@ -218,7 +218,7 @@ export class PendingConnection implements StreamEvents, Session {
     }
   }
 
-  /** After an alert the client's bytes are read and discarded: unread bytes would make the kernel reset the client too early. */
+  /** After an alert the client is still read: with unread bytes the kernel would reset it before it sees the alert. */
   #refuse(outcome: Outcome, alert: TlsAlert | undefined): void {
     this.#countReceived();
     if (alert === undefined) {
@@ -247,7 +247,7 @@ const MAX_PENDING_CONNECTIONS = 1_024;
 
 /**
  * The clients of shared listeners whose Service is not known yet, so that no tenant's limits apply. When there are too many,
- * the oldest is ended. A flood of silent clients therefore evicts silent clients, not a client that sends its ClientHello at once.
+ * the oldest is ended. A flood of silent clients therefore evicts silent clients, and not clients that send a ClientHello at once.
  */
 export class PendingConnections implements CountedSessions {
   /** In the order in which they were accepted. */

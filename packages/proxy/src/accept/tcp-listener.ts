@@ -132,7 +132,10 @@ export class TcpListener implements TcpListenSocketEvents {
     }
   }
 
-  /** The kernel gives no address for a client that has disconnected. It must not be treated as an untrusted or unlimited client. */
+  /**
+   * Whether the client must be refused if its address is unknown. The kernel gives no address for a client that has disconnected,
+   * and without an address no source range, limit or trusted network could be applied.
+   */
   #needsClientAddress({ route: { settings } }: Upstream): boolean {
     const { proxyProtocol, sourceRanges, limits } = settings;
     return (

@@ -35,7 +35,7 @@ export class ClientCounts {
     this.#ownOffset = SEED_CELLS + workerSlot * CELLS_PER_WORKER;
   }
 
-  /** Counts one more connection of `client` unless it has `maxOpen` already. Adds first and compares then, as `Limiter.tryOpen`. */
+  /** Counts one more connection unless the client has `maxOpen` already. Adds first and compares then, as `Limiter.tryOpen`. */
   tryOpen(client: string, maxOpen: number): ClientCells | undefined {
     const cells = this.#cellsOf(client);
     this.#add(cells, 1);

@@ -1,7 +1,7 @@
 import { createClientCountsMemory } from './client-counts.ts';
 
 // The layout of limits in shared memory: one row for each tenant and each Service of a proxy. The main thread writes the
-// limits of a row, the workers write what is in use.
+// limits of a row. The workers write the token buckets and the open connections.
 
 /** `in` is what the client sends, `out` is what the client receives. */
 export type Direction = 'in' | 'out';
@@ -12,7 +12,10 @@ export const MAX_NEW_PER_SECOND_FIELD = 1;
 export const IN_BITS_PER_SECOND_FIELD = 2;
 export const OUT_BITS_PER_SECOND_FIELD = 3;
 const LIMIT_FIELDS = 4;
-/** Fields of a row that hold a token bucket: the time in nanoseconds until which the rate has been used. All threads share the clock. */
+/**
+ * Fields of a row that hold a token bucket: the time until which the rate is used up, in nanoseconds. All threads share the
+ * clock.
+ */
 export const NEW_PAID_UNTIL_FIELD = 4;
 export const IN_PAID_UNTIL_FIELD = 5;
 export const OUT_PAID_UNTIL_FIELD = 6;

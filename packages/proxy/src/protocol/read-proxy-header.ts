@@ -63,7 +63,7 @@ export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseRe
   return prefix === V1_PREFIX ? parseV1(bytes) : parseV2(bytes);
 }
 
-/** The number of bytes that a header which begins with these bytes may have, or that tell its length. */
+/** How many bytes must be buffered before the next parse: up to the length field, or up to the end of the header. */
 function bytesNeeded(bytes: Uint8Array): number {
   if (bytes[0] === V1_PREFIX[0]) return MAX_V1_BYTES;
   return bytes.length < V2_PREAMBLE_BYTES ? V2_PREAMBLE_BYTES : v2Length(bytes);
@@ -176,7 +176,7 @@ function v2Length(bytes: Uint8Array): number {
 
 function parseV2Body(bytes: Uint8Array, layout: AddressLayout): ProxyHeaderParseResult {
   const { length } = bytes;
-  // Without a family nobody knows where the addresses end and the TLVs begin.
+  // Without a family it is unknown where the addresses end and the TLVs begin.
   if (layout === NO_ADDRESSES) return { kind: 'header', header: { addresses: null, length } };
   const fault = tlvFault(bytes, V2_PREAMBLE_BYTES + layout.blockBytes);
   if (fault !== undefined) return invalid(fault);

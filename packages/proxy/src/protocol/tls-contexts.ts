@@ -128,8 +128,8 @@ const SESSION_ID_CONTEXT_BYTES = 32;
 
 /**
  * Every worker of every proxy in the fleet derives the same ticket keys, so that a client may resume its session at any of
- * them. The digest binds a ticket to the Service, its certificates and its client CAs: an old ticket does not bypass a new client CA.
- * A stolen ticket key opens the tickets of one day.
+ * them. The digest binds a ticket to the Service, its certificates and its client CAs: an old ticket does not bypass a new
+ * client CA. A stolen ticket key opens the tickets of one day.
  */
 function deriveTicketKeys(
   entry: CertificateEntry,

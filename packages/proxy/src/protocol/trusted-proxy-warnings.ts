@@ -6,6 +6,6 @@ export function trustedProxyWarnings(trusted: readonly string[] = []): readonly 
     .filter((network) => parseCidr(network)?.prefix === 0)
     .map(
       (network) =>
-        `every client in ${network} is trusted as a load balancer: each can claim any address in a PROXY header, and so pass source ranges and limits per client; name only the networks of your load balancers`,
+        `every client in ${network} is trusted as a load balancer: each can claim any address in a PROXY header, and so bypass source ranges and limits per client; name only the networks of your load balancers`,
     );
 }

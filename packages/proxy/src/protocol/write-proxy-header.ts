@@ -17,8 +17,8 @@ export interface ProxyHeaderContent extends ProxiedAddresses {
 /**
  * Writes the header of a TCP connection. If one address is IPv4 and the other IPv6, the IPv4 address is written as a mapped
  * IPv6 address; v1 would also allow UNKNOWN, but that would hide the client's address from the endpoint. If an address is
- * invalid (the kernel gives none for a client that has disconnected), the header is UNKNOWN or UNSPEC. Throws a RangeError if the TLVs
- * exceed 65,535 bytes.
+ * invalid (the kernel gives none for a client that has disconnected), the header is UNKNOWN or UNSPEC. Throws a RangeError if
+ * the TLVs exceed 65,535 bytes.
  */
 export function writeProxyHeader(version: ProxyVersion, content: ProxyHeaderContent): Uint8Array {
   const addresses = encodeAddresses(content);

@@ -34,7 +34,7 @@ export class ServiceSessions implements CountedSessions {
 
 interface RegisteredService {
   readonly sessions: ServiceSessions;
-  /** The number of the Service's listeners. At 0 the Service stays registered while sessions are open: a suspension must find them. */
+  /** At 0 the Service stays registered while sessions are open, because a suspension must find them. */
   listeners: number;
 }
 

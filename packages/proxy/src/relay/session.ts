@@ -22,7 +22,8 @@ export interface IndexedEntry {
 
 /**
  * The open sessions of one Service. This is not a Set, because V8 often rehashes a Set that thousands enter and leave each
- * second, and its former tables keep ended sessions alive until the old generation is collected. That would cost more than relaying.
+ * second, and its former tables keep ended sessions alive until the old generation is collected. That would cost more than
+ * relaying.
  */
 export class SessionSet<T extends IndexedEntry> {
   readonly #items: T[] = [];

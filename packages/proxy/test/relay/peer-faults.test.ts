@@ -24,7 +24,7 @@ interface Case {
   readonly name: string;
   play(scenario: FaultScenario): Promise<void>;
   readonly outcome: Outcome;
-  /** The side that resets is not read. A transport that notices a reset only by a read ends such a connection by the idle timeout. */
+  /** The side that resets is not read. The net transport notices a reset only by a read, so the idle timeout ends the connection. */
   readonly isUnread?: boolean;
   /** The exact number of bytes. */
   readonly counted: readonly [received: number, sent: number];
