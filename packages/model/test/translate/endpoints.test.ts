@@ -215,9 +215,11 @@ describe('the trust boundary', () => {
     ];
     const translation = translateFresh({ settings, policies, services, slices, serviceCidrs });
     assert.deepEqual(endpointsOf(translation), ['10.99.0.1:8080']);
-    const told = translation.problems.filter(({ code }) => code === 'EndpointForbidden').map(({ message }) => message);
-    assert.match(told.join(), /10\.97\.0\.1 is in the range of the cluster IPs of Services/);
-    assert.match(told.join(), /10\.98\.0\.1.* is the cluster IP of a Service/);
+    const messages = translation.problems
+      .filter(({ code }) => code === 'EndpointForbidden')
+      .map(({ message }) => message);
+    assert.match(messages.join(), /10\.97\.0\.1 is in the range of the cluster IPs of Services/);
+    assert.match(messages.join(), /10\.98\.0\.1.* is the cluster IP of a Service/);
   });
 
   test('uses a released cluster IP, and the address of a pod that equals a cluster IP', () => {

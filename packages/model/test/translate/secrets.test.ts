@@ -111,9 +111,9 @@ describe('a Service that terminates TLS', () => {
     assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
     assert.match(messageOf(after, 'shop/web'), /; meanwhile the last accepted settings stay in effect$/);
     assert.deepEqual(portsOf(after, 'shop/web'), ['n1:8080', 'n1:9000']);
-    const { ports: told } = statusOf(after, 'shop/web');
+    const { ports: portStatuses } = statusOf(after, 'shop/web');
     assert.deepEqual(
-      told.map(({ error }) => error?.reason),
+      portStatuses.map(({ error }) => error?.reason),
       [undefined, 'SecretNotFound', undefined],
     );
     const mistaken = translateAfter(before, given([], { services: [web({ 'tls-ports': 'nonsense' }, { ports })] }));
@@ -159,10 +159,10 @@ describe('a Service that terminates TLS', () => {
         /"web-tls" .* has a tls\.crt that is not PEM; correct/,
       ],
     ];
-    for (const [more, told] of cases) {
+    for (const [more, expected] of cases) {
       const translation = translateFresh(given([secret('shop/web-tls', more)]));
       assert.equal(reasonOf(translation, 'shop/web'), 'InvalidCertificate');
-      assert.match(messageOf(translation, 'shop/web'), told);
+      assert.match(messageOf(translation, 'shop/web'), expected);
       assert.equal(certificateOf(translation), undefined);
     }
   });

@@ -75,9 +75,9 @@ test('opens no new port without TLS for a Service that requests TLS termination'
         const entries = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
         for (const each of snapshot.services) {
           const parsed = serviceSettingsFor(each);
-          const asked = parsed.kind === 'settings' ? (parsed.settings.tls?.ports ?? []) : [];
+          const requested = parsed.kind === 'settings' ? (parsed.settings.tls?.ports ?? []) : [];
           const given = entries.get(each.uid);
-          for (const { port } of asked) {
+          for (const { port } of requested) {
             if (served.has(`${each.uid} ${port}`)) continue;
             const isOpen = given?.ports.some((own) => own.port === port && own.error === null) === true;
             const isGranted = given?.settings?.tls?.ports.some((own) => own.port === port) === true;

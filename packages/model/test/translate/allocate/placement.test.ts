@@ -41,11 +41,11 @@ describe('placement', () => {
   });
 
   test('keeps the owner of a port when an older Service appears', () => {
-    const before = translateFresh({ services: [service('a/holder', { createdAt: 5 })] });
+    const before = translateFresh({ services: [service('a/owner', { createdAt: 5 })] });
     const after = translateAfter(before, {
-      services: [service('a/holder', { createdAt: 5 }), service('b/older', { createdAt: 1 })],
+      services: [service('a/owner', { createdAt: 5 }), service('b/older', { createdAt: 1 })],
     });
-    assert.deepEqual(portsOf(after, 'a/holder'), ['n1:80']);
+    assert.deepEqual(portsOf(after, 'a/owner'), ['n1:80']);
     assert.equal(reasonOf(after, 'b/older'), 'PortConflict');
   });
 

@@ -64,16 +64,16 @@ describe('number of nodes', () => {
   test('keeps the nodes of a Service when nodes are added, and replaces a removed node', () => {
     const few = many.slice(0, 3);
     const before = translateFresh({ nodes: few, services: [service('a/web')] });
-    const held = statusOf(before, 'a/web').nodes;
+    const nodesBefore = statusOf(before, 'a/web').nodes;
     const grown = translateAfter(before, { nodes: many, services: [service('a/web')] });
-    assert.deepEqual(statusOf(grown, 'a/web').nodes, held);
-    const [gone] = held;
+    assert.deepEqual(statusOf(grown, 'a/web').nodes, nodesBefore);
+    const [removed] = nodesBefore;
     const shrunk = translateAfter(grown, {
-      nodes: many.filter(({ name }) => name !== gone),
+      nodes: many.filter(({ name }) => name !== removed),
       services: [service('a/web')],
     });
     assert.equal(statusOf(shrunk, 'a/web').nodes.length, 2);
-    assert.ok(statusOf(shrunk, 'a/web').nodes.includes(held[1] ?? ''));
+    assert.ok(statusOf(shrunk, 'a/web').nodes.includes(nodesBefore[1] ?? ''));
   });
 
   test('releases nodes when a Service requests fewer, and gives them to the waiting Service', () => {
@@ -97,11 +97,11 @@ describe('number of nodes', () => {
       nodes: other,
       services: [service('b/api', { annotations: one, ports: [port(81)] })],
     });
-    const held = {
+    const combined = {
       ...before,
       table: { entries: new Map([...before.table.entries, ...second.table.entries]) },
     };
-    const after = translateAfter(held, {
+    const after = translateAfter(combined, {
       nodes,
       services: [
         service('a/web', { annotations: one }),

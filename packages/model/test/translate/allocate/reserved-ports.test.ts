@@ -98,11 +98,11 @@ describe('ports that the operator reserves', () => {
     const annotations = { 'weir.dev/hosts': 'shop.example', 'weir.dev/tls-passthrough': 'true' };
     const had = { ...parts, services: [{ ...on('a/web', 443), annotations }] };
     const withoutNodes = translateAfter(translateFresh({ ...had, nodes }), { ...had, nodes: [] });
-    const told = messageOf(
+    const message = messageOf(
       translateAfter(withoutNodes, { ...parts, nodes: [], services: [on('a/web', 22, 443, 81)] }),
       'a/web',
     );
-    assert.match(told, /^port 22\/TCP is reserved .*; port 443\/TCP is shared .*; the other ports are served$/);
+    assert.match(message, /^port 22\/TCP is reserved .*; port 443\/TCP is shared .*; the other ports are served$/);
   });
 });
 

@@ -133,11 +133,11 @@ describe('hosts that another Service owns', () => {
   });
 
   test('stay with their owner, and go to the oldest waiting Service when they are released', () => {
-    const holder = serviceOn('a/web', 'x.shop.example', { more: { createdAt: 9 } });
+    const owner = serviceOn('a/web', 'x.shop.example', { more: { createdAt: 9 } });
     const older = serviceOn('b/web', 'x.shop.example', { more: { createdAt: 1 } });
     const oldest = serviceOn('a/api', 'x.shop.example', { more: { createdAt: 0 } });
-    const before = translateFirst({ services: [holder] });
-    const waiting = translateLater(before, { services: [holder, older, oldest] });
+    const before = translateFirst({ services: [owner] });
+    const waiting = translateLater(before, { services: [owner, older, oldest] });
     assert.equal(reasonOf(waiting, 'a/web'), 'Accepted');
     const given = serviceOn('a/web', 'y.shop.example', { more: { createdAt: 9 } });
     const after = translateLater(waiting, { services: [given, older, oldest] });
@@ -154,8 +154,10 @@ describe('hosts that another Service owns', () => {
       services: [serviceOn('a/web', 'x.shop.example'), serviceOn('b/web', 'x.shop.example')],
     });
     assert.equal(reasonOf(after, 'b/web'), 'HostConflict');
-    const held = entriesOf(after.table, 'service').find(({ name, namespace: space }) => `${space}/${name}` === 'b/web');
-    assert.deepEqual(held?.settings?.hosts, ['y.shop.example']);
+    const entry = entriesOf(after.table, 'service').find(
+      ({ name, namespace: space }) => `${space}/${name}` === 'b/web',
+    );
+    assert.deepEqual(entry?.settings?.hosts, ['y.shop.example']);
     assert.deepEqual(sharersOf(after), sharersOf(before));
   });
 
@@ -185,10 +187,10 @@ describe('hosts that another Service owns', () => {
       }),
     );
     const inEdge = { annotations: { 'weir.dev/pool': 'edge' } };
-    const holder = serviceOn('a/web', 'x.shop.example', { more: inEdge });
-    const before = translateFirst({ nodes, policies, services: [holder, serviceOn('b/web', 'x.shop.example')] });
+    const owner = serviceOn('a/web', 'x.shop.example', { more: inEdge });
+    const before = translateFirst({ nodes, policies, services: [owner, serviceOn('b/web', 'x.shop.example')] });
     const moving = serviceOn('b/web', 'x.shop.example', { more: inEdge });
-    const after = translateLater(before, { nodes, policies, services: [holder, moving] });
+    const after = translateLater(before, { nodes, policies, services: [owner, moving] });
     assert.equal(reasonOf(after, 'b/web'), 'HostConflict');
     assert.match(messageOf(after, 'b/web'), /of pool "edge" is taken by another tenant.*the Service stays on n1/);
     assert.deepEqual(portsOf(after, 'b/web'), ['n1:443']);

@@ -13,7 +13,7 @@ import { node, port, service, snapshotOf } from '../../fixtures/snapshot.ts';
 import { statusOf, translateAfter, translateFresh } from '../../fixtures/translation.ts';
 
 describe('a node without a running proxy', () => {
-  const absent = (...names: readonly string[]): Pick<Snapshot, 'unreachableNodes'> => ({
+  const unreachable = (...names: readonly string[]): Pick<Snapshot, 'unreachableNodes'> => ({
     unreachableNodes: new Map(names.map((each) => each.split(' ') as [string, NodeUnreachability])),
   });
   const three = ['1', '2', '3'].map((each) => node(`n${each}`, `192.0.2.${each}`));
@@ -24,13 +24,13 @@ describe('a node without a running proxy', () => {
 
   test('gets no new Service and keeps its Services while it is silent', () => {
     const api = service('a/api', { ports: [port(81)] });
-    const after = translateAfter(before, { nodes: three, services: [web, api], ...absent(`${first} silent`) });
+    const after = translateAfter(before, { nodes: three, services: [web, api], ...unreachable(`${first} silent`) });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
     assert.deepEqual(statusOf(after, 'a/api').nodes, [second, third].sort());
   });
 
   test('is replaced when it is lost, and does not get its Services back', () => {
-    const after = translateAfter(before, { nodes: three, services: [web], ...absent(`${first} lost`) });
+    const after = translateAfter(before, { nodes: three, services: [web], ...unreachable(`${first} lost`) });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
     assert.ok(
       after.problems.some(
@@ -47,8 +47,8 @@ describe('a node without a running proxy', () => {
       nodes: [three.find(({ name }) => name === third) as NodeObject],
       services: [other],
     });
-    const held = { ...before, table: { entries: new Map([...before.table.entries, ...alone.table.entries]) } };
-    const after = translateAfter(held, { nodes: three, services: [web, other], ...absent(`${first} lost`) });
+    const combined = { ...before, table: { entries: new Map([...before.table.entries, ...alone.table.entries]) } };
+    const after = translateAfter(combined, { nodes: three, services: [web, other], ...unreachable(`${first} lost`) });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
   });
 
@@ -62,7 +62,7 @@ describe('a node without a running proxy', () => {
     const other = service('b/web', { annotations: { 'weir.dev/nodes': '1' } });
     const crowded = { ...before, services: [web, other] };
     translator.translate(crowded);
-    const lost = { ...crowded, ...absent(`${first} lost`) };
+    const lost = { ...crowded, ...unreachable(`${first} lost`) };
     assert.deepEqual(nodesOf(translator.translate(lost)), [first, second]);
     const reserved = { ...other, ports: [port(22)] };
     const after = translator.translate({ ...lost, services: [web, reserved] });
@@ -70,7 +70,7 @@ describe('a node without a running proxy', () => {
   });
 
   test('does not count as unreachable if no proxy of the pool answers', () => {
-    const all = absent(`${first} lost`, `${second} lost`, `${third} silent`);
+    const all = unreachable(`${first} lost`, `${second} lost`, `${third} silent`);
     const api = service('a/api', { ports: [port(81)] });
     const after = translateAfter(before, { nodes: three, services: [web, api], ...all });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [first, second]);
