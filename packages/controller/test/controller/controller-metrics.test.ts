@@ -9,29 +9,29 @@ import { servedServices, startControllerHarness } from '../fixtures/controller-h
 import { createFakeLeadership } from '../fixtures/fake-leadership.ts';
 import { serviceObject } from '../fixtures/fake-source.ts';
 
-test('docs/metrics.md lists every metric of the controller, and no other', async () => {
+test('docs/metrics.md lists exactly the metrics of the controller', async () => {
   const metrics = createMetrics();
   addControllerMetrics(metrics, new ManualClock());
-  const known = [...(await metrics.render()).matchAll(/^# TYPE (weir_controller_\w+)/gm)].map(([, name]) => name);
+  const registered = [...(await metrics.render()).matchAll(/^# TYPE (weir_controller_\w+)/gm)].map(([, name]) => name);
   const page = readFileSync(fileURLToPath(new URL('../../../../docs/metrics.md', import.meta.url)), 'utf8');
   const listed = [...page.matchAll(/^\| `(weir_controller_\w+)/gm)].map(([, name]) => name);
-  assert.ok(known.length > 10, `only ${known.length} metrics were found`);
-  assert.deepEqual(listed.sort(), known.sort());
+  assert.ok(registered.length > 10, `only ${registered.length} metrics were found`);
+  assert.deepEqual(listed.sort(), registered.sort());
 });
 
-test('a publish is counted by what came of it, a failed one as a retry, and the lead with its changes', async (context) => {
+test('counts publications by result, failed attempts as retries, and changes of the lead', async (context) => {
   const registry = createMetrics();
   const clock = new ManualClock();
   const leader = createFakeLeadership();
   const metrics = addControllerMetrics(registry, clock);
   const status = { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' as const };
   const { store, source, advance } = await startControllerHarness(context, { clock, leader, metrics, status });
-  const shown = async (): Promise<Record<string, number>> => {
+  const readSeries = async (): Promise<Record<string, number>> => {
     const lines = [...(await registry.render()).matchAll(/^weir_controller_(\S+) (\S+)$/gm)];
     const values = lines.map(([, series, value]) => [(series ?? '').replaceAll('"', ''), Number(value)] as const);
     return Object.fromEntries(values.filter(([series]) => /^(publish|leader|last)/.test(series)));
   };
-  const first = await shown();
+  const first = await readSeries();
   assert.ok(Math.abs((first.last_publish_timestamp_seconds ?? 0) - clock.now() / 1000) < 1);
   assert.deepEqual(
     { ...first, last_publish_timestamp_seconds: 0 },
@@ -48,11 +48,11 @@ test('a publish is counted by what came of it, a failed one as a retry, and the 
 
   source.set({});
   await advance(10);
-  assert.equal((await shown())['publishes_total{result=empty}'], 1);
+  assert.equal((await readSeries())['publishes_total{result=empty}'], 1);
   store.faults.goAway();
   source.set({ services: [] });
   await advance(100);
-  assert.equal((await shown()).publish_retries_total, 1);
+  assert.equal((await readSeries()).publish_retries_total, 1);
   store.faults.comeBack();
   await advance(2_000);
   assert.deepEqual(await servedServices(store), []);
@@ -61,10 +61,10 @@ test('a publish is counted by what came of it, a failed one as a retry, and the 
   await advance(100);
   for (const loop of ['table', 'fleet', 'status', 'suspensions', 'ledger'])
     assert.match(await registry.render(), new RegExp(`loop_duration_seconds_count{loop="${loop}"} [1-9]`));
-  const last = await shown();
+  const last = await readSeries();
   assert.equal(last['publishes_total{result=fenced}'], 1);
   assert.equal(last['publishes_total{result=published}'], 3);
   leader.set(false);
-  const lost = await shown();
+  const lost = await readSeries();
   assert.deepEqual([lost.leader, lost.leader_changes_total], [0, 2]);
 });

@@ -7,8 +7,8 @@ import { servedServices, startControllerHarness } from '../fixtures/controller-h
 import { createFakeLeadership } from '../fixtures/fake-leadership.ts';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 
-describe('the table', () => {
-  test('holds what the source says, soon after it says so, and nothing is written when it says the same', async (context) => {
+describe('the routing table', () => {
+  test('follows the source, and is not written again if the source has not changed', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
     assert.deepEqual(await servedServices(store), ['web']);
     source.set({ services: [serviceObject('web'), serviceObject('api', { ports: [] })] });
@@ -20,7 +20,7 @@ describe('the table', () => {
     assert.deepEqual(await store.table.meta(), before);
   });
 
-  test('keeps a port with the Service that had it first', async (context) => {
+  test('keeps a port allocated to the Service that had it first', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
     source.set({ services: [serviceObject('aaa'), serviceObject('web')] });
     await advance(10);
@@ -32,7 +32,7 @@ describe('the table', () => {
     );
   });
 
-  test('of a store that was away is brought up to date when it is back', async (context) => {
+  test('is brought up to date when an unreachable store returns', async (context) => {
     const { store, source, controller, advance } = await startControllerHarness(context);
     store.faults.goAway();
     source.set({ services: [] });
@@ -46,7 +46,7 @@ describe('the table', () => {
     assert.deepEqual(await servedServices(store), []);
   });
 
-  test('is published whole in a new epoch when the store was wiped, whether the connection broke or not', async (context) => {
+  test('is published completely in a new epoch after the store was wiped, even if the connection stayed open', async (context) => {
     const { store, advance } = await startControllerHarness(context);
     const before = await store.table.meta();
     store.faults.wipe();
@@ -56,11 +56,11 @@ describe('the table', () => {
     assert.ok((after?.epoch ?? 0) > (before?.epoch ?? 0));
   });
 
-  test('is taken over as it stands by the next controller', async (context) => {
+  test('is taken over unchanged by the next controller', async (context) => {
     const { store, clock, source, controller } = await startControllerHarness(context);
     await controller.close();
     const before = await store.table.meta();
-    const others = [serviceObject('aaa'), ...source.snapshot().services];
+    const services = [serviceObject('aaa'), ...source.snapshot().services];
     const next = await startControllerHarness(context, {
       store,
       clock,
@@ -68,19 +68,19 @@ describe('the table', () => {
     });
     const after = await store.table.meta();
     assert.deepEqual({ ...after, leader: before?.leader }, before);
-    next.source.set({ services: others });
+    next.source.set({ services });
     await next.advance(10);
     const table = (await store.table.read())?.table;
     assert.ok(table);
     assert.deepEqual(
       entriesOf(table, 'listener').map((each) => each.service),
       ['uid-web'],
-      'what is held stays held',
+      'the allocation stays',
     );
   });
 });
 
-test('the ledger of a wiped store goes on from what the controller remembers', async (context) => {
+test('seeds the ledger of a wiped store with the usage that the controller remembers', async (context) => {
   const { store, clock, advance } = await startControllerHarness(context);
   const counters = { receivedBytes: 1_000, sentBytes: 0, connections: 1, requests: 0 };
   const slot = { service: 'uid-web', tenant: 'shop', namespace: 'shop', name: 'web' };
@@ -96,7 +96,7 @@ test('the ledger of a wiped store goes on from what the controller remembers', a
 });
 
 describe('a controller that does not lead', () => {
-  test('writes nothing until it does', async (context) => {
+  test('writes nothing until it leads', async (context) => {
     const leader = createFakeLeadership(false);
     const { store, advance } = await startControllerHarness(context, { leader });
     await advance(2_000);
@@ -106,7 +106,7 @@ describe('a controller that does not lead', () => {
     assert.deepEqual(await servedServices(store), ['web']);
   });
 
-  test('steps back when another has claimed the store after it', async (context) => {
+  test('stops when another controller has claimed the store', async (context) => {
     const leader = createFakeLeadership();
     leader.recheck = async () => leader.set(false);
     const { store, source, advance, controller } = await startControllerHarness(context, { leader });
@@ -118,7 +118,7 @@ describe('a controller that does not lead', () => {
     assert.equal(controller.translation(), undefined);
   });
 
-  test('claims the lead again when it is still the elected one', async (context) => {
+  test('claims the table again if it is still elected', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
     await store.table.claimLeader();
     source.set({ services: [] });
@@ -131,7 +131,7 @@ describe('a Suspension', () => {
   const names = async (store: MemoryStore): Promise<string[]> =>
     (await store.suspensions.read()).suspensions.map((each) => each.name);
 
-  test('is in force at once, and lifted only when it is known to be deleted', async (context) => {
+  test('is in force at once, and is lifted only once it is known to be deleted', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
     assert.equal((await store.suspensions.read()).complete, true);
     source.set({ suspensions: [suspensionObject('x')] });
@@ -139,35 +139,35 @@ describe('a Suspension', () => {
     assert.deepEqual(await names(store), ['x']);
     source.set({ suspensions: [] });
     await advance(2_000);
-    assert.deepEqual(await names(store), ['x'], 'absence alone is no proof');
+    assert.deepEqual(await names(store), ['x'], 'absence from the snapshot is no proof of deletion');
     source.deleted.add('uid-x');
     source.set({});
     await advance(10);
     assert.deepEqual(await names(store), []);
   });
 
-  test('is in a new store before the table: what it cuts off must not serve for a moment', async (context) => {
-    const seen: string[][] = [];
+  test('is written to a new store before the table, so that its target is never served', async (context) => {
+    const uidsAtTableChange: string[][] = [];
     const store: MemoryStore = new MemoryStore({
       onChange() {
-        if (store.table.content.complete) seen.push([...store.suspensions.content.suspensions.keys()]);
+        if (store.table.content.complete) uidsAtTableChange.push([...store.suspensions.content.suspensions.keys()]);
       },
     });
     const source = new FakeSource({ services: [serviceObject('web')], suspensions: [suspensionObject('stop')] });
     await startControllerHarness(context, { store, source });
-    assert.deepEqual(seen[0], ['uid-stop']);
+    assert.deepEqual(uidsAtTableChange[0], ['uid-stop']);
   });
 
-  test('is in force also while no table can be made of what the source says', async (context) => {
+  test('is in force even if the translation fails', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
-    const twice = [serviceObject('web'), serviceObject('web', { name: 'copy', ports: [] })];
-    source.set({ services: twice, suspensions: [suspensionObject('stop')] });
+    const duplicates = [serviceObject('web'), serviceObject('web', { name: 'copy', ports: [] })];
+    source.set({ services: duplicates, suspensions: [suspensionObject('stop')] });
     await advance(10);
     assert.deepEqual(await names(store), ['stop']);
     assert.deepEqual(await servedServices(store), ['web'], 'the last table stays');
   });
 
-  test('that was deleted while no controller ran is lifted by the next one', async (context) => {
+  test('is lifted by the next controller if it was deleted while no controller ran', async (context) => {
     const { store, clock, source, controller, advance } = await startControllerHarness(context);
     source.set({ suspensions: [suspensionObject('x')] });
     await advance(10);
@@ -178,13 +178,13 @@ describe('a Suspension', () => {
     assert.deepEqual(await names(store), []);
   });
 
-  test('ends at its time, to the millisecond, and is then deleted', async (context) => {
+  test('ends exactly at `until`, and is deleted then', async (context) => {
     const deleted: string[] = [];
     const clock = new ManualClock();
     const { store, source, advance } = await startControllerHarness(context, {
       clock,
       suspensions: {
-        getOrCreate: () => assert.fail('none was asked for'),
+        getOrCreate: () => assert.fail('no Suspension was requested'),
         remove: async ({ name }) => void deleted.push(name),
       },
     });
@@ -195,7 +195,7 @@ describe('a Suspension', () => {
     assert.deepEqual([await names(store), deleted], [[], ['x']]);
   });
 
-  test('whose end is brought forward into the past is over', async (context) => {
+  test('ends when `until` is moved into the past', async (context) => {
     const { clock, store, source, advance } = await startControllerHarness(context);
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
     await advance(10);
@@ -204,9 +204,9 @@ describe('a Suspension', () => {
     assert.deepEqual(await names(store), []);
   });
 
-  test('made in the store itself is left alone, and put back when the store was wiped', async (context) => {
+  test('stays if it was made in the store itself, and is restored after a wipe', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
-    const own: Suspension = {
+    const request: Suspension = {
       uid: 'request-1',
       name: 'by-console',
       target: { kind: 'service', namespace: 'shop', service: 'web' },
@@ -216,7 +216,7 @@ describe('a Suspension', () => {
       origin: { kind: 'store' },
       createdAt: null,
     };
-    await store.suspensions.put(own);
+    await store.suspensions.put(request);
     source.set({ suspensions: [suspensionObject('x')] });
     await advance(2_000);
     assert.deepEqual(await names(store), ['by-console', 'x']);
@@ -224,15 +224,15 @@ describe('a Suspension', () => {
     await advance(3_000);
     assert.deepEqual(await names(store), ['by-console', 'x']);
     assert.equal((await store.suspensions.read()).complete, true);
-    await store.suspensions.remove(own.uid);
+    await store.suspensions.remove(request.uid);
     await advance(2_000);
     store.faults.wipe();
     await advance(3_000);
-    assert.deepEqual(await names(store), ['x'], 'what a person lifted stays lifted');
+    assert.deepEqual(await names(store), ['x'], 'a suspension that a person has lifted is not restored');
   });
 });
 
-test('closing leaves no timer behind', async (context) => {
+test('closing cancels all timers', async (context) => {
   const { clock, controller, source, advance } = await startControllerHarness(context);
   source.set({ suspensions: [suspensionObject('x', { until: clock.now() + 60_000 })] });
   await advance(10);

@@ -1,4 +1,4 @@
-// The dashboard of the chart and the metrics that there are: neither without the other.
+// The chart's dashboard and the controller's metrics must match.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -22,26 +22,26 @@ const shown = new Set(
     .flatMap(({ expr }) => expr.match(/weir_\w+/g) ?? [])
     .map((name) => name.replace(/_bucket$/, '')),
 );
-/** Of the proxies: that they have them is tested there. */
-const ofProxies = ['weir_table_propagation_seconds', 'weir_proxy_event_loop_delay_seconds'];
+/** The tests of the proxy check that these metrics exist. */
+const proxyMetrics = ['weir_table_propagation_seconds', 'weir_proxy_event_loop_delay_seconds'];
 
 describe('the dashboard of the control plane', () => {
-  test('shows each metric of the controller, and none that there is not', async () => {
+  test('shows every metric of the controller, and no unknown metric', async () => {
     const metrics = createMetrics();
     addControllerMetrics(metrics, systemClock);
     const text = await metrics.render();
-    const there = [...text.matchAll(/^# TYPE (weir_controller_\w+) /gm)].map(([, name]) => name ?? '');
-    assert.ok(there.length > 10);
-    assert.deepEqual([...shown].sort(), [...there, ...ofProxies].sort());
+    const registered = [...text.matchAll(/^# TYPE (weir_controller_\w+) /gm)].map(([, name]) => name ?? '');
+    assert.ok(registered.length > 10);
+    assert.deepEqual([...shown].sort(), [...registered, ...proxyMetrics].sort());
   });
 
-  test('has no two panels in one place, and none beside the grid', () => {
+  test('has no overlapping panels, and no panel outside the grid', () => {
     const taken = new Set<string>();
     for (const { title, gridPos } of panels) {
       assert.ok(gridPos.x + gridPos.w <= 24, title);
       for (let x = gridPos.x; x < gridPos.x + gridPos.w; x++) {
         for (let y = gridPos.y; y < gridPos.y + gridPos.h; y++) {
-          assert.ok(!taken.has(`${x},${y}`), `${title} lies on another one`);
+          assert.ok(!taken.has(`${x},${y}`), `${title} overlaps another panel`);
           taken.add(`${x},${y}`);
         }
       }

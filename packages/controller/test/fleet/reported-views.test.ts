@@ -3,15 +3,19 @@ import { test } from 'node:test';
 import { ReportedViews } from '../../src/fleet/fleet-reconciler.ts';
 import { view } from '../fixtures/views.ts';
 
-test('who has used up the month is told in every Service that has an address, and no other tenant is', () => {
+test('adds the message to every published Service of an exhausted tenant, and to no other Service', () => {
   const views = [view(), view({ uid: 'u2', tenant: 'game' }), view({ uid: 'u3', tenant: null })];
   const exhausted = new Map([['shop', 'used up']]);
-  const told = new ReportedViews();
-  const first = told.withExhaustedMessages(views, exhausted);
+  const reportedViews = new ReportedViews();
+  const first = reportedViews.withExhaustedMessages(views, exhausted);
   assert.deepEqual(
     first.map(({ conditions }) => conditions.filter(({ type }) => type === 'Degraded').map(({ message }) => message)),
     [['used up'], [], []],
   );
-  assert.equal(told.withExhaustedMessages(views, new Map(exhausted)), first, 'the same is the same list');
-  assert.equal(told.withExhaustedMessages(views, new Map()), views);
+  assert.equal(
+    reportedViews.withExhaustedMessages(views, new Map(exhausted)),
+    first,
+    'the same input returns the same list',
+  );
+  assert.equal(reportedViews.withExhaustedMessages(views, new Map()), views);
 });

@@ -15,8 +15,8 @@ import { EMPTY_SNAPSHOT, nodeObject, serviceObject } from '../fixtures/fake-sour
 
 const NODES = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
 const NAMES = ['web', 'api', 'db'];
-const stranger = (node: string): Heartbeat => heartbeat(node, [], { unreadable: 'of another version' });
-const saidOf = (node: string, heartbeats: readonly Heartbeat[]): readonly ListenerReport[] =>
+const unknownVersion = (node: string): Heartbeat => heartbeat(node, [], { unreadable: 'of another version' });
+const reportsOf = (node: string, heartbeats: readonly Heartbeat[]): readonly ListenerReport[] =>
   heartbeats.find((each) => each.node === node)?.listeners ?? assert.fail();
 const snapshotOf = (services: Snapshot['services'], nodes: Snapshot['nodes'] = NODES): Snapshot => ({
   ...EMPTY_SNAPSHOT,
@@ -25,41 +25,43 @@ const snapshotOf = (services: Snapshot['services'], nodes: Snapshot['nodes'] = N
   settings: DEFAULT_FLEET_SETTINGS,
 });
 
-test('what strangers are believed to say stays the same list while nothing of it changes, however often they are heard', () => {
+test('returns the same assumed reports until a report changes', () => {
   const snapshot = snapshotOf(NAMES.map((name, index) => servedAt(name, { port: 80 + index, ips: ['10.0.0.1'] })));
-  const { table } = new Translator(DEFAULT_FLEET_SETTINGS, NOTHING_HELD).translate(snapshot);
-  const strangers = new UnknownVersionProxies();
-  const heard = [stranger('a'), heartbeat('b', [])];
-  const said = saidOf('a', strangers.withAssumedReports(heard, { table, snapshot }));
+  const { table } = new Translator(DEFAULT_FLEET_SETTINGS, NO_ALLOCATIONS).translate(snapshot);
+  const proxies = new UnknownVersionProxies();
+  const heartbeats = [unknownVersion('a'), heartbeat('b', [])];
+  const reports = reportsOf('a', proxies.withAssumedReports(heartbeats, { table, snapshot }));
   assert.deepEqual(
-    said.map(({ service, listening }) => [service, listening]),
+    reports.map(({ service, listening }) => [service, listening]),
     NAMES.map((name) => [`uid-${name}`, true]),
   );
-  assert.equal(saidOf('a', strangers.withAssumedReports(heard, { table, snapshot })), said);
+  assert.equal(reportsOf('a', proxies.withAssumedReports(heartbeats, { table, snapshot })), reports);
   const [endpoints] = [...table.entries.values()].filter(({ kind }) => kind === 'service');
   const later = apply(table, [{ kind: 'delete', id: endpoints?.id ?? '' }]);
-  assert.equal(saidOf('a', strangers.withAssumedReports(heard, { table: later, snapshot })), said);
+  assert.equal(reportsOf('a', proxies.withAssumedReports(heartbeats, { table: later, snapshot })), reports);
 });
 
-test('whatever changed before, they are believed to have what is published for their node', () => {
-  const translator = new Translator(DEFAULT_FLEET_SETTINGS, NOTHING_HELD);
-  const strangers = new UnknownVersionProxies();
+test('assumes the listeners published for the node, whatever changed before', () => {
+  const translator = new Translator(DEFAULT_FLEET_SETTINGS, NO_ALLOCATIONS);
+  const proxies = new UnknownVersionProxies();
   for (let step = 0; step < 400; step += 1) {
-    // Every number stands for another mixture, and few follow each other twice.
+    // Each step selects another subset of the items, and few sequences of subsets repeat.
     const some = <T>(all: readonly T[], by: number): T[] => all.filter((_, index) => ((step * by) >> index) % 2 === 1);
     const services = some(NAMES, 3).map((name, index) =>
       servedAt(name, { port: 80 + ((step + index) % 3), ips: some(['10.0.0.1', '10.0.0.2'], 5 + index) }),
     );
     const snapshot = snapshotOf(services, step % 7 === 0 ? NODES.slice(0, 1) : NODES);
     const { table } = translator.translate(snapshot);
-    const strange = some(['a', 'b'], 7);
-    const heard = ['a', 'b'].map((node) => (strange.includes(node) ? stranger(node) : heartbeat(node, [])));
-    const said = strangers.withAssumedReports(heard, { table, snapshot });
-    for (const node of strange) assert.deepEqual(idsOf(said, node), expectedAt(node, table, snapshot));
+    const unknownNodes = some(['a', 'b'], 7);
+    const heartbeats = ['a', 'b'].map((node) =>
+      unknownNodes.includes(node) ? unknownVersion(node) : heartbeat(node, []),
+    );
+    const reports = proxies.withAssumedReports(heartbeats, { table, snapshot });
+    for (const node of unknownNodes) assert.deepEqual(idsOf(reports, node), expectedAt(node, table, snapshot));
   }
 });
 
-const NOTHING_HELD = { listeners: new Map(), services: new Map() };
+const NO_ALLOCATIONS = { listeners: new Map(), services: new Map() };
 
 function servedAt(
   name: string,
@@ -70,12 +72,12 @@ function servedAt(
 }
 
 function idsOf(heartbeats: readonly Heartbeat[], node: string): readonly string[] {
-  return saidOf(node, heartbeats)
+  return reportsOf(node, heartbeats)
     .map(({ id }) => id)
     .sort();
 }
 
-/** The same in the plainest words. */
+/** A reference implementation without memory. */
 function expectedAt(name: string, { entries }: RoutingTable, { services }: Snapshot): readonly string[] {
   const addresses = [...entries.values()].flatMap((entry) =>
     entry.kind === 'node' && entry.name === name ? entry.publishedAddresses : [],

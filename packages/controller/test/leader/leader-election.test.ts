@@ -13,11 +13,11 @@ import {
   startLeaderElection,
 } from '../../src/leader/leader-election.ts';
 
-describe('the plan of an election', () => {
+describe('planElection', () => {
   const now = { identity: 'me', now: Date.UTC(2026, 0, 1), monotonic: 100_000 };
   const theirs = { holderIdentity: 'them', leaseDurationSeconds: 15, renewTime: 'then', leaseTransitions: 3 };
 
-  test('is to make the Lease when there is none', () => {
+  test('creates the Lease if there is none', () => {
     const step = planElection(undefined, now);
     assert.ok(step.kind === 'create');
     assert.deepEqual(step.spec, {
@@ -29,7 +29,7 @@ describe('the plan of an election', () => {
     });
   });
 
-  test('is to wait while somebody renews it, and to take it when nobody did for its duration by our own clock', () => {
+  test('waits while the holder renews, and takes a Lease unchanged for its duration by the own clock', () => {
     const seen = observeLease(undefined, theirs, 100_000);
     assert.deepEqual(planElection(seen, { ...now, monotonic: 100_000 + LEASE_DURATION_MS - 1 }), {
       kind: 'wait',
@@ -45,12 +45,12 @@ describe('the plan of an election', () => {
     assert.equal(planElection(renewed, { ...now, monotonic: 100_000 + LEASE_DURATION_MS }).kind, 'wait');
   });
 
-  test('is to take one that was given away, at once', () => {
+  test('takes a released Lease at once', () => {
     const step = planElection(observeLease(undefined, releasedLease(theirs, now.now), 100_000), now);
     assert.equal(step.kind, 'take');
   });
 
-  test('is to renew ours, and keep since when', () => {
+  test('renews its own Lease, and keeps the time of acquisition', () => {
     const mine = { ...theirs, holderIdentity: 'me', acquireTime: 'long ago' };
     const step = planElection(observeLease(undefined, mine, 0), now);
     assert.deepEqual(step.kind !== 'wait' && [step.kind, step.spec.acquireTime, step.spec.leaseTransitions], [
@@ -61,7 +61,7 @@ describe('the plan of an election', () => {
   });
 });
 
-/** One Lease with optimistic concurrency, as an API server keeps it. */
+/** Keeps one Lease with optimistic concurrency, like an API server. */
 class FakeLeases {
   #lease: { spec: Json; version: number } | undefined;
 
@@ -78,7 +78,7 @@ class FakeLeases {
   };
 }
 
-test('to look again while a round is under way does not lose the lead that it wins', async (context) => {
+test('does not lose the lead to its own recheck during a round', async (context) => {
   const clock = new ManualClock();
   const lease = new FakeLeases();
   const api = {
@@ -88,21 +88,21 @@ test('to look again while a round is under way does not lose the lead that it wi
     },
   };
   const election = startLeaderElection({ api, namespace: 'n', name: 'l', identity: 'a', clock, log: silentLogger() });
-  context.after(() => finish(clock, election));
+  context.after(() => closeElection(clock, election));
   const changes: boolean[] = [];
   election.onChange(() => changes.push(election.isLeader));
-  const looked = election.recheck();
+  const rechecked = election.recheck();
   await clock.advance(100);
-  await looked;
+  await rechecked;
   assert.deepEqual(changes, [true]);
 });
 
-test('a process that stood still does not lead from the moment in which it goes on, before any timer has run', async (context) => {
+test('does not lead after the process was stopped too long, even before a timer has run', async (context) => {
   const clock = new ManualClock();
-  let stoodStillMs = 0;
+  let stoppedMs = 0;
   const ownClock = {
     now: () => clock.now(),
-    monotonic: () => clock.monotonic() + stoodStillMs,
+    monotonic: () => clock.monotonic() + stoppedMs,
     setTimeout: clock.setTimeout.bind(clock),
   };
   const lease = new FakeLeases();
@@ -113,33 +113,33 @@ test('a process that stood still does not lead from the moment in which it goes 
   const changes: boolean[] = [];
   election.onChange(() => changes.push(election.isLeader));
   assert.equal(election.isLeader, true);
-  stoodStillMs = RENEW_DEADLINE_MS;
+  stoppedMs = RENEW_DEADLINE_MS;
   assert.deepEqual([election.isLeader, changes], [false, []]);
-  // It still holds the Lease, and takes up the lead again; whoever listens hears of both, since another may have held it in between.
+  // It still holds the Lease and leads again. Listeners hear of both changes, since another controller may have led in between.
   await election.recheck();
   assert.deepEqual([election.isLeader, changes], [true, [false, true]]);
 });
 
-/** Closing asks, and the answer takes its time. */
-async function finish(clock: ManualClock, election: LeaderElector): Promise<void> {
+/** Closing makes requests, whose responses take time. */
+async function closeElection(clock: ManualClock, election: LeaderElector): Promise<void> {
   const closed = election.close();
   await clock.advance(100);
   await closed;
 }
 
-describe('two that stand for election', () => {
+describe('two candidates', () => {
   async function pair(context: TestContext) {
     const clock = new ManualClock();
     const lease = new FakeLeases();
-    const away = { a: false, b: false };
-    /** Reads answer just before their time is over; writes do not. */
+    const unreachable = { a: false, b: false };
+    /** The API server answers reads just before their timeout, and never answers writes. */
     const slow = { a: false, b: false };
-    const stand = (identity: 'a' | 'b'): LeaderElector => {
+    const join = (identity: 'a' | 'b'): LeaderElector => {
       const api = {
         async request(request: ApiRequest): Promise<Json> {
           if (slow[identity]) await wait(clock, (request.timeoutMs ?? 30_000) - 1);
           const isLost = slow[identity] && request.method !== 'GET';
-          if (away[identity] || isLost) throw new KubeApiError('AWAY', 'refused');
+          if (unreachable[identity] || isLost) throw new KubeApiError('AWAY', 'refused');
           return lease.request(request);
         },
       };
@@ -147,14 +147,14 @@ describe('two that stand for election', () => {
       context.after(() => election.close());
       return election;
     };
-    const a = stand('a');
+    const a = join('a');
     await clock.advance(10);
-    const b = stand('b');
+    const b = join('b');
     await clock.advance(10);
-    return { clock, a, b, away, slow };
+    return { clock, a, b, unreachable, slow };
   }
 
-  test('agree on one, for as long as it renews', async (context) => {
+  test('keep the same leader as long as it renews the Lease', async (context) => {
     const { clock, a, b } = await pair(context);
     for (let minute = 0; minute < 5; minute += 1) {
       await clock.advance(60_000);
@@ -162,20 +162,20 @@ describe('two that stand for election', () => {
     }
   });
 
-  test('are never both leaders: who cannot renew steps back before the other may', async (context) => {
-    const { clock, a, b, away } = await pair(context);
-    away.a = true;
+  test('never lead both: a leader that cannot renew stops before the other may take the Lease', async (context) => {
+    const { clock, a, b, unreachable } = await pair(context);
+    unreachable.a = true;
     for (let second = 0; second < 30; second += 1) {
       await clock.advance(1_000);
       assert.ok(!(a.isLeader && b.isLeader));
     }
     assert.deepEqual([a.isLeader, b.isLeader], [false, true]);
-    away.a = false;
+    unreachable.a = false;
     await clock.advance(10_000);
     assert.deepEqual([a.isLeader, b.isLeader], [false, true]);
   });
 
-  test('are never both leaders, also when answers do not come instead of being refused', async (context) => {
+  test('never lead both, even if requests time out instead of failing', async (context) => {
     const { clock, a, b, slow } = await pair(context);
     slow.a = true;
     const seen = new Set<string>();
@@ -188,7 +188,7 @@ describe('two that stand for election', () => {
     assert.deepEqual([...seen], ['a', '', 'b']);
   });
 
-  test('hand over at once when the leader goes in good order', async (context) => {
+  test('hand over at once when the leader closes', async (context) => {
     const { clock, a, b } = await pair(context);
     const changes: boolean[] = [];
     b.onChange(() => changes.push(b.isLeader));

@@ -8,54 +8,54 @@ import { MemoryStore } from '@weir/store';
 import { KubeApi } from '../../src/kubernetes/kube-api.ts';
 import { LeadershipLost, leaderOnlyApi, leaderOnlyStore } from '../../src/leader/leadership.ts';
 
-describe('a write in the name of the lead', () => {
-  test('is sent while there is one, and neither counted nor sent afterwards; reads go through', async (context) => {
-    const heard: string[] = [];
+describe('a leader-only write', () => {
+  test('is sent while this controller leads, and neither sent nor counted afterwards; reads pass', async (context) => {
+    const methods: string[] = [];
     const server = createServer(({ method }, response) => {
-      heard.push(method ?? '');
+      methods.push(method ?? '');
       response.end('{}');
     });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     context.after(() => server[Symbol.asyncDispose]());
-    const lead = { isLeader: true };
-    const answers: string[] = [];
-    const api = apiTo(context, server.address() as AddressInfo, (verb, code) => answers.push(`${verb} ${code}`));
-    const writing = leaderOnlyApi(api, lead);
-    const write = () => writing.request({ method: 'PATCH', path: '/x', body: { a: 1 } });
+    const leadership = { isLeader: true };
+    const responses: string[] = [];
+    const api = apiTo(context, server.address() as AddressInfo, (verb, code) => responses.push(`${verb} ${code}`));
+    const leaderApi = leaderOnlyApi(api, leadership);
+    const write = () => leaderApi.request({ method: 'PATCH', path: '/x', body: { a: 1 } });
     await write();
     await write();
-    lead.isLeader = false;
+    leadership.isLeader = false;
     await assert.rejects(write, LeadershipLost);
-    await writing.request({ method: 'GET', path: '/x' });
-    assert.deepEqual(heard, ['PATCH', 'PATCH', 'GET']);
-    assert.deepEqual(answers, ['PATCH 200', 'PATCH 200', 'GET 200']);
+    await leaderApi.request({ method: 'GET', path: '/x' });
+    assert.deepEqual(methods, ['PATCH', 'PATCH', 'GET']);
+    assert.deepEqual(responses, ['PATCH 200', 'PATCH 200', 'GET 200']);
   });
 
-  test('is not sent when the lead goes while its connection is made', async (context) => {
+  test('is not sent if the lead is lost while the connection opens', async (context) => {
     let isWritten = false;
     const server = createTcpServer((socket) => socket.on('data', () => (isWritten = true)));
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     context.after(() => server[Symbol.asyncDispose]());
-    let asked = 0;
-    const lead = {
+    let checks = 0;
+    const leadership = {
       get isLeader() {
-        asked += 1;
+        checks += 1;
         return false;
       },
     };
     const api = apiTo(context, server.address() as AddressInfo);
     const [connection] = await Promise.all([
       once(server, 'connection'),
-      assert.rejects(leaderOnlyApi(api, lead).request({ method: 'PATCH', path: '/x', body: {} }), LeadershipLost),
+      assert.rejects(leaderOnlyApi(api, leadership).request({ method: 'PATCH', path: '/x', body: {} }), LeadershipLost),
     ]);
     const [socket] = connection as [import('node:net').Socket];
     if (!socket.closed) await once(socket, 'close');
-    assert.deepEqual([isWritten, asked], [false, 1]);
+    assert.deepEqual([isWritten, checks], [false, 1]);
   });
 
-  test('to the store is refused without the lead: the claim of its token, too', async () => {
+  test('to the store is refused without the lead, and so is the claim of the table', async () => {
     const store = new MemoryStore();
     const { table, suspensions, usage } = leaderOnlyStore(store, { isLeader: false });
     const position = { epoch: 1, revision: 0, id: 'x' };

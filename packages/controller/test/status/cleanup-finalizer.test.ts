@@ -4,27 +4,27 @@ import { planFinalizer } from '../../src/status/cleanup-finalizer.ts';
 
 const SERVED = { type: 'LoadBalancer', deleting: false, isOurs: false, isServed: true, isWanted: true };
 
-describe('the finalizer for tools that wait for a load balancer to be cleaned up', () => {
-  test('is put on what is served, once, and only where it is wanted', () => {
+describe('the cleanup finalizer', () => {
+  test('is added once to a served Service, and only if wanted', () => {
     assert.equal(planFinalizer(SERVED), 'add');
     assert.equal(planFinalizer({ ...SERVED, isOurs: true }), undefined);
     assert.equal(planFinalizer({ ...SERVED, isWanted: false }), undefined);
     assert.equal(planFinalizer({ ...SERVED, isServed: false }), undefined);
   });
 
-  test('is not put on what is being deleted or is no load balancer any more, which the table is about to follow', () => {
+  test('is not added to a Service that is being deleted or is not a load balancer any more', () => {
     assert.equal(planFinalizer({ ...SERVED, deleting: true }), undefined);
     assert.equal(planFinalizer({ ...SERVED, type: 'ClusterIP' }), undefined);
   });
 
-  test('stays while ports are still open, and is taken off with the last of them', () => {
+  test('stays while the Service is served, and is removed afterwards', () => {
     const deleting = { ...SERVED, deleting: true, isOurs: true };
     assert.equal(planFinalizer(deleting), undefined);
     assert.equal(planFinalizer({ ...deleting, isServed: false }), 'remove');
     assert.equal(planFinalizer({ ...deleting, isServed: false, type: 'ClusterIP' }), 'remove');
   });
 
-  test('is taken off by whoever does not want it any more, and never that of others', () => {
+  test('is removed by the fleet that added it if unwanted, and never removed if another manager added it', () => {
     assert.equal(planFinalizer({ ...SERVED, isOurs: true, isWanted: false }), 'remove');
     assert.equal(planFinalizer({ ...SERVED, isOurs: false, isServed: false, isWanted: false }), undefined);
   });

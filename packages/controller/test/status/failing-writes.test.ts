@@ -1,4 +1,4 @@
-// An object too large for etcd, or a webhook of one namespace that is down: the API server answers 500, as if it were away.
+// The API server answers 500 for a single object, for example if it is too large for etcd or a webhook of its namespace is down.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
@@ -8,10 +8,10 @@ import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
 import { type RawService, rawService, view } from '../fixtures/views.ts';
 
-const MANY = 40;
+const COUNT = 40;
 
-test('Services that the API server fails to write keep no others waiting, however many there are', async () => {
-  const told = new Set<string>();
+test('writes all other Services, however many Services fail', async () => {
+  const writtenNames = new Set<string>();
   const api = {
     async request({ method, path, body }: ApiRequest): Promise<Json> {
       if (path.includes('/events/') && method === 'GET')
@@ -19,25 +19,25 @@ test('Services that the API server fails to write keep no others waiting, howeve
       if (path.includes('/events/')) return {};
       const [, name = ''] = /services\/(.*)\/status/.exec(path) ?? [];
       if (name.startsWith('bad')) throw new KubeApiError('AWAY', 'failed calling webhook', { status: 500 });
-      told.add(name);
+      writtenNames.add(name);
       return rawOf(name, (body as unknown as Pick<RawService, 'status'>).status);
     },
   };
   const [clock, log] = [new ManualClock(), silentLogger()];
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
-  const names = ['bad', 'good'].flatMap((kind) => Array.from({ length: MANY }, (_, index) => `${kind}${index}`));
+  const names = ['bad', 'good'].flatMap((kind) => Array.from({ length: COUNT }, (_, index) => `${kind}${index}`));
   for (const name of names) status.observe(name, rawOf(name));
   const views = names.map((name) => view({ uid: name, name }));
   const { signal } = new AbortController();
-  // Each time a few are tried that were not before.
+  // Each write tries some Services that have not been tried before.
   status.setDesired({ kind: 'decided', views });
   for (let time = 0; time < 8; time += 1) await assert.rejects(status.write(signal), { code: 'AWAY' });
-  assert.equal(told.size, MANY);
+  assert.equal(writtenNames.size, COUNT);
   status.observe('late', rawOf('late'));
   status.setDesired({ kind: 'decided', views: [...views, view({ uid: 'late', name: 'late' })] });
   await assert.rejects(status.write(signal), { code: 'AWAY' });
-  assert.ok(told.has('late'), 'and one that comes is told at once');
+  assert.ok(writtenNames.has('late'), 'a new Service is written at once');
 });
 
 function rawOf(name: string, status: RawService['status'] = {}): Json {

@@ -7,7 +7,7 @@ import { accepted, observedServiceOf, rawService, refused, view } from '../fixtu
 const NOW = Date.UTC(2026, 6, 1);
 
 describe('the status of a Service', () => {
-  test('carries ipMode and every port, with the reason of those that are not served', () => {
+  test('has the ipMode and every port, with the reason of ports that are not served', () => {
     const portErrors = [{ port: 53, protocol: 'SCTP', reason: 'UnsupportedProtocol', message: '' }] as const;
     const status = desiredStatusFor(view({ portErrors }), observedServiceOf(rawService()), NOW);
     const ports = [
@@ -21,14 +21,14 @@ describe('the status of a Service', () => {
     const before = {
       ...accepted,
       type: 'weir.dev/Accepted',
-      message: 'other words',
+      message: 'another message',
       lastTransitionTime: '2020-01-01T00:00:00Z',
     };
-    const facts = observedServiceOf(
+    const observed = observedServiceOf(
       rawService({ conditions: [before, { type: 'example.com/Other', status: 'True' }] }),
     );
     const times = (each: ServiceView): string[] =>
-      desiredStatusFor(each, facts, NOW).conditions.map((one) => one.lastTransitionTime);
+      desiredStatusFor(each, observed, NOW).conditions.map(({ lastTransitionTime }) => lastTransitionTime);
     assert.deepEqual(times(view()), ['2020-01-01T00:00:00Z', '2026-07-01T00:00:00Z']);
     assert.deepEqual(times(view({ conditions: [refused] })), ['2026-07-01T00:00:00Z']);
     const renamed = view({
@@ -40,13 +40,13 @@ describe('the status of a Service', () => {
     assert.deepEqual(times(renamed), ['2020-01-01T00:00:00Z', '2026-07-01T00:00:00Z']);
   });
 
-  test('is the same whatever stands beside it and in whatever order, and different when anything of ours is', () => {
+  test('is current whatever other conditions and orders there are, and outdated if a condition or address of Weir differs', () => {
     const status = desiredStatusFor(view(), observedServiceOf(rawService()), NOW);
     const [first, second] = status.conditions;
     const conditions = [second, { type: 'example.com/Other' }, first] as object[];
-    const facts = observedServiceOf(rawService({ loadBalancer: { ingress: status.ingress }, conditions }));
-    assert.ok(isStatusCurrent(desiredStatusFor(view(), facts, NOW + 60_000), facts));
-    assert.ok(!isStatusCurrent(desiredStatusFor(view({ addresses: [] }), facts, NOW), facts));
-    assert.ok(!isStatusCurrent(desiredStatusFor(view({ conditions: [accepted] }), facts, NOW), facts));
+    const observed = observedServiceOf(rawService({ loadBalancer: { ingress: status.ingress }, conditions }));
+    assert.ok(isStatusCurrent(desiredStatusFor(view(), observed, NOW + 60_000), observed));
+    assert.ok(!isStatusCurrent(desiredStatusFor(view({ addresses: [] }), observed, NOW), observed));
+    assert.ok(!isStatusCurrent(desiredStatusFor(view({ conditions: [accepted] }), observed, NOW), observed));
   });
 });

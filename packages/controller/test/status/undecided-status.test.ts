@@ -1,4 +1,4 @@
-// A controller that starts while the store is away can decide nothing, and does not know what others have published.
+// A controller that starts while the store is unreachable cannot translate, and does not know what other leaders have published.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
@@ -11,7 +11,7 @@ import { startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeServicesApi } from '../fixtures/fake-services-api.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 
-test('a new Service reads that nothing is known, once, those that say something are left alone, and it goes on from there', async (context) => {
+test('writes once that the fleet is unreachable to a new Service, keeps every other status, and continues when the store returns', async (context) => {
   const clock = new ManualClock();
   const log = silentLogger();
   const store = new MemoryStore({ clock });
@@ -33,19 +33,19 @@ test('a new Service reads that nothing is known, once, those that say something 
   for (const each of services) api.add(each);
   api.touch('shop/old', { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } }).sendEvent();
   const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services }, 'kubernetes');
-  const said = (name: string): string[] =>
+  const conditionsOf = (name: string): string[] =>
     (known.get(`shop/${name}`)?.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}`);
 
   const { advance } = await startControllerHarness(context, { clock, store, source, status });
   await advance(60_000);
-  assert.deepEqual(said('new'), ['weir.dev/Programmed Unknown FleetUnreachable']);
+  assert.deepEqual(conditionsOf('new'), ['weir.dev/Programmed Unknown FleetUnreachable']);
   assert.deepEqual([...api.takeWriteCounts()], [['uid-new', 1]]);
   store.faults.comeBack();
   await advance(5_000);
-  assert.deepEqual(said('new').slice(0, 2), [
+  assert.deepEqual(conditionsOf('new').slice(0, 2), [
     'weir.dev/Accepted True Accepted',
     'weir.dev/Programmed False WaitingForProxy',
   ]);
-  assert.deepEqual(said('others'), []);
-  assert.deepEqual(api.publishedIPs('shop/old'), ['10.0.0.1'], 'what is published stays');
+  assert.deepEqual(conditionsOf('others'), []);
+  assert.deepEqual(api.publishedIPs('shop/old'), ['10.0.0.1'], 'the published address stays');
 });

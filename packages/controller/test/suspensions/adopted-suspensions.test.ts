@@ -23,13 +23,13 @@ const REQUEST: Suspension = {
 
 const REAL: Suspension = { ...REQUEST, uid: 'uid-1', origin: { kind: 'kubernetes' } };
 
-/** Keeps Suspensions by name, as an API server does. */
+/** Keeps Suspensions by name, like an API server. */
 class FakeSuspensions implements SuspensionObjectWriter {
   readonly objects = new Map<string, SuspensionObject>();
-  isAway = false;
+  isUnreachable = false;
 
   async getOrCreate({ name, target, message, until, createdAt }: Suspension): Promise<SuspensionObject> {
-    if (this.isAway) throw new KubeApiError('AWAY', 'refused');
+    if (this.isUnreachable) throw new KubeApiError('AWAY', 'refused');
     const found = this.objects.get(name);
     if (found !== undefined) return found;
     const object = suspensionObject(name, { uid: 'uid-1', target, message, until, createdAt });
@@ -42,36 +42,36 @@ class FakeSuspensions implements SuspensionObjectWriter {
   }
 }
 
-describe('a cut-off that was made in the store while the API server was away', () => {
+describe('a suspension made in the store while the API server was unreachable', () => {
   const start = async (
     context: Parameters<typeof startControllerHarness>[0],
     options: ControllerHarnessOptions = {},
   ) => {
     const clock = new ManualClock();
-    /** Each state that the proxies could see. */
-    const seen: string[] = [];
+    /** The UIDs in the store after each of its changes. */
+    const states: string[] = [];
     const store = new MemoryStore({
       clock,
-      onChange: () => void seen.push([...store.suspensions.content.suspensions.keys()].join(' and ')),
+      onChange: () => void states.push([...store.suspensions.content.suspensions.keys()].join(' and ')),
     });
     await store.suspensions.put(REQUEST);
     const suspensions = new FakeSuspensions();
     const source = new FakeSource({}, 'kubernetes');
-    const world = await startControllerHarness(context, { clock, store, source, suspensions, ...options });
-    const cutoffs = async (): Promise<readonly Suspension[]> => (await store.suspensions.read()).suspensions;
-    return { ...world, suspensions, seen, cutoffs };
+    const harness = await startControllerHarness(context, { clock, store, source, suspensions, ...options });
+    const stored = async (): Promise<readonly Suspension[]> => (await store.suspensions.read()).suspensions;
+    return { ...harness, suspensions, states, stored };
   };
 
-  test('becomes a Suspension, and never lapses meanwhile', async (context) => {
-    const { suspensions, cutoffs, advance, seen } = await start(context);
+  test('becomes a Suspension, and is in force all the while', async (context) => {
+    const { suspensions, stored, advance, states } = await start(context);
     await advance(2_000);
     assert.deepEqual([...suspensions.objects.keys()], ['tenant.shop']);
-    assert.deepEqual(await cutoffs(), [REAL]);
-    assert.deepEqual([...new Set(seen)], ['request-1', 'request-1 and uid-1', 'uid-1']);
+    assert.deepEqual(await stored(), [REAL]);
+    assert.deepEqual([...new Set(states)], ['request-1', 'request-1 and uid-1', 'uid-1']);
   });
 
-  test('also when it comes while the controller runs and nothing else happens', async (context) => {
-    const { store, suspensions, cutoffs, advance } = await start(context);
+  test('becomes a Suspension while the controller runs and nothing else changes', async (context) => {
+    const { store, suspensions, stored, advance } = await start(context);
     await advance(2_000);
     const second: Suspension = {
       ...REQUEST,
@@ -82,32 +82,32 @@ describe('a cut-off that was made in the store while the API server was away', (
     await store.suspensions.put(second);
     await advance(2_000);
     assert.ok(suspensions.objects.has('tenant.game'));
-    assert.ok((await cutoffs()).every(({ origin }) => origin.kind === 'kubernetes'));
+    assert.ok((await stored()).every(({ origin }) => origin.kind === 'kubernetes'));
   });
 
-  test('stays in force until the API server is back', async (context) => {
+  test('stays in force until the API server is reachable', async (context) => {
     const suspensions = new FakeSuspensions();
-    suspensions.isAway = true;
-    const { cutoffs, advance } = await start(context, { suspensions });
+    suspensions.isUnreachable = true;
+    const { stored, advance } = await start(context, { suspensions });
     await advance(120_000);
-    assert.deepEqual(await cutoffs(), [REQUEST]);
-    suspensions.isAway = false;
+    assert.deepEqual(await stored(), [REQUEST]);
+    suspensions.isUnreachable = false;
     await advance(60_000);
-    assert.deepEqual(await cutoffs(), [REAL]);
+    assert.deepEqual(await stored(), [REAL]);
   });
 
-  test('that a person lifts before that does not come back', async (context) => {
+  test('does not return if a person lifts it before the API server is reachable', async (context) => {
     const suspensions = new FakeSuspensions();
-    suspensions.isAway = true;
+    suspensions.isUnreachable = true;
     const { store, advance } = await start(context, { suspensions });
     await advance(60_000);
     await store.suspensions.remove(REQUEST.uid);
-    suspensions.isAway = false;
+    suspensions.isUnreachable = false;
     await advance(60_000);
     assert.equal(suspensions.objects.size, 0);
   });
 
-  test('stays one of the store where no Suspension can be made', async (context) => {
+  test('stays in the store if the controller cannot write Suspensions', async (context) => {
     const clock = new ManualClock();
     const store = new MemoryStore({ clock });
     await store.suspensions.put(REQUEST);
@@ -116,66 +116,69 @@ describe('a cut-off that was made in the store while the API server was away', (
     assert.deepEqual((await store.suspensions.read()).suspensions, [REQUEST]);
   });
 
-  const found = async (context: Parameters<typeof startControllerHarness>[0], object: Partial<SuspensionObject>) => {
+  const uidsAfterAdoption = async (
+    context: Parameters<typeof startControllerHarness>[0],
+    object: Partial<SuspensionObject>,
+  ) => {
     const suspensions = new FakeSuspensions();
     const { name, target, message } = REQUEST;
     suspensions.objects.set(name, suspensionObject(name, { uid: 'uid-1', target, message, ...object }));
-    const { cutoffs, advance } = await start(context, { suspensions });
+    const { stored, advance } = await start(context, { suspensions });
     await advance(60_000);
-    return (await cutoffs()).map(({ uid }) => uid);
+    return (await stored()).map(({ uid }) => uid);
   };
 
-  test('adopts the Suspension of its name and target that is there already', async (context) => {
-    assert.deepEqual(await found(context, {}), ['uid-1']);
+  test('adopts an existing Suspension of its name and target', async (context) => {
+    assert.deepEqual(await uidsAfterAdoption(context, {}), ['uid-1']);
     const newer = { createdAt: 1_700_000_000_500, until: 1_700_000_900_000 };
-    assert.deepEqual(await found(context, newer), ['uid-1'], 'made later: another end is meant');
+    assert.deepEqual(await uidsAfterAdoption(context, newer), ['uid-1'], 'a newer Suspension may end sooner');
   });
 
-  test('does not give way to one of another target, or that ends sooner or is over', async (context) => {
-    assert.deepEqual(await found(context, { target: { kind: 'tenant', tenant: 'game' } }), ['request-1']);
+  test('is not replaced by a Suspension of another target, or one that ends sooner or has expired', async (context) => {
+    assert.deepEqual(await uidsAfterAdoption(context, { target: { kind: 'tenant', tenant: 'game' } }), ['request-1']);
     const older = { createdAt: 1_600_000_000_000, until: 1_700_000_900_000 };
-    assert.deepEqual(await found(context, older), ['request-1']);
-    assert.deepEqual(await found(context, { until: 1_600_000_000_000 }), ['request-1']);
+    assert.deepEqual(await uidsAfterAdoption(context, older), ['request-1']);
+    assert.deepEqual(await uidsAfterAdoption(context, { until: 1_600_000_000_000 }), ['request-1']);
   });
 });
 
 describe('a Suspension on an API server', () => {
   const { signal } = new AbortController();
-  const answer = {
+  const response = {
     metadata: { name: 'tenant.shop', uid: 'uid-1', creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { target: { type: 'Tenant', tenant: 'shop' }, message: 'Stop.', until: '2026-02-01T00:00:00.000Z' },
   };
-  const withApi = (answerTo: (request: ApiRequest) => Json) => {
-    const asked: ApiRequest[] = [];
+  const createWriter = (responseTo: (request: ApiRequest) => Json) => {
+    const requests: ApiRequest[] = [];
     const api = {
       async request(request: ApiRequest): Promise<Json> {
-        asked.push(request);
-        return answerTo(request);
+        requests.push(request);
+        return responseTo(request);
       },
     };
-    return { asked, suspensions: new KubernetesSuspensionWriter({ api }) };
+    return { requests, suspensions: new KubernetesSuspensionWriter({ api }) };
   };
 
-  test('is created under the name of the cut-off', async () => {
-    const { asked, suspensions } = withApi(() => answer);
+  test('is created under the name of the suspension', async () => {
+    const { requests, suspensions } = createWriter(() => response);
     const until = Date.UTC(2026, 1, 1);
     const object = await suspensions.getOrCreate({ ...REQUEST, until }, signal);
     assert.deepEqual([object.uid, object.until, object.target], ['uid-1', until, REQUEST.target]);
-    assert.deepEqual([asked[0]?.method, asked[0]?.path], ['POST', '/apis/weir.dev/v1alpha1/suspensions']);
-    assert.deepEqual(asked[0]?.body, {
+    assert.deepEqual([requests[0]?.method, requests[0]?.path], ['POST', '/apis/weir.dev/v1alpha1/suspensions']);
+    assert.deepEqual(requests[0]?.body, {
       apiVersion: 'weir.dev/v1alpha1',
       kind: 'Suspension',
       metadata: { name: 'tenant.shop' },
-      spec: answer.spec,
+      spec: response.spec,
     });
   });
 
-  test('that is there already is read instead', async () => {
-    const { asked, suspensions } = withApi(({ method }) => {
+  test('is read instead if it exists already', async () => {
+    const { requests, suspensions } = createWriter(({ method }) => {
       if (method === 'POST') throw new KubeApiError('CONFLICT', 'already exists');
-      return answer;
+      return response;
     });
     assert.equal((await suspensions.getOrCreate(REQUEST, signal)).uid, 'uid-1');
-    assert.equal(asked[1]?.path, '/apis/weir.dev/v1alpha1/suspensions/tenant.shop');
+    assert.equal(requests[1]?.path, '/apis/weir.dev/v1alpha1/suspensions/tenant.shop');
   });
 });

@@ -4,8 +4,8 @@ import { createLogger, ManualClock } from '@weir/runtime';
 import { servedServices, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 
-describe('what the API server is asked about Suspensions', () => {
-  test('keeps no table waiting while it does not answer', async (context) => {
+describe('deferred calls to the API server', () => {
+  test('do not delay the table while the API server hangs', async (context) => {
     class HangingSource extends FakeSource {
       override isDeleted(_: unknown, signal: AbortSignal): Promise<boolean> {
         return new Promise((resolve) => signal.addEventListener('abort', () => resolve(false)));
@@ -22,19 +22,19 @@ describe('what the API server is asked about Suspensions', () => {
     await controller.close();
   });
 
-  test('is asked again until it works, and told of once', async (context) => {
-    const lines: string[] = [];
+  test('are retried until they succeed, with one warning', async (context) => {
+    const reasons: string[] = [];
     const log = createLogger({
       name: 'test',
       level: 'warn',
-      destination: { write: (line) => void lines.push(JSON.parse(line).reason) },
+      destination: { write: (line) => void reasons.push(JSON.parse(line).reason) },
     });
     const clock = new ManualClock();
-    let asked = 0;
-    let isAway = true;
+    let calls = 0;
+    let isUnreachable = true;
     const remove = async (): Promise<void> => {
-      asked += 1;
-      if (isAway) throw new Error('away');
+      calls += 1;
+      if (isUnreachable) throw new Error('unreachable');
     };
     const { source, advance } = await startControllerHarness(context, {
       clock,
@@ -43,13 +43,13 @@ describe('what the API server is asked about Suspensions', () => {
     });
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
     await advance(60_000);
-    assert.ok(asked > 2);
-    assert.deepEqual(lines, ['away']);
-    isAway = false;
+    assert.ok(calls > 2);
+    assert.deepEqual(reasons, ['unreachable']);
+    isUnreachable = false;
     await advance(60_000);
-    isAway = true;
+    isUnreachable = true;
     source.set({ suspensions: [suspensionObject('x', { until: clock.now() - 1 })] });
     await advance(60_000);
-    assert.deepEqual(lines, ['away', 'away'], 'another streak');
+    assert.deepEqual(reasons, ['unreachable', 'unreachable'], 'a new series of failures is logged again');
   });
 });

@@ -13,41 +13,41 @@ function secret(name: string, days: readonly [from: number, to: number]): Secret
   return { namespace: 'shop', name, certificate, authorities: null };
 }
 
-function started(context: TestContext): {
+function startTracker(context: TestContext): {
   clock: ManualClock;
   validities: CertificateValidityTracker;
-  turns: () => number;
+  changes: () => number;
 } {
-  let turns = 0;
+  let changes = 0;
   const clock = new ManualClock(START);
   const validities = new CertificateValidityTracker({
     clock,
     onValidityChange: () => {
-      turns += 1;
+      changes += 1;
     },
   });
   context.after(() => validities.close());
-  return { clock, validities, turns: () => turns };
+  return { clock, validities, changes: () => changes };
 }
 
-test('it tells when a certificate is to be renewed and when it ends, each once, months ahead', async (context) => {
-  const { clock, validities, turns } = started(context);
+test('reports once that a certificate is about to expire, and once that it has expired', async (context) => {
+  const { clock, validities, changes } = startTracker(context);
   const secrets = [secret('tls', [0, 90])];
   assert.deepEqual([...validities.validityOf(secrets)], []);
   await clock.advance(76 * DAY - 1);
-  assert.equal(turns(), 0);
+  assert.equal(changes(), 0);
   await clock.advance(1);
-  assert.equal(turns(), 1);
+  assert.equal(changes(), 1);
   assert.deepEqual([...validities.validityOf(secrets)], [['shop/tls', 'expiring']]);
   await clock.advance(14 * DAY + 1_000);
-  assert.equal(turns(), 2);
+  assert.equal(changes(), 2);
   assert.deepEqual([...validities.validityOf(secrets)], [['shop/tls', 'expired']]);
   await clock.advance(400 * DAY);
-  assert.equal(turns(), 2);
+  assert.equal(changes(), 2);
 });
 
-test('the same map comes back until it says something else', async (context) => {
-  const { clock, validities } = started(context);
+test('returns the same map until a validity changes', async (context) => {
+  const { clock, validities } = startTracker(context);
   const first = [secret('old', [-90, 5]), secret('new', [0, 90])];
   const found = validities.validityOf(first);
   assert.deepEqual([...found], [['shop/old', 'expiring']]);
@@ -57,32 +57,32 @@ test('the same map comes back until it says something else', async (context) => 
   assert.deepEqual([...validities.validityOf(first.slice(1))], []);
 });
 
-test('one that was renewed in time is not told of', async (context) => {
-  const { clock, validities, turns } = started(context);
+test('reports nothing about a certificate that was renewed in time', async (context) => {
+  const { clock, validities, changes } = startTracker(context);
   validities.validityOf([secret('tls', [0, 90])]);
   await clock.advance(60 * DAY);
   validities.validityOf([secret('tls', [60, 150])]);
   await clock.advance(75 * DAY);
-  assert.equal(turns(), 0);
+  assert.equal(changes(), 0);
 });
 
-test('a clock that is set is followed, forwards and back', async (context) => {
-  const { clock, validities, turns } = started(context);
+test('follows a wall clock that is set forward and back', async (context) => {
+  const { clock, validities, changes } = startTracker(context);
   const secrets = [secret('tls', [0, 90])];
   validities.validityOf(secrets);
   clock.jumpWallClock(80 * DAY);
   await clock.advance(3_600_000);
-  assert.equal(turns(), 1);
+  assert.equal(changes(), 1);
   assert.deepEqual([...validities.validityOf(secrets)], [['shop/tls', 'expiring']]);
   clock.jumpWallClock(-80 * DAY);
   assert.deepEqual([...validities.validityOf(secrets)], []);
 });
 
-test('after closing nobody is told', async (context) => {
-  const { clock, validities, turns } = started(context);
+test('reports nothing after close', async (context) => {
+  const { clock, validities, changes } = startTracker(context);
   validities.validityOf([secret('tls', [0, 90])]);
   validities.close();
   assert.equal(clock.pendingTimers, 0);
   await clock.advance(100 * DAY);
-  assert.equal(turns(), 0);
+  assert.equal(changes(), 0);
 });

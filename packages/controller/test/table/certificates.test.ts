@@ -22,7 +22,7 @@ const services = [
 ];
 const clock = (): ManualClock => new ManualClock(0);
 
-/** Good for 100 seconds from the start of the clock. */
+/** Valid for 100 seconds from the start of the clock. */
 const secret: SecretObject = {
   namespace: 'shop',
   name: 'tls',
@@ -37,42 +37,42 @@ const secret: SecretObject = {
   authorities: null,
 };
 
-async function inForce(store: MemoryStore): Promise<[ServiceEntry | undefined, CertificateEntry | undefined]> {
-  const copy = await store.table.read();
-  assert.ok(copy);
-  return [entriesOf(copy.table, 'service')[0], entriesOf(copy.table, 'certificate')[0]];
+async function publishedEntries(store: MemoryStore): Promise<[ServiceEntry | undefined, CertificateEntry | undefined]> {
+  const stored = await store.table.read();
+  assert.ok(stored);
+  return [entriesOf(stored.table, 'service')[0], entriesOf(stored.table, 'certificate')[0]];
 }
 
-test('a certificate is told of when its time comes, though nothing else happens, and serves on', async (context) => {
+test('reports a certificate that expires although no object changes, and keeps serving it', async (context) => {
   const source = new FakeSource({ nodes, services, secrets: [secret] });
   const { store, advance } = await startControllerHarness(context, { source, settings, clock: clock() });
-  const said = async (): Promise<readonly unknown[]> => {
-    const [service, certificate] = await inForce(store);
+  const readReasons = async (): Promise<readonly unknown[]> => {
+    const [service, certificate] = await publishedEntries(store);
     return [service?.accepted.reason, service?.degraded?.[0]?.reason, certificate?.chain];
   };
   await advance(79_900);
-  assert.deepEqual(await said(), ['Accepted', undefined, 'the chain']);
+  assert.deepEqual(await readReasons(), ['Accepted', undefined, 'the chain']);
   await advance(200);
-  assert.deepEqual(await said(), ['Accepted', 'CertificateExpiring', 'the chain']);
+  assert.deepEqual(await readReasons(), ['Accepted', 'CertificateExpiring', 'the chain']);
   await advance(21_000);
-  const [service, certificate] = await inForce(store);
+  const [service, certificate] = await publishedEntries(store);
   assert.equal(service?.accepted.reason, 'InvalidCertificate');
   assert.equal(certificate?.chain, 'the chain');
 });
 
-test('a controller that begins without the right to read Secrets leaves certificates and keys as they are', async (context) => {
+test('keeps the published certificates if the controller may not read Secrets at its start', async (context) => {
   const source = new FakeSource({ nodes, services, secrets: [secret] });
   const first = await startControllerHarness(context, { source, settings, clock: clock() });
-  const before = await inForce(first.store);
+  const before = await publishedEntries(first.store);
   assert.equal(before[1]?.sealedKey, 'sealed');
   await first.controller.close();
-  const unread = new FakeSource({ nodes, services, secrets: [], unreadSecrets: 'everywhere' });
+  const unreadable = new FakeSource({ nodes, services, secrets: [], unreadSecrets: 'everywhere' });
   const { store, clock: time } = first;
-  const second = await startControllerHarness(context, { source: unread, settings, store, clock: time });
-  const [service, certificate] = await inForce(store);
+  const second = await startControllerHarness(context, { source: unreadable, settings, store, clock: time });
+  const [service, certificate] = await publishedEntries(store);
   assert.deepEqual(certificate, before[1]);
   assert.equal(service?.accepted.reason, 'SecretForbidden');
-  unread.set({ secrets: [secret], unreadSecrets: new Set() });
+  unreadable.set({ secrets: [secret], unreadSecrets: new Set() });
   await second.advance(10);
-  assert.deepEqual(await inForce(store), before);
+  assert.deepEqual(await publishedEntries(store), before);
 });

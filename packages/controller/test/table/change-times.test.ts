@@ -9,8 +9,8 @@ import { WATCHED_KINDS } from '../../src/watch/kubernetes/watched-kinds.ts';
 import { startControllerHarness } from '../fixtures/controller-harness.ts';
 import { serviceObject } from '../fixtures/fake-source.ts';
 
-describe('what is published tells since when the world has been so', () => {
-  test('by the earliest of the changes in it, and no later one', async (context) => {
+describe('the change time of a publication', () => {
+  test('is that of the earliest change in it', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     const at = clock.now();
     source.set({ services: [serviceObject('api')] }, at - 20);
@@ -23,7 +23,7 @@ describe('what is published tells since when the world has been so', () => {
     assert.equal(lastChangedAt(store), at + 5);
   });
 
-  test('but not of what was there when the controller took the lead', async (context) => {
+  test('is absent for objects that existed when the controller took the lead', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     await store.table.claimLeader();
     source.set({ services: [] }, clock.now());
@@ -32,7 +32,7 @@ describe('what is published tells since when the world has been so', () => {
     assert.equal(lastChangedAt(store), undefined);
   });
 
-  test('and a change that touched nothing does not make the next one older', async (context) => {
+  test('is not that of an earlier change without effect', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     const before = lastRevision(store);
     source.set({ services: [serviceObject('web')] }, clock.now() - 1_000);
@@ -44,7 +44,7 @@ describe('what is published tells since when the world has been so', () => {
     assert.equal(lastChangedAt(store), at);
   });
 
-  test('also when the store was away meanwhile', async (context) => {
+  test('is kept while the store is unreachable', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     const at = clock.now();
     store.faults.goAway();
@@ -55,7 +55,7 @@ describe('what is published tells since when the world has been so', () => {
     assert.equal(lastChangedAt(store), at);
   });
 
-  test('and of a table that is published whole, nothing', async (context) => {
+  test('is absent if the table is published completely', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     store.faults.wipe();
     source.set({ services: [] }, clock.now());
@@ -65,7 +65,7 @@ describe('what is published tells since when the world has been so', () => {
   });
 });
 
-test('a change waits for one look at the cut-offs, when none of them is new', async (context) => {
+test('reads the suspensions once before a table is published', async (context) => {
   let reads = 0;
   let readsAtPublish: number | undefined;
   const store = new MemoryStore({
@@ -86,13 +86,13 @@ test('a change waits for one look at the cut-offs, when none of them is new', as
   assert.equal(readsAtPublish, 1);
 });
 
-describe('a slice tells when its pods changed', () => {
-  test('in its annotation, where that is new, else it is when the watch told of it', async () => {
+describe('the change time of an EndpointSlice', () => {
+  test('is that of its annotation if it is new, otherwise the time of the watch event', async () => {
     const { cache, clock, changes } = slices();
     cache.listStarted();
     cache.put(slice('a', '10.0.0.1', { trigger: secondsAgo(clock, 5) }));
     cache.listCompleted();
-    assert.deepEqual(changes.splice(0), [undefined, undefined], 'what is listed first was there before us');
+    assert.deepEqual(changes.splice(0), [undefined, undefined], 'objects of the first list have no change time');
 
     await clock.advance(60_000);
     const now = clock.now();
@@ -107,7 +107,7 @@ describe('a slice tells when its pods changed', () => {
     assert.deepEqual(changes, [now]);
   });
 
-  test('and is not believed where somebody made the slice by hand, nor for a time in which it said something else', async () => {
+  test('ignores the annotation of a slice made by hand, and times before its last change', async () => {
     const { cache, clock, changes } = slices();
     cache.listStarted();
     cache.put(slice('mine', '10.0.0.1'));
@@ -125,7 +125,7 @@ describe('a slice tells when its pods changed', () => {
     assert.deepEqual(changes, [now - 1_000, now, now - 3_000]);
   });
 
-  test('and wakes nobody when nothing but that has changed', () => {
+  test('is not reported if only the annotation changed', () => {
     const { cache, clock, changes } = slices();
     cache.listStarted();
     cache.listCompleted();
@@ -136,7 +136,7 @@ describe('a slice tells when its pods changed', () => {
   });
 });
 
-test('the time of a trigger is read to the millisecond, however many digits it has', () => {
+test('parses trigger times to the millisecond, whatever their number of digits', () => {
   const labels = { [MANAGED_BY]: CONTROLLER };
   const trigger = (text: unknown): number | undefined =>
     changeTriggerTimeOf({
@@ -159,7 +159,7 @@ function lastChangedAt(store: MemoryStore): number | undefined {
 }
 
 function slices() {
-  // on a second, to which Kubernetes tells its times
+  // A full second, since Kubernetes rounds times to seconds.
   const clock = new ManualClock(1_700_000_000_000);
   const changes: (number | undefined)[] = [];
   const cache = new KindCache<'EndpointSlice'>(WATCHED_KINDS.EndpointSlice, {
@@ -176,13 +176,13 @@ function secondsAgo(clock: ManualClock, seconds: number): string {
 const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
 const CONTROLLER = 'endpointslice-controller.k8s.io';
 
-interface Said {
+interface SliceChange {
   readonly trigger?: string;
   readonly createdAt?: string;
   readonly managedBy?: string;
 }
 
-function slice(name: string, address: string, { trigger, createdAt, managedBy = CONTROLLER }: Said = {}) {
+function slice(name: string, address: string, { trigger, createdAt, managedBy = CONTROLLER }: SliceChange = {}) {
   const annotations = trigger === undefined ? {} : { 'endpoints.kubernetes.io/last-change-trigger-time': trigger };
   const labels = { 'kubernetes.io/service-name': 'web', [MANAGED_BY]: managedBy };
   const creationTimestamp = createdAt === undefined ? {} : { creationTimestamp: createdAt };

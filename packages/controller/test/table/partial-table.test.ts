@@ -1,4 +1,4 @@
-// A leader that ends between the parts of a large change leaves no whole table: what it granted before must not be lost with it.
+// A leader that ends between the parts of a large publication leaves a partial table. Its earlier allocations must not be lost.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf, type RoutingTable, tableOf } from '@weir/model';
@@ -9,30 +9,30 @@ import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.t
 
 const nodes = ['a', 'b', 'c', 'd'].map((name, index) => nodeObject(name, `10.0.0.${index + 1}`));
 const tableIn = async (store: MemoryStore): Promise<RoutingTable> =>
-  (await store.table.read())?.table ?? assert.fail('no whole table');
-const placesIn = async (store: MemoryStore): Promise<readonly string[]> =>
+  (await store.table.read())?.table ?? assert.fail('no complete table');
+const allocationsIn = async (store: MemoryStore): Promise<readonly string[]> =>
   entriesOf(await tableIn(store), 'listener').map(({ id, service }) => `${service} ${id}`);
 
-describe('a table of which a leader had written only a part', () => {
-  test('leaves Services where they were, also one that asks for something wrong since', async (context) => {
+describe('a partial table', () => {
+  test('keeps the allocations of Services, also of a Service that has become invalid since', async (context) => {
     const source = new FakeSource({ nodes: nodes.slice(0, 2), services: [serviceObject('web')] });
     const first = await startControllerHarness(context, { source });
     source.set({ nodes });
     await first.advance(10);
-    const before = await placesIn(first.store);
+    const before = await allocationsIn(first.store);
     await first.controller.close();
     const { table } = first.store;
     const leader = await table.claimLeader();
     const predecessor = (await table.meta()) ?? assert.fail('nothing was written');
     await table.publish({ leader, predecessor, id: 'half', changes: [], complete: false });
-    const wrong = serviceObject('web', { annotations: { 'weir.dev/nodes': 'many' } });
-    await startControllerHarness(context, { ...first, source: new FakeSource({ nodes, services: [wrong] }) });
-    assert.deepEqual(await placesIn(first.store), before);
+    const invalid = serviceObject('web', { annotations: { 'weir.dev/nodes': 'many' } });
+    await startControllerHarness(context, { ...first, source: new FakeSource({ nodes, services: [invalid] }) });
+    assert.deepEqual(await allocationsIn(first.store), before);
     const [entry] = entriesOf(await tableIn(first.store), 'service');
     assert.equal(entry?.accepted.reason, 'InvalidAnnotation');
   });
 
-  test('of a new store leaves the Services where they were that it has, which come first', async (context) => {
+  test('in a new store keeps the allocations of the Services in it', async (context) => {
     const services = Array.from({ length: 200 }, (_, index) => {
       return serviceObject(`web-${index}`, { ports: [port(1_000 + index)] });
     });
@@ -52,7 +52,7 @@ describe('a table of which a leader had written only a part', () => {
     await first.advance(2_000);
     assert.equal(parts, 2, 'the table is larger than one part');
     const ended = first.controller.close();
-    end.reject(new StoreError('AWAY', 'the controller ends here'));
+    end.reject(new StoreError('AWAY', 'the controller ends now'));
     await ended;
     table.publish = publish;
     await startControllerHarness(context, { store: first.store, source: new FakeSource({ nodes, services }) });
@@ -61,11 +61,11 @@ describe('a table of which a leader had written only a part', () => {
     assert.ok(placed.filter((where) => where === 'c,d').length > 160, placed.join(' '));
     assert.ok(
       placed.some((where) => where !== 'c,d'),
-      'the others go where they would if they were new',
+      'the other Services are allocated like new Services',
     );
   });
 
-  test('counts for the Services that it has, and an older whole one for the others', async (context) => {
+  test('overrides the older complete table for the Services in it', async (context) => {
     const one = await startControllerHarness(context, {
       source: new FakeSource({
         nodes: nodes.slice(0, 2),
@@ -78,12 +78,12 @@ describe('a table of which a leader had written only a part', () => {
         services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')],
       }),
     });
-    const [whole, newer] = [await tableIn(one.store), await tableIn(other.store)];
-    const part = tableOf([...newer.entries.values()].filter(({ id }) => id !== 'service/uid-api'));
-    const held = mergeAllocations(whole, part);
-    const places = [...held.listeners.values()].map(({ service, node }) => `${service} ${node}`).sort();
+    const [complete, newer] = [await tableIn(one.store), await tableIn(other.store)];
+    const partial = tableOf([...newer.entries.values()].filter(({ id }) => id !== 'service/uid-api'));
+    const allocations = mergeAllocations(complete, partial);
+    const places = [...allocations.listeners.values()].map(({ service, node }) => `${service} ${node}`).sort();
     assert.deepEqual(places, ['uid-api a', 'uid-api b', 'uid-web c', 'uid-web d']);
-    assert.deepEqual([...held.services.keys()].sort(), ['uid-api', 'uid-web']);
+    assert.deepEqual([...allocations.services.keys()].sort(), ['uid-api', 'uid-web']);
   });
 });
 

@@ -1,4 +1,4 @@
-// A controller that starts without the right to read a kind, and a store that tells something of what it was, or nothing.
+// A controller that starts without permission to read a kind falls back to the published table, if the store has one.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -13,11 +13,11 @@ import { servedServices, startControllerHarness } from '../fixtures/controller-h
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 
 const nodes = [nodeObject('a', '10.0.0.1')];
-const unread = new Set(['Node'] as const);
-const [OF_POD, ALLOWED] = ['10.1.0.1', '10.9.9.9'];
+const unreadableKinds = new Set(['Node'] as const);
+const [POD_ADDRESS, ALLOWED_ADDRESS] = ['10.1.0.1', '10.9.9.9'];
 
-describe('a kind that was never read', () => {
-  test('is as the table in force has it, until it is read', async (context) => {
+describe('an unreadable kind', () => {
+  test('is taken from the published table until it can be read', async (context) => {
     const first = await startControllerHarness(context, {
       source: new FakeSource({ nodes, services: [serviceObject('web')] }),
     });
@@ -26,7 +26,7 @@ describe('a kind that was never read', () => {
     const before = await listeners();
     assert.equal(before.length, 1);
     await first.controller.close();
-    const source = new FakeSource({ unreadableKinds: unread, services: [serviceObject('web')] });
+    const source = new FakeSource({ unreadableKinds, services: [serviceObject('web')] });
     const { advance } = await startControllerHarness(context, { source, store: first.store, clock: first.clock });
     assert.deepEqual(await listeners(), before);
     source.set({ services: [serviceObject('api', { ports: [port(81)] }), serviceObject('web')] });
@@ -37,7 +37,7 @@ describe('a kind that was never read', () => {
     assert.deepEqual(await listeners(), []);
   });
 
-  test('that are policies lets go of the address of a pod that ends once pods can be read, and of no other', async (context) => {
+  test('of policies drops the address of an ended pod once pods can be read, and no other address', async (context) => {
     const settings = { ...DEFAULT_FLEET_SETTINGS, trust: { kind: 'pods', serviceCidrs: [] } } as const;
     const meta = { labels: {}, annotations: {}, createdAt: null } as const;
     const state = { zone: null, ready: true, serving: true, terminating: false };
@@ -49,53 +49,53 @@ describe('a kind that was never read', () => {
       serviceName: 'web',
       addressType: 'IPv4',
       ports: [{ name: null, port: 8080, protocol: 'TCP' }],
-      endpoints: [OF_POD, ALLOWED].map((address) => ({ addresses: [address], ...state })),
+      endpoints: [POD_ADDRESS, ALLOWED_ADDRESS].map((address) => ({ addresses: [address], ...state })),
     };
     const namespaces = [{ ...meta, uid: 'n', name: 'shop' }];
     const grants = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.9.0.0/16'] };
     const policies = [{ ...meta, uid: 'p', name: 'all', spec: { ...UNRESTRICTED_POLICY, grants } }];
-    const both = [OF_POD, ALLOWED];
-    const pods = [{ namespace: 'shop', name: 'web', ips: [OF_POD], hostNetwork: false }];
-    const seen = { namespaces, nodes, services: [serviceObject('web')], slices: [slice] };
+    const both = [POD_ADDRESS, ALLOWED_ADDRESS];
+    const pods = [{ namespace: 'shop', name: 'web', ips: [POD_ADDRESS], hostNetwork: false }];
+    const objects = { namespaces, nodes, services: [serviceObject('web')], slices: [slice] };
     const first = await startControllerHarness(context, {
       settings,
-      source: new FakeSource({ ...seen, policies, pods }),
+      source: new FakeSource({ ...objects, policies, pods }),
     });
-    const used = async (): Promise<readonly string[]> =>
+    const publishedEndpoints = async (): Promise<readonly string[]> =>
       entriesOf((await first.store.table.read())?.table ?? EMPTY_TABLE, 'endpoints').flatMap(({ endpoints }) =>
         endpoints.map(({ address }) => address),
       );
-    assert.deepEqual(await used(), both);
+    assert.deepEqual(await publishedEndpoints(), both);
     await first.controller.close();
-    const source = new FakeSource({ ...seen, unreadableKinds: new Set(['Pod', 'TenantPolicy']) });
+    const source = new FakeSource({ ...objects, unreadableKinds: new Set(['Pod', 'TenantPolicy']) });
     const { store, clock } = first;
     const { advance } = await startControllerHarness(context, { settings, source, store, clock });
-    assert.deepEqual(await used(), both);
+    assert.deepEqual(await publishedEndpoints(), both);
     source.set({ unreadableKinds: new Set(['TenantPolicy']), pods });
     await advance(10);
-    assert.deepEqual(await used(), both);
+    assert.deepEqual(await publishedEndpoints(), both);
     source.set({ pods: [] });
     await advance(10);
-    assert.deepEqual(await used(), [ALLOWED]);
+    assert.deepEqual(await publishedEndpoints(), [ALLOWED_ADDRESS]);
   });
 
-  test('is none where no table is, and nothing was ever served', async (context) => {
-    const source = new FakeSource({ unreadableKinds: unread, services: [serviceObject('web')] });
+  test('is empty if there is no table and no Service has an address', async (context) => {
+    const source = new FakeSource({ unreadableKinds, services: [serviceObject('web')] });
     const { store } = await startControllerHarness(context, { source });
     assert.deepEqual(await servedServices(store), ['web']);
   });
 
-  test('is none, too, where only Services have addresses that are to be left alone', async (context) => {
+  test('is empty if only ignored Services have addresses', async (context) => {
     const annotations = { 'weir.dev/ignore': 'true' };
     const others = serviceObject('others', { publishedIPs: ['10.0.0.1'], annotations });
-    const source = new FakeSource({ unreadableKinds: unread, services: [others, serviceObject('web')] });
+    const source = new FakeSource({ unreadableKinds, services: [others, serviceObject('web')] });
     const { store } = await startControllerHarness(context, { source });
     assert.deepEqual(await servedServices(store), ['web']);
   });
 
-  test('is waited for where no table is and Services have addresses: an empty one would take them out', async (context) => {
+  test('blocks publication if there is no table and Services have addresses, which an empty table would withdraw', async (context) => {
     const web = serviceObject('web', { publishedIPs: ['10.0.0.1'] });
-    const source = new FakeSource({ unreadableKinds: unread, services: [web] });
+    const source = new FakeSource({ unreadableKinds, services: [web] });
     const { store, advance } = await startControllerHarness(context, { source });
     assert.deepEqual(await servedServices(store), ['nothing']);
     source.set({ unreadableKinds: new Set(), nodes });

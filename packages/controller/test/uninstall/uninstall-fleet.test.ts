@@ -6,7 +6,7 @@ import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import { uninstallFleet } from '../../src/uninstall/uninstall-fleet.ts';
 
 const DEPLOYMENT = { namespace: 'weir-system', name: 'weir-controller' };
-/** What a fleet has said of a Service. */
+/** A Service with a status that the fleet has written. */
 const SERVICE = {
   metadata: {
     uid: 'u',
@@ -19,35 +19,35 @@ const SERVICE = {
   status: { conditions: [{ type: 'weir.dev/Programmed', status: 'True' }] },
 };
 
-interface Retiring {
+interface Uninstall {
   readonly done: Promise<void>;
   readonly clock: ManualClock;
   readonly messages: readonly string[];
-  /** How often the Services were listed. */
+  /** The number of times that the Services were listed. */
   lists(): number;
 }
 
-/** With one Service, whose status is written as `answer` says. */
-function retiring(answer: (write: number) => KubeApiError | undefined): Retiring {
+/** Uninstalls a fleet with one Service. `failureOf`: the error for the given attempt to write its status; undefined: success. */
+function startUninstall(failureOf: (write: number) => KubeApiError | undefined): Uninstall {
   const clock = new ManualClock();
   const messages: string[] = [];
   const destination = { write: (line: string) => void messages.push(JSON.parse(line).msg) };
   let lists = 0;
   let writes = 0;
-  let isSaid = true;
+  let hasStatus = true;
   const request = async ({ method, path }: ApiRequest): Promise<Json> => {
     if (method === 'GET' && path === '/api/v1/services') {
       lists += 1;
-      return { items: isSaid ? [SERVICE] : [] };
+      return { items: hasStatus ? [SERVICE] : [] };
     }
     if (path.endsWith('/services/web/status')) {
       writes += 1;
-      const error = answer(writes);
+      const error = failureOf(writes);
       if (error !== undefined) throw error;
-      isSaid = false;
+      hasStatus = false;
       return {};
     }
-    throw new KubeApiError('NOT_FOUND', `${method} ${path}: there is none`);
+    throw new KubeApiError('NOT_FOUND', `${method} ${path}`);
   };
   const done = uninstallFleet({
     api: { request },
@@ -63,25 +63,27 @@ function retiring(answer: (write: number) => KubeApiError | undefined): Retiring
   return { done, clock, messages, lists: () => lists };
 }
 
-test('a Deployment that is not there has not been stopped', async () => {
-  const { done, messages } = retiring(() => undefined);
+test('warns instead of reporting stopped controllers if the Deployment does not exist', async () => {
+  const { done, messages } = startUninstall(() => undefined);
   await done;
   assert.ok(messages.includes('found no Deployment of this name; no controllers were stopped'));
   assert.ok(!messages.includes('controllers stopped'));
 });
 
-test('what was changed meanwhile is read again after a pause, and that a few times', async () => {
-  const { done, clock, lists } = retiring((write) => (write < 3 ? new KubeApiError('CONFLICT', 'changed') : undefined));
+test('reads Services again after a pause if they changed during the write', async () => {
+  const { done, clock, lists } = startUninstall((write) =>
+    write < 3 ? new KubeApiError('CONFLICT', 'changed') : undefined,
+  );
   await clock.advance(99);
   assert.equal(lists(), 1);
   await clock.advance(10_000);
   await done;
-  // The third write was taken; and once they are listed for finalizers.
+  // Three passes for the status, and one pass for the finalizers.
   assert.equal(lists(), 3 + 1);
 });
 
-test('it does not go on for ever against somebody who changes a Service all the time', async () => {
-  const { done, clock, lists } = retiring(() => new KubeApiError('CONFLICT', 'changed'));
+test('fails after five passes if a Service changes all the time', async () => {
+  const { done, clock, lists } = startUninstall(() => new KubeApiError('CONFLICT', 'changed'));
   const failed = assert.rejects(done, /failed to remove the status of Services: 1 objects still have fields/);
   await clock.advance(60_000);
   await failed;
@@ -89,8 +91,8 @@ test('it does not go on for ever against somebody who changes a Service all the 
   assert.equal(clock.pendingTimers, 0);
 });
 
-test('what is refused is not asked again', async () => {
-  const { done, lists } = retiring(() => new KubeApiError('FORBIDDEN', 'no'));
+test('fails at once if a write is refused', async () => {
+  const { done, lists } = startUninstall(() => new KubeApiError('FORBIDDEN', 'no'));
   await assert.rejects(done, /failed to remove the status of Services: 1 objects still have fields/);
   assert.equal(lists(), 1);
 });

@@ -21,23 +21,23 @@ function heartbeat(node: string, life: number, startedAt: number): Heartbeat {
   };
 }
 
-test('accounts are closed below the lives that have served for a day', () => {
+test('folds the incarnations before those that have run for a day', () => {
   assert.deepEqual(foldableIncarnations([heartbeat('a', 5, 0)], DAY), [{ node: 'a', life: 4 }]);
   assert.deepEqual(foldableIncarnations([heartbeat('a', 5, 1)], DAY), []);
   assert.deepEqual(foldableIncarnations([heartbeat('a', 1, 0)], DAY), []);
 });
 
-test('a life that still drains keeps its account, and a young one beside it those of before', () => {
+test('folds nothing from the oldest live incarnation on, and nothing while a new incarnation is younger than a day', () => {
   assert.deepEqual(foldableIncarnations([heartbeat('a', 7, 0), heartbeat('a', 5, 0)], DAY), [{ node: 'a', life: 4 }]);
   assert.deepEqual(foldableIncarnations([heartbeat('a', 7, DAY), heartbeat('a', 5, 0)], DAY), []);
 });
 
-test('a life that is not understood closes no account: when it began is not known', () => {
-  const stranger = { ...heartbeat('a', 7, 0), unreadable: 'of another version' };
-  assert.deepEqual(foldableIncarnations([stranger], DAY), []);
-  assert.deepEqual(foldableIncarnations([stranger, heartbeat('a', 5, 0)], DAY), []);
+test('folds nothing on a node with an unknown-version proxy, whose start is unknown', () => {
+  const unknownVersion = { ...heartbeat('a', 7, 0), unreadable: 'of another version' };
+  assert.deepEqual(foldableIncarnations([unknownVersion], DAY), []);
+  assert.deepEqual(foldableIncarnations([unknownVersion, heartbeat('a', 5, 0)], DAY), []);
 });
 
-test('a node that is not heard keeps all of its accounts', () => {
+test('folds nothing on a node without heartbeats', () => {
   assert.deepEqual(foldableIncarnations([], DAY), []);
 });

@@ -6,20 +6,20 @@ import { KubernetesUsageArchive } from '../../src/usage/kubernetes-usage-archive
 
 const usage = { namespace: 'shop', status: { updatedAt: '2026-01-01T00:00:00Z', months: [], lives: [] } };
 
-function answering(statusCode: number): KubernetesUsageArchive {
+function archiveAnswering(statusCode: number): KubernetesUsageArchive {
   const request = async (): Promise<never> => {
     throw kubeApiErrorFor('PATCH', { statusCode, headers: {} }, '{"message":"etcdserver: request is too large"}');
   };
   return new KubernetesUsageArchive({ api: { request }, fleet: 'weir', log: silentLogger() });
 }
 
-test('a TenantUsage that the API server fails to write, as one too large for etcd, does not end the turn of the others', async () => {
-  assert.deepEqual(await answering(500).write(usage), {
+test('refuses a single TenantUsage for status 500, such as an object too large for etcd', async () => {
+  assert.deepEqual(await archiveAnswering(500).write(usage), {
     kind: 'refused',
     reason: 'PATCH: etcdserver: request is too large',
   });
 });
 
-test('an API server that is away or busy is waited for', async () => {
-  for (const status of [429, 503, 504]) await assert.rejects(answering(status).write(usage), { code: 'AWAY' });
+test('rejects if the API server is unreachable or busy', async () => {
+  for (const status of [429, 503, 504]) await assert.rejects(archiveAnswering(status).write(usage), { code: 'AWAY' });
 });
