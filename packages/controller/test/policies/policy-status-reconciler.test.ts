@@ -32,7 +32,7 @@ const raw = (name: string, change: RawChange = {}): Json => {
   return { metadata: { uid, name, resourceVersion: version, generation }, ...(status !== undefined && { status }) };
 };
 
-/** Takes every apply, or fails as told. */
+/** Accepts every apply, or fails with `failure`. */
 class FakeApi {
   readonly applied: ApiRequest[] = [];
   #version = 100;
@@ -57,8 +57,8 @@ class FakeApi {
     return bodies.map(({ metadata }) => (metadata as { resourceVersion: string }).resourceVersion);
   }
 
-  /** `shop 1: 2 of 1` for each: precedence, namespaces and tenants. */
-  said(): string[] {
+  /** Returns a line such as `shop 1: 2 of 1` for each apply since the last call: precedence, namespaces and tenants. */
+  takeApplied(): string[] {
     return this.applied.splice(0).map(({ path, body }) => {
       const status = body?.status as Readonly<Record<string, number>>;
       return `${path.split('/').at(-2)} ${status.precedence}: ${status.namespaceCount} of ${status.tenantCount}`;
@@ -66,14 +66,14 @@ class FakeApi {
   }
 }
 
-class Lead implements Leadership {
+class FakeLeader implements Leadership {
   isLeader = false;
   #listener: () => void = () => undefined;
   onChange(listener: () => void): () => void {
     this.#listener = listener;
     return () => undefined;
   }
-  lead(isLeader: boolean): void {
+  setLeader(isLeader: boolean): void {
     this.isLeader = isLeader;
     this.#listener();
   }
@@ -89,17 +89,17 @@ async function start(context: TestContext, leader: Leadership = ALWAYS_LEADER) {
     namespaces: [namespaceObject('a'), namespaceObject('b')],
     policies: [policyObject('high', 1), policyObject('low')],
   });
-  const keeper = new PolicyStatusReconciler({ api, settings: DEFAULT_FLEET_SETTINGS, clock, log: silentLogger() });
-  for (const name of ['high', 'low']) keeper.observe(name, raw(name));
-  keeper.start({ source, leader });
-  context.after(() => keeper.close());
+  const reconciler = new PolicyStatusReconciler({ api, settings: DEFAULT_FLEET_SETTINGS, clock, log: silentLogger() });
+  for (const name of ['high', 'low']) reconciler.observe(name, raw(name));
+  reconciler.start({ source, leader });
+  context.after(() => reconciler.close());
   const pass = (ms = 2_000): Promise<void> => clock.advance(ms);
   await pass();
-  return { api, clock, source, keeper, pass };
+  return { api, clock, source, reconciler, pass };
 }
 
 describe('the status of TenantPolicies', () => {
-  test('is applied whole, once, with UID and version as preconditions', async (context) => {
+  test('is applied completely and once, with UID and version as preconditions', async (context) => {
     const { api, pass } = await start(context);
     const [high, low] = api.applied;
     assert.equal(high?.path, '/apis/weir.dev/v1alpha1/tenantpolicies/high/status');
@@ -134,114 +134,114 @@ describe('the status of TenantPolicies', () => {
     assert.equal(api.applied.length, 2);
   });
 
-  test('is not touched by what it does not depend on, nor by the echo of what was written', async (context) => {
-    const { api, source, keeper, pass } = await start(context);
+  test('is not written after unrelated changes, or after the watch event of its own write', async (context) => {
+    const { api, source, reconciler, pass } = await start(context);
     for (const [i, request] of api.applied.splice(0).entries()) {
       const name = request.path.split('/').at(-2) ?? '';
-      keeper.observe(name, raw(name, { version: `${101 + i}`, status: request.body?.status }));
+      reconciler.observe(name, raw(name, { version: `${101 + i}`, status: request.body?.status }));
     }
     source.set({ services: [serviceObject('web')] });
     await pass();
     source.set({ namespaces: [namespaceObject('a'), namespaceObject('b')] });
     await pass();
-    assert.deepEqual(api.said(), []);
+    assert.deepEqual(api.takeApplied(), []);
   });
 
-  test('follows namespaces and policies, and a burst of them with one write', async (context) => {
-    const { api, source, keeper, pass } = await start(context);
-    api.said();
+  test('follows namespaces and policies, with one write for a burst of changes', async (context) => {
+    const { api, source, reconciler, pass } = await start(context);
+    api.takeApplied();
     const names = ['a', 'b', 'c', 'd', 'e'];
     for (let i = 3; i <= names.length; i += 1) source.set({ namespaces: names.slice(0, i).map(namespaceObject) });
     await pass();
-    assert.deepEqual(api.said(), ['high 1: 5 of 5', 'low 2: 0 of 0']);
-    keeper.observe('high', undefined);
+    assert.deepEqual(api.takeApplied(), ['high 1: 5 of 5', 'low 2: 0 of 0']);
+    reconciler.observe('high', undefined);
     source.set({ policies: [policyObject('low')] });
     await pass();
-    assert.deepEqual(api.said(), ['low 1: 5 of 5']);
+    assert.deepEqual(api.takeApplied(), ['low 1: 5 of 5']);
   });
 
-  test('that somebody else wrote is put right, once', async (context) => {
-    const { api, keeper, pass } = await start(context);
-    api.said();
-    keeper.observe('high', raw('high', { version: '200', status: { precedence: 7 } }));
+  test('is restored once if somebody else changes it', async (context) => {
+    const { api, reconciler, pass } = await start(context);
+    api.takeApplied();
+    reconciler.observe('high', raw('high', { version: '200', status: { precedence: 7 } }));
     await pass();
-    assert.deepEqual(api.said(), ['high 1: 2 of 2']);
+    assert.deepEqual(api.takeApplied(), ['high 1: 2 of 2']);
   });
 
-  test('of one that changed meanwhile is written when it is seen as it is now', async (context) => {
-    const { api, source, keeper, pass } = await start(context);
-    api.said();
+  test('of a policy that changed meanwhile is written once the watch has delivered the change', async (context) => {
+    const { api, source, reconciler, pass } = await start(context);
+    api.takeApplied();
     api.failure = new KubeApiError('CONFLICT', 'changed');
     source.set({ namespaces: [namespaceObject('a')] });
     await pass();
     api.failure = undefined;
-    api.said();
-    keeper.observe('high', raw('high', { version: '300', generation: 2 }));
+    api.takeApplied();
+    reconciler.observe('high', raw('high', { version: '300', generation: 2 }));
     await pass();
     assert.deepEqual(api.applied[0]?.body?.metadata, { name: 'high', uid: 'uid-high', resourceVersion: '300' });
-    assert.deepEqual(api.said()[0], 'high 1: 1 of 1');
+    assert.deepEqual(api.takeApplied()[0], 'high 1: 1 of 1');
   });
 
-  test('is not taken from an answer that the watch has overtaken', async (context) => {
-    const { api, source, keeper, pass } = await start(context);
-    api.said();
+  test('is not read from a response that is older than the last watch event', async (context) => {
+    const { api, source, reconciler, pass } = await start(context);
+    api.takeApplied();
     api.meanwhile = () => {
       api.meanwhile = () => undefined;
-      keeper.observe('high', raw('high', { version: '400', generation: 2 }));
+      reconciler.observe('high', raw('high', { version: '400', generation: 2 }));
     };
     source.set({ namespaces: [namespaceObject('a')] });
     await pass();
     assert.deepEqual(api.versionsFor('high'), ['101', '400']);
   });
 
-  test('is written by the leader only, and anew by the next', async (context) => {
-    const leader = new Lead();
+  test('is written by the leader only, and again in its next term', async (context) => {
+    const leader = new FakeLeader();
     const { api, source, pass } = await start(context, leader);
-    assert.deepEqual(api.said(), []);
-    leader.lead(true);
+    assert.deepEqual(api.takeApplied(), []);
+    leader.setLeader(true);
     await pass();
-    assert.deepEqual(api.said(), ['high 1: 2 of 2', 'low 2: 0 of 0']);
-    leader.lead(false);
+    assert.deepEqual(api.takeApplied(), ['high 1: 2 of 2', 'low 2: 0 of 0']);
+    leader.setLeader(false);
     source.set({ namespaces: [] });
     await pass();
-    assert.deepEqual(api.said(), []);
-    leader.lead(true);
+    assert.deepEqual(api.takeApplied(), []);
+    leader.setLeader(true);
     await pass();
-    assert.deepEqual(api.said(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
+    assert.deepEqual(api.takeApplied(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
   });
 
-  test('waits for an API server that is away', async (context) => {
+  test('is retried until the API server is reachable', async (context) => {
     const { api, source, pass } = await start(context);
-    api.said();
+    api.takeApplied();
     api.failure = new KubeApiError('AWAY', 'no answer');
     source.set({ namespaces: [] });
     await pass(120_000);
-    assert.ok(api.applied.length >= 4 && api.applied.length < 40, `asked ${api.applied.length} times`);
+    assert.ok(api.applied.length >= 4 && api.applied.length < 40, `${api.applied.length} requests`);
     api.failure = undefined;
-    api.said();
+    api.takeApplied();
     await pass(31_000);
-    assert.deepEqual(api.said(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
+    assert.deepEqual(api.takeApplied(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
   });
 
-  test('that the API server refuses is asked for again after ten minutes: rights may be given by then', async (context) => {
+  test('is retried ten minutes after a refusal, since permissions may have been granted', async (context) => {
     const { api, source, pass } = await start(context);
-    api.said();
+    api.takeApplied();
     for (const code of ['FORBIDDEN', 'REFUSED'] as const) {
       api.failure = new KubeApiError(code, 'no');
       source.set({ namespaces: [namespaceObject(code)] });
       await pass(500_000);
-      assert.deepEqual(api.said(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
+      assert.deepEqual(api.takeApplied(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
       api.failure = undefined;
       await pass(200_000);
-      assert.deepEqual(api.said(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
+      assert.deepEqual(api.takeApplied(), ['high 1: 1 of 1', 'low 2: 0 of 0'], code);
     }
   });
 
-  test('says what is wrong with the policy, also when it could never be read', async (context) => {
-    const { api, source, keeper, pass } = await start(context);
+  test('has the problems of the policy, also of a policy that was never valid', async (context) => {
+    const { api, source, reconciler, pass } = await start(context);
     api.applied.length = 0;
     const problem = { code: 'InvalidObject', severity: 'error', heals: false } as const;
-    keeper.observe('new', raw('new'));
+    reconciler.observe('new', raw('new'));
     source.set({
       problems: [
         { ...problem, subject: 'TenantPolicy new', message: 'spec.limits.trafficPerMonth must be whole' },
@@ -256,29 +256,29 @@ describe('the status of TenantPolicies', () => {
     );
   });
 
-  test('of one that is being deleted, or that the watch is about to tell gone, is nobody’s business', async (context) => {
-    const { api, source, keeper, pass } = await start(context);
-    api.said();
+  test('of a deleted policy, or a policy that is being deleted, is not written', async (context) => {
+    const { api, source, reconciler, pass } = await start(context);
+    api.takeApplied();
     const { metadata } = raw('high', { version: '500' });
-    keeper.observe('high', { metadata: { ...(metadata as object), deletionTimestamp: '2026-07-01T00:00:00Z' } });
+    reconciler.observe('high', { metadata: { ...(metadata as object), deletionTimestamp: '2026-07-01T00:00:00Z' } });
     api.failure = new KubeApiError('NOT_FOUND', 'gone', { missingName: 'low' });
     source.set({ namespaces: [] });
     await pass();
-    assert.deepEqual(api.said(), ['low 2: 0 of 0']);
-    keeper.observe('low', undefined);
+    assert.deepEqual(api.takeApplied(), ['low 2: 0 of 0']);
+    reconciler.observe('low', undefined);
     await pass(120_000);
-    assert.deepEqual(api.said(), []);
+    assert.deepEqual(api.takeApplied(), []);
   });
 
-  test('is not asked for on and on where the installed kind has none', async (context) => {
+  test('is retried only every ten minutes if the installed kind has no status', async (context) => {
     const { api, source, pass } = await start(context);
-    api.said();
+    api.takeApplied();
     api.failure = new KubeApiError('NOT_FOUND', 'not found', { missingName: 'low' });
     source.set({ namespaces: [] });
     await pass(500_000);
-    assert.equal(api.said().length, 4);
+    assert.equal(api.takeApplied().length, 4);
     api.failure = undefined;
     await pass(200_000);
-    assert.deepEqual(api.said(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
+    assert.deepEqual(api.takeApplied(), ['high 1: 0 of 0', 'low 2: 0 of 0']);
   });
 });

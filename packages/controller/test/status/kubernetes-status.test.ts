@@ -7,7 +7,7 @@ import { createStatusHarness } from '../fixtures/kubernetes-status.ts';
 import { accepted, type RawService, rawService, view } from '../fixtures/views.ts';
 
 describe('writing status', () => {
-  test('applies once, with UID and version as preconditions, and then knows what it wrote', async () => {
+  test('applies once, with UID and version as preconditions', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     assert.equal(await write(view()), 'complete');
@@ -20,33 +20,33 @@ describe('writing status', () => {
     assert.deepEqual(request?.body?.metadata, { namespace: 'shop', name: 'web', uid: 'u1', resourceVersion: '1' });
   });
 
-  test('does not look into a view that is the same object, until the Service says something else', async () => {
+  test('does not read a view that is the same object until the status of the Service changes', async () => {
     const { api, status, write } = createStatusHarness();
-    let looks = 0;
+    let reads = 0;
     const { conditions, ...rest } = view();
     const watched: ServiceView = {
       ...rest,
       get conditions() {
-        looks += 1;
+        reads += 1;
         return conditions;
       },
     };
     status.observe('web', rawService());
     await write(watched);
-    const before = looks;
+    const before = reads;
     assert.equal(await write(watched), 'complete');
-    assert.equal(looks, before);
+    assert.equal(reads, before);
     status.observe('web', rawService({}, { version: '200' }));
     await write(watched);
     assert.equal(api.applied.length, 2);
   });
 
-  test('leaves one that changed meanwhile for the next time, and asks to be called again', async () => {
+  test('leaves a Service that changed meanwhile to the next write, and asks for it', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('CONFLICT', 'changed');
     assert.equal(await write(view()), 'recheck');
-    assert.equal(api.events.size, 0, 'nothing is told that is not written');
+    assert.equal(api.events.size, 0, 'no Event for a status that is not written');
     api.failure = undefined;
     status.observe('web', rawService({}, { version: '2' }));
     assert.equal(await write(view()), 'complete');
@@ -58,7 +58,7 @@ describe('writing status', () => {
     });
   });
 
-  test('drops one that is gone, another of its name, and one that is no load balancer any more', async () => {
+  test('ignores a deleted Service, another Service of its name, and a Service that is not a load balancer any more', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService({}, { uid: 'another' }));
     await write(view());
@@ -72,7 +72,7 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 1);
   });
 
-  test('takes back what it said of a Service that left and still exists, once', async () => {
+  test('removes the status once from a Service that is not served any more', async () => {
     const { api, status, write } = createStatusHarness();
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
     status.observe(
@@ -87,7 +87,7 @@ describe('writing status', () => {
     );
   });
 
-  test('leaves one that is being deleted as it is, whatever still holds it', async () => {
+  test('does not write to a Service that is being deleted', async () => {
     const { api, status, write } = createStatusHarness();
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
     const { metadata, ...leaving } = rawService({ conditions }) as unknown as RawService;
@@ -98,7 +98,7 @@ describe('writing status', () => {
     assert.deepEqual([api.applied, api.eventRequests], [[], 0]);
   });
 
-  test('leaves alone what another fleet says, by the name in which each writes, that has its class', async () => {
+  test('keeps the status of another fleet, whose class is in its field manager', async () => {
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
     const names = new Set<unknown>();
     const classes = ['weir.dev/weir', 'weir.dev/edge', `${'a'.repeat(200)}.dev/edge`];
@@ -122,7 +122,7 @@ describe('writing status', () => {
     assert.equal(names.size, classes.length);
   });
 
-  test('does not ask again for just what the API server refused', async () => {
+  test('does not retry the same status after a refusal', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('REFUSED', 'invalid');
@@ -133,7 +133,7 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 2);
   });
 
-  test('does not ask again to take back what the API server refused to', async () => {
+  test('does not retry the removal of a status after a refusal', async () => {
     const { api, status, write } = createStatusHarness();
     const conditions = [{ ...accepted, type: 'weir.dev/Accepted', lastTransitionTime: '2020-01-01T00:00:00Z' }];
     status.observe('web', rawService({ conditions }, { type: 'ClusterIP' }));
@@ -142,7 +142,7 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 1);
   });
 
-  test('asks again for what was refused after ten minutes: rights may be given by then', async () => {
+  test('retries a refused status after ten minutes, since permissions may have been granted', async () => {
     const { api, clock, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('FORBIDDEN', 'no');
@@ -153,7 +153,7 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 2);
   });
 
-  test('does not ask again because the clock moved on: a condition that never got there has no time yet', async () => {
+  test('does not take the new time of a refused condition for a change', async () => {
     const { api, clock, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('FORBIDDEN', 'no');
@@ -163,14 +163,14 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 1);
   });
 
-  test('tells on when the API server is away, to be tried again', async () => {
+  test('rejects if the API server is unreachable', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('AWAY', 'refused');
     await assert.rejects(write(view()), { code: 'AWAY' });
   });
 
-  test('counts what others write to a status, and not what does not concern it', () => {
+  test('increases observedRevision if somebody else changes the status, and not for other changes', () => {
     const { status } = createStatusHarness();
     status.observe('web', rawService());
     const before = status.observedRevision;

@@ -1,5 +1,5 @@
-// A status costs the API server and everybody who watches it: a thousand Services over a fleet in which something happens all the
-// time are written when what they say is another, each once.
+// Each status write costs the API server and every watcher. A thousand Services in a busy fleet are written once for each change of
+// their status, and not otherwise.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { entriesOf, type Heartbeat, type ServiceObject, type SliceObject } from '@weir/model';
@@ -12,10 +12,9 @@ import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.t
 
 const SERVICES = 1_000;
 const NODES = ['a', 'b', 'c'];
-/** A node, or a life on it. */
-type Beats = Readonly<Record<string, Partial<Heartbeat>>>;
+/** Changes of a heartbeat, by node. */
+type HeartbeatChanges = Readonly<Record<string, Partial<Heartbeat>>>;
 
-/** The Services of a tenant stand together: there are many tenants. */
 const namespaceOf = (index: number): string => `shop-${index % 20}`;
 
 function serviceAt(index: number): ServiceObject {
@@ -56,151 +55,158 @@ async function startFleet(context: TestContext) {
     services,
     slices: services.map((_, index) => sliceOf(index, 2)),
   });
-  const world = await startControllerHarness(context, { clock, source, status });
-  const table = async () => (await world.store.table.read())?.table ?? assert.fail('no table');
+  const harness = await startControllerHarness(context, { clock, source, status });
+  const table = async () => (await harness.store.table.read())?.table ?? assert.fail('no table');
 
-  /** Every listener of the node, bound. */
+  /** Reports every listener of the node as bound. */
   async function reportOf(node: string): Promise<Heartbeat['listeners']> {
     const own = entriesOf(await table(), 'listener').filter((listener) => listener.node === node);
     return own.map(({ id, service }) => ({ id, service, bound: true, listening: true, error: null }));
   }
   return {
-    ...world,
+    ...harness,
     api,
     reportOf,
-    /** Time passes while these proxies beat, and the source learns what the API server says. */
-    async live(seconds: number, beats: Beats): Promise<void> {
+    /** Lets time pass while these proxies send heartbeats, then copies the published addresses from the API server to the source. */
+    async run(seconds: number, changes: HeartbeatChanges): Promise<void> {
       for (let second = 0; second < seconds; second += 1) {
-        for (const [node, change] of Object.entries(beats)) {
+        for (const [node, change] of Object.entries(changes)) {
           const listeners = change.listeners ?? (await reportOf(change.node ?? node));
-          await world.store.heartbeats.record(heartbeat(node, [], { ...change, listeners }));
+          await harness.store.heartbeats.record(heartbeat(node, [], { ...change, listeners }));
         }
-        await world.advance(1_000);
+        await harness.advance(1_000);
       }
-      const { services: known } = source.snapshot();
-      const published = known.map((each) => {
+      const services = source.snapshot().services.map((each) => {
         const publishedIPs = api.publishedIPs(servicePathOf(each));
         return publishedIPs.join() === each.publishedIPs.join() ? each : { ...each, publishedIPs };
       });
-      source.set({ services: published });
-      await world.advance(100);
+      source.set({ services });
+      await harness.advance(100);
     },
-    /** UIDs of the Services that stand on a node. */
+    /** The UIDs of the Services that are allocated to a node. */
     async at(node: string): Promise<string[]> {
       return entriesOf(await table(), 'service').flatMap(({ uid, nodes }) => (nodes.includes(node) ? [uid] : []));
     },
-    /** Each of them was written just so often since it was last asked, and no other. */
+    /** Asserts that exactly these Services were written `times` times each since the last call. */
     wereWritten(what: string, uids: readonly string[], times = 1): void {
-      const wanted = new Map([...uids].sort().map((uid) => [uid, times]));
-      assert.deepEqual(new Map([...api.takeWriteCounts()].sort()), wanted, what);
+      const expected = new Map([...uids].sort().map((uid) => [uid, times]));
+      assert.deepEqual(new Map([...api.takeWriteCounts()].sort()), expected, what);
     },
   };
 }
 
-const ALL: Beats = { a: {}, b: {}, c: {} };
-const everybody = Array.from({ length: SERVICES }, (_, index) => `uid-s${index}`);
+const ALL: HeartbeatChanges = { a: {}, b: {}, c: {} };
+const allUids = Array.from({ length: SERVICES }, (_, index) => `uid-s${index}`);
 
-describe('status of a thousand Services is written once for each change', () => {
-  test('while proxies come, go, beat and are upgraded', async (context) => {
+describe('the status of a thousand Services is written once for each change', () => {
+  test('while proxies start, die, report and are upgraded', async (context) => {
     const fleet = await startFleet(context);
     await fleet.advance(1_000);
-    fleet.wereWritten('they wait', everybody);
-    await fleet.live(1, { a: {} });
+    fleet.wereWritten('Services wait for proxies', allUids);
+    await fleet.run(1, { a: {} });
     fleet.wereWritten('the first proxy confirms', await fleet.at('a'));
-    await fleet.live(14, ALL);
+    await fleet.run(14, ALL);
     const onB = new Set(await fleet.at('b'));
-    const both = (await fleet.at('c')).filter((uid) => onB.has(uid));
+    const onBoth = (await fleet.at('c')).filter((uid) => onB.has(uid));
     const writes = fleet.api.takeWriteCounts();
-    assert.deepEqual([writes.size, [...new Set(writes.values())]], [SERVICES, [1]], 'the others confirm together');
-    assert.ok(both.length > 100 && both.length < SERVICES, 'Services stand on different nodes');
-    assert.deepEqual(fleet.api.takeEventCounts(), { Programmed: SERVICES }, 'an Event tells each of its address');
+    assert.deepEqual(
+      [writes.size, [...new Set(writes.values())]],
+      [SERVICES, [1]],
+      'the other proxies confirm together',
+    );
+    assert.ok(onBoth.length > 100 && onBoth.length < SERVICES, 'Services are allocated to different nodes');
+    assert.deepEqual(
+      fleet.api.takeEventCounts(),
+      { Programmed: SERVICES },
+      'each Service gets an Event about its address',
+    );
 
-    for (let second = 0; second < 12; second += 1) await fleet.live(1, { ...ALL, a: { connections: second } });
-    const deaf = (await fleet.reportOf('a')).map((report) => ({ ...report, listening: false }));
-    await fleet.live(2, { ...ALL, a: { listeners: deaf } });
-    await fleet.live(60, ALL);
-    fleet.wereWritten('they beat', []);
+    for (let second = 0; second < 12; second += 1) await fleet.run(1, { ...ALL, a: { connections: second } });
+    const notListening = (await fleet.reportOf('a')).map((report) => ({ ...report, listening: false }));
+    await fleet.run(2, { ...ALL, a: { listeners: notListening } });
+    await fleet.run(60, ALL);
+    fleet.wereWritten('proxies send heartbeats', []);
 
-    await fleet.live(5, { a: {}, b: {} });
-    fleet.wereWritten('one dies', await fleet.at('c'));
-    await fleet.live(3, { ...ALL, c: { life: 2 } });
-    fleet.wereWritten('it comes back', await fleet.at('c'));
+    await fleet.run(5, { a: {}, b: {} });
+    fleet.wereWritten('a proxy dies', await fleet.at('c'));
+    await fleet.run(3, { ...ALL, c: { life: 2 } });
+    fleet.wereWritten('the proxy comes back', await fleet.at('c'));
     for (const draining of [false, true]) {
-      await fleet.live(2, { ...ALL, c: { life: 2, draining } });
-      await fleet.live(1, { ...ALL, c: { life: 3 } });
+      await fleet.run(2, { ...ALL, c: { life: 2, draining } });
+      await fleet.run(1, { ...ALL, c: { life: 3 } });
     }
-    await fleet.live(6, { ...ALL, c: { life: 3 } });
-    fleet.wereWritten('it is upgraded', []);
+    await fleet.run(6, { ...ALL, c: { life: 3 } });
+    fleet.wereWritten('the proxy is upgraded', []);
 
-    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'addresses that come and go while it is served are no news');
+    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'no Event if a served Service gains or loses an address');
 
     const [first, ...rest] = await fleet.reportOf('a');
     assert.ok(first);
     const failing = [{ ...first, bound: false, error: 'port in use' }, ...rest];
-    await fleet.live(2, { ...ALL, a: { listeners: failing } });
+    await fleet.run(2, { ...ALL, a: { listeners: failing } });
     fleet.wereWritten('one port fails', [first.service]);
-    assert.deepEqual(fleet.api.takeEventCounts(), { FewerNodes: 1 }, 'that somebody else has a port on a node is');
+    assert.deepEqual(fleet.api.takeEventCounts(), { FewerNodes: 1 }, 'an Event that another process has the port');
     const others = (await fleet.at('a')).filter((uid) => uid !== first.service);
-    await fleet.live(6, { b: {}, c: {} });
-    fleet.wereWritten('its proxy falls silent', others);
-    await fleet.live(2, { ...ALL, a: { life: 2, applied: null, listeners: [] } });
-    fleet.wereWritten('it starts anew', []);
-    await fleet.live(3, { ...ALL, a: { life: 2, listeners: failing } });
-    fleet.wereWritten('it finds the port taken still', others);
-    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'and that is no news');
-    await fleet.live(2, ALL);
-    fleet.wereWritten('it is bound again', [first.service]);
+    await fleet.run(6, { b: {}, c: {} });
+    fleet.wereWritten('the proxy falls silent', others);
+    await fleet.run(2, { ...ALL, a: { life: 2, applied: null, listeners: [] } });
+    fleet.wereWritten('the proxy starts again', []);
+    await fleet.run(3, { ...ALL, a: { life: 2, listeners: failing } });
+    fleet.wereWritten('the port is still in use', others);
+    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'no Event for the same failure');
+    await fleet.run(2, ALL);
+    fleet.wereWritten('the port is bound again', [first.service]);
 
     fleet.store.faults.goAway();
     await fleet.advance(60_000);
     fleet.store.faults.comeBack();
-    await fleet.live(15, ALL);
-    fleet.wereWritten('the store was away', []);
-    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'nor is a store that comes and goes');
+    await fleet.run(15, ALL);
+    fleet.wereWritten('the store was unreachable', []);
+    assert.deepEqual(fleet.api.takeEventCounts(), {}, 'no Event for an outage of the store');
     assert.equal(fleet.api.conflicts, 0);
   });
 
-  test('while endpoints, Services and what others write change', async (context) => {
+  test('while endpoints and Services change, and others write to the status', async (context) => {
     const fleet = await startFleet(context);
-    await fleet.live(15, ALL);
+    await fleet.run(15, ALL);
     fleet.api.takeWriteCounts();
     const scale = async (pods: number): Promise<void> => {
       const slices = fleet.source.snapshot().slices.map((slice, index) => (index === 7 ? sliceOf(7, pods) : slice));
       fleet.source.set({ slices });
-      await fleet.live(1, ALL);
+      await fleet.run(1, ALL);
     };
     await scale(5);
     fleet.wereWritten('more endpoints', []);
     fleet.api.takeEventCounts();
     await scale(0);
-    fleet.wereWritten('none', ['uid-s7']);
-    await fleet.live(60, ALL);
-    assert.deepEqual(fleet.api.takeEventCounts(), { NoReadyEndpoints: 1 }, 'it is not told each turn');
+    fleet.wereWritten('no endpoints', ['uid-s7']);
+    await fleet.run(60, ALL);
+    assert.deepEqual(fleet.api.takeEventCounts(), { NoReadyEndpoints: 1 }, 'one Event only');
     await scale(3);
-    fleet.wereWritten('some again', ['uid-s7']);
+    fleet.wereWritten('endpoints again', ['uid-s7']);
 
-    const young = serviceAt(SERVICES);
+    const newService = serviceAt(SERVICES);
     fleet.api.remove(servicePathOf(serviceAt(0)));
-    fleet.api.add(young);
-    fleet.source.set({ services: [...fleet.source.snapshot().services.slice(1), young] });
+    fleet.api.add(newService);
+    fleet.source.set({ services: [...fleet.source.snapshot().services.slice(1), newService] });
     await fleet.advance(300);
-    fleet.wereWritten('one comes, one goes', [young.uid]);
-    await fleet.live(2, ALL);
-    fleet.wereWritten('the new one is confirmed', [young.uid]);
+    fleet.wereWritten('a Service is created, another is deleted', [newService.uid]);
+    await fleet.run(2, ALL);
+    fleet.wereWritten('the new Service is confirmed', [newService.uid]);
 
     fleet.api.touch(servicePathOf(serviceAt(1))).sendEvent();
-    await fleet.live(2, ALL);
-    fleet.wereWritten('somebody annotates one', []);
+    await fleet.run(2, ALL);
+    fleet.wereWritten('a Service gets an annotation', []);
     fleet.api.touch(servicePathOf(serviceAt(2)), {}).sendEvent();
-    await fleet.live(2, ALL);
-    fleet.wereWritten('somebody clears a status', ['uid-s2']);
+    await fleet.run(2, ALL);
+    fleet.wereWritten('a status is cleared', ['uid-s2']);
 
     const late = fleet.api.touch(servicePathOf(serviceAt(7)));
     await scale(0);
-    assert.ok(fleet.api.conflicts > 0, 'its version is not known yet');
-    fleet.wereWritten('nothing goes through', []);
+    assert.ok(fleet.api.conflicts > 0, 'the watch has not delivered the new version yet');
+    fleet.wereWritten('the write conflicts', []);
     late.sendEvent();
-    await fleet.live(2, ALL);
-    fleet.wereWritten('it is written on top of the change', ['uid-s7']);
+    await fleet.run(2, ALL);
+    fleet.wereWritten('the status is written to the new version', ['uid-s7']);
   });
 });

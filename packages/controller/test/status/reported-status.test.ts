@@ -14,14 +14,14 @@ import {
 import { createFakeLeadership } from '../fixtures/fake-leadership.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
 
-describe('what Services are told', () => {
-  interface Told extends ControllerHarness {
-    /** `web 10.0.0.1,10.0.0.2 Programmed` for each, as last written. */
+describe('the reported status of Services', () => {
+  interface StatusHarness extends ControllerHarness {
+    /** A line such as `web 10.0.0.1,10.0.0.2 Programmed` for each Service, as last desired. */
     readonly lines: () => string[];
     readonly writes: () => number;
   }
 
-  async function told(context: TestContext, options: ControllerHarnessOptions = {}): Promise<Told> {
+  async function start(context: TestContext, options: ControllerHarnessOptions = {}): Promise<StatusHarness> {
     let views: readonly ServiceView[] = [];
     let writes = 0;
     const source =
@@ -47,14 +47,14 @@ describe('what Services are told', () => {
     };
   }
 
-  /** The proxies beat once a second, as real ones do. */
-  async function live(
+  /** Records these heartbeats once a second. */
+  async function run(
     { store, advance }: ControllerHarness,
     seconds: number,
-    beats: readonly Heartbeat[],
+    heartbeats: readonly Heartbeat[],
   ): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
-      for (const each of beats) await store.heartbeats.record(each);
+      for (const each of heartbeats) await store.heartbeats.record(each);
       await advance(1_000);
     }
   }
@@ -62,7 +62,7 @@ describe('what Services are told', () => {
   const a = heartbeat('a', ['uid-web']);
   const b = heartbeat('b', ['uid-web']);
 
-  test('matters not for who is given up: a proxy that stays away is, also while nobody can be told', async (context) => {
+  test('does not matter for lost nodes: a node is given up even if status writes fail', async (context) => {
     const status = {
       observedRevision: 0,
       setDesired: () => undefined,
@@ -70,116 +70,116 @@ describe('what Services are told', () => {
     };
     const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
     const source = new FakeSource({ nodes, services: [serviceObject('web')] });
-    const world = await startControllerHarness(context, { source, status });
-    await live(world, 320, [a]);
+    const harness = await startControllerHarness(context, { source, status });
+    await run(harness, 320, [a]);
     assert.ok(
-      world.controller.problems().some(({ code, subject }) => code === 'NoNodes' && /^Node\b.*\bb$/.test(subject)),
+      harness.controller.problems().some(({ code, subject }) => code === 'NoNodes' && /^Node\b.*\bb$/.test(subject)),
     );
   });
 
-  test('is an address as soon as a proxy has confirmed it, and nothing is written for the same again', async (context) => {
-    const world = await told(context);
-    await world.advance(300);
-    assert.deepEqual(world.lines(), ['web - WaitingForProxy']);
-    await world.store.heartbeats.record(a);
-    await world.advance(300);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
-    await live(world, 15, [a, b]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
-    const before = world.writes();
-    await live(world, 10, [a, { ...b, connections: 7 }]);
-    assert.equal(world.writes(), before);
+  test('has an address as soon as a proxy has confirmed it, and is not written again without a change', async (context) => {
+    const harness = await start(context);
+    await harness.advance(300);
+    assert.deepEqual(harness.lines(), ['web - WaitingForProxy']);
+    await harness.store.heartbeats.record(a);
+    await harness.advance(300);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
+    await run(harness, 15, [a, b]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    const before = harness.writes();
+    await run(harness, 10, [a, { ...b, connections: 7 }]);
+    assert.equal(harness.writes(), before);
   });
 
-  test('loses the address of a proxy that died, but never the last one', async (context) => {
-    const world = await told(context);
-    await live(world, 15, [a, b]);
-    await live(world, 5, [a]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
-    await live(world, 30, []);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
+  test('loses the address of a dead proxy, but never the last address', async (context) => {
+    const harness = await start(context);
+    await run(harness, 15, [a, b]);
+    await run(harness, 5, [a]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
+    await run(harness, 30, []);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
   });
 
-  test('stays as it is while the store is away, and for 10 s after', async (context) => {
-    const world = await told(context);
-    await live(world, 15, [a, b]);
-    world.store.faults.goAway();
-    await world.advance(60_000);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
-    world.store.faults.comeBack();
-    await live(world, 9, [a]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
-    await live(world, 4, [a]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1 Programmed']);
+  test('does not change while the store is unreachable, and for 10 s afterwards', async (context) => {
+    const harness = await start(context);
+    await run(harness, 15, [a, b]);
+    harness.store.faults.goAway();
+    await harness.advance(60_000);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    harness.store.faults.comeBack();
+    await run(harness, 9, [a]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    await run(harness, 4, [a]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
   });
 
-  test('stays as it is for 10 s under a new leader, who knows the addresses from the Services', async (context) => {
+  test('does not change for 10 s under a new leader, which reads the addresses from the Services', async (context) => {
     const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
     const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
-    const world = await told(context, { source: new FakeSource({ nodes, services }) });
-    await live(world, 9, [b]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
-    await live(world, 4, [b]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.2 Programmed']);
+    const harness = await start(context, { source: new FakeSource({ nodes, services }) });
+    await run(harness, 9, [b]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    await run(harness, 4, [b]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.2 Programmed']);
   });
 
-  test('comes from the Services again when a controller leads a second time: another has told them meanwhile', async (context) => {
+  test('is read from the Services again in a second term, since another leader has written meanwhile', async (context) => {
     const leader = createFakeLeadership();
-    const world = await told(context, { leader });
+    const harness = await start(context, { leader });
     const lead = async (isLeader: boolean): Promise<void> => {
       leader.set(isLeader);
-      await world.advance(100);
+      await harness.advance(100);
     };
-    await live(world, 15, [a, b]);
+    await run(harness, 15, [a, b]);
     await lead(false);
-    world.source.set({ services: [serviceObject('web', { publishedIPs: ['10.0.0.2'] })] });
-    await live(world, 5, [b]);
+    harness.source.set({ services: [serviceObject('web', { publishedIPs: ['10.0.0.2'] })] });
+    await run(harness, 5, [b]);
     await lead(true);
-    await live(world, 3, [b]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.2 Programmed']);
+    await run(harness, 3, [b]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.2 Programmed']);
   });
 
-  test('keeps the address of a proxy whose version is not understood, and gets no new one there', async (context) => {
-    const world = await told(context);
-    await live(world, 15, [a, b]);
+  test('keeps the address of an unknown-version proxy, and gets no new address there', async (context) => {
+    const harness = await start(context);
+    await run(harness, 15, [a, b]);
     const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
-    world.source.set({ services });
-    const stranger = heartbeat('a', [], { life: 2, unreadable: 'of another version' });
-    await live(world, 1, [{ ...a, draining: true }, b, stranger]);
-    await live(world, 400, [b, stranger]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    harness.source.set({ services });
+    const unknownVersion = heartbeat('a', [], { life: 2, unreadable: 'of another version' });
+    await run(harness, 1, [{ ...a, draining: true }, b, unknownVersion]);
+    await run(harness, 400, [b, unknownVersion]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
     const port = { name: null, port: 81, protocol: 'TCP', appProtocol: null, nodePort: null };
-    world.source.set({ services: [...services, serviceObject('new', { ports: [port] })] });
+    harness.source.set({ services: [...services, serviceObject('new', { ports: [port] })] });
     const at81 = { id: 'listener/b/10.0.0.2/TCP/81', service: 'uid-new', bound: true, listening: true, error: null };
-    await live(world, 15, [{ ...b, listeners: [...b.listeners, at81] }, stranger]);
-    assert.deepEqual(world.lines(), ['new 10.0.0.2 Programmed', 'web 10.0.0.1,10.0.0.2 Programmed']);
-    await live(world, 5, [b]);
-    assert.match(world.lines()[1] ?? '', /^web 10\.0\.0\.2 /, 'one that is gone is gone');
+    await run(harness, 15, [{ ...b, listeners: [...b.listeners, at81] }, unknownVersion]);
+    assert.deepEqual(harness.lines(), ['new 10.0.0.2 Programmed', 'web 10.0.0.1,10.0.0.2 Programmed']);
+    await run(harness, 5, [b]);
+    assert.match(harness.lines()[1] ?? '', /^web 10\.0\.0\.2 /, 'the address of a dead proxy is withdrawn');
   });
 
-  test('keeps the address of such a proxy under a new leader, too', async (context) => {
+  test('keeps the address of an unknown-version proxy under a new leader', async (context) => {
     const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
     const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
-    const world = await told(context, { source: new FakeSource({ nodes, services }) });
-    await live(world, 30, [b, heartbeat('a', [], { unreadable: 'of another version' })]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+    const harness = await start(context, { source: new FakeSource({ nodes, services }) });
+    await run(harness, 30, [b, heartbeat('a', [], { unreadable: 'of another version' })]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
   });
 
-  test('is that it is suspended, also when the console did it in the store, and the address stays', async (context) => {
-    const world = await told(context);
-    await live(world, 12, [a, b]);
-    world.source.set({ suspensions: [suspensionObject('x', { until: world.clock.now() + 5_000 })] });
-    await live(world, 2, [a, b]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 SuspendedByOperator']);
-    await live(world, 5, [a, b]);
-    assert.deepEqual(world.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
+  test('shows a suspension, and keeps the addresses', async (context) => {
+    const harness = await start(context);
+    await run(harness, 12, [a, b]);
+    harness.source.set({ suspensions: [suspensionObject('x', { until: harness.clock.now() + 5_000 })] });
+    await run(harness, 2, [a, b]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 SuspendedByOperator']);
+    await run(harness, 5, [a, b]);
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
   });
 
-  describe('when the proxy of a node stays away', () => {
+  describe('of an unreachable node', () => {
     const nodes = ['a', 'b', 'c'].map((name, index) => nodeObject(name, `10.0.0.${index + 1}`));
     const nodesOf = async ({ store }: ControllerHarness): Promise<readonly string[]> =>
       entriesOf((await store.table.read())?.table ?? EMPTY_TABLE, 'service').flatMap((each) => each.nodes);
-    const beatOf = (name: string): Heartbeat => {
+    const heartbeatOf = (name: string): Heartbeat => {
       const [listener] = heartbeat('a', ['uid-web']).listeners;
       const id = `listener/${name}/10.0.0.${'abc'.indexOf(name) + 1}/TCP/80`;
       return heartbeat(name, [], { listeners: listener === undefined ? [] : [{ ...listener, id }] });
@@ -197,114 +197,117 @@ describe('what Services are told', () => {
         .flatMap((entry) => (entry.kind === 'service' ? [`${entry.name} ${entry.nodes.join()}`] : []))
         .sort();
 
-    test('another takes its place after five minutes, and who is back finds it taken', async (context) => {
+    test('moves to another node after five minutes, and does not move back', async (context) => {
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
-      const world = await told(context, { source });
-      const [gone = '', stays = ''] = await nodesOf(world);
-      const third = ['a', 'b', 'c'].find((name) => name !== gone && name !== stays) ?? '';
-      await live(world, 3, ['a', 'b', 'c'].map(beatOf));
-      const others = [stays, third].map(beatOf);
-      await live(world, 290, others);
-      assert.deepEqual(await nodesOf(world), [gone, stays]);
-      await live(world, 20, others);
-      assert.deepEqual(await nodesOf(world), [stays, third].sort());
-      await live(world, 30, ['a', 'b', 'c'].map(beatOf));
-      assert.deepEqual(await nodesOf(world), [stays, third].sort());
-      assert.equal(world.lines()[0]?.split(' ')[2], 'Programmed');
+      const harness = await start(context, { source });
+      const [lostNode = '', otherNode = ''] = await nodesOf(harness);
+      const third = ['a', 'b', 'c'].find((name) => name !== lostNode && name !== otherNode) ?? '';
+      await run(harness, 3, ['a', 'b', 'c'].map(heartbeatOf));
+      const others = [otherNode, third].map(heartbeatOf);
+      await run(harness, 290, others);
+      assert.deepEqual(await nodesOf(harness), [lostNode, otherNode]);
+      await run(harness, 20, others);
+      assert.deepEqual(await nodesOf(harness), [otherNode, third].sort());
+      await run(harness, 30, ['a', 'b', 'c'].map(heartbeatOf));
+      assert.deepEqual(await nodesOf(harness), [otherNode, third].sort());
+      assert.equal(harness.lines()[0]?.split(' ')[2], 'Programmed');
     });
 
-    test('nothing new is put there by a controller that begins to lead, and what is there stays', async (context) => {
+    test('stays under a new leader, which allocates nothing new to the node', async (context) => {
       const services = [serviceObject('web')];
-      const first = await told(context, { source: new FakeSource({ nodes, services }) });
-      const [gone = '', other = ''] = await nodesOf(first);
-      const third = nodes.find(({ name }) => name !== gone && name !== other)?.name ?? '';
+      const first = await start(context, { source: new FakeSource({ nodes, services }) });
+      const [lostNode = '', other = ''] = await nodesOf(first);
+      const third = nodes.find(({ name }) => name !== lostNode && name !== other)?.name ?? '';
       await first.controller.close();
-      for (const name of [gone, other]) await first.store.heartbeats.beginIncarnation(name, 1);
-      for (const name of [other, third]) await first.store.heartbeats.record(beatOf(name));
-      const added = [...services, serviceObject('new', { ports: [portOf(81)] })];
+      for (const name of [lostNode, other]) await first.store.heartbeats.beginIncarnation(name, 1);
+      for (const name of [other, third]) await first.store.heartbeats.record(heartbeatOf(name));
+      const withNew = [...services, serviceObject('new', { ports: [portOf(81)] })];
       const { store } = first;
       const second = await startControllerHarness(context, {
         store,
-        source: new FakeSource({ nodes, services: added }),
+        source: new FakeSource({ nodes, services: withNew }),
         status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' },
       });
-      await live(second, 4, [other, third].map(beatOf));
-      assert.deepEqual(placedIn(store), [`new ${[other, third].sort().join()}`, `web ${[gone, other].sort().join()}`]);
+      await run(second, 4, [other, third].map(heartbeatOf));
+      assert.deepEqual(placedIn(store), [
+        `new ${[other, third].sort().join()}`,
+        `web ${[lostNode, other].sort().join()}`,
+      ]);
       const { revisions } = store.table.content;
-      assert.equal(revisions.length, 2, 'known before the first decision, and not corrected by a second one');
+      assert.equal(revisions.length, 2, 'the node was known as unreachable before the first translation');
     });
 
-    test('in a store that comes back together with the controller, new Services wait for those who beat a moment later', async (context) => {
+    test('waits for proxies that reconnect to a restarted store a moment later than the controller', async (context) => {
       const services = [serviceObject('web'), serviceObject('api', { ports: [portOf(81)] })];
-      const undisturbed = await told(context, { source: new FakeSource({ nodes, services }) });
+      const undisturbed = await start(context, { source: new FakeSource({ nodes, services }) });
       const expected = placedIn(undisturbed.store);
       const clock = new ManualClock();
       const store = new MemoryStore({ clock });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
-      await store.heartbeats.record(beatOf('a'));
-      const world = await startControllerHarness(context, {
+      await store.heartbeats.record(heartbeatOf('a'));
+      const harness = await startControllerHarness(context, {
         clock,
         store,
         source: new FakeSource({ nodes, services }),
         status: { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' },
       });
-      await live(world, 1, [beatOf('a')]);
+      await run(harness, 1, [heartbeatOf('a')]);
       assert.deepEqual(await servedServices(store), ['nothing']);
-      await live(world, 1, ['a', 'b', 'c'].map(beatOf));
+      await run(harness, 1, ['a', 'b', 'c'].map(heartbeatOf));
       assert.deepEqual(placedIn(store), expected);
       assert.equal(store.table.content.revisions.length, 1);
     });
 
-    test('a controller that has long been connected decides at once when it begins to lead', async (context) => {
+    test('is decided at once by a new leader that has long been connected to the store', async (context) => {
       const leader = createFakeLeadership(false);
-      const world = await told(context, {
+      const harness = await start(context, {
         leader,
         source: new FakeSource({ nodes, services: [serviceObject('web')] }),
       });
-      for (const { name } of nodes) await world.store.heartbeats.beginIncarnation(name, 1);
-      await live(world, 10, ['a', 'b'].map(beatOf));
+      for (const { name } of nodes) await harness.store.heartbeats.beginIncarnation(name, 1);
+      await run(harness, 10, ['a', 'b'].map(heartbeatOf));
       leader.set(true);
-      await world.advance(10);
-      assert.deepEqual(placedIn(world.store), ['web a,b']);
+      await harness.advance(10);
+      assert.deepEqual(placedIn(harness.store), ['web a,b']);
     });
 
-    test('a store that is lost again and again does not put off the first decision for ever', async (context) => {
+    test('is decided at last if the store connection is lost again and again', async (context) => {
       const clock = new ManualClock();
       const store = new MemoryStore({ clock });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
-      const world = await told(context, { clock, store, source });
+      const harness = await start(context, { clock, store, source });
       for (let second = 0; second < 8; second += 1) {
         store.faults.goAway();
         store.faults.comeBack();
-        await live(world, 1, ['a', 'b'].map(beatOf));
+        await run(harness, 1, ['a', 'b'].map(heartbeatOf));
       }
       assert.deepEqual(placedIn(store), ['web a,b']);
     });
 
-    test('who loses the lead while it waits for proxies to be heard decides nothing', async (context) => {
+    test('is not decided by a controller that loses the lead while it waits for proxies', async (context) => {
       const leader = createFakeLeadership();
       const store = new MemoryStore({ clock: new ManualClock() });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);
-      const world = await told(context, { leader, store });
+      const harness = await start(context, { leader, store });
       leader.set(false);
-      await world.advance(10_000);
+      await harness.advance(10_000);
       assert.deepEqual(await servedServices(store), ['nothing']);
     });
 
-    test('time in which the store does not answer does not count', async (context) => {
+    test('does not move while the store is unreachable', async (context) => {
       const source = new FakeSource({ nodes, services: [serviceObject('web')] });
-      const world = await told(context, { source });
-      const [gone = '', stays = ''] = await nodesOf(world);
-      const others = ['a', 'b', 'c'].filter((name) => name !== gone).map(beatOf);
-      await live(world, 200, others);
-      world.store.faults.goAway();
-      await world.advance(600_000);
-      world.store.faults.comeBack();
-      await live(world, 60, others);
-      assert.deepEqual(await nodesOf(world), [gone, stays]);
-      await live(world, 60, others);
-      assert.ok(!(await nodesOf(world)).includes(gone));
+      const harness = await start(context, { source });
+      const [lostNode = '', otherNode = ''] = await nodesOf(harness);
+      const others = ['a', 'b', 'c'].filter((name) => name !== lostNode).map(heartbeatOf);
+      await run(harness, 200, others);
+      harness.store.faults.goAway();
+      await harness.advance(600_000);
+      harness.store.faults.comeBack();
+      await run(harness, 60, others);
+      assert.deepEqual(await nodesOf(harness), [lostNode, otherNode]);
+      await run(harness, 60, others);
+      assert.ok(!(await nodesOf(harness)).includes(lostNode));
     });
   });
 });

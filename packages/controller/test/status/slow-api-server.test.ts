@@ -1,4 +1,4 @@
-// An API server that takes its time for every status: who serves and who does not is found out meanwhile as ever.
+// An API server that is slow to write status does not delay the reading of heartbeats.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
@@ -14,8 +14,8 @@ import { createFakeLeadership } from '../fixtures/fake-leadership.ts';
 import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.ts';
 import { rawService } from '../fixtures/views.ts';
 
-const MANY = 40;
-/** Writes at once. */
+const COUNT = 40;
+/** The number of concurrent writes. */
 const WRITERS = 8;
 const NODES = { a: '10.0.0.1', b: '10.0.0.2' };
 
@@ -24,11 +24,11 @@ interface Patch {
   readonly status: { readonly loadBalancer?: { readonly ingress: readonly { readonly ip: string }[] } };
 }
 
-/** Services on two nodes, and an API server that answers no PATCH of a status before `answer` is called. */
+/** Starts a controller with Services on two nodes. The API server does not respond to a PATCH of a status before `respond` is called. */
 async function startSlow(context: TestContext) {
   const patches: { readonly name: string; readonly ips: string }[] = [];
   const gate = Promise.withResolvers<void>();
-  const answerTo = async ({ method, path, body }: ProxiedRequest): Promise<ProxiedResponse> => {
+  const responseTo = async ({ method, path, body }: ProxiedRequest): Promise<ProxiedResponse> => {
     if (path.includes('/events/')) return { status: method === 'GET' ? 404 : 200, body: '{}' };
     const { metadata, status } = JSON.parse(body) as Patch;
     const ips = (status.loadBalancer?.ingress ?? []).map(({ ip }) => ip).join();
@@ -36,12 +36,12 @@ async function startSlow(context: TestContext) {
     await gate.promise;
     const resourceVersion = String(Number(metadata.resourceVersion) + 1);
     const spec = { type: 'LoadBalancer' };
-    const answer = { metadata: { ...metadata, namespace: 'shop', resourceVersion }, spec, status };
-    return { status: 200, body: JSON.stringify(answer) };
+    const service = { metadata: { ...metadata, namespace: 'shop', resourceVersion }, spec, status };
+    return { status: 200, body: JSON.stringify(service) };
   };
   const proxy = await startApiServerProxy({ server: 'https://127.0.0.1:1', ca: '' });
   context.after(() => proxy.close());
-  proxy.intercept(answerTo);
+  proxy.intercept(responseTo);
   const kubeConfig = new KubeConfig();
   kubeConfig.loadFromClusterAndUser({ name: 'slow', server: proxy.server, skipTLSVerify: true }, { name: 'nobody' });
   const [clock, log, leader] = [new ManualClock(), silentLogger(), createFakeLeadership()];
@@ -50,7 +50,7 @@ async function startSlow(context: TestContext) {
   const api = leaderOnlyApi(kube, leader);
   const events = new EventWriter({ api, clock, log, instance: 'test' });
   const status = new KubernetesStatus({ api, events, clock, log });
-  const names = Array.from({ length: MANY }, (_, index) => `s${index}`);
+  const names = Array.from({ length: COUNT }, (_, index) => `s${index}`);
   for (const name of names) {
     const metadata = { uid: `uid-${name}`, namespace: 'shop', name, resourceVersion: '1' };
     status.observe(`shop/${name}`, { ...rawService(), metadata });
@@ -58,59 +58,59 @@ async function startSlow(context: TestContext) {
   const port = { name: null, protocol: 'TCP', appProtocol: null, nodePort: null } as const;
   const services = names.map((name, index) => serviceObject(name, { ports: [{ ...port, port: 20_000 + index }] }));
   const source = new FakeSource({ nodes: Object.entries(NODES).map(([name, ip]) => nodeObject(name, ip)), services });
-  const world = await startControllerHarness(context, { clock, source, status, leader });
-  // Whatever is held ends before the controller is closed.
+  const harness = await startControllerHarness(context, { clock, source, status, leader });
+  // Runs before the controller is closed, which waits for the delayed requests.
   context.after(() => gate.resolve());
-  const table = (await world.store.table.read())?.table ?? assert.fail('no table');
-  const beatOf = (node: string): Heartbeat => {
+  const table = (await harness.store.table.read())?.table ?? assert.fail('no table');
+  const heartbeatOf = (node: string): Heartbeat => {
     const own = entriesOf(table, 'listener').filter((listener) => listener.node === node);
     const listeners = own.map(({ id, service }) => ({ id, service, bound: true, listening: true, error: null }));
     return heartbeat(node, [], { listeners });
   };
   return {
-    ...world,
+    ...harness,
     leader,
     patches,
     names,
-    answer: gate.resolve,
-    /** The proxies of these nodes beat once a second. */
-    async live(seconds: number, ...nodes: readonly string[]): Promise<void> {
+    respond: gate.resolve,
+    /** Records a heartbeat of each node once a second. */
+    async run(seconds: number, ...nodes: readonly string[]): Promise<void> {
       for (let second = 0; second < seconds; second += 1) {
-        for (const node of nodes) await world.store.heartbeats.record(beatOf(node));
-        await world.advance(1_000);
+        for (const node of nodes) await harness.store.heartbeats.record(heartbeatOf(node));
+        await harness.advance(1_000);
       }
     },
   };
 }
 
-test('a proxy that dies while the API server is slow is noticed, and no Service is told its address after that', async (context) => {
-  const { patches, names, answer, live, controller } = await startSlow(context);
-  await live(1);
+test('withdraws the address of a proxy that dies while the API server is slow', async (context) => {
+  const { patches, names, respond, run, controller } = await startSlow(context);
+  await run(1);
   await eventually(() => assert.equal(patches.length, WRITERS));
-  await live(15, 'a', 'b');
-  await live(320, 'a');
+  await run(15, 'a', 'b');
+  await run(320, 'a');
   assert.ok(
     controller.problems().some(({ code, subject }) => code === 'NoNodes' && /^Node\b.*\bb$/.test(subject)),
-    'it is given up after five minutes',
+    'the node is given up after five minutes',
   );
-  assert.equal(patches.length, WRITERS, 'no answer has come all the while');
-  answer();
-  const told = (): Map<string, string[]> =>
+  assert.equal(patches.length, WRITERS, 'the API server has not responded yet');
+  respond();
+  const addressesByName = (): Map<string, string[]> =>
     new Map(names.map((name) => [name, patches.filter((each) => each.name === name).map(({ ips }) => ips)]));
   await eventually(async () => {
-    await live(1, 'a');
-    for (const [name, ips] of told()) assert.equal(ips.at(-1), NODES.a, name);
+    await run(1, 'a');
+    for (const [name, ips] of addressesByName()) assert.equal(ips.at(-1), NODES.a, name);
   });
   const first = new Set(patches.slice(0, WRITERS).map(({ name }) => name));
-  for (const [name, ips] of told()) assert.deepEqual(ips, first.has(name) ? ['', NODES.a] : [NODES.a], name);
+  for (const [name, ips] of addressesByName()) assert.deepEqual(ips, first.has(name) ? ['', NODES.a] : [NODES.a], name);
 });
 
-test('who loses the lead while the API server is slow sends nothing after what is under way', async (context) => {
-  const { patches, answer, live, leader } = await startSlow(context);
-  await live(1);
+test('sends no further writes after the lead is lost while the API server is slow', async (context) => {
+  const { patches, respond, run, leader } = await startSlow(context);
+  await run(1);
   await eventually(() => assert.equal(patches.length, WRITERS));
   leader.set(false);
-  answer();
-  await live(120, 'a', 'b');
+  respond();
+  await run(120, 'a', 'b');
   assert.equal(patches.length, WRITERS);
 });
