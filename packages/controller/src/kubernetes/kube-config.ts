@@ -10,18 +10,18 @@ import { KubeApiError, kubeApiErrorFor } from './kube-api-error.ts';
  */
 export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig {
   const config = new KubeConfig();
-  const where = path ?? (process.env.KUBECONFIG || 'the kubeconfig');
+  const configName = path ?? (process.env.KUBECONFIG || 'the kubeconfig');
   try {
     if (path === undefined) config.loadFromDefault();
     else config.loadFromFile(path);
   } catch (error) {
-    throw new UsageError(`${where} cannot be read: ${reason(error)}; name a kubeconfig with ${setBy}`);
+    throw new UsageError(`${configName} cannot be read: ${loadFailureReason(error)}; name a kubeconfig with ${setBy}`);
   }
   const cluster = config.getCurrentCluster();
   if (cluster === null) {
     const contexts = config.getContexts().map((each) => each.name);
     throw new UsageError(
-      `${where} has no cluster for its current context "${config.getCurrentContext() ?? ''}"; choose one of ${contexts.join(', ') || '(none)'} with kubectl config use-context`,
+      `${configName} has no cluster for its current context "${config.getCurrentContext() ?? ''}"; choose one of ${contexts.join(', ') || '(none)'} with kubectl config use-context`,
     );
   }
   // The library falls back to this cluster if it finds no configuration.
@@ -32,22 +32,24 @@ export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig 
   }
   if (!URL.canParse(cluster.server)) {
     throw new UsageError(
-      `${where}: the server "${cluster.server}" of cluster "${cluster.name}" is not a URL; correct it`,
+      `${configName}: the server "${cluster.server}" of cluster "${cluster.name}" is not a URL; correct it`,
     );
   }
   if (cluster.proxyUrl !== undefined && !isProxyUrl(cluster.proxyUrl)) {
     throw new UsageError(
-      `${where}: the proxy-url "${redactUrl(cluster.proxyUrl)}" of cluster "${cluster.name}" cannot be used; use ${PROXY_URL_FORMAT}`,
+      `${configName}: the proxy-url "${redactUrl(cluster.proxyUrl)}" of cluster "${cluster.name}" cannot be used; use ${PROXY_URL_FORMAT}`,
     );
   }
   if (cluster.caFile !== undefined && !existsSync(cluster.caFile)) {
-    throw new UsageError(`${where}: the certificate ${cluster.caFile} of cluster "${cluster.name}" does not exist`);
+    throw new UsageError(
+      `${configName}: the certificate ${cluster.caFile} of cluster "${cluster.name}" does not exist`,
+    );
   }
   return config;
 }
 
 /** Keeps only the first line of a parser's message and no cause: the next lines quote the file, which may contain a token. */
-function reason(error: unknown): string {
+function loadFailureReason(error: unknown): string {
   if (!(error instanceof Error)) return errorMessage(error);
   if ('code' in error && error.code === 'ENOENT') return 'the file does not exist';
   return error.message.split('\n')[0]?.slice(0, 200) ?? 'unknown error';
@@ -96,13 +98,13 @@ const PROBE_TIMEOUT_MS = 10_000;
 /** Asks the API server for its version and time. Rejects with `KubeApiError`, or with the reason of the signal. */
 export async function probeServer(config: KubeConfig, signal: AbortSignal): Promise<ServerProbe> {
   const connection = connectTo(config);
-  const limit = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+  const timeout = AbortSignal.timeout(PROBE_TIMEOUT_MS);
   try {
     const response = await connection.send({
       method: 'GET',
       path: '/version',
       headers: {},
-      signal: AbortSignal.any([signal, limit]),
+      signal: AbortSignal.any([signal, timeout]),
     });
     const { statusCode = 0, headers } = response;
     const text = Buffer.concat(await response.toArray()).toString('utf8');
@@ -111,7 +113,7 @@ export async function probeServer(config: KubeConfig, signal: AbortSignal): Prom
     return { server: connection.server, version: parseVersion(text), date: Number.isNaN(date) ? undefined : date };
   } catch (error) {
     if (signal.aborted) throw signal.reason;
-    if (limit.aborted) throw new KubeApiError('AWAY', `the API server ${connection.server} did not answer in time`);
+    if (timeout.aborted) throw new KubeApiError('AWAY', `the API server ${connection.server} did not answer in time`);
     if (error instanceof KubeApiError) throw error;
     throw new KubeApiError('REFUSED', `${connection.server} is not a Kubernetes API server`, {
       cause: error,
