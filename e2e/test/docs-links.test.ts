@@ -1,5 +1,6 @@
 // A link that leads nowhere is found here, and not by its reader.
 import assert from 'node:assert/strict';
+import { globSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { anchorsIn, brokenLinks, linksIn, listPages, readPage } from '../src/docs/markdown.ts';
@@ -61,4 +62,14 @@ test('what is wrong with a link is said with page and line', () => {
     'docs/x.md:4: (../../etc) leads out of the repository; use a relative path',
     'docs/x.md:5: (examples/dns.yaml#x) has an anchor, and is no Markdown page',
   ]);
+});
+
+test('every path in the map of CONTRIBUTING.md exists', () => {
+  const paths = [...readPage('CONTRIBUTING.md').matchAll(/`((?:packages|charts|docs|e2e|tools)\/[^\s`]+)`/g)];
+  assert.ok(paths.length > 40, `only ${paths.length} paths were found`);
+  const root = new URL('../../', import.meta.url);
+  assert.deepEqual(
+    paths.flatMap(([, path = '']) => (globSync(path, { cwd: root }).length === 0 ? [path] : [])),
+    [],
+  );
 });
