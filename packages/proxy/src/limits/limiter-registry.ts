@@ -96,7 +96,7 @@ export class LimiterRegistry {
     this.#releasedOwners.add(owner);
   }
 
-  /** All workers have reached `mark`. */
+  /** Must be called when all workers have reached `mark`. */
   setAppliedMark(mark: number): void {
     this.#appliedMark = mark;
   }

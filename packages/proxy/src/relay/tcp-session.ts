@@ -1,5 +1,5 @@
-// Relays one client connection to an endpoint: counts the bytes, and passes FIN on as FIN and RST as RST. This is one long class,
-// because each part that became a class of its own would cost one more object per connection.
+// Relays one client connection to an endpoint: counts the bytes, and passes FIN on as FIN and RST as RST. This is one long
+// class, because each part that became a class of its own would cost one more object per connection.
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
@@ -35,7 +35,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   sessionIndex = -1;
   readonly #context: RelayContext;
   readonly #upstream: Upstream;
-  /** They stay the same for the whole session, even if the Service gets other counters meanwhile. */
+  /** A session keeps its counters even if its Service gets other counters meanwhile. */
   readonly #counters: Float64Array;
   readonly #client: TcpStream;
   readonly #downstreamInfo: DownstreamInfo;

@@ -54,7 +54,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   readonly #admission: Admission;
   readonly #bandwidth: BandwidthLimiters;
   readonly #context: FlowContext;
-  /** They stay the same for the whole flow, as for a TCP session. */
+  /** A flow keeps its counters even if its Service gets other counters meanwhile. */
   readonly #counters: Float64Array;
   readonly #idleTicks: number;
   #endpointStats: EndpointStats | undefined;
