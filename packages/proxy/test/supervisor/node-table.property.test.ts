@@ -7,7 +7,7 @@ import { type TestService, tableFor } from '../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
 
-/** Entries are what JSON gives: objects with a prototype. */
+/** Entries have a prototype, as decoded JSON has. */
 const PLAIN = { noNullPrototype: true } as const;
 
 const service: fc.Arbitrary<TestService> = fc.record({
@@ -23,7 +23,7 @@ const service: fc.Arbitrary<TestService> = fc.record({
   ),
   nodes: fc.subarray(['a', 'b']),
 });
-/** Ports go from one Service to another between two tables. */
+/** Ports move from one Service to another between two tables. */
 const table: fc.Arbitrary<RoutingTable> = fc
   .uniqueArray(service, { selector: ({ port }) => port })
   .chain((services) =>
@@ -34,39 +34,39 @@ const table: fc.Arbitrary<RoutingTable> = fc
       ),
   );
 
-test('after any changes the part of a node is the same part of the whole, and its changes lead there', () => {
+test('equals the part of the complete table after any changes, and returns the changes that lead there', () => {
   fc.assert(
-    fc.property(fc.array(fc.record({ table, whole: fc.boolean() }), { maxLength: 6 }), (steps) => {
+    fc.property(fc.array(fc.record({ table, isComplete: fc.boolean() }), { maxLength: 6 }), (steps) => {
       const node = new NodeTable('a');
       let known: RoutingTable = EMPTY_TABLE;
-      let told: RoutingTable = EMPTY_TABLE;
-      for (const { table: next, whole } of steps) {
+      let applied: RoutingTable = EMPTY_TABLE;
+      for (const { table: next, isComplete } of steps) {
         const changes = diff(known, next);
-        told = apply(told, whole ? node.replace(next) : node.patch(changes, next));
+        applied = apply(applied, isComplete ? node.replace(next) : node.patch(changes, next));
         known = next;
-        assert.deepEqual(contentOf(told), partOf(next));
+        assert.deepEqual(contentOf(applied), partOf(next));
         assert.deepEqual(contentOf(node.part), partOf(next));
       }
     }),
   );
 });
 
-/** The same in the plainest words. */
-function partOf(whole: RoutingTable): Record<string, Entry> {
-  const entries = [...whole.entries.values()];
+/** The specification of `NodeTable`, without any incremental state. */
+function partOf(complete: RoutingTable): Record<string, Entry> {
+  const entries = [...complete.entries.values()];
   const served = new Set(
     entries.flatMap((each) => (each.kind === 'listener' && each.node === 'a' ? [each.service] : [])),
   );
   const tenants = new Set(
     entries.flatMap((each) => (each.kind === 'service' && served.has(each.uid) ? [each.tenant] : [])),
   );
-  const isOurs = (each: Entry): boolean =>
+  const isInPart = (each: Entry): boolean =>
     each.id === 'node/a' ||
     (each.kind === 'listener' && each.node === 'a') ||
     (each.kind === 'service' && served.has(each.uid)) ||
     (each.kind === 'endpoints' && served.has(each.service)) ||
     (each.kind === 'tenant' && tenants.has(each.name));
-  return contentOf({ entries: new Map(entries.filter(isOurs).map((each) => [each.id, each])) });
+  return contentOf({ entries: new Map(entries.filter(isInPart).map((each) => [each.id, each])) });
 }
 
 function contentOf({ entries }: RoutingTable): Record<string, Entry> {

@@ -19,7 +19,7 @@ import { type TestService, tableFor } from '../fixtures/tables.ts';
 const ADDRESS = '127.0.0.1';
 const NOW = 1_000_000;
 const PORTS = [80, 81, 82, 83];
-/** Two Services have it together. */
+/** A port that two Services share. */
 const SHARED = 84;
 const keyOf = (port: number): ListenerKey => `${port % 2 === 0 ? 'TCP' : 'UDP'}/${ADDRESS}/${port}`;
 
@@ -48,29 +48,29 @@ const present = fc
   )
   .map((states) => new Map<ListenerKey, ListenerStatus>(Object.entries(states)));
 const suspensions = fc.subarray(['shop', 'games']).map((namespaces) => namespaces.map(suspensionOf));
-const question = fc.record({ services, present, suspensions });
+const arbitraryInput = fc.record({ services, present, suspensions });
 
-test('each listener comes to what is wanted of it, and nothing else is touched', () => {
+test('plans for each listener the step to its wanted state, and no other step', () => {
   fc.assert(
-    fc.property(question, (asked) => {
-      const matcher = matcherOf(asked.services);
-      const steps = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
+    fc.property(arbitraryInput, (input) => {
+      const matcher = matcherOf(input.services);
+      const steps = planListeners({ ...input, matcher, now: NOW, monotonic: NOW });
       const after = new Map(steps.map((step) => [step.key, step.kind]));
-      for (const key of new Set([...[...matcher.routes.keys()].map(listenerKeyOfRoute), ...asked.present.keys()])) {
-        assert.equal(after.get(key), expectedStep(key, matcher, asked), key);
+      for (const key of new Set([...[...matcher.routes.keys()].map(listenerKeyOfRoute), ...input.present.keys()])) {
+        assert.equal(after.get(key), expectedStep(key, matcher, input), key);
       }
       assert.equal(steps.length, after.size);
     }),
   );
 });
 
-test('a plan that was followed has nothing left to do', () => {
+test('plans nothing more after the plan was executed', () => {
   fc.assert(
-    fc.property(question, (asked) => {
-      const matcher = matcherOf(asked.services);
-      const followed = new Map(asked.present);
-      for (const step of planListeners({ ...asked, matcher, now: NOW, monotonic: NOW })) follow(step, followed);
-      const again = planListeners({ ...asked, matcher, present: followed, now: NOW, monotonic: NOW });
+    fc.property(arbitraryInput, (input) => {
+      const matcher = matcherOf(input.services);
+      const states = new Map(input.present);
+      for (const step of planListeners({ ...input, matcher, now: NOW, monotonic: NOW })) execute(step, states);
+      const again = planListeners({ ...input, matcher, present: states, now: NOW, monotonic: NOW });
       assert.deepEqual(
         again.filter((step) => step.kind !== 'keep'),
         [],
@@ -79,48 +79,44 @@ test('a plan that was followed has nothing left to do', () => {
   );
 });
 
-test('new listeners are opened before old ones are closed, and only those asked for are planned', () => {
+test('opens listeners before it closes others, and plans only the given keys', () => {
   fc.assert(
-    fc.property(question, fc.subarray(PORTS), (asked, ports) => {
-      const matcher = matcherOf(asked.services);
-      const whole = planListeners({ ...asked, matcher, now: NOW, monotonic: NOW });
-      const kinds = whole.map((step) => step.kind);
+    fc.property(arbitraryInput, fc.subarray(PORTS), (input, ports) => {
+      const matcher = matcherOf(input.services);
+      const all = planListeners({ ...input, matcher, now: NOW, monotonic: NOW });
+      const kinds = all.map((step) => step.kind);
       assert.ok(kinds.lastIndexOf('open') < kinds.indexOf('close') || !kinds.includes('close'));
       const keys = ports.map(keyOf);
-      const part = planListeners({ ...asked, matcher, keys, now: NOW, monotonic: NOW });
+      const part = planListeners({ ...input, matcher, keys, now: NOW, monotonic: NOW });
       assert.deepEqual(
         part,
-        whole.filter((step) => keys.includes(step.key)),
+        all.filter((step) => keys.includes(step.key)),
       );
     }),
   );
 });
 
-interface Asked {
+interface PlanInput {
   readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
   readonly suspensions: readonly Suspension[];
 }
 
-/** The same in the plainest words. */
-function expectedStep(
-  key: ListenerKey,
-  matcher: Matcher,
-  { present: has, suspensions: inForce }: Asked,
-): string | undefined {
-  const state = has.get(key);
+/** The specification of `planListeners` for one listener. */
+function expectedStep(key: ListenerKey, matcher: Matcher, { present, suspensions }: PlanInput): string | undefined {
+  const state = present.get(key);
   if (state?.kind === 'busy') return 'keep';
   const routes = [...matcher.routes.values()].filter((route) => listenerKeyOfRoute(route.key) === key);
   if (routes.length === 0) return state === undefined ? undefined : 'close';
   if (state?.kind === 'failed' && state.retryAt > NOW) return 'keep';
   const serves = routes.some(
     ({ endpoints, listener, service }) =>
-      endpoints.length > 0 && (listener.shared === true || suspensionFor(inForce, service, NOW) === undefined),
+      endpoints.length > 0 && (listener.shared === true || suspensionFor(suspensions, service, NOW) === undefined),
   );
   if (serves) return state?.kind === 'open' ? 'keep' : 'open';
   return state?.kind === 'allocated' ? 'keep' : 'allocate';
 }
 
-function follow(step: ListenerStep, states: Map<ListenerKey, ListenerStatus>): void {
+function execute(step: ListenerStep, states: Map<ListenerKey, ListenerStatus>): void {
   switch (step.kind) {
     case 'open':
       states.set(step.key, { kind: 'open' });

@@ -7,18 +7,18 @@ import { StateFiles } from '../../src/supervisor/state-files.ts';
 const POSITION = { epoch: 1, revision: 2, id: 'x' };
 
 for (const size of [0, 1, 200, 450]) {
-  test(`a table of ${size} entries is read as it was when its writing began, though it changes meanwhile`, async () => {
+  test(`reads a table of ${size} entries as it was when writing began`, async () => {
     await using directory = temporaryDirectory('state-copy');
-    const copy = new StateFiles(directory.path);
+    const files = new StateFiles(directory.path);
     const entries = new Map(
       Array.from({ length: size }, (_, index) => entryOf(`e${index}`)).map((each) => [each.id, each]),
     );
     const before = new Map(entries);
-    const writing = copy.writeTable({ table: { entries }, position: POSITION });
+    const writing = files.writeTable({ table: { entries }, position: POSITION });
     entries.clear();
     entries.set('later', entryOf('later'));
     await writing;
-    const read = await copy.readTable();
+    const read = await files.readTable();
     assert.deepEqual(read?.position, POSITION);
     assert.deepEqual(new Map(read?.table.entries), before);
   });

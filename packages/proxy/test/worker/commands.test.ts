@@ -12,40 +12,40 @@ import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test
 
 const SERVICES = 2_000;
 
-describe('a worker that is given a large table', () => {
-  test('serves what is open between its pieces, and answers and opens what comes behind it after the last', async () => {
+describe('a worker that applies a large table', () => {
+  test('relays between the batches, and applies later commands after the last batch', async () => {
     await using backend = await echoServer();
     using worker = await slowWorker(backend);
     await using client = await connectClient(worker);
     const added = late([endpointOf(backend)]);
-    const order = largeTable(worker, added);
-    assert.ok(order.ends.length > 300, `${order.ends.length} pieces`);
-    const door: ListenerConfig = {
+    const command = largeTable(worker, added);
+    assert.ok(command.ends.length > 300, `${command.ends.length} batches`);
+    const listener: ListenerConfig = {
       ...worker.listener,
       id: 2,
       key: `TCP/${worker.host}/${added.port}`,
       port: added.port,
     };
-    worker.apply(order);
-    worker.apply({ kind: 'open-listener', listener: door });
+    worker.apply(command);
+    worker.apply({ kind: 'open-listener', listener });
     worker.apply({ kind: 'mark', sequence: 7 });
     for (const word of ['one', 'two', 'three']) {
       await client.send(word);
       assert.equal((await client.take(word.length)).toString(), word);
     }
-    assert.equal(isDone(worker), false, 'served before all was done');
+    assert.equal(isDone(worker), false, 'the table is not applied yet');
     let turns = 0;
     for (; !isDone(worker); turns += 1) await nextTurn();
     assert.ok(turns > 100, `${turns} turns`);
-    while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.listenerId === door.id))
+    while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.listenerId === listener.id))
       await nextTurn();
-    await using newcomer = await connectClient({ host: worker.host, port: added.port });
-    await newcomer.send('new');
-    assert.equal((await newcomer.take(3)).toString(), 'new');
-    worker.apply({ kind: 'close-listener', listener: door });
+    await using newClient = await connectClient({ host: worker.host, port: added.port });
+    await newClient.send('new');
+    assert.equal((await newClient.take(3)).toString(), 'new');
+    worker.apply({ kind: 'close-listener', listener });
   });
 
-  test('cuts off at once', async () => {
+  test('applies suspensions at once', async () => {
     await using backend = await echoServer();
     using worker = await slowWorker(backend);
     await using client = await connectClient(worker);
@@ -53,12 +53,12 @@ describe('a worker that is given a large table', () => {
     await client.take(1);
     worker.apply(largeTable(worker, late([])));
     worker.apply({ kind: 'mark', sequence: 7 });
-    worker.apply({ kind: 'suspensions', suspensions: [cutoff], now: 1 });
+    worker.apply({ kind: 'suspensions', suspensions: [suspension], now: 1 });
     assert.deepEqual([isDone(worker), worker.outcomes()], [false, { 'cut-off': 1 }]);
     await client.ended;
   });
 
-  test('ends what is open at once, and what a listener lets in that is to be closed behind the table', async () => {
+  test('terminates open connections at once, and those of a listener that closes after the table', async () => {
     await using backend = await echoServer();
     using worker = await slowWorker(backend);
     await using client = await connectClient(worker);
@@ -79,7 +79,7 @@ describe('a worker that is given a large table', () => {
   });
 });
 
-/** To whose clock one piece takes a whole turn. */
+/** A worker on a clock that lets each batch take a whole turn of the event loop. */
 function slowWorker(backend: { readonly host: string; readonly port: number }): Promise<WorkerInTest> {
   let readings = 0;
   return startWorkerInTest(webService([endpointOf(backend)]), { sliceClock: () => readings++ });
@@ -87,7 +87,7 @@ function slowWorker(backend: { readonly host: string; readonly port: number }): 
 
 const isDone = (worker: WorkerInTest): boolean => worker.answers.some(({ kind }) => kind === 'mark-reached');
 
-/** Its id comes last. */
+/** A Service whose id sorts last. */
 const late = (endpoints: readonly Endpoint[]): TestService => ({ name: 'zzz', port: PORT + 1, endpoints });
 
 function largeTable({ host }: WorkerInTest, last: TestService): PackedTableCommand {
@@ -103,7 +103,7 @@ function largeTable({ host }: WorkerInTest, last: TestService): PackedTableComma
   return sent;
 }
 
-const cutoff: Suspension = {
+const suspension: Suspension = {
   uid: 'c',
   name: 'unpaid',
   target: { kind: 'tenant', tenant: 'shop' },

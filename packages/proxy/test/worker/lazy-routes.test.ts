@@ -25,41 +25,41 @@ import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test
 
 const HOST = '192.0.2.1';
 
-describe('Services that nobody has asked for', () => {
-  test('become what they would be if they had been read at once, whoever asks when and whatever changes', () => {
-    const worlds = fc.tuple(
+describe('Services that are decoded lazily', () => {
+  test('have the same routes as Services decoded at once, whenever clients connect and whatever changes', () => {
+    const histories = fc.tuple(
       arbitraryTable(8),
       fc.array(fc.tuple(arbitraryTable(0), fc.array(port, { maxLength: 3 })), { maxLength: 4 }),
     );
-    let slept = 0;
+    let lazyCount = 0;
     fc.assert(
-      fc.property(worlds, ([first, later]) => {
-        const [prompt, lazy] = [new EagerWorker(), new LazyWorker()];
+      fc.property(histories, ([first, later]) => {
+        const [eager, lazy] = [new EagerWorker(), new LazyWorker()];
         let table = EMPTY_TABLE;
-        for (const [next, asked] of [[first, []] as const, ...later]) {
+        for (const [next, connected] of [[first, []] as const, ...later]) {
           const changes = diff(table, next);
           const isFirst = table === EMPTY_TABLE;
-          const moved = movedResources(prompt.matcher, changes);
-          const order: TableCommand = {
+          const moved = movedResources(eager.matcher, changes);
+          const command: TableCommand = {
             kind: 'table',
             changes,
             slots: [],
             movedResources: moved,
             ...(isFirst && { isFirst }),
           };
-          prompt.follow(order);
-          slept += lazy.apply(packTable(order));
-          for (const each of asked) lazy.connect(keyOf(each));
+          eager.apply(command);
+          lazyCount += lazy.apply(packTable(command));
+          for (const each of connected) lazy.connect(keyOf(each));
           table = next;
         }
         for (const each of PORTS) lazy.connect(keyOf(each));
-        assert.deepEqual(routesOf(lazy.matcher), routesOf(prompt.matcher));
+        assert.deepEqual(routesOf(lazy.matcher), routesOf(eager.matcher));
       }),
     );
-    assert.ok(slept > 0);
+    assert.ok(lazyCount > 0);
   });
 
-  test('serve the first client', async () => {
+  test('serve their first client', async () => {
     await using backend = await echoServer();
     using worker = await workerWithLazyService([endpointOf(backend)]);
     await using client = await connectClient({ host: worker.host, port: LAZY_PORT });
@@ -67,7 +67,7 @@ describe('Services that nobody has asked for', () => {
     assert.equal((await client.take(1)).toString(), 'a');
   });
 
-  test('serve the first client as they are by then', async () => {
+  test('serve their first client with the latest endpoints', async () => {
     await using backend = await echoServer();
     using worker = await workerWithLazyService([]);
     const { entries } = tableFor({ a: worker.host }, [lazyService([endpointOf(backend)])]);
@@ -80,11 +80,11 @@ describe('Services that nobody has asked for', () => {
     assert.equal((await client.take(1)).toString(), 'a');
   });
 
-  test('are cut off while they sleep', async () => {
+  test('are suspended before they are decoded', async () => {
     await using backend = await echoServer();
     using worker = await workerWithLazyService([endpointOf(backend)]);
-    worker.apply({ kind: 'suspensions', suspensions: [CUTOFF], now: 1 });
-    // It may be reset before it knows that it is connected.
+    worker.apply({ kind: 'suspensions', suspensions: [SUSPENSION], now: 1 });
+    // The connection may be reset before the client knows that it is connected.
     await connectClient({ host: worker.host, port: LAZY_PORT }).then(
       ({ ended }) => ended,
       () => undefined,
@@ -97,7 +97,7 @@ const PORTS = Array.from({ length: 10 }, (_, index) => 1_000 + index);
 const port = fc.constantFrom(...PORTS);
 const keyOf = (each: number): string => `TCP/${HOST}/${each}`;
 
-/** A table of Services, each with a port of its own, but for two that may share one; at least so many. */
+/** A table of at least `minLength` Services with a port each; two Services may share a port. */
 function arbitraryTable(minLength: number): fc.Arbitrary<RoutingTable> {
   const names = fc.uniqueArray(fc.nat(11), { minLength, maxLength: 10 });
   const shuffled = fc.shuffledSubarray(PORTS, { minLength: PORTS.length });
@@ -124,7 +124,7 @@ function arbitraryTable(minLength: number): fc.Arbitrary<RoutingTable> {
 class EagerWorker {
   readonly matcher: Matcher = createMatcher(EMPTY_TABLE, 'a');
 
-  follow({ changes }: TableCommand): void {
+  apply({ changes }: TableCommand): void {
     patchMatcher(this.matcher, changes);
   }
 }
@@ -158,9 +158,9 @@ function routesOf({ routes }: Matcher): unknown[] {
 }
 
 const LAZY_PORT = PORT + 1;
-const lazyService = (endpoints: readonly Endpoint[]): TestService => ({ name: 'sleeper', port: LAZY_PORT, endpoints });
+const lazyService = (endpoints: readonly Endpoint[]): TestService => ({ name: 'lazy', port: LAZY_PORT, endpoints });
 
-/** A worker with a listener of a Service that it has been told of among many. */
+/** A worker with an open listener of a Service that is not decoded yet. */
 async function workerWithLazyService(endpoints: readonly Endpoint[]): Promise<WorkerInTest> {
   const worker = await startWorkerInTest(webService([]));
   const { host } = worker;
@@ -168,28 +168,30 @@ async function workerWithLazyService(endpoints: readonly Endpoint[]): Promise<Wo
   const table = tableFor({ a: host }, [...others, lazyService(endpoints)]);
   const changes = [...table.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
   const slots = [[uidOf(lazyService([])), 1]] as const;
-  const order = packTable({ kind: 'table', changes, slots, isFirst: true });
-  assert.ok(order.kind === 'packed-table' && order.lazyServices?.some((each) => each?.[0] === uidOf(lazyService([]))));
-  worker.apply(order);
-  const door: ListenerConfig = {
+  const command = packTable({ kind: 'table', changes, slots, isFirst: true });
+  assert.ok(
+    command.kind === 'packed-table' && command.lazyServices?.some((each) => each?.[0] === uidOf(lazyService([]))),
+  );
+  worker.apply(command);
+  const listener: ListenerConfig = {
     id: 2,
     key: `TCP/${host}/${LAZY_PORT}`,
     protocol: 'TCP',
     address: host,
     port: LAZY_PORT,
   };
-  worker.apply({ kind: 'open-listener', listener: door });
+  worker.apply({ kind: 'open-listener', listener });
   while (!worker.answers.some((answer) => answer.kind === 'listening' && answer.listenerId === 2)) await nextTurn();
   return {
     ...worker,
     [Symbol.dispose]() {
-      worker.apply({ kind: 'close-listener', listener: door });
+      worker.apply({ kind: 'close-listener', listener });
       worker[Symbol.dispose]();
     },
   };
 }
 
-const CUTOFF: Suspension = {
+const SUSPENSION: Suspension = {
   uid: 'c',
   name: 'unpaid',
   target: { kind: 'tenant', tenant: 'shop' },

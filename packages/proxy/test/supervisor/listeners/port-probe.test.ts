@@ -4,26 +4,26 @@ import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { probePort, probeTcp } from '../../../src/supervisor/listeners/port-probe.ts';
 
-const ways = { 'on bare handles': probePort, 'on public net': probeTcp } as const;
+const probes = { 'probePort on raw handles': probePort, 'probeTcp on public net': probeTcp } as const;
 
-for (const [how, ask] of Object.entries(ways)) {
-  describe(`a port that is probed ${how}`, () => {
+for (const [name, probe] of Object.entries(probes)) {
+  describe(name, () => {
     for (const address of ['127.0.0.1', '::1']) {
-      test(`of ${address} is taken while somebody listens there, and free when asked again after that`, async () => {
+      test(`reports a port of ${address} as taken while a server listens, and as free after that`, async () => {
         const server = createServer();
         server.listen({ host: address, port: 0 });
         await once(server, 'listening');
         const { port } = server.address() as AddressInfo;
-        assert.equal(await ask({ protocol: 'TCP', address, port }), 'EADDRINUSE');
+        assert.equal(await probe({ protocol: 'TCP', address, port }), 'EADDRINUSE');
         server.close();
         await once(server, 'close');
-        assert.equal(await ask({ protocol: 'TCP', address, port }), undefined);
-        assert.equal(await ask({ protocol: 'TCP', address, port }), undefined);
+        assert.equal(await probe({ protocol: 'TCP', address, port }), undefined);
+        assert.equal(await probe({ protocol: 'TCP', address, port }), undefined);
       });
     }
 
-    test('of an address that this host does not have says so', async () => {
-      assert.equal(await ask({ protocol: 'TCP', address: '192.0.2.1', port: 9 }), 'EADDRNOTAVAIL');
+    test('reports an address that this host does not have', async () => {
+      assert.equal(await probe({ protocol: 'TCP', address: '192.0.2.1', port: 9 }), 'EADDRNOTAVAIL');
     });
   });
 }

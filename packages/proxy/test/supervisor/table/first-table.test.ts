@@ -8,7 +8,7 @@ import type { WorkerCommand } from '../../../src/worker/messages.ts';
 import { type TestService, tableFor } from '../../fixtures/tables.ts';
 
 const SERVICES = 2_000;
-const MAX_ENTRIES_AT_ONCE = 500;
+const MAX_CHANGES_PER_PART = 500;
 
 const shared = (name: string, host: string): TestService => ({
   name,
@@ -18,35 +18,38 @@ const shared = (name: string, host: string): TestService => ({
   endpoints: [{ address: '10.0.0.1', port: 443 }],
 });
 
-test('of a first table thousands of hosts under one wildcard come in parts, and their listener is not open before the last', async () => {
+test('splits a first table with thousands of hosts below a wildcard, and defers their shared listener until the last part', async () => {
   const sizes: number[] = [];
   const { promise: done, resolve } = Promise.withResolvers<void>();
-  const room: TableDistributor = new TableDistributor({
+  const distributor: TableDistributor = new TableDistributor({
     node: 'a',
     slots: new SlotRegistry(),
     limits: new LimiterRegistry(1),
     pool: {
-      post: (order: WorkerCommand) => void sizes.push(order.kind === 'table' ? order.changes.length : 0),
+      post: (command: WorkerCommand) => void sizes.push(command.kind === 'table' ? command.changes.length : 0),
       addCounterBlock: () => undefined,
       mark: () => 1,
     },
     onRoutesChanged(keys) {
-      const due = putOff.due(keys.length === 0 ? [] : room.matcher.listeners.keys());
-      assert.equal(due.size > 0, !room.isPartial, 'open after the last part, and only then');
-      if (!room.isPartial) resolve();
+      const due = deferred.due(keys.length === 0 ? [] : distributor.matcher.listeners.keys());
+      assert.equal(due.size > 0, !distributor.isPartial, 'the listener is due after the last part, and not before');
+      if (!distributor.isPartial) resolve();
     },
     onApplied: () => undefined,
   });
-  const putOff = new DeferredListeners({ matcher: room.matcher, isPartial: () => room.isPartial });
+  const deferred = new DeferredListeners({ matcher: distributor.matcher, isPartial: () => distributor.isPartial });
   const hosts = Array.from({ length: SERVICES }, (_, index) => shared(`s${index}`, `h${index}.example.com`));
-  room.replace(tableFor({ a: '127.0.0.1' }, [...hosts, { ...shared('all', '*.example.com'), tenant: 'other' }]), {
-    epoch: 1,
-    revision: 1,
-    id: 'one',
-  });
+  distributor.replace(
+    tableFor({ a: '127.0.0.1' }, [...hosts, { ...shared('all', '*.example.com'), tenant: 'other' }]),
+    {
+      epoch: 1,
+      revision: 1,
+      id: 'one',
+    },
+  );
   await done;
-  assert.ok(Math.max(...sizes) < MAX_ENTRIES_AT_ONCE, `${Math.max(...sizes)} changes at once`);
-  const [listener] = room.matcher.listeners.values();
+  assert.ok(Math.max(...sizes) < MAX_CHANGES_PER_PART, `${Math.max(...sizes)} changes in one part`);
+  const [listener] = distributor.matcher.listeners.values();
   assert.ok(listener?.isShared);
   assert.equal(listener.findByServerName('h7.example.com')?.service.name, 's7');
   assert.equal(listener.findByServerName('other.example.com')?.service.name, 'all');
