@@ -106,7 +106,7 @@ test('reports all invalid settings at once, with exit code 2', async () => {
 test('waits while Redis is away, and ends at once on a second SIGTERM', async () => {
   const url = `redis://127.0.0.1:${await freePort()}`;
   await using proxy = await spawnProxy({ WEIR_REDIS_URL: url, WEIR_FLEET: `test-${randomUUID()}` });
-  await proxy.waitForOutput(/store is away/);
+  await proxy.waitForOutput(/failed to read from the store/);
   proxy.signal('SIGTERM');
   proxy.signal('SIGTERM');
   const { code } = await proxy.exited;
