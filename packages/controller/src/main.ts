@@ -15,8 +15,8 @@ import {
   ConfigError,
   systemClock as clock,
   createAdminServer,
-  createHealth,
   createLogger,
+  Health,
   hostPortOrOff,
   list,
   logLevel,
@@ -106,7 +106,7 @@ await runProcess('weir-controller', () => {
     trust: { kind: 'pods', serviceCidrs },
     secretAccess: secretAccessFor(config),
   } as const;
-  const health = createHealth();
+  const health = new Health();
   const metrics = createMetrics({ processMetrics: 'on', log });
   let store: Store;
   let controller: KubernetesController;

@@ -4,10 +4,10 @@ import { availableParallelism, hostname } from 'node:os';
 import { formatDuration, parseCidr, parseDuration } from '@weir/model/data-plane';
 import {
   ADMIN_TOKEN_FORMAT,
-  createHealth,
   createLogger,
   createProbeSocket,
   duration,
+  Health,
   hostPortOrOff,
   integer,
   list,
@@ -74,7 +74,7 @@ await runProcess('weir-proxy', (control) => {
   const log = createLogger({ name: 'proxy', level });
   let store: Store;
   let proxy: RunningProxy | undefined;
-  const health = createHealth();
+  const health = new Health();
   health.add('start', 'ready', () => (proxy === undefined ? 'the proxy is starting' : undefined));
   return {
     log,

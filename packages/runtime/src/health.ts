@@ -13,28 +13,25 @@ export interface HealthReport {
   readonly reasons: readonly { readonly check: string; readonly affects: HealthKind; readonly reason: string }[];
 }
 
-export interface Health {
-  /** Adds a check and returns a function that removes the check. Throws if the name is in use. */
-  add(name: string, affects: HealthKind, check: HealthCheck): () => void;
-  report(): HealthReport;
-}
+/** The health checks of a process. */
+export class Health {
+  readonly #checks = new Map<string, { readonly affects: HealthKind; readonly check: HealthCheck }>();
 
-export function createHealth(): Health {
-  const checks = new Map<string, { readonly affects: HealthKind; readonly check: HealthCheck }>();
-  return {
-    add(name, affects, check) {
-      if (checks.has(name)) throw new Error(`health check "${name}" already exists`);
-      checks.set(name, { affects, check });
-      return () => void checks.delete(name);
-    },
-    report() {
-      const reasons = [...checks].flatMap(([name, { affects, check }]) => {
-        const reason = runCheck(check);
-        return reason === undefined ? [] : [{ check: name, affects, reason }];
-      });
-      return { live: reasons.every(({ affects }) => affects !== 'live'), ready: reasons.length === 0, reasons };
-    },
-  };
+  /** Adds a check and returns a function that removes the check. Throws if the name is in use. */
+  add(name: string, affects: HealthKind, check: HealthCheck): () => void {
+    if (this.#checks.has(name)) throw new Error(`health check "${name}" already exists`);
+    this.#checks.set(name, { affects, check });
+    return () => void this.#checks.delete(name);
+  }
+
+  /** Runs all checks. */
+  report(): HealthReport {
+    const reasons = [...this.#checks].flatMap(([name, { affects, check }]) => {
+      const reason = runCheck(check);
+      return reason === undefined ? [] : [{ check: name, affects, reason }];
+    });
+    return { live: reasons.every(({ affects }) => affects !== 'live'), ready: reasons.length === 0, reasons };
+  }
 }
 
 /** A check that throws counts as failed. */

@@ -60,7 +60,7 @@ export {
   UsageError,
   WeirError,
 } from './errors.ts';
-export { createHealth, type Health, type HealthCheck, type HealthKind, type HealthReport } from './health.ts';
+export { Health, type HealthCheck, type HealthKind, type HealthReport } from './health.ts';
 export { CertificateReloader } from './http/certificate-reloader.ts';
 export { createHttpServer } from './http/create-http-server.ts';
 export { HttpClient } from './http/http-client.ts';
@@ -73,7 +73,7 @@ export {
   logLevel,
   silentLogger,
 } from './log.ts';
-export { createLoop, type Loop, type LoopOptions } from './loop.ts';
+export { Loop, type LoopOptions } from './loop.ts';
 export { ManualClock } from './manual-clock.ts';
 export type {
   CollectedOptions,

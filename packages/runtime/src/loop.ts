@@ -16,25 +16,12 @@ export interface LoopOptions {
   readonly random?: () => number;
 }
 
-export interface Loop {
-  /** Requests a run. Nothing runs before the first call. */
-  trigger(): void;
-  /** Resolves when a successful run has followed every trigger so far, or when the loop is closed. */
-  idle(): Promise<void>;
-  /** Aborts the signal of the current run and waits for the end of the run. No other run starts. */
-  close(): Promise<void>;
-}
-
 /**
  * Calls `run` after triggers, one run at a time. Triggers before the start of a run merge into that run; triggers during a run cause
  * one more run. A failed run is retried with exponential backoff. A trigger during the backoff shortens the wait to the minimum wait
  * after the failure: so the event "the peer is back" does not wait 30 s, and many events cause only one attempt per minimum wait.
  */
-export function createLoop(options: LoopOptions): Loop {
-  return new ControlLoop(options);
-}
-
-class ControlLoop implements Loop {
+export class Loop {
   readonly #options: LoopOptions;
   readonly #closing = new AbortController();
   readonly #idleWaiters: (() => void)[] = [];
@@ -52,12 +39,14 @@ class ControlLoop implements Loop {
     this.#options = options;
   }
 
+  /** Requests a run. Nothing runs before the first call. */
   trigger(): void {
     if (this.#triggered || this.#closing.signal.aborted) return;
     this.#triggered = true;
     this.#schedule();
   }
 
+  /** Resolves when a successful run has followed every trigger so far, or when the loop is closed. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#idleWaiters.push(resolve);
@@ -65,6 +54,7 @@ class ControlLoop implements Loop {
     });
   }
 
+  /** Aborts the signal of the current run and waits for the end of the run. No other run starts. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#timer?.cancel();

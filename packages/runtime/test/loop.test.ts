@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLoop, type Loop, type LoopOptions, ManualClock } from '../src/index.ts';
+import { Loop, type LoopOptions, ManualClock } from '../src/index.ts';
 
 interface Bench {
   readonly clock: ManualClock;
@@ -18,7 +18,7 @@ function bench(run: Run = () => {}, options: Partial<LoopOptions> = {}): Bench {
     clock,
     starts: [],
     errors: [],
-    loop: createLoop({
+    loop: new Loop({
       run(signal) {
         made.starts.push(clock.monotonic());
         return run(made, signal);

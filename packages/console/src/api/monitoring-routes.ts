@@ -1,5 +1,5 @@
 import { monthOf, type TenantView, tenantViewsFor } from '@weir/model';
-import { createHealth, errorMessage, type HealthReport, type Metrics, type Sample } from '@weir/runtime';
+import { errorMessage, Health, type HealthReport, type Metrics, type Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { RouteContext } from './route-context.ts';
@@ -7,7 +7,7 @@ import { optionalProperties } from './schemas.ts';
 
 export function monitoringRoutes(app: FastifyInstance, parts: RouteContext): void {
   const { watch, log } = parts;
-  const health = createHealth();
+  const health = new Health();
   health.add('store', 'ready', () =>
     watch.isReady ? undefined : 'no whole routing table, or no heartbeats, could be read from the store',
   );

@@ -1,5 +1,5 @@
 import type { FleetSettings } from '@weir/model';
-import { type Clock, createLoop, errorMessage, type Logger, type Loop, type LoopOptions } from '@weir/runtime';
+import { type Clock, errorMessage, type Logger, Loop, type LoopOptions } from '@weir/runtime';
 import type { Store } from '@weir/store';
 import { type LeaderOnlyStore, type Leadership, runWhileLeading } from '../leader/leadership.ts';
 import type { Source } from '../watch/source.ts';
@@ -43,7 +43,7 @@ export function createLeaderLoop(
   intervals: LoopIntervals,
   { run, onError }: { run(signal: AbortSignal): Promise<void>; onError: LoopOptions['onError'] },
 ): Loop {
-  return createLoop({
+  return new Loop({
     ...intervals,
     clock,
     onError,

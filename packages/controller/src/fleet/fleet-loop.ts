@@ -1,6 +1,6 @@
 // Reads the proxies' heartbeats, derives the status of the Services from them, and asks whether the store still holds what was written.
 import { isInForce } from '@weir/model';
-import { type Clock, createLoop } from '@weir/runtime';
+import { type Clock, Loop } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
 import type { StatusReconciler } from '../status/status-reconciler.ts';
 import type { SuspensionReconciler } from '../suspensions/suspension-reconciler.ts';
@@ -26,7 +26,7 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
   const { store, leader, metrics, clock, log, wake } = context;
   const { table, suspensions, usage, fleet, status } = options;
   const pollWhilePending = createSingleTimer(clock, FLEET_POLL_WHILE_PENDING_MS, () => wake('fleet'));
-  const loop = createLoop({
+  const loop = new Loop({
     ...FLEET_LOOP,
     clock,
     onError: logLoopFailure(log, 'failed to read the heartbeats of the proxies; retrying'),

@@ -1,4 +1,4 @@
-import { type Clock, createLoop, errorMessage, type Logger, type Loop, type Timer } from '@weir/runtime';
+import { type Clock, errorMessage, type Logger, Loop, type Timer } from '@weir/runtime';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import type { Leadership } from './leadership.ts';
@@ -41,7 +41,7 @@ export class LeaderElector implements Leadership {
   constructor(options: LeaderElectorOptions) {
     this.#options = options;
     const { clock, log } = options;
-    this.#loop = createLoop({
+    this.#loop = new Loop({
       gapMs: 10,
       resyncMs: RETRY_PERIOD_MS,
       retryMs: [RETRY_PERIOD_MS / 4, RETRY_PERIOD_MS],

@@ -7,7 +7,7 @@ import {
   subjectFor,
   truncateMessage,
 } from '@weir/model';
-import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
+import { type Clock, type Logger, Loop } from '@weir/runtime';
 import { logLoopFailure } from '../controller/reconcile-loop.ts';
 import { forEachConcurrently } from '../kubernetes/concurrent-calls.ts';
 import { type Json, type KubeApi, WEIR_API_PATH, WEIR_API_VERSION } from '../kubernetes/kube-api.ts';
@@ -65,7 +65,7 @@ export class PolicyStatusReconciler {
   /** Call this once. `observe` must receive the policies of the same source. */
   start({ source, leader }: { readonly source: Source; readonly leader: Leadership }): void {
     const { clock, log } = this.#options;
-    const loop = createLoop({
+    const loop = new Loop({
       ...POLICY_STATUS_LOOP,
       clock,
       onError: logLoopFailure(log, 'failed to update TenantPolicy status; retrying'),

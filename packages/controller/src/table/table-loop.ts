@@ -1,7 +1,7 @@
 // Translates the source's objects into the routing table whenever an object changes, and publishes the table to the store. This loop
 // alone finds out from the store that another controller has led meanwhile, so it starts each term and ends it for all loops.
 import { earliest } from '@weir/model';
-import { createLoop, type Loop } from '@weir/runtime';
+import { Loop } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
 import type { FleetReconciler } from '../fleet/fleet-reconciler.ts';
 import { LeadershipLost, LeaderTerm, runWhileLeading } from '../leader/leadership.ts';
@@ -47,7 +47,7 @@ export class TableLoop implements ReconcileLoop {
       waitForProxies: async (signal) => fleet?.waitForProxies(source.snapshot(), signal),
     });
     const logFailure = logLoopFailure(log, 'failed to publish the routing table; retrying');
-    this.loop = createLoop({
+    this.loop = new Loop({
       ...TABLE_LOOP,
       clock,
       onError(error, next) {

@@ -6,7 +6,7 @@ import {
   type UnhealthyEndpoint,
   type UnhealthyReport,
 } from '@weir/model/data-plane';
-import { type Clock, createLoop, type Logger, type Loop } from '@weir/runtime';
+import { type Clock, type Logger, Loop } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
 import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
 
@@ -24,7 +24,7 @@ export interface HeartbeatLoopOptions {
 
 /** Sends a heartbeat every second, and soon after `trigger`. */
 export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatLoopOptions): Loop {
-  return createLoop({
+  return new Loop({
     async run() {
       const now = heartbeat();
       if (now !== undefined) await store.record(now);

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { createHealth, errorMessage, type HostPort, systemClock, type UnixSocket } from '@weir/runtime';
+import { errorMessage, Health, type HostPort, systemClock, type UnixSocket } from '@weir/runtime';
 import { openLocalAdmin } from '../status/local-admin.ts';
 import type { ProxySelfView } from '../status/proxy-view.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
@@ -31,7 +31,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     stateDirectory,
     clock = systemClock,
     drainMs = DEFAULT_DRAIN_MS,
-    health = createHealth(),
+    health = new Health(),
   } = options;
   const log = options.log.child({ node });
   const state =

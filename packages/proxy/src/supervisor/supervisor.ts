@@ -1,6 +1,6 @@
 // The life of a proxy's main thread: starts the components, follows the store, runs what is due each second, and drains. The
 // main thread decides; the workers own the connections.
-import { type Clock, createLoop, type Loop, wait } from '@weir/runtime';
+import { type Clock, Loop, wait } from '@weir/runtime';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createDescriptorMonitor } from '../status/host-warnings.ts';
 import type { ProxySelfView } from '../status/proxy-view.ts';
@@ -183,7 +183,7 @@ export class Supervisor {
 
   #createSecondLoop(what: string, run: () => Promise<void>): Loop {
     const { clock, log } = this.#settings;
-    return createLoop({
+    return new Loop({
       run,
       gapMs: 0,
       resyncMs: TICK_INTERVAL_MS,

@@ -11,8 +11,8 @@ import {
   type AdminServer,
   type Clock,
   createAdminServer,
-  createHealth,
   createLogger,
+  Health,
   ManualClock,
   Secret,
   systemClock,
@@ -55,7 +55,7 @@ class Mounted {
 function serverOn(tls: string, lines: string[] = [], clock: Clock = systemClock): AdminServer {
   const log = createLogger({ name: 'test', level: 'info', destination: { write: (line) => void lines.push(line) } });
   const token = new Secret(TOKEN);
-  const health = createHealth();
+  const health = new Health();
   return createAdminServer({ host: '127.0.0.1', port: 0, health, metrics: createMetrics(), tls, token, log, clock });
 }
 

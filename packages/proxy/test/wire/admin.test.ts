@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createHealth, formatHostPort } from '@weir/runtime';
+import { formatHostPort, Health } from '@weir/runtime';
 import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { connectAndAwaitEnd } from '../fixtures/connection-ending.ts';
@@ -87,7 +87,7 @@ test('a proxy serves clients and warns in its heartbeat while another program ha
   await using backend = await echoServer();
   const occupant = await echoServer();
   await fleet.serve(webService([endpointOf(backend)]));
-  const health = createHealth();
+  const health = new Health();
   const proxy = await fleet.proxy({ admin: { host: occupant.host, port: occupant.port }, health });
   await proxy.ready;
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });

@@ -3,10 +3,9 @@ import { type TestContext, test } from 'node:test';
 import {
   ADMIN_TOKEN_FORMAT,
   createAdminServer,
-  createHealth,
   createLogger,
   formatHostPort,
-  type Health,
+  Health,
   optional,
   parseConfig,
   Secret,
@@ -17,7 +16,7 @@ import { createMetrics } from '../../src/metrics/metrics.ts';
 const TOKEN = 'a-token-of-24-characters';
 
 async function start(t: TestContext): Promise<{ url: string; health: Health }> {
-  const health = createHealth();
+  const health = new Health();
   const server = createAdminServer({
     host: '127.0.0.1',
     port: 0,
@@ -84,7 +83,7 @@ test('warns once if the admin server is exposed to the network', async () => {
     const server = createAdminServer({
       host,
       port: 0,
-      health: createHealth(),
+      health: new Health(),
       metrics: createMetrics(),
       log,
       ...options,

@@ -8,9 +8,8 @@ import {
   type AdminRoute,
   type AdminServer,
   createAdminServer,
-  createHealth,
   formatHostPort,
-  type Health,
+  Health,
   ManualClock,
 } from '../../src/index.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
@@ -23,7 +22,7 @@ interface Started {
 }
 
 async function start(t: TestContext, routes: Record<string, AdminRoute> = {}): Promise<Started> {
-  const health = createHealth();
+  const health = new Health();
   const metrics = createMetrics();
   metrics.gauge({ name: 'up', help: 'Up.' }).set({}, 1);
   const clock = new ManualClock();
@@ -145,7 +144,7 @@ test('creates metrics at the scrape if a function is given', async (t) => {
     asked += 1;
     return createMetrics();
   };
-  const server = createAdminServer({ host: '127.0.0.1', port: 0, health: createHealth(), metrics });
+  const server = createAdminServer({ host: '127.0.0.1', port: 0, health: new Health(), metrics });
   await server.start(new AbortController().signal);
   t.after(() => server.close());
   const url = `http://${formatHostPort(server.address())}`;
@@ -164,7 +163,7 @@ test('explains a port in use', async (t) => {
   const server = createAdminServer({
     host: '127.0.0.1',
     port,
-    health: createHealth(),
+    health: new Health(),
     metrics: createMetrics(),
     advice: 'set WEIR_ADMIN to a free HOST:PORT or off',
   });

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { json } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
-import { createHealth, createProbeSocket, silentLogger, UsageError } from '../../src/index.ts';
+import { createProbeSocket, Health, silentLogger, UsageError } from '../../src/index.ts';
 
 const signal = new AbortController().signal;
 
@@ -23,7 +23,7 @@ async function ask(socketPath: string, path: string): Promise<{ status: number |
 
 test('serves only the probes, with reasons, on a socket with mode 0600', async (t) => {
   const path = join(directory(t), 'probe.sock');
-  const health = createHealth();
+  const health = new Health();
   const probes = createProbeSocket({ path, health, log: silentLogger() });
   await probes.start(signal);
   assert.equal(statSync(path).mode & 0o777, 0o600);
@@ -42,7 +42,7 @@ test('serves only the probes, with reasons, on a socket with mode 0600', async (
 test('replaces a stale socket, and keeps the socket of a successor on close', async (t) => {
   const path = join(directory(t), 'probe.sock');
   writeFileSync(path, '');
-  const health = createHealth();
+  const health = new Health();
   const first = createProbeSocket({ path, health, log: silentLogger() });
   await first.start(signal);
   const second = createProbeSocket({ path, health, log: silentLogger() });
@@ -54,7 +54,7 @@ test('replaces a stale socket, and keeps the socket of a successor on close', as
 
 test('throws a usage error for a path where no socket can be created', async (t) => {
   const startAt = (path: string): Promise<void> | void =>
-    createProbeSocket({ path, health: createHealth(), log: silentLogger() }).start(signal);
+    createProbeSocket({ path, health: new Health(), log: silentLogger() }).start(signal);
   const missing = join(directory(t), 'missing', 'probe.sock');
   await assert.rejects(
     async () => startAt(missing),
