@@ -13,7 +13,7 @@ export interface LeaderElectorOptions {
   readonly log: Logger;
 }
 
-export function startLeaderElection(options: LeaderElectorOptions): LeaderElector {
+export function startLeaderElection(options: LeaderElectorOptions): Leadership {
   const election = new LeaderElector(options);
   election.start();
   return election;
@@ -24,7 +24,7 @@ interface Lease {
   readonly resourceVersion: string | undefined;
 }
 
-export class LeaderElector implements Leadership {
+class LeaderElector implements Leadership {
   readonly #options: LeaderElectorOptions;
   readonly #listeners = new Set<() => void>();
   readonly #loop: Loop;

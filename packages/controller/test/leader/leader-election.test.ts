@@ -5,13 +5,13 @@ import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import {
   LEASE_DURATION_MS,
-  type LeaderElector,
   observeLease,
   planElection,
   RENEW_DEADLINE_MS,
   releasedLease,
   startLeaderElection,
 } from '../../src/leader/leader-election.ts';
+import type { Leadership } from '../../src/leader/leadership.ts';
 
 describe('planElection', () => {
   const now = { identity: 'me', now: Date.UTC(2026, 0, 1), monotonic: 100_000 };
@@ -121,7 +121,7 @@ test('does not lead after the process was stopped too long, even before a timer 
 });
 
 /** Closing makes requests, whose responses take time. */
-async function closeElection(clock: ManualClock, election: LeaderElector): Promise<void> {
+async function closeElection(clock: ManualClock, election: Leadership): Promise<void> {
   const closed = election.close();
   await clock.advance(100);
   await closed;
@@ -134,7 +134,7 @@ describe('two candidates', () => {
     const unreachable = { a: false, b: false };
     /** The API server answers reads just before their timeout, and never answers writes. */
     const slow = { a: false, b: false };
-    const join = (identity: 'a' | 'b'): LeaderElector => {
+    const join = (identity: 'a' | 'b'): Leadership => {
       const api = {
         async request(request: ApiRequest): Promise<Json> {
           if (slow[identity]) await wait(clock, (request.timeoutMs ?? 30_000) - 1);
