@@ -195,7 +195,7 @@ function nodeRequirementsInDispute(
   return { ...nodeRequirementsFor(settings, tenant, fleet), nodeCount: Math.max(1, nodes) };
 }
 
-/** A Service whose tenant is disputed stays in its pool, under its former tenant. The policy of that tenant does not apply to the Service. */
+/** A Service whose tenant is disputed stays in its pool, under its former tenant, whose policy does not apply to the Service. */
 function tenantInDispute(allocation: ServiceAllocation | undefined): Tenant | undefined {
   if (allocation === undefined) return undefined;
   const grants = { ...UNRESTRICTED_GRANTS, pools: [allocation.pool] };

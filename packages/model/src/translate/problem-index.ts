@@ -1,4 +1,5 @@
 import { isJsonEqual } from '../json-equal.ts';
+import { mergeSorted } from '../list-merge.ts';
 import type { Problem } from '../problem.ts';
 import type { ProblemEntry } from '../table/entry.ts';
 import { problemEntries } from './problems.ts';
@@ -33,10 +34,8 @@ export class ProblemIndex<K> {
   /** Returns the same list until a problem changes. */
   get all(): readonly Problem[] {
     if (this.#added.size === 0 && this.#removed.size === 0) return this.#problems;
-    this.#sorted = mergeSorted(
-      this.#sorted.filter((keyed) => !this.#removed.has(keyed)),
-      [...this.#added].sort(byKey),
-    );
+    const kept = this.#sorted.filter((keyed) => !this.#removed.has(keyed));
+    this.#sorted = mergeSorted(kept, [...this.#added], byKey);
     this.#problems = this.#sorted.map(({ problem }) => problem);
     this.#added.clear();
     this.#removed.clear();
@@ -96,30 +95,4 @@ function keyedProblem(problem: Problem): KeyedProblem {
 
 function byKey(a: KeyedProblem, b: KeyedProblem): number {
   return a.key < b.key ? -1 : a.key > b.key ? 1 : 0;
-}
-
-/** Merges two sorted lists; searches for the position of each added item, because `added` is short. */
-function mergeSorted(sorted: readonly KeyedProblem[], added: readonly KeyedProblem[]): readonly KeyedProblem[] {
-  if (added.length === 0) return sorted;
-  const merged: KeyedProblem[] = [];
-  let next = 0;
-  for (const keyed of added) {
-    const from = next;
-    next = insertionIndex(keyed, sorted, from);
-    for (const before of sorted.slice(from, next)) merged.push(before);
-    merged.push(keyed);
-  }
-  for (const rest of sorted.slice(next)) merged.push(rest);
-  return merged;
-}
-
-/** Binary search: the index of the first item, from `from` on, that sorts after the given problem. */
-function insertionIndex(keyed: KeyedProblem, sorted: readonly KeyedProblem[], from: number): number {
-  let [low, high] = [from, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (byKey(sorted[middle] as KeyedProblem, keyed) <= 0) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

@@ -16,7 +16,7 @@ export interface ProblemContext {
   readonly hasNamespace: (name: string) => boolean;
 }
 
-/** Refusals that end without a change of the Service: when another Service releases a resource, or an operator changes a policy or Secret. */
+/** Refusals that can end without a change of the Service: another Service releases a resource, or a policy or Secret changes. */
 const SELF_HEALING_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'QuotaExceeded',
   'PortConflict',

@@ -3,6 +3,7 @@
 
 import { isJsonEqual } from '../json-equal.ts';
 import { diffLists } from '../list-diff.ts';
+import { mergeSorted } from '../list-merge.ts';
 import { isInForce, isTargetOf, type Suspension, suspensionFor } from '../suspension.ts';
 import type { NodeEntry, ServiceEntry } from '../table/entry.ts';
 import type { FleetState } from './fleet-state.ts';
@@ -62,7 +63,11 @@ export class ServiceViewTracker {
       if (before !== undefined) changed.set(before, isInPlace ? view : undefined);
       if (!isInPlace && view !== undefined) added.push(view);
     }
-    if (changed.size > 0 || added.length > 0) this.#sorted = mergeSorted(this.#sorted, changed, added);
+    if (changed.size > 0) {
+      // A changed view keeps its sort key, and thus its position.
+      this.#sorted = this.#sorted.flatMap((view) => (changed.has(view) ? (changed.get(view) ?? []) : view));
+    }
+    this.#sorted = mergeSorted(this.#sorted, added, byName);
     return this.#sorted;
   }
 
@@ -135,26 +140,6 @@ export class ServiceViewTracker {
 
 function contextOf(fleet: FleetState, table: TableIndex, reports: ListenerReportIndex): ServiceViewContext {
   return { ...fleet, nodes: table.nodes, isAllocated: (binding) => table.isAllocated(binding), reports };
-}
-
-/** The sorted list with some views replaced or removed (undefined), and with added views in their places. */
-function mergeSorted(
-  sorted: readonly ServiceView[],
-  changed: ReadonlyMap<ServiceView, ServiceView | undefined>,
-  added: readonly ServiceView[],
-): readonly ServiceView[] {
-  const views: ServiceView[] = [];
-  const sortedAdded = [...added].sort(byName);
-  let next = 0;
-  for (const before of sorted) {
-    for (let view = sortedAdded[next]; view !== undefined && byName(view, before) < 0; view = sortedAdded[next]) {
-      views.push(view);
-      next += 1;
-    }
-    const view = changed.has(before) ? changed.get(before) : before;
-    if (view !== undefined) views.push(view);
-  }
-  return [...views, ...sortedAdded.slice(next)];
 }
 
 function byName(a: ServiceView, b: ServiceView): number {
