@@ -49,7 +49,7 @@ export async function openRedisStore(options: RedisStoreOptions): Promise<Store>
   }
   const target = targetFor(options);
   const keys = keysFor(fleet);
-  const connection = new RedisConnection({ target, key: keys.meta, log, clock, random, timeoutMs });
+  const connection = new RedisConnection({ target, slotKey: keys.meta, log, clock, random, timeoutMs });
   await connection.open();
   const { error } = connection.status;
   if (error?.code === 'REFUSED') {

@@ -204,7 +204,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     const log = silentLogger();
     const connection = new RedisConnection({
       target,
-      key: keysFor(fleet).meta,
+      slotKey: keysFor(fleet).meta,
       log,
       clock: systemClock,
       random: Math.random,

@@ -8,17 +8,17 @@ import type { RedisTopology } from './redis-url.ts';
 // Finds the server of a topology that currently serves the fleet. Each connection finds the server anew, which handles failovers.
 export interface ServerFinderOptions extends CommandSenderOptions {
   /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
-  readonly key: string;
+  readonly slotKey: string;
 }
 
 /** Creates a function that returns the address of the server that currently serves the fleet, or rejects with `StoreError`. */
 export function createServerFinder(
   target: RedisTarget,
-  { key, ...options }: ServerFinderOptions,
+  { slotKey, ...options }: ServerFinderOptions,
 ): () => Promise<HostPort> {
   const sendToRedis = createCommandSender(target, target, options);
   const sendToSentinel = createCommandSender(target, target.sentinel, options);
-  return () => findServer(target.topology, { key, sendToRedis, sendToSentinel });
+  return () => findServer(target.topology, { slotKey, sendToRedis, sendToSentinel });
 }
 
 interface CommandSenderOptions {
@@ -58,7 +58,7 @@ export type CommandSender = (server: HostPort, command: readonly string[]) => Pr
 
 export interface FindServerOptions {
   /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
-  readonly key: string;
+  readonly slotKey: string;
   readonly sendToRedis: CommandSender;
   readonly sendToSentinel: CommandSender;
 }
@@ -66,7 +66,7 @@ export interface FindServerOptions {
 /** Returns the server that currently serves the fleet. Rejects with `StoreError`: REFUSED if all servers refuse the client, else AWAY. */
 export async function findServer(
   topology: RedisTopology,
-  { key, sendToRedis, sendToSentinel }: FindServerOptions,
+  { slotKey, sendToRedis, sendToSentinel }: FindServerOptions,
 ): Promise<HostPort> {
   switch (topology.kind) {
     case 'single':
@@ -74,7 +74,7 @@ export async function findServer(
     case 'sentinel':
       return findSentinelPrimary(topology.sentinels, topology.primary, sendToSentinel);
     case 'cluster':
-      return findSlotOwner(key, topology.seeds, sendToRedis);
+      return findSlotOwner(slotKey, topology.seeds, sendToRedis);
   }
 }
 
@@ -140,12 +140,12 @@ function sentinelErrorFor(
   );
 }
 
-/** Returns the server that owns the key's slot, as the first seed that replies knows it. `RedisConnection` verifies it once connected. */
-async function findSlotOwner(key: string, seeds: readonly HostPort[], send: CommandSender): Promise<HostPort> {
+/** Returns the server that owns the slot of `slotKey`, as the first seed that replies knows it. `RedisConnection` verifies it once connected. */
+async function findSlotOwner(slotKey: string, seeds: readonly HostPort[], send: CommandSender): Promise<HostPort> {
   const errors: StoreError[] = [];
   const owners = seeds.map(async (seed) => {
     try {
-      await send(seed, ['EXISTS', key]);
+      await send(seed, ['EXISTS', slotKey]);
       return seed;
     } catch (thrown) {
       const moved = parseMoved(thrown, seed);

@@ -39,7 +39,7 @@ export async function inspectRedis({ fleet, ...access }: InspectionOptions): Pro
   const ended = new AbortController();
   let where = target.displayName;
   const finder = createServerFinder(target, {
-    key: keysFor(fleet).meta,
+    slotKey: keysFor(fleet).meta,
     timeoutMs: INSPECTION_TIMEOUT_MS,
     signal: ended.signal,
   });

@@ -12,7 +12,7 @@ import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 export interface RedisConnectionOptions {
   readonly target: RedisTarget;
   /** Any key of the fleet; in a cluster the connection goes to the server that owns its slot. */
-  readonly key: string;
+  readonly slotKey: string;
   readonly log: Logger;
   readonly clock: Clock;
   readonly random: () => number;
@@ -41,8 +41,8 @@ export class RedisConnection {
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
-    const { random, target, key, timeoutMs } = options;
-    const findServer = createServerFinder(target, { key, timeoutMs, signal: this.#closed.signal });
+    const { random, target, slotKey, timeoutMs } = options;
+    const findServer = createServerFinder(target, { slotKey, timeoutMs, signal: this.#closed.signal });
     this.#redis = new Redis({
       ...this.#redisOptions(async () => {
         this.#server = undefined;
@@ -126,12 +126,12 @@ export class RedisConnection {
 
   /** Checks the server after the connect and login, then sets the status. */
   async #verifyServer(): Promise<void> {
-    const { log, target, key } = this.#options;
+    const { log, target, slotKey } = this.#options;
     try {
       // ioredis selects the database too, but continues with database 0 if the selected database does not exist.
       if (target.db !== 0) await this.#withTimeout(this.#redis.select(target.db));
       checkRequirements(await this.#withTimeout(this.#redis.info()), this.#serverName, target.topology.kind);
-      if (target.topology.kind === 'cluster') await this.#withTimeout(this.#redis.exists(key));
+      if (target.topology.kind === 'cluster') await this.#withTimeout(this.#redis.exists(slotKey));
     } catch (thrown) {
       this.#drop(this.#errorFor(thrown));
       return;

@@ -26,7 +26,7 @@ describe('finding the primary by sentinels', () => {
   const topology = topologyOf('redis-sentinel://a,b,c#weir');
   const find = (a: unknown, b: unknown, c: unknown): Promise<HostPort> =>
     findServer(topology, {
-      key: 'k',
+      slotKey: 'k',
       sendToRedis: mustNotBeCalled,
       sendToSentinel: replying({ 'a:26379': a, 'b:26379': b, 'c:26379': c }),
     });
@@ -77,7 +77,7 @@ describe('finding the server of a cluster', () => {
   const topology = topologyOf('redis-cluster://a,b:7000');
   const find = (a: unknown, b: unknown): Promise<HostPort> =>
     findServer(topology, {
-      key: 'k',
+      slotKey: 'k',
       sendToRedis: replying({ 'a:6379': a, 'b:7000': b }),
       sendToSentinel: mustNotBeCalled,
     });

@@ -1,4 +1,4 @@
-// What both ways of surviving the loss of a Redis have in common, with real ones: passwords and TLS everywhere.
+// Failovers with Sentinel and with Cluster, with passwords and TLS on all connections.
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { tableOf } from '@weir/model';
