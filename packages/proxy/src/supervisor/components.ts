@@ -12,7 +12,7 @@ import { createProxyAdmin } from '../status/proxy-admin.ts';
 import { createWorkerLiveness, ProxyStatus, type WorkerLiveness } from '../status/proxy-status.ts';
 import { createMissingSecretWarning, TlsKeyChecker } from '../status/tls-key-checks.ts';
 import { NodeTakeover } from '../takeover/node-takeover.ts';
-import { createTakeoverActions } from '../takeover/predecessor.ts';
+import { TakeoverActions } from '../takeover/takeover-actions.ts';
 import { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
 import { ListenerReconciler } from './listeners/listener-reconciler.ts';
@@ -146,14 +146,7 @@ export function createComponents(
     clock,
     log,
     listeners,
-    actions: createTakeoverActions({
-      listeners,
-      table,
-      pool: () => pool,
-      store,
-      clock,
-      onCede: () => admin?.release(),
-    }),
+    actions: new TakeoverActions({ listeners, table, pool, store, onCede: () => admin?.release() }),
     tableReadyToServe,
     onNodeAcquired: () => admin?.acquire(),
   });

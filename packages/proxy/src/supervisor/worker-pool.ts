@@ -16,7 +16,8 @@ const WATCH_INTERVAL_MS = 250;
 const RESTART_BACKOFF = { minMs: 50, maxMs: 5_000 };
 /** If no worker has ended for this long, the next end is followed by no pause. */
 const BACKOFF_RESET_MS = 30_000;
-const MARK_POLL_INTERVAL_MS = 50;
+/** Short, because a takeover waits for a mark while both proxies listen. */
+const MARK_POLL_INTERVAL_MS = 2;
 
 export interface WorkerPoolOptions {
   readonly count: number;

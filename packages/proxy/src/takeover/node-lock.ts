@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import { type Clock, type Timer, wait } from '@weir/runtime';
-import { Predecessor, type TakeoverActions } from './predecessor.ts';
+import { Predecessor } from './predecessor.ts';
 import { Successor } from './successor.ts';
+import type { TakeoverActions } from './takeover-actions.ts';
 
 // The lock that lets only one proxy per fleet and node serve: an abstract Unix socket. Like the ports that it guards,
 // the socket belongs to the network namespace, and the kernel releases it however its process ends. Over connections

@@ -3,7 +3,7 @@ import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Logger } from '@weir/runtime';
 import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
 import { NodeLock, type NodeOwnership } from './node-lock.ts';
-import type { TakeoverActions } from './predecessor.ts';
+import type { TakeoverActions } from './takeover-actions.ts';
 
 export interface NodeTakeoverOptions {
   readonly fleet: string;

@@ -1,33 +1,16 @@
 import type { Server, Socket } from 'node:net';
-import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
-import { type Clock, formatHostPort, type Timer, wait } from '@weir/runtime';
-import type { Store } from '@weir/store';
-import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
-import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
-import type { WorkerPool } from '../supervisor/worker-pool.ts';
+import type { TablePosition } from '@weir/model/data-plane';
+import type { Clock, Timer } from '@weir/runtime';
 import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverRequest, writeLine } from './messages.ts';
-import { findUnsharedListener } from './shared-listeners.ts';
+import type { TakeoverActions } from './takeover-actions.ts';
 
 // The serving side of a takeover. The predecessor admits one successor at a time to listen next to it, and serves until
-// the kernel confirms that the successor listens on every address (`findUnsharedListener`).
+// the kernel confirms that the successor listens on every address (`TakeoverActions.reasonToRefuse`).
 
 /** How long a successor may take to open its listeners before its connection is closed; it may then ask again. */
 const JOIN_TIMEOUT_MS = 10_000;
 /** The successor gets this much time to take the lock before other waiting proxies learn that the lock is free. */
 const LOCK_HANDOVER_MS = 1_000;
-
-/** What this proxy does in a takeover. */
-export interface TakeoverActions {
-  /** Whether a proxy with this table may take over. `isLeaving`: this proxy is about to end. */
-  mayTakeOver(applied: TablePosition, at: { readonly isLeaving: boolean }): boolean;
-  /** Stops opening and closing listeners; returns the open ones. */
-  freeze(): readonly ListenerKey[];
-  unfreeze(): void;
-  /** Why the takeover is refused; undefined if the successor listens on every address of this proxy. */
-  reasonToRefuse(): Promise<string | undefined>;
-  /** Closes all listeners; resolves when no worker listens any more. Open connections go on. */
-  cede(): Promise<void>;
-}
 
 export interface PredecessorOptions {
   readonly clock: Clock;
@@ -153,66 +136,4 @@ export class Predecessor {
   #send(socket: Socket, reply: TakeoverReply): void {
     writeLine(socket, reply);
   }
-}
-
-const CLOSE_POLL_INTERVAL_MS = 2;
-/** A worker that has not closed its listeners by then no longer responds. */
-const CLOSE_TIMEOUT_MS = 3_000;
-
-export interface TakeoverActionsOptions {
-  readonly listeners: ListenerReconciler;
-  readonly table: Pick<TableDistributor, 'applied'>;
-  readonly pool: () => Pick<WorkerPool, 'mark' | 'reached'>;
-  readonly store: Pick<Store, 'connection'>;
-  readonly clock: Clock;
-  /** The node is about to be handed over. */
-  readonly onCede: () => void;
-}
-
-/** The actions of this proxy when another proxy of the node asks to take over. */
-export function createTakeoverActions({
-  listeners,
-  table,
-  pool,
-  store,
-  clock,
-  onCede,
-}: TakeoverActionsOptions): TakeoverActions {
-  return {
-    mayTakeOver(applied, { isLeaving }) {
-      const ours = table.applied;
-      // The id of a revision is random, so equal ids prove that the successor follows the same store, and not merely a
-      // store of a fleet with the same name.
-      if (isLeaving || ours === null || applied.id === ours.id) return true;
-      return store.connection === 'away' && isLater(applied, ours);
-    },
-    freeze() {
-      listeners.setMode({ kind: 'frozen' });
-      return listeners.open.map(({ listener }) => listener.key);
-    },
-    unfreeze: () => listeners.setMode({ kind: 'serving' }),
-    async reasonToRefuse() {
-      const own = listeners.open.map(({ listener, workers }) => ({
-        protocol: listener.protocol,
-        at: listener,
-        sockets: workers,
-      }));
-      const lone = await findUnsharedListener(own);
-      if (lone === undefined) return undefined;
-      const at = formatHostPort({ host: lone.at.address, port: lone.at.port });
-      return `no other process of this user listens on ${lone.protocol} ${at} yet`;
-    },
-    async cede() {
-      listeners.setMode({ kind: 'silent' });
-      onCede();
-      const closed = pool().mark();
-      const end = clock.monotonic() + CLOSE_TIMEOUT_MS;
-      const isOver = (): boolean => pool().reached === 0 || pool().reached >= closed || clock.monotonic() > end;
-      while (!isOver()) await wait(clock, CLOSE_POLL_INTERVAL_MS);
-    },
-  };
-}
-
-function isLater(a: TablePosition, b: TablePosition): boolean {
-  return a.epoch === b.epoch ? a.revision > b.revision : a.epoch > b.epoch;
 }

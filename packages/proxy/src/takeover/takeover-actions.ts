@@ -1,0 +1,74 @@
+import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
+import { formatHostPort } from '@weir/runtime';
+import type { Store } from '@weir/store';
+import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
+import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
+import type { WorkerPool } from '../supervisor/worker-pool.ts';
+import { findUnsharedListener } from './shared-listeners.ts';
+
+/** A worker that has not closed its listeners by then no longer responds. */
+const CLOSE_TIMEOUT_MS = 3_000;
+
+export interface TakeoverActionsOptions {
+  readonly listeners: ListenerReconciler;
+  readonly table: Pick<TableDistributor, 'applied'>;
+  readonly pool: Pick<WorkerPool, 'mark' | 'untilReached'>;
+  readonly store: Pick<Store, 'connection'>;
+  /** The node is about to be handed over. */
+  readonly onCede: () => void;
+}
+
+/** The actions of this proxy when another proxy of the node asks to take over. */
+export class TakeoverActions {
+  readonly #options: TakeoverActionsOptions;
+
+  constructor(options: TakeoverActionsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a proxy with this table may take over. `isLeaving`: this proxy is about to end. */
+  mayTakeOver(applied: TablePosition, { isLeaving }: { readonly isLeaving: boolean }): boolean {
+    const { table, store } = this.#options;
+    const own = table.applied;
+    // The id of a revision is random, so equal ids prove that the successor follows the same store, and not merely a
+    // store of a fleet with the same name.
+    if (isLeaving || own === null || applied.id === own.id) return true;
+    return store.connection === 'away' && isLater(applied, own);
+  }
+
+  /** Stops opening and closing listeners; returns the open ones. */
+  freeze(): readonly ListenerKey[] {
+    const { listeners } = this.#options;
+    listeners.setMode({ kind: 'frozen' });
+    return listeners.open.map(({ listener }) => listener.key);
+  }
+
+  unfreeze(): void {
+    this.#options.listeners.setMode({ kind: 'serving' });
+  }
+
+  /** Why the takeover is refused; undefined if the successor listens on every address of this proxy. */
+  async reasonToRefuse(): Promise<string | undefined> {
+    const own = this.#options.listeners.open.map(({ listener, workers }) => ({
+      protocol: listener.protocol,
+      at: listener,
+      sockets: workers,
+    }));
+    const unshared = await findUnsharedListener(own);
+    if (unshared === undefined) return undefined;
+    const at = formatHostPort({ host: unshared.at.address, port: unshared.at.port });
+    return `no other process of this user listens on ${unshared.protocol} ${at} yet`;
+  }
+
+  /** Closes all listeners; resolves when no worker listens any more. Open connections go on. */
+  async cede(): Promise<void> {
+    const { listeners, pool, onCede } = this.#options;
+    listeners.setMode({ kind: 'silent' });
+    onCede();
+    await pool.untilReached(pool.mark(), CLOSE_TIMEOUT_MS);
+  }
+}
+
+function isLater(a: TablePosition, b: TablePosition): boolean {
+  return a.epoch === b.epoch ? a.revision > b.revision : a.epoch > b.epoch;
+}
