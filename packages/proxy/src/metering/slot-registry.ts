@@ -62,10 +62,6 @@ export class SlotRegistry {
     this.#maxFormerOwners = maxFormerOwners;
   }
 
-  createBlock(): SharedArrayBuffer {
-    return createCounterBlock();
-  }
-
   /** Returns as many blocks as are in use, for a worker that starts. */
   createBlocks(): SharedArrayBuffer[] {
     return this.#baseBlocks.map(createCounterBlock);

@@ -2,6 +2,7 @@
 import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
 import type { LimiterRegistry } from '../limits/limiter-registry.ts';
+import { createCounterBlock } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createPeerWorkersMemory } from '../relay/peer-workers.ts';
 import { removeFlowOwner } from '../relay/udp-flow-owners.ts';
@@ -130,7 +131,7 @@ export class WorkerPool {
 
   /** Adds a counter block to each worker. */
   addCounterBlock(): void {
-    for (const worker of this.#live.values()) worker.addCounterBlock(this.#options.slots.createBlock());
+    for (const worker of this.#live.values()) worker.addCounterBlock(createCounterBlock());
   }
 
   async close(): Promise<void> {

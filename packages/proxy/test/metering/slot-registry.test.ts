@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ACTIVE, counterRow, ROWS_PER_BLOCK } from '../../src/metering/counters.ts';
+import { ACTIVE, counterRow, createCounterBlock, ROWS_PER_BLOCK } from '../../src/metering/counters.ts';
 import { SlotRegistry } from '../../src/metering/slot-registry.ts';
 
 test('adds up the open connections of all running workers in all counter blocks', () => {
   const registry = new SlotRegistry();
   const workers = [1, 2].map((id) => {
-    const blocks = [registry.createBlock()];
+    const blocks = [createCounterBlock()];
     registry.addWorker(id, blocks);
     return blocks;
   });
   const assign = (name: string): number => {
     const { index, grows } = registry.assign({ service: name, tenant: 'shop', namespace: 'shop', name });
-    if (grows) for (const blocks of workers) blocks.push(registry.createBlock());
+    if (grows) for (const blocks of workers) blocks.push(createCounterBlock());
     return index;
   };
   const open = (worker: number, slot: number, count: number): void => {
