@@ -32,22 +32,22 @@ export class JournalFiles {
   async read(): Promise<{
     readonly found: IncarnationFile[];
     readonly damaged: string[];
-    readonly highestLife: number;
+    readonly highestIncarnation: number;
   }> {
     await ensureDirectory(this.#directory);
     const found: IncarnationFile[] = [];
     const damaged: string[] = [];
-    let highestLife = 0;
+    let highestIncarnation = 0;
     for (const file of (await readdir(this.#directory)).sort()) {
       const life = JOURNAL_FILE_NAME.exec(file)?.[1];
       if (life === undefined) continue;
-      highestLife = Math.max(highestLife, Number(life) || 0);
+      highestIncarnation = Math.max(highestIncarnation, Number(life) || 0);
       const record = parseRecord(await readFileIfPresent(join(this.#directory, file)));
       if (record === undefined) damaged.push(join(this.#directory, file));
       else found.push({ file, record });
     }
     found.sort((a, b) => (a.record.incarnation ?? 0) - (b.record.incarnation ?? 0));
-    return { found, damaged, highestLife };
+    return { found, damaged, highestIncarnation };
   }
 
   async write(file: string, { incarnation, journal, recordedAt }: IncarnationRecord): Promise<void> {

@@ -32,7 +32,7 @@ export async function openStateDirectory(options: StateDirectoryOptions): Promis
   const directory = join(path, `proxy-${encodeURIComponent(node)}`);
   const stateFiles = new StateFiles(directory);
   const journalFiles = new JournalFiles(directory);
-  const { found, damaged, highestLife: highestIncarnation } = await journalFiles.read();
+  const { found, damaged, highestIncarnation } = await journalFiles.read();
   for (const file of damaged) log.error({ file }, 'usage journal is damaged; its usage is not counted');
   const pastIncarnations = new PastIncarnations(found, { node, store, files: journalFiles, clock, log });
   return {

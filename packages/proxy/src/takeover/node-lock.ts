@@ -149,7 +149,7 @@ export class NodeLock {
   }
 
   #onLockReleased(before: 'reached' | 'unreachable'): void {
-    // A proxy that listens already takes the lock at once; the others give it time to do so.
+    // A proxy that already listens takes the lock at once; a proxy that does not listen waits first.
     if (this.#isListening) void this.acquire();
     else this.#retryIn(before === 'reached' ? LOCK_RETRY_AFTER_RELEASE_MS : LOCK_RETRY_INTERVAL_MS);
   }
