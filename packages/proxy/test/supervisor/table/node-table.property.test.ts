@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { apply, diff, EMPTY_TABLE, type Entry, type RoutingTable, type TenantLimits } from '@weir/model';
 import fc from 'fast-check';
-import { NodeTable } from '../../src/supervisor/table/node-table.ts';
-import { type TestService, tableFor } from '../fixtures/tables.ts';
+import { NodeTable } from '../../../src/supervisor/table/node-table.ts';
+import { type TestService, tableFor } from '../../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
 

@@ -13,8 +13,8 @@ import {
   type ListenerStatus,
   type ListenerStep,
   planListeners,
-} from '../../src/supervisor/listeners/plan-listeners.ts';
-import { type TestService, tableFor } from '../fixtures/tables.ts';
+} from '../../../src/supervisor/listeners/plan-listeners.ts';
+import { type TestService, tableFor } from '../../fixtures/tables.ts';
 
 const ADDRESS = '127.0.0.1';
 const NOW = 1_000_000;

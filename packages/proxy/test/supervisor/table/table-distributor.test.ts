@@ -4,8 +4,10 @@ import { apply, type Change, diff, EMPTY_TABLE, type EndpointsEntry, entriesOf, 
 import fc from 'fast-check';
 import { LimiterRegistry } from '../../../src/limits/limiter-registry.ts';
 import { SlotRegistry } from '../../../src/metering/slot-registry.ts';
+import { DeferredListeners } from '../../../src/supervisor/listeners/listener-scheduling.ts';
 import { NodeTable } from '../../../src/supervisor/table/node-table.ts';
 import { PendingChanges, TableDistributor } from '../../../src/supervisor/table/table-distributor.ts';
+import type { WorkerCommand } from '../../../src/worker/messages.ts';
 import { type TestService, tableFor, uidOf } from '../../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
@@ -23,7 +25,7 @@ const service = (index: number, change: Partial<TestService> = {}): TestService 
 const endpointsOf = (name: string, table: RoutingTable): EndpointsEntry =>
   entriesOf(table, 'endpoints').find(({ service: uid }) => uid === uidOf({ name })) ?? assert.fail();
 
-test('merges the revisions that arrive while a large table is being applied', async () => {
+test('TableDistributor merges the revisions that arrive while a large table is being applied', async () => {
   let marks = 0;
   let readings = 0;
   const { promise: done, resolve } = Promise.withResolvers<void>();
@@ -63,7 +65,7 @@ test('merges the revisions that arrive while a large table is being applied', as
   assert.deepEqual(entry.endpoints, [{ address: '10.0.0.2', port: 10_000 }]);
 });
 
-test('forgets the single changes when there are more of them than the table has entries', () => {
+test('PendingChanges forgets the single changes when there are more of them than the table has entries', () => {
   const pending = new PendingChanges();
   for (let revision = 1; revision <= 3; revision += 1) {
     const deletion: Change = { kind: 'delete', id: `endpoints/gone-${revision}` };
@@ -73,7 +75,7 @@ test('forgets the single changes when there are more of them than the table has 
   assert.ok(pending.isEmpty);
 });
 
-test('leads to the same table as the revisions one by one', () => {
+test('PendingChanges leads to the same table as the revisions one by one', () => {
   const services = fc.uniqueArray(fc.record({ index: fc.nat(3), shift: fc.nat(1), nodes: fc.subarray(['a', 'b']) }), {
     selector: ({ index }) => index,
     maxLength: 4,
@@ -107,4 +109,52 @@ test('leads to the same table as the revisions one by one', () => {
       },
     ),
   );
+});
+
+const SERVICES = 2_000;
+const MAX_CHANGES_PER_PART = 500;
+
+const sharedService = (name: string, host: string): TestService => ({
+  name,
+  port: 443,
+  shared: true,
+  settings: { hosts: [host], tlsPassthrough: true },
+  endpoints: [{ address: '10.0.0.1', port: 443 }],
+});
+
+test('TableDistributor splits a first table with thousands of hosts below a wildcard, and defers their shared listener until the last part', async () => {
+  const sizes: number[] = [];
+  const { promise: done, resolve } = Promise.withResolvers<void>();
+  const distributor: TableDistributor = new TableDistributor({
+    node: 'a',
+    slots: new SlotRegistry(),
+    limits: new LimiterRegistry(1),
+    pool: {
+      post: (command: WorkerCommand) => void sizes.push(command.kind === 'table' ? command.changes.length : 0),
+      addCounterBlock: () => undefined,
+      mark: () => 1,
+    },
+    onRoutesChanged(keys) {
+      const due = deferred.due(keys.length === 0 ? [] : distributor.matcher.listeners.keys());
+      assert.equal(due.size > 0, !distributor.isPartial, 'the listener is due after the last part, and not before');
+      if (!distributor.isPartial) resolve();
+    },
+    onApplied: () => undefined,
+  });
+  const deferred = new DeferredListeners({ matcher: distributor.matcher, isPartial: () => distributor.isPartial });
+  const hosts = Array.from({ length: SERVICES }, (_, index) => sharedService(`s${index}`, `h${index}.example.com`));
+  distributor.replace(
+    tableFor({ a: '127.0.0.1' }, [...hosts, { ...sharedService('all', '*.example.com'), tenant: 'other' }]),
+    {
+      epoch: 1,
+      revision: 1,
+      id: 'one',
+    },
+  );
+  await done;
+  assert.ok(Math.max(...sizes) < MAX_CHANGES_PER_PART, `${Math.max(...sizes)} changes in one part`);
+  const [listener] = distributor.matcher.listeners.values();
+  assert.ok(listener?.isShared);
+  assert.equal(listener.findByServerName('h7.example.com')?.service.name, 's7');
+  assert.equal(listener.findByServerName('other.example.com')?.service.name, 'all');
 });
