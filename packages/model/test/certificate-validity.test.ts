@@ -21,7 +21,7 @@ function at(now: number, ...secrets: SecretObject[]): [validity: string | undefi
   return [validity.get('shop/tls'), nextChangeAt];
 }
 
-test('a certificate of a year is to be renewed two weeks before its end', () => {
+test('a certificate of a year is expiring two weeks before its end', () => {
   const year = secret(0, 365 * DAY);
   assert.deepEqual(at(-1, year), ['early', 0]);
   assert.deepEqual(at(0, year), [undefined, 351 * DAY]);
@@ -31,17 +31,17 @@ test('a certificate of a year is to be renewed two weeks before its end', () => 
   assert.deepEqual(at(365 * DAY + 1_000, year), ['expired', undefined]);
 });
 
-test('one of ten days only when a fifth of them is left', () => {
+test('a certificate of ten days is expiring in its last fifth', () => {
   assert.deepEqual(at(8 * DAY - 1, secret(0, 10 * DAY)), [undefined, 8 * DAY]);
   assert.deepEqual(at(8 * DAY, secret(0, 10 * DAY)), ['expiring', 10 * DAY + 1_000]);
 });
 
-test('time has nothing to say of Secrets without a certificate that can be used', () => {
+test('Secrets without a usable certificate have no validity', () => {
   const bad: SecretObject = { ...secret(0, 1), certificate: { kind: 'unusable', why: 'is no certificate' } };
   assert.deepEqual(at(5 * DAY, bad, { ...bad, certificate: null }), [undefined, undefined]);
 });
 
-test('the next moment is the earliest of all', () => {
+test('the next change is the earliest of all certificates', () => {
   const other: SecretObject = { ...secret(0, 10 * DAY), name: 'other' };
   assert.deepEqual(at(1, secret(0, 365 * DAY), other), [undefined, 8 * DAY]);
 });

@@ -5,7 +5,7 @@ import test from 'node:test';
 /** What decides for the fleet, explains, or reads what users wrote. */
 const NOT_FOR_PROXIES = /\/packages\/model\/(?:dist\/)?src\/(?:index\.|translate\/|view\/|settings\/)/;
 
-test('the door of the data plane loads nothing that only a controller or a console calls', async () => {
+test('data-plane.ts loads no module that only controllers or consoles use', async () => {
   const loaded: string[] = [];
   const hooks = registerHooks({
     load(url, context, nextLoad) {

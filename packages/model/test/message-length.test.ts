@@ -142,7 +142,7 @@ const CASES: Readonly<Record<string, () => ServiceView>> = {
   },
 };
 
-describe('no message is longer than 1,024 bytes, nor breaks off', () => {
+describe('no message exceeds 1,024 bytes or is cut off', () => {
   for (const [what, make] of Object.entries(CASES)) {
     test(what, () => {
       const { conditions } = make();

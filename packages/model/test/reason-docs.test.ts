@@ -30,7 +30,7 @@ function sections(): Map<string, Map<string, string>> {
   return found;
 }
 
-test('every reason has an entry in its section, and no entry is of a reason that there is not', () => {
+test('every reason has an entry in its section, and every entry has a reason', () => {
   const known = new Set<string>([...REFUSAL_REASONS, ...PROGRAMMED_REASONS, ...DEGRADED_REASONS]);
   const expected: Record<string, readonly string[]> = {
     Accepted: ['Accepted', ...REFUSAL_REASONS],
@@ -46,7 +46,7 @@ test('every reason has an entry in its section, and no entry is of a reason that
   }
 });
 
-test('every entry says what it means, and in a sentence of its own what to do', () => {
+test('every entry says what the reason means, and in a separate sentence what to do', () => {
   for (const entries of sections().values()) {
     for (const [name, text] of entries) {
       const sentences = text.split(/[.:]\s/).filter((sentence) => sentence.trim() !== '');

@@ -21,7 +21,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
     const create = (seed: number) => createBalancer(routeOf(settings, { protocol }), balancerOptions(seed));
 
     describe(`${name} for ${protocol}`, () => {
-      test('chooses one of the list, and nothing of an empty one', () => {
+      test('chooses an endpoint of the pool, and none from an empty pool', () => {
         fc.assert(
           fc.property(fc.integer(), fc.array(fc.nat(8), { minLength: 1, maxLength: 10 }), (seed, counts) => {
             const balancer = create(seed);
@@ -36,7 +36,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
         );
       });
 
-      test('leaves out what was tried, until nothing is left', () => {
+      test('never chooses a tried endpoint, and returns undefined when all were tried', () => {
         const loads = endpointStatsList(6, (i) => (i < 2 ? 'a' : 'b'));
         const pool = poolOf(loads, 'a');
         const balancer = create(5);
@@ -53,7 +53,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
         }
       });
 
-      test('an endpoint that has left and come back meanwhile counts as tried', () => {
+      test('treats an endpoint that left and returned as tried', () => {
         const [old] = endpointStatsList(1);
         const [back, other] = endpointStatsList(2);
         assert.ok(old && back && other);
@@ -62,7 +62,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
         }
       });
 
-      test('takes only healthy endpoints of the own zone while there is one, then healthy ones, then any', () => {
+      test('prefers healthy endpoints of its zone, then healthy endpoints, then any', () => {
         const loads = endpointStatsList(8, (i) => (i < 4 ? 'a' : 'b'));
         const chosenFrom = (pool: ReturnType<typeof poolOf>): Set<string | undefined> => {
           const balancer = create(3);
@@ -83,7 +83,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
         assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a sick']));
       });
 
-      test('goes on over any history of endpoints and health', () => {
+      test('keeps choosing over any history of endpoints and health', () => {
         const step = fc.record({
           up: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),
           sick: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),

@@ -51,7 +51,7 @@ class Worker {
 const memoryOf = (entries = 4_096): AffinityTable => createAffinityTable(new Uint32Array(entries * 4));
 
 describe('ClientIP affinity', () => {
-  test('law: over any history a client stays where it was while that endpoint is there and the timeout has not passed', () => {
+  test('keeps a client at its endpoint over any history, while the endpoint exists and the timeout has not passed', () => {
     const step = fc.record({
       up: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7], { minLength: 1 }),
       ms: fc.integer({ min: 0, max: 25_000 }),
@@ -85,7 +85,7 @@ describe('ClientIP affinity', () => {
     );
   });
 
-  test('an endpoint that is added moves nobody within the timeout, and about its share of them after it', () => {
+  test('moves no client to an added endpoint within the timeout, and about its share afterwards', () => {
     const worker = new Worker({ memory: memoryOf() });
     worker.serve([0, 1, 2]);
     const before = worker.meetAll();
@@ -97,7 +97,7 @@ describe('ClientIP affinity', () => {
     assert.ok(moved > 45 && moved < 105, `${moved} of 300, 75 expected`);
   });
 
-  test('a timeout never ends early, wherever in a second it began', () => {
+  test('never ends a timeout early, wherever within a second it began', () => {
     const worker = new Worker({ memory: memoryOf(), timeoutMs: 4_000 });
     worker.nowMs = 999;
     worker.serve([0, 1, 2]);
@@ -107,7 +107,7 @@ describe('ClientIP affinity', () => {
     assert.deepEqual(worker.meetAll(), before);
   });
 
-  test('each connection begins the timeout anew', () => {
+  test('restarts the timeout with each connection', () => {
     const worker = new Worker({ memory: memoryOf() });
     worker.serve([0, 1, 2]);
     const before = worker.meetAll();
@@ -118,7 +118,7 @@ describe('ClientIP affinity', () => {
     }
   });
 
-  test('one that goes moves only its own clients, who stay where they are when it comes back', () => {
+  test('moves only the clients of an endpoint that leaves, and does not move them back when it returns', () => {
     const worker = new Worker({ memory: memoryOf() });
     worker.serve([0, 1, 2, 3]);
     const before = worker.meetAll();
@@ -132,7 +132,7 @@ describe('ClientIP affinity', () => {
     assert.deepEqual(worker.meetAll(), meanwhile);
   });
 
-  test('two proxies with the same history agree, and one without any computes what the others began with', () => {
+  test('agrees between proxies with the same history, and starts alike on a proxy without history', () => {
     const [one, other] = [new Worker({ memory: memoryOf() }), new Worker({ memory: memoryOf() })];
     for (const up of [
       [0, 1, 2],
@@ -151,14 +151,14 @@ describe('ClientIP affinity', () => {
     assert.deepEqual(fresh.meetAll(), forgetful.meetAll());
   });
 
-  test('knows a client by its address, whatever its port', () => {
+  test('identifies a client by its address, not by its port', () => {
     const worker = new Worker({ memory: memoryOf() });
     worker.serve([0, 1, 2, 3, 4, 5]);
     const ports = Array.from({ length: 50 }, (_, i) => worker.meet(1, 1_000 + i));
     assert.equal(new Set(ports).size, 1);
   });
 
-  test('a full memory forgets those seen longest ago and computes for them; nobody ever meets an endpoint that is not there', () => {
+  test('forgets the least recently seen clients when the table is full, and never chooses a missing endpoint', () => {
     const memory = memoryOf(64);
     const worker = new Worker({ memory });
     const forgetful = new Worker({});
@@ -169,7 +169,7 @@ describe('ClientIP affinity', () => {
     assert.ok(kept <= 64, `${kept} of 64 entries`);
   });
 
-  test('Services that share the memory never give each other’s endpoints', () => {
+  test('never chooses endpoints of another Service that shares the table', () => {
     const memory = memoryOf(16);
     const [one, other] = [new Worker({ memory, uid: 'one' }), new Worker({ memory, uid: 'other' })];
     one.serve([0, 1, 2]);
@@ -187,10 +187,10 @@ describe('ClientIP affinity', () => {
   });
 });
 
-describe('the memory of affinity', () => {
+describe('the affinity table', () => {
   const KEY = { high: 0xdeadbeef, low: 0x12345678 };
 
-  test('recalls what it was told until the timeout is over, beginning with the very first second', () => {
+  test('returns a recorded endpoint until the timeout is over, from the first second on', () => {
     const memory = memoryOf(8);
     assert.equal(memory.lookup(KEY, 0, 10), undefined);
     memory.record(KEY, 0xfedcba98, 0);
@@ -200,7 +200,7 @@ describe('the memory of affinity', () => {
     assert.equal(memory.lookup(KEY, 11, 10), 7);
   });
 
-  test('when all entries of its window are taken the one seen longest ago goes', () => {
+  test('replaces the least recently used entry when all probed entries are in use', () => {
     const memory = memoryOf(8);
     for (let i = 0; i < 8; i += 1) memory.record({ high: i, low: 0 }, 100 + i, i === 3 ? 1 : 50 + i);
     memory.record({ high: 99, low: 0 }, 7, 60);
@@ -209,7 +209,7 @@ describe('the memory of affinity', () => {
     assert.equal(memory.lookup({ high: 99, low: 0 }, 60, 100), 7);
   });
 
-  test('an entry half of which another worker has written is nobody’s', () => {
+  test('matches no client with an entry that two workers wrote at once', () => {
     const words = new Uint32Array(8 * 4);
     const memory = createAffinityTable(words);
     const [mine, theirs] = [

@@ -19,19 +19,19 @@ function countsOf(algorithm: Algorithm): number[] {
 
 const rangeOf = (counts: readonly number[]): number => Math.max(...counts) - Math.min(...counts);
 
-test('round-robin is exact, least-connections nearly so, random drifts', () => {
+test('round-robin distributes exactly, least-connections nearly, random roughly', () => {
   assert.equal(rangeOf(countsOf('round-robin')), 0);
   assert.ok(rangeOf(countsOf('least-connections')) <= 8);
   assert.ok(rangeOf(countsOf('random')) > 30);
 });
 
-test('round-robin begins anywhere, so that workers do not all begin at the same endpoint', () => {
+test('round-robin starts at a random endpoint', () => {
   const pool = poolOf(endpointStatsList(5));
   const begun = Array.from({ length: 40 }, (_, seed) => balancerOf('round-robin', seed).choose(pool, clientOf(0), []));
   assert.equal(new Set(begun).size, 5);
 });
 
-test('an idle endpoint is preferred to a busy one whenever both are drawn', () => {
+test('least-connections prefers an idle endpoint to a busy one when it draws both', () => {
   const balancer = balancerOf('least-connections');
   const pool = poolOf(endpointStatsList(2));
   const [busy, idle] = pool.all as [EndpointStats, EndpointStats];
@@ -39,7 +39,7 @@ test('an idle endpoint is preferred to a busy one whenever both are drawn', () =
   for (let i = 0; i < 100; i += 1) assert.equal(balancer.choose(pool, clientOf(i), []), idle);
 });
 
-test('first stays with the first by address, and goes to the next one when that is ill or was tried', () => {
+test('first chooses the lowest address, or the next one if that is unhealthy or was tried', () => {
   const balancer = balancerOf('first');
   const loads = endpointStatsList(3);
   for (let i = 0; i < 20; i += 1) assert.equal(balancer.choose(poolOf(loads), clientOf(i), []), loads[0]);
@@ -48,7 +48,7 @@ test('first stays with the first by address, and goes to the next one when that 
   assert.equal(balancer.choose(poolOf(loads), clientOf(1), []), loads[1]);
 });
 
-test('a UDP flow meets the same endpoint in every worker under every algorithm, and flows of one client are spread', () => {
+test('every algorithm gives a UDP flow the same endpoint in all workers, and spreads the flows of one client', () => {
   for (const algorithm of ['least-connections', 'round-robin', 'random', 'maglev'] as const) {
     const route = routeOf({ algorithm }, { protocol: 'UDP' });
     const [here, there] = [createBalancer(route, balancerOptions(1)), createBalancer(route, balancerOptions(2))];

@@ -23,7 +23,7 @@ const NETS = [1, 2, 3];
 
 describe('the maglev table', () => {
   for (const count of COUNTS) {
-    test(`of ${count} endpoints gives each its share, off by 2 % at most`, () => {
+    test(`of ${count} endpoints gives each its share within 2 %`, () => {
       for (const net of NETS) {
         const slots = new Map<string, number>(keysOf(count, net).map((key) => [key, 0]));
         for (const owner of ownersFor([...slots.keys()])) slots.set(owner, (slots.get(owner) ?? 0) + 1);
@@ -35,7 +35,7 @@ describe('the maglev table', () => {
       }
     });
 
-    test(`of ${count} endpoints changes by at most 1/n + 2 % when one goes, comes, or is replaced`, () => {
+    test(`of ${count} endpoints changes by at most 1/n + 2 % when an endpoint leaves, joins, or is replaced`, () => {
       for (const net of NETS) {
         const keys = keysOf(count, net);
         const before = ownersFor(keys);
@@ -50,7 +50,7 @@ describe('the maglev table', () => {
     });
   }
 
-  test('is the same whatever the order of its endpoints', () => {
+  test('does not depend on the order of its endpoints', () => {
     const shuffles = fc
       .uniqueArray(fc.ipV4(), { minLength: 1, maxLength: 40 })
       .chain((keys) => fc.tuple(fc.constant(keys), fc.shuffledSubarray(keys, { minLength: keys.length })));
@@ -61,7 +61,7 @@ describe('the maglev table', () => {
     );
   });
 
-  test('has no free slot, and room for no more endpoints than slots', () => {
+  test('has no free slot, and rejects more endpoints than slots', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 251 }), fc.nat(255), (count, net) => {
         const keys = keysOf(count, net);
@@ -76,7 +76,7 @@ describe('maglev', () => {
   const balancer = createBalancer(routeOf({ algorithm: 'maglev' }), balancerOptions(1));
   const CLIENTS = Array.from({ length: 4_000 }, (_, i) => clientOf(i));
 
-  test('spreads clients as the table does', () => {
+  test('spreads clients as evenly as the table', () => {
     const pool = poolOf(endpointStatsList(10));
     for (const client of CLIENTS) choose(pool, client).activeConnections += 1;
     // 400 expected; five standard deviations.
@@ -84,7 +84,7 @@ describe('maglev', () => {
       assert.ok(Math.abs(activeConnections - 400) < 95, `${activeConnections}`);
   });
 
-  test('moves only the clients of an endpoint that is ill, evenly to the others, and all of them back', () => {
+  test('moves only the clients of an unhealthy endpoint, evenly, and moves all of them back', () => {
     const pool = poolOf(endpointStatsList(10));
     const before = CLIENTS.map((client) => choose(pool, client));
     const ill = pool.all[4] as EndpointStats;
@@ -106,7 +106,7 @@ describe('maglev', () => {
     );
   });
 
-  test('leads a retry where every proxy leads it', () => {
+  test('sends a retry to the same endpoint on every proxy', () => {
     const here = poolOf(endpointStatsList(10));
     const there = poolOf(endpointStatsList(10));
     for (const client of CLIENTS.slice(0, 300)) {
@@ -120,7 +120,7 @@ describe('maglev', () => {
     }
   });
 
-  test('with a table older than its endpoints keeps everybody whose endpoint is still there', () => {
+  test('keeps the clients of remaining endpoints while the table is outdated', () => {
     const loads = endpointStatsList(10);
     const old = maglevOf(loads);
     const before = buildPool(poolOf([]), loads, { zone: null, maglev: old });
@@ -135,7 +135,7 @@ describe('maglev', () => {
     }
   });
 
-  test('places TCP by address, and UDP by address and port', () => {
+  test('hashes TCP clients by address, and UDP flows by address and port', () => {
     const pool = poolOf(endpointStatsList(10));
     const udp = createBalancer(routeOf({ algorithm: 'maglev' }, { protocol: 'UDP' }), balancerOptions(1));
     const ports = Array.from({ length: 100 }, (_, i) => clientOf(1, 1_000 + i));

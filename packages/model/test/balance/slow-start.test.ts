@@ -33,7 +33,7 @@ function shareOfLast(algorithm: Algorithm, pool: EndpointPool, now: number): num
   return chosen / 20_000;
 }
 
-describe('an endpoint that appears while others serve', () => {
+describe('an endpoint that joins serving endpoints', () => {
   const SHARES = [
     // Of five, one of weight w: w / (4 + w). At 0 s, half way, and when it is over.
     { now: 1_000, expected: 0.1 / 4.1 },
@@ -42,7 +42,7 @@ describe('an endpoint that appears while others serve', () => {
   ];
   for (const algorithm of ['random', 'round-robin', 'least-connections'] as const) {
     for (const { now, expected } of SHARES) {
-      test(`${algorithm}: ${(now - 1_000) / 1_000} s after it came it has the share of its weight`, () => {
+      test(`${algorithm}: has the share of its weight after ${(now - 1_000) / 1_000} s`, () => {
         const share = shareOfLast(algorithm, poolAfter([4, 0], [5, 1_000]), now);
         // Two are drawn, different ones, so a rare one is drawn a little more often than its weight says.
         assert.ok(Math.abs(share - expected) < 0.012, `${share} for ${expected}`);
@@ -50,7 +50,7 @@ describe('an endpoint that appears while others serve', () => {
     }
   }
 
-  test('is not sent every connection although it has the fewest', () => {
+  test('does not get every connection although it has the fewest', () => {
     const pool = poolAfter([4, 0], [5, 1_000]);
     for (const load of pool.all.slice(0, 4)) load.activeConnections = 100;
     const share = shareOfLast('least-connections', pool, 1_000);
@@ -58,13 +58,13 @@ describe('an endpoint that appears while others serve', () => {
   });
 });
 
-test('endpoints of a first table, and of one in which all are new, have their full share at once', () => {
+test('endpoints of a first table, or of a table with only new endpoints, skip slow start', () => {
   assert.equal(poolAfter([5, 1_000]).slowStartEndsAt, NEVER);
   assert.equal(poolAfter([0, 0], [5, 1_000]).slowStartEndsAt, NEVER);
   assert.equal(poolAfter([4, 0], [5, 1_000]).slowStartEndsAt, 31_000);
 });
 
-test('those that stay keep their connections and go on ramping up where they were', () => {
+test('endpoints that stay keep their connections and continue their slow start', () => {
   const before = poolAfter([4, 0], [5, 1_000]);
   const last = before.all.at(-1) as EndpointStats;
   last.activeConnections = 3;
@@ -73,7 +73,7 @@ test('those that stay keep their connections and go on ramping up where they wer
   assert.deepEqual([last.activeConnections, last.slowStartAt], [3, 1_000]);
 });
 
-test('one that comes back with connections still open is the same load, and ramps up', () => {
+test('an endpoint that returns with open connections keeps its stats and begins slow start', () => {
   const before = poolAfter([5, 0]);
   const gone = before.all[0] as EndpointStats;
   gone.activeConnections = 2;
@@ -83,7 +83,7 @@ test('one that comes back with connections still open is the same load, and ramp
   assert.deepEqual([gone.activeConnections, gone.slowStartAt], [2, 4_000]);
 });
 
-test('when all that are left ramp up each has its even share', () => {
+test('endpoints share evenly when all remaining ones are in slow start', () => {
   const pool = poolAfter([1, 0], [5, 1_000]);
   const young = buildPool(pool, pool.all.slice(1), { zone: null, maglev: undefined });
   for (const algorithm of ['random', 'round-robin', 'least-connections'] as const) {

@@ -61,7 +61,7 @@ function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
 
 const endOf = (happenings: readonly Timed[]): number => happenings.at(-1)?.at ?? 0;
 
-test('while there are endpoints some are used, and at most half of them are ejected', () => {
+test('uses at least one endpoint, and ejects at most half of them', () => {
   let ejected = 0;
   let panics = 0;
   fc.assert(
@@ -85,7 +85,7 @@ test('while there are endpoints some are used, and at most half of them are ejec
   assert.ok(ejected > 0 && panics > 0, 'both happened');
 });
 
-test('when none passes its check, the checks leave nobody out', () => {
+test('ignores the checks when no endpoint passes', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 9 }), (count) => {
       const endpoints = Array.from({ length: count }, (_, index) => ({
@@ -99,7 +99,7 @@ test('when none passes its check, the checks leave nobody out', () => {
   );
 });
 
-test('ejections end by time alone, and the judgement says when it changes', () => {
+test('ends ejections by time, and tells when the result changes', () => {
   fc.assert(
     fc.property(histories, ({ count, happenings }) => {
       const all = timed(happenings);
@@ -123,7 +123,7 @@ test('ejections end by time alone, and the judgement says when it changes', () =
   );
 });
 
-test('what happens to one endpoint may come before or after what happens to another', () => {
+test('does not depend on the order of events of different endpoints', () => {
   fc.assert(
     fc.property(histories, fc.infiniteStream(fc.nat(5)), ({ count, happenings }, order) => {
       const all = timed(happenings);
@@ -139,7 +139,7 @@ test('what happens to one endpoint may come before or after what happens to anot
   );
 });
 
-test('many failures told at once eject as one by one', () => {
+test('ejects alike for failures reported together and one by one', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), (count) => {
       let one = INITIAL_EJECTION_STATE;
@@ -149,7 +149,7 @@ test('many failures told at once eject as one by one', () => {
   );
 });
 
-test('a forgotten endpoint is treated as one that never failed', () => {
+test('treats an endpoint whose history is over as one that never failed', () => {
   fc.assert(
     fc.property(histories, fc.integer({ min: 0, max: 3_600_000 }), ({ count, happenings }, laterMs) => {
       const all = timed(happenings);

@@ -20,7 +20,7 @@ function checks(answers: string): boolean {
   return state.passes;
 }
 
-test('a check is failed by as many bad answers in a row as are asked for, and passed again by as many good ones', () => {
+test('a check fails after the threshold of bad results in a row, and passes after the threshold of good ones', () => {
   assert.deepEqual(['', '--', '---', '--+--', '---+', '---++', '---+-+', '---++--', '---++---'].map(checks), [
     true,
     true,
@@ -34,7 +34,7 @@ test('a check is failed by as many bad answers in a row as are asked for, and pa
   ]);
 });
 
-test('a check proves that its endpoint works while it is passed and the last answer was good', () => {
+test('a check confirms its endpoint while it passes and the last result was good', () => {
   let state = INITIAL_CHECK_STATE;
   const proven = [...'+--+---++'].map((answer) => {
     state = recordCheckResult(state, answer === '+', TIMING);
@@ -44,7 +44,7 @@ test('a check proves that its endpoint works while it is passed and the last ans
   assert.deepEqual(proven, [true, false, false, true, false, false, false, false, true]);
 });
 
-test('an endpoint is ejected at its third failed connect in a row, for ten seconds', () => {
+test('ejects an endpoint for ten seconds at its third failed connect in a row', () => {
   const twice = recordConnectFailures(INITIAL_EJECTION_STATE, 2, 0);
   assert.equal(isEjected(twice, 0), false);
   assert.equal(isEjected(recordConnectFailures(recordConnectSuccess(twice, 1), 2, 2), 2), false);
@@ -55,7 +55,7 @@ test('an endpoint is ejected at its third failed connect in a row, for ten secon
   );
 });
 
-test('each ejection is longer than the one before, up to five minutes, and failures meanwhile add nothing', () => {
+test('prolongs each ejection up to five minutes, and ignores failures during an ejection', () => {
   let state = recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0);
   const lengths: number[] = [];
   for (let time = 0; time < 40; time += 1) {
@@ -67,14 +67,14 @@ test('each ejection is longer than the one before, up to five minutes, and failu
   assert.deepEqual(new Set(lengths.slice(29)), new Set([300_000]));
 });
 
-test('ejections are forgotten after ten good minutes', () => {
+test('resets the number of ejections after ten minutes without one', () => {
   const second = recordConnectFailures(recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0), 1, 10_000);
   const soon = recordConnectFailures(recordConnectSuccess(second, 31_000), 3, 600_000);
   const late = recordConnectFailures(recordConnectSuccess(second, 31_000), 3, 640_000);
   assert.deepEqual([soon.ejectedUntil - soon.ejectedAt, late.ejectedUntil - late.ejectedAt], [30_000, 10_000]);
 });
 
-test('a connect that succeeds ends an ejection', () => {
+test('ends an ejection after a successful connect', () => {
   assert.equal(isEjected(recordConnectSuccess(recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0), 50), 50), false);
 });
 
@@ -87,7 +87,7 @@ function unusedOf(letters: string): string {
   return evaluatePortHealth(endpoints, 100).excluded.join('');
 }
 
-test('which endpoints are left out', () => {
+test('excludes endpoints that fail or are ejected', () => {
   const rows: readonly (readonly [string, string])[] = [
     ['+', ''],
     ['e', ''],

@@ -15,7 +15,7 @@ const steps = fc.array(
   { maxLength: 50 },
 );
 
-test('whatever is asked for when, never more than the burst and rate·t is taken, from any moment on', () => {
+test('never takes more than burst + rate·t in any interval of t seconds', () => {
   fc.assert(
     fc.property(pace, steps, (limit, asked) => {
       const taken: { readonly at: bigint; readonly count: number }[] = [];
@@ -40,7 +40,7 @@ test('whatever is asked for when, never more than the burst and rate·t is taken
   );
 });
 
-test('what is refused is refused for lack of credit only', () => {
+test('refuses only if the credit is too low', () => {
   fc.assert(
     fc.property(pace, fc.integer({ min: 1, max: 100_000 }), (limit, count) => {
       const next = takeWithinRate(0n, count, { limit: limit, now: START });
@@ -50,7 +50,7 @@ test('what is refused is refused for lack of credit only', () => {
   );
 });
 
-test('who waits out his debt after each charge gets the rate, and at most one burst and one charge more', () => {
+test('gives a user that waits out each debt the rate plus at most one burst and one charge', () => {
   fc.assert(
     fc.property(pace, steps, (limit, asked) => {
       let paidUntil = 0n;
@@ -69,13 +69,13 @@ test('who waits out his debt after each charge gets the rate, and at most one bu
   );
 });
 
-test('at a rate of 0 nothing is taken and nothing is owed', () => {
+test('takes nothing and owes nothing at a rate of 0', () => {
   const none = { ratePerSecond: 0, burstNs: SECOND };
   assert.equal(takeWithinRate(0n, 1, { limit: none, now: START }), undefined);
   assert.equal(chargeToRate(7n, 1, { limit: none, now: START }), 7n);
 });
 
-test('a debt is so many units, also at another rate', () => {
+test('keeps a debt in units when the rate changes', () => {
   const owed = { from: 100, now: START };
   assert.equal(rescaleDebt(START + SECOND, { ...owed, to: 50 }), START + 2n * SECOND);
   assert.equal(rescaleDebt(START + SECOND, { ...owed, to: Number.POSITIVE_INFINITY }), START);

@@ -64,7 +64,7 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     return tableOf(entries);
   });
 
-test('changes made step by step lead to the same routes, and in between every route and the owner of every name is the old or the new one', () => {
+test('groups lead to the same routes, and after each group every route and the owner of every name is the old or the new one', () => {
   fc.assert(
     fc.property(fc.array(tables, { minLength: 2, maxLength: 4 }), (history) => {
       const stepped = createMatcher(EMPTY_TABLE, 'n1');

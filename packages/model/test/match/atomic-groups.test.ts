@@ -16,8 +16,8 @@ import {
   tableOf,
 } from '@weir/model';
 
-describe('the steps of changes', () => {
-  test('hold all of one Service together, the node first', () => {
+describe('atomic groups', () => {
+  test('contain all changes of one Service, with the node first', () => {
     const changes = [endpoints('a'), endpoints('b'), listener(1, 'a'), listener(2, 'b'), node, service('a')].map(put);
     assert.deepEqual(told(atomicGroupsFor(changes, [])), [
       { services: [], ids: [node.id] },
@@ -26,7 +26,7 @@ describe('the steps of changes', () => {
     ]);
   });
 
-  test('hold Services together between which listeners change hands, in a ring, too', () => {
+  test('join Services that pass listeners to each other, also in a ring', () => {
     const changes = [listener(1, 'b'), listener(2, 'c'), listener(3, 'a'), service('d')].map(put);
     const holders = [
       [listener(1, 'a').id, 'a'],
@@ -39,7 +39,7 @@ describe('the steps of changes', () => {
     );
   });
 
-  test('take a listener away together with what else changes of the Service that had it', () => {
+  test('delete a listener together with the other changes of its Service', () => {
     const { id } = listener(1, 'a');
     const changes: Change[] = [{ kind: 'delete', id }, put(service('b')), { kind: 'delete', id: serviceId('a') }];
     assert.deepEqual(told(atomicGroupsFor(changes, [[id, 'a']])), [
@@ -48,7 +48,7 @@ describe('the steps of changes', () => {
     ]);
   });
 
-  test('hold Services together between which a host of a shared port changes hands, by a wildcard, too', () => {
+  test('join Services that pass a host of a shared port to each other, also by a wildcard', () => {
     const before = tableOf([...sharing('a', ['x.example']), ...sharing('b', []), ...sharing('c', ['y.example'])]);
     const matcher = createMatcher(before, 'n1');
     const stepsTo = (...entries: Entry[]): string[][] => {
@@ -66,7 +66,7 @@ describe('the steps of changes', () => {
     );
   });
 
-  test('make of several changes of one entry the last', () => {
+  test('contain only the last of several changes of one entry', () => {
     const { id } = listener(1, 'a');
     assert.deepEqual(atomicGroupsFor([put(listener(1, 'a')), { kind: 'delete', id }], [[id, 'a']]), [
       { services: ['a'], changes: [{ kind: 'delete', id }] },

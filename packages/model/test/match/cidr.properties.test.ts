@@ -12,7 +12,7 @@ const octet = fc.oneof(
 );
 const addresses = fc.tuple(octet, fc.oneof(octet, fc.constant(254)), octet, octet).map((octets) => octets.join('.'));
 
-test('an IPv4 address is canonical as it stands, and special when it is in one of the ranges', () => {
+test('an IPv4 address is its own canonical text, and special if one of the ranges contains it', () => {
   fc.assert(
     fc.property(addresses, (address) => {
       assert.equal(canonicalAddress(address), address);
@@ -36,13 +36,13 @@ for (const text of [
   '',
   '١.2.3.4',
 ]) {
-  test(`${JSON.stringify(text)} is no address, and none that may be used`, () => {
+  test(`${JSON.stringify(text)} is no address, and may not be an endpoint`, () => {
     assert.equal(canonicalAddress(text), undefined);
     assert.equal(isSpecialAddress(text), true);
   });
 }
 
-test('IPv4 in IPv6 is the IPv4 address', () => {
+test('an IPv4-mapped IPv6 address becomes the IPv4 address', () => {
   assert.equal(canonicalAddress('::ffff:10.0.0.1'), '10.0.0.1');
   assert.equal(isSpecialAddress('::ffff:127.0.0.1'), true);
 });

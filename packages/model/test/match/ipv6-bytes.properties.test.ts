@@ -6,7 +6,7 @@ import ipaddr from 'ipaddr.js';
 
 const word = fc.oneof(fc.constant(0), fc.nat(0xffff));
 
-test('the bytes of an address are the same in every form of its text', () => {
+test('ipv6Bytes returns the same bytes for every form of an address', () => {
   fc.assert(
     fc.property(fc.array(word, { minLength: 8, maxLength: 8 }), (words) => {
       const address = new ipaddr.IPv6(words);

@@ -65,7 +65,7 @@ const routesOf = (matcher: ReturnType<typeof createMatcher>): unknown[] =>
     .map(({ allowsSource: _compiled, ...route }) => route)
     .sort((a, b) => (a.key < b.key ? -1 : 1));
 
-test('a matcher that was patched through a history is the one compiled from the last table', () => {
+test('a patched matcher equals a matcher that is compiled from the last table', () => {
   fc.assert(
     fc.property(fc.oneof(histories, sharing), fc.constantFrom('n1', 'n2'), (tables, node) => {
       const patched = createMatcher(EMPTY_TABLE, node);
@@ -85,7 +85,7 @@ test('a matcher that was patched through a history is the one compiled from the 
   );
 });
 
-test('whom a name of a shared listener belongs to agrees with a linear search through the table', () => {
+test('the owner of a name on a shared listener agrees with a linear search', () => {
   fc.assert(
     fc.property(sharing, (tables) => {
       const table = tables.at(-1) ?? EMPTY_TABLE;

@@ -66,7 +66,7 @@ function edgesOf(text: string): string[] {
     );
 }
 
-test('compiled networks hold what one of them holds', () => {
+test('a network set contains an address if one of its networks does', () => {
   fc.assert(
     fc.property(fc.array(cidrs, { maxLength: 30 }), fc.array(addresses, { maxLength: 20 }), (all, asked) => {
       const compiled = compileNetworks(all);
@@ -77,7 +77,7 @@ test('compiled networks hold what one of them holds', () => {
   );
 });
 
-test('what is no address is in no network, and what is one in some form in all', () => {
+test('a network set accepts every form of an address, and no other text', () => {
   const everything = ['0.0.0.0/0', '::/0'];
   const compiled = compileNetworks(everything);
   fc.assert(
@@ -100,14 +100,14 @@ test('what is no address is in no network, and what is one in some form in all',
     assert.equal(compiled.contains(text), isWithin(text, everything), text);
 });
 
-test('an empty list of networks is empty and holds nobody', () => {
+test('an empty network set contains no address', () => {
   assert.equal(compileNetworks([]).isEmpty, true);
   assert.equal(compileNetworks(['nonsense']).isEmpty, true);
   assert.equal(compileNetworks(['10.0.0.0/8']).isEmpty, false);
   assert.equal(compileNetworks([]).contains('10.0.0.1'), false);
 });
 
-test('a CIDR has the text that the library gives to its network', () => {
+test('parseCidr returns the canonical text of ipaddr.js', () => {
   fc.assert(
     fc.property(cidrs, (text) => {
       const [, prefix] = ipaddr.parseCIDR(text);
@@ -138,7 +138,7 @@ for (const text of [
   test(`${JSON.stringify(text)} is no CIDR`, () => assert.equal(parseCidr(text), undefined));
 }
 
-test('zeros before the digits of an IPv6 group change nothing', () => {
+test('ignores leading zeros of IPv6 groups', () => {
   assert.equal(parseCidr('0064:ff9b::/96')?.text, '64:ff9b::/96');
   assert.equal(parseCidr('::0.0.0.0/128')?.text, '::ffff:0:0/128');
 });

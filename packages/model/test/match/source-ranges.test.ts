@@ -45,7 +45,7 @@ const admissions = (matcher: Matcher): Route['allowsSource'][] =>
 const admitted = (matcher: Matcher, address: string): boolean[] =>
   admissions(matcher).map((admits) => admits({ address }));
 
-test('the source ranges of a Service are read once for all its ports, whatever else of it changes', () => {
+test('compiles source ranges once for all ports of a Service, whatever else changes', () => {
   const table = tableOf(['10.0.0.0/8']);
   const matcher = createMatcher(table, 'n1');
   const [first] = admissions(matcher);
@@ -64,7 +64,7 @@ test('the source ranges of a Service are read once for all its ports, whatever e
   assert.deepEqual(admissions(matcher), [first, first, first]);
 });
 
-test('other source ranges are in force at once, before and after a client has asked', () => {
+test('applies changed source ranges at once', () => {
   const table = tableOf(['10.0.0.0/8']);
   const entry = entryOf(table, 'service');
   const matcher = createMatcher(table, 'n1');
@@ -80,7 +80,7 @@ test('other source ranges are in force at once, before and after a client has as
   assert.deepEqual(admitted(matcher, '192.0.2.1'), [false, false, false]);
 });
 
-test('a Service of ranges that are none lets nobody in', () => {
+test('admits no client if all source ranges are invalid', () => {
   const table = tableOf(['10.0.0.0/8']);
   const matcher = createMatcher(table, 'n1');
   put(matcher, withRanges(entryOf(table, 'service'), ['nonsense']));

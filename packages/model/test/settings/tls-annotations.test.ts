@@ -25,7 +25,7 @@ function mistakesIn(annotations: Annotations, ports?: readonly ServicePort[]): r
 }
 
 describe('weir.dev/tls-secret', () => {
-  test('ends TLS at 443 by itself, and nowhere without it', () => {
+  test('terminates TLS at 443 by default, and nowhere without the annotation', () => {
     assert.equal(tlsOf({}), undefined);
     assert.deepEqual(tlsOf({ 'tls-secret': 'web-tls' }), {
       secret: 'web-tls',
@@ -34,7 +34,7 @@ describe('weir.dev/tls-secret', () => {
     });
   });
 
-  test('names a Secret', () => {
+  test('must be the name of a Secret', () => {
     assert.equal(tlsOf({ 'tls-secret': 'a.b-c.9' })?.secret, 'a.b-c.9');
     for (const name of ['', 'Web', 'shop/web-tls', 'a..b', '-a', 'a-', 'a'.repeat(254), 'a\n'])
       assert.match(
@@ -43,13 +43,13 @@ describe('weir.dev/tls-secret', () => {
       );
   });
 
-  test('that would be used at no port is a mistake', () => {
+  test('is refused if no port would use the certificate', () => {
     assert.deepEqual(mistakesIn({ 'tls-secret': 'web-tls' }, [port(80), port(8443)]), [
       'annotation weir.dev/tls-secret: "web-tls" would be used at no port: by itself TLS ends at 443/TCP; name others in annotation weir.dev/tls-ports',
     ]);
   });
 
-  test('does nothing for UDP', () => {
+  test('has no effect on UDP ports', () => {
     assert.deepEqual(mistakesIn({ 'tls-secret': 'web-tls' }, [port(443, { protocol: 'UDP' })]), [
       'annotation weir.dev/tls-secret: "web-tls" can be honoured only for TCP, and the Service has only UDP ports; remove the annotation, or add a TCP port',
     ]);
@@ -58,7 +58,7 @@ describe('weir.dev/tls-secret', () => {
     ]);
   });
 
-  test('and passing on cannot be asked for at once', () => {
+  test('is refused together with tls-passthrough', () => {
     const both = mistakesIn({ 'tls-secret': 'web-tls', 'tls-passthrough': 'true' });
     assert.match(
       both[0] ?? '',
@@ -67,12 +67,12 @@ describe('weir.dev/tls-secret', () => {
     assert.ok(tlsOf({ 'tls-secret': 'web-tls', 'tls-passthrough': 'false' }));
   });
 
-  test('lets a Service name the hosts that it is for', () => {
+  test('allows hosts', () => {
     const parsed = read({ 'tls-secret': 'web-tls', hosts: 'shop.example.com' });
     assert.deepEqual(parsed.kind === 'settings' && parsed.settings.hosts, ['shop.example.com']);
   });
 
-  test('agrees on what the pods speak, as their appProtocol says', () => {
+  test('negotiates the ALPN of the port’s appProtocol', () => {
     const alpnOf = (appProtocol: string | null) =>
       tlsOf({ 'tls-secret': 's' }, [port(443, { appProtocol })])?.ports[0]?.alpn;
     assert.deepEqual(alpnOf('http'), ['http/1.1']);
@@ -82,7 +82,7 @@ describe('weir.dev/tls-secret', () => {
     for (const other of [null, 'postgresql', 'constructor', '']) assert.deepEqual(alpnOf(other), [], String(other));
   });
 
-  test('is refused where the pods expect TLS, which would have to be encrypted again', () => {
+  test('is refused at ports whose pods expect TLS', () => {
     for (const appProtocol of ['https', 'kubernetes.io/wss']) {
       const [mistake] = mistakesIn({ 'tls-secret': 's' }, [port(8443, { appProtocol })]);
       assert.match(
@@ -98,12 +98,12 @@ describe('weir.dev/tls-ports', () => {
   const portsOf = (value: string) =>
     tlsOf({ 'tls-secret': 's', 'tls-ports': value }, ports)?.ports.map(({ port: number }) => number);
 
-  test('says where instead, by number or name, each once', () => {
+  test('selects ports by number or name, without duplicates', () => {
     assert.deepEqual(portsOf('8443'), [8443]);
     assert.deepEqual(portsOf('admin, 443 ,8443'), [443, 8443]);
   });
 
-  test('names TCP ports of the Service, and never 80', () => {
+  test('accepts only TCP ports of the Service other than 80', () => {
     const wrong = (value: string) => mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports);
     assert.deepEqual(wrong('444'), [
       'annotation weir.dev/tls-ports: "444" is no TCP port of the Service, by number or name; use 443 (https), 8443 (admin), comma separated',
@@ -122,14 +122,14 @@ describe('weir.dev/tls-ports', () => {
     assert.equal(wrong('444, 80, 445').length, 3, 'all mistakes at once');
   });
 
-  test('that are very many are counted, not looked at one by one', () => {
+  test('is refused as a whole if the list is too long', () => {
     const value = Array.from({ length: 60_000 }, (_, i) => `p${i}`).join();
     assert.deepEqual(mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports), [
       'annotation weir.dev/tls-ports: 60000 ports are too many: at most 200 are read; name each port of the Service once',
     ]);
   });
 
-  test('and client-ca-secret are nothing without tls-secret', () => {
+  test('and client-ca-secret are refused without tls-secret', () => {
     for (const name of ['tls-ports', 'client-ca-secret'])
       assert.match(
         mistakesIn({ [name]: '443' })[0] ?? '',
@@ -138,7 +138,7 @@ describe('weir.dev/tls-ports', () => {
   });
 });
 
-test('weir.dev/client-ca-secret names the CAs of the certificates that clients show', () => {
+test('weir.dev/client-ca-secret sets the Secret with the CAs of client certificates', () => {
   assert.equal(tlsOf({ 'tls-secret': 's', 'client-ca-secret': 'clients' })?.clientCaSecret, 'clients');
   assert.match(
     mistakesIn({ 'tls-secret': 's', 'client-ca-secret': 'A' })[0] ?? '',

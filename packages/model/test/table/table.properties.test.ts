@@ -19,7 +19,7 @@ const step = fc.record({
 /** Between the steps somebody compares two versions, which may shorten the way between them. */
 const comparison = fc.record({ before: fc.nat(20), after: fc.nat(20) });
 
-test('every version of a table is for ever what it was, whatever is made out of it, and what differs is found', () => {
+test('every version of a table stays unchanged, and diff finds all differences', () => {
   fc.assert(
     fc.property(
       fc.array(step, { maxLength: 12 }),

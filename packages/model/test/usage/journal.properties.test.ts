@@ -61,7 +61,7 @@ function createLedger(): {
   };
 }
 
-test('the ledger equals what was relayed, with any report lost, repeated or late, and the journal on disk', () => {
+test('the ledger equals the relayed traffic although reports are lost, repeated or late and the journal is restored from disk', () => {
   fc.assert(
     fc.property(steps, (history) => {
       const ledger = createLedger();
@@ -93,7 +93,7 @@ test('the ledger equals what was relayed, with any report lost, repeated or late
   );
 });
 
-test('what is replayed after an outage goes into its own minutes', () => {
+test('usage that is reported after an outage counts for its own minutes', () => {
   const ledger = createLedger();
   let journal = EMPTY_JOURNAL;
   for (const [minute, receivedBytes] of [
@@ -115,7 +115,7 @@ test('what is replayed after an outage goes into its own minutes', () => {
   );
 });
 
-test('an outage of a month fills a bounded journal, and every day of it gets its own', () => {
+test('the journal stays bounded during an outage of a month, and keeps the usage of each day', () => {
   const ledger = createLedger();
   const days = 31;
   const start = 20_000 * 1440;
@@ -141,12 +141,12 @@ test('an outage of a month fills a bounded journal, and every day of it gets its
   );
 });
 
-test('a journal that is not whole is not used', () => {
+test('rejects a damaged journal', () => {
   assert.equal(decodeJournal('{"version":1,"slots":[{"service":"x"}]}'), undefined);
   assert.equal(decodeJournal('{"version":1,"slo'), undefined);
 });
 
-test('periods are those of the calendar in UTC', () => {
+test('periods follow the calendar in UTC', () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: Date.UTC(2199, 0, 1) }), (now) => {
       const text = new Date(now).toISOString();

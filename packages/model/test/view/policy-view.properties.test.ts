@@ -48,7 +48,7 @@ const worlds: fc.Arbitrary<Snapshot> = fc.record({ policies, namespaces }).map((
   return deepFreeze(snapshotOf({ ...parts, services }));
 });
 
-test('each namespace is a tenant of the policy that says so, and of no other; what is refused is said by one', () => {
+test('each namespace appears in one policy, as part of a tenant or as refused', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const views = policyViewsFor(world);
@@ -79,7 +79,7 @@ function isSelected(name: string, world: Snapshot): boolean {
   return world.namespaces.some((each) => each.name === name && policiesSelecting(each, policies).length > 0);
 }
 
-test('counts are those of the lists, and of all policies together each namespace is counted once but for overrides', () => {
+test('counts equal the lists, and all policies together count each namespace once apart from overrides', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const lengthOf = (groups: readonly { readonly namespaces: readonly string[] }[]): number =>

@@ -20,7 +20,7 @@ const named = (name: string, tenant: string, more: Partial<TenantPolicySpec> = {
   policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: tenant }, ...more });
 
 describe('a TenantPolicy shows', () => {
-  test('when it is asked: by priority, then by name', () => {
+  test('its precedence: by priority, then by name', () => {
     const policies = [policy('c', {}), policy('a', { priority: -1 }), policy('b', {}), policy('z', { priority: 7 })];
     assert.deepEqual(
       viewsOf({ policies }).map(({ name, precedence }) => `${precedence} ${name}`),
@@ -28,7 +28,7 @@ describe('a TenantPolicy shows', () => {
     );
   });
 
-  test('the tenants that it makes, with their namespaces', () => {
+  test('its tenants with their namespaces', () => {
     const labelled = policy('teams', { tenantFrom: { kind: 'label', label: 'team' } });
     const namespaces = [
       namespace('shop-b', { team: 'shop' }),
@@ -43,7 +43,7 @@ describe('a TenantPolicy shows', () => {
     ]);
   });
 
-  test('the namespaces that it selects and another policy has, by that policy', () => {
+  test('the selected namespaces of policies that take precedence', () => {
     const policies = [policy('all', {}), named('one', 'one', { priority: 1 }), named('two', 'two', { priority: 2 })];
     const namespaces = [namespace('x', { team: 'two' }), namespace('b', { team: 'one' }), namespace('rest')];
     const view = viewOf('all', { policies, namespaces: [...namespaces, namespace('a', { team: 'one' })] });
@@ -55,7 +55,7 @@ describe('a TenantPolicy shows', () => {
     assert.deepEqual(view.tenants, [{ name: 'rest', namespaces: ['rest'] }]);
   });
 
-  test('the tenants that it names and another policy has, whose namespaces are refused', () => {
+  test('the refused namespaces whose tenant name belongs to another policy', () => {
     const policies = [named('low', 'gold'), named('high', 'gold', { priority: 1 })];
     const namespaces = [namespace('a', { team: 'low' }), namespace('b', { team: 'high' })];
     const view = viewOf('low', { policies, namespaces });
@@ -64,7 +64,7 @@ describe('a TenantPolicy shows', () => {
     assert.deepEqual(viewOf('high', { policies, namespaces }).conflicts, []);
   });
 
-  test('the namespaces that lack the label from which it takes the tenant', () => {
+  test('the namespaces without the label that names the tenant', () => {
     const policies = [policy('teams', { tenantFrom: { kind: 'label', label: 'team' } })];
     const namespaces = [namespace('none'), namespace('empty', { team: '' }), namespace('game', { team: 'game' })];
     const view = viewOf('teams', { policies, namespaces });
@@ -79,7 +79,7 @@ describe('a TenantPolicy shows', () => {
     assert.deepEqual(view.tenants, [{ name: 'shop', namespaces: ['shop'] }]);
   });
 
-  test('at most so many namespaces by name, and counts all', () => {
+  test('at most 500 namespaces by name, and counts all', () => {
     const many = MAX_LISTED_NAMESPACES + 100;
     const namespaces = Array.from({ length: many }, (_, i) => namespace(`n${i}`, { team: i < 200 ? 'one' : 'two' }));
     const whole = policy('whole', { priority: 1, tenantFrom: { kind: 'label', label: 'team' } });
@@ -96,7 +96,7 @@ describe('a TenantPolicy shows', () => {
     assert.equal(low?.overridden[0]?.namespaces.length, MAX_LISTED_NAMESPACES);
   });
 
-  test('nothing of a namespace of which only a Service is known yet', () => {
+  test('no namespace that is known only from a Service', () => {
     const view = viewOf('all', { policies: [policy('all', {})], services: [service('shop/web')] });
     assert.deepEqual([view.tenantCount, view.namespaceCount, view.tenants], [0, 0, []]);
   });

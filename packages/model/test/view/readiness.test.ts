@@ -37,7 +37,7 @@ function told(parts: Partial<Snapshot>): string {
 }
 
 describe('a Service without endpoints in use', () => {
-  test('is told whether there are none, none is ready, or none may be used', () => {
+  test('tells whether there is no endpoint, no ready one, or no allowed one', () => {
     assert.match(told({}), /^there is no endpoint, so clients are refused; check which pods the selector finds/);
     assert.match(told({ slices: [unready] }), /^no endpoint is ready, so clients are refused; check the readiness/);
     const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: [] } } as const;
@@ -45,7 +45,7 @@ describe('a Service without endpoints in use', () => {
     assert.equal(told({ slices: [ready] }), '');
   });
 
-  test('on one port is told which, also when no slice has a port of that name', () => {
+  test('names the port, also when no slice has a port of that name', () => {
     const partly = slice('a/web', ['10.0.0.1'], { ports: of('http') });
     assert.match(told({ slices: [partly] }), /^there is no endpoint for port 443\/TCP, so clients are refused there;/);
     const { view } = shown({ slices: [partly] });
@@ -53,7 +53,7 @@ describe('a Service without endpoints in use', () => {
     assert.equal(view.message, 'served at 192.0.2.1');
   });
 
-  test('that is served by those that terminate is told so, and for which port if others have better', () => {
+  test('tells that terminating endpoints serve, and for which port', () => {
     const leaves = { ready: false, serving: true, terminating: true };
     const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
     assert.match(
@@ -77,11 +77,11 @@ describe('a Service without endpoints in use', () => {
     assert.equal(told({ services: [used], slices: [leaving] }), '');
   });
 
-  test('says so in its address, too, when no port is served', () => {
+  test('tells in the condition Programmed that clients are refused', () => {
     assert.equal(shown({}).view.message, 'allocated at 192.0.2.1; clients are refused while no endpoint is ready');
   });
 
-  test('does not speak of ports that are not served for another reason', () => {
+  test('does not mention ports that are refused for another reason', () => {
     const mixed = service('a/web', { ports: [ports[0] ?? port(80), port(9, { name: 'sctp', protocol: 'SCTP' })] });
     assert.equal(told({ services: [mixed], slices: [ready] }), '');
   });

@@ -139,7 +139,7 @@ function previousFor({ services }: Snapshot, views: readonly ServiceView[]): Map
   return previous;
 }
 
-test('step by step is the same as looking at everything', () => {
+test('incremental views equal views that are computed in full', () => {
   const seen = new Set<string>();
   fc.assert(
     fc.property(fc.array(moves, { minLength: 1, maxLength: 20 }), (history) => {
@@ -228,7 +228,7 @@ function fleetOf(snapshot: Snapshot, translator: Translator, change: Partial<Pre
   return { ...present, table, heartbeats: heartbeatsFor(present, table, table), previousAddresses: new Map() };
 }
 
-test('when the fleet says the same again, the views and their list are the same objects', () => {
+test('views and their list stay the same objects if the reports are the same', () => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   const memory = new ServiceViewTracker();
   const snapshot = snapshotOf({ settings: historySettings, ...SERVICES });
@@ -236,7 +236,7 @@ test('when the fleet says the same again, the views and their list are the same 
   assert.equal(memory.update(fleetOf(snapshot, translator)), first);
 });
 
-test('a change for one Service leaves the views of others the same objects', () => {
+test('a change of one Service keeps the views of other Services', () => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   const memory = new ServiceViewTracker();
   const snapshot = snapshotOf({ settings: historySettings, ...SERVICES });
@@ -259,7 +259,7 @@ test('a change for one Service leaves the views of others the same objects', () 
   assert.deepEqual(isOther({ ...fleet, heartbeats }), [true, false], 'what a proxy reports');
 });
 
-test('when a port changes hands, a Service that is still published there while it moves is looked at again', () => {
+test('a moving Service is computed again when another Service gets its port', () => {
   const grants = { ...UNRESTRICTED_GRANTS, pools: ['default', 'edge'] };
   const open = { ...historySettings, defaultPolicy: { ...historySettings.defaultPolicy, grants } };
   const nodes = [

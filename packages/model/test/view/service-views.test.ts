@@ -62,7 +62,7 @@ const CUTOFF: Suspension = {
 };
 
 describe('the state of a Service', () => {
-  test('is Pending until a proxy confirmed every port, then Programmed at the published addresses', () => {
+  test('is Pending until a proxy confirms every port, then Programmed at the published addresses', () => {
     const fleet = fleetOf(SERVED);
     const waiting = only(serviceViewsFor(fleet));
     assert.deepEqual([waiting.state, waiting.reason, waiting.addresses], ['Pending', 'WaitingForProxy', []]);
@@ -72,7 +72,7 @@ describe('the state of a Service', () => {
     assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
   });
 
-  test('lists its addresses in the same order, whoever reports first', () => {
+  test('lists addresses in the same order, whichever proxy reports first', () => {
     const fleet = fleetOf(SERVED);
     const beats = ['n2', 'n1'].map((name) => heartbeatOf(fleet, name));
     for (const heartbeats of [beats, beats.toReversed()]) {
@@ -83,14 +83,14 @@ describe('the state of a Service', () => {
     }
   });
 
-  test('lists its addresses in order, whatever its nodes are called', () => {
+  test('sorts addresses independently of the names of nodes', () => {
     const nodes = [node('n1', '192.0.2.9'), node('n2', '192.0.2.2')];
     const fleet = fleetOf({ ...SERVED, nodes });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: ['n1', 'n2'].map((name) => heartbeatOf(fleet, name)) }));
     assert.deepEqual(view.addresses, ['192.0.2.2', '192.0.2.9']);
   });
 
-  test('of a family without an ExternalIP the InternalIP is published', () => {
+  test('publishes the InternalIP of a family without an ExternalIP', () => {
     const [outside, inside] = ['203.0.113.3', '2001:db8::3'];
     const nodes = [node('n3', '192.0.2.3', { internalIPs: ['192.0.2.3', inside], externalIPs: [outside] })];
     for (const [ipFamilies, addresses] of [
@@ -107,7 +107,7 @@ describe('the state of a Service', () => {
     }
   });
 
-  test('a node that could not bind one of the ports is not published', () => {
+  test('does not publish a node that could not bind one of the ports', () => {
     const fleet = fleetOf({ services: [service('a/web', { ports: [port(80), port(443)] })] });
     const partly = heartbeatOf(fleet, 'n1');
     const [first, ...rest] = partly.listeners;
@@ -118,7 +118,7 @@ describe('the state of a Service', () => {
     assert.match(view.message, /n1: port in use/);
   });
 
-  test('served at some of its nodes it is Degraded where a proxy cannot open a port of others, and says which and why', () => {
+  test('is Degraded if some nodes cannot open a port, and tells which nodes and why', () => {
     const fleet = fleetOf(SERVED);
     const failing = heartbeatOf(fleet, 'n2', { bound: false, listening: false, error: 'port in use' });
     const degraded = (heartbeats: readonly Heartbeat[]): string | undefined => {
@@ -135,7 +135,7 @@ describe('the state of a Service', () => {
     assert.equal(degraded([heartbeatOf(fleet, 'n1')]), undefined, 'who is only not heard may start, or reboot');
   });
 
-  test('where no node serves all of it any more, what was published stays, and it says so', () => {
+  test('keeps its published addresses if no node serves all ports any more, and tells so', () => {
     const fleet = fleetOf(SERVED);
     const failing = heartbeatOf(fleet, 'n1', { bound: false, listening: false, error: 'port in use' });
     const uid = only(serviceViewsFor(fleet)).uid;
@@ -152,13 +152,13 @@ describe('the state of a Service', () => {
     );
   });
 
-  test('a report for the Service that had the port before does not count', () => {
+  test('ignores a report for the former Service of a port', () => {
     const fleet = fleetOf(SERVED);
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { service: 'old' })] }));
     assert.equal(view.state, 'Pending');
   });
 
-  test('an address that was published stays while no proxy confirms, and while the store is away', () => {
+  test('keeps published addresses while no proxy confirms or the store is unreachable', () => {
     const fleet = fleetOf(SERVED, { previousAddresses: new Map([['uid-a-web', ['192.0.2.1', '192.0.2.99']]]) });
     for (const reachable of [true, false]) {
       const view = only(serviceViewsFor({ ...fleet, reachable }));
@@ -166,19 +166,19 @@ describe('the state of a Service', () => {
     }
   });
 
-  test('while the fleet settles addresses are added and none is withdrawn', () => {
+  test('adds addresses but withdraws none while the fleet settles', () => {
     const fleet = fleetOf(SERVED, { previousAddresses: new Map([['uid-a-web', ['203.0.113.2']]]), settling: true });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
     assert.deepEqual(view.addresses, ['192.0.2.1', '203.0.113.2']);
   });
 
-  test('with one of two proxies gone the address of the other remains', () => {
+  test('keeps the address of one proxy when the other stops', () => {
     const fleet = fleetOf(SERVED, { previousAddresses: new Map([['uid-a-web', ['192.0.2.1', '203.0.113.2']]]) });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] }));
     assert.deepEqual(view.addresses, ['192.0.2.1']);
   });
 
-  test('a Service that moves keeps the old address until a new node has confirmed, and never one of somebody else', () => {
+  test('keeps the old address of a moving Service until a new node confirms, but no foreign address', () => {
     const wanting = service('a/web', { annotations: { 'weir.dev/nodes': '1' } });
     const before = fleetOf({ ...SERVED, services: [wanting] });
     const [chosen] = entriesOf(before.table, 'service')[0]?.nodes ?? [];
@@ -189,7 +189,7 @@ describe('the state of a Service', () => {
     assert.deepEqual(only(serviceViewsFor(confirmed)).addresses, [chosen === 'n1' ? '192.0.2.1' : '203.0.113.2']);
   });
 
-  test('a Service that moves is no longer published where another holds one of its ports by now', () => {
+  test('withdraws the address of a moving Service when another Service gets its port', () => {
     const moves = service('a/web', { annotations: { 'weir.dev/nodes': '1' }, createdAt: 1 });
     const chosen = entriesOf(fleetOf({ ...SERVED, services: [moves] }).table, 'service')[0]?.nodes[0];
     const [left, address] = chosen === 'n1' ? ['n2', '203.0.113.2'] : ['n1', '192.0.2.1'];
@@ -209,7 +209,7 @@ describe('the state of a Service', () => {
     assert.deepEqual(published(80), []);
   });
 
-  test('is Suspended while a cut-off is in force, with its message, and keeps its address', () => {
+  test('is Suspended while a suspension is in force, with its message, and keeps its address', () => {
     const fleet = fleetOf(SERVED, { suspensions: [CUTOFF] });
     const heartbeats = [heartbeatOf(fleet, 'n1', { listening: false })];
     const view = only(serviceViewsFor({ ...fleet, heartbeats }));
@@ -218,12 +218,12 @@ describe('the state of a Service', () => {
     assert.equal(only(serviceViewsFor({ ...fleet, heartbeats, now: 2000 })).state, 'Programmed');
   });
 
-  test('is Refused with the reason when nothing of it is accepted', () => {
+  test('is Refused with the reason if the Service is not accepted', () => {
     const view = only(serviceViewsFor(fleetOf({ services: [service('a/ssh', { ports: [port(22)] })] })));
     assert.deepEqual([view.state, view.reason, view.addresses], ['Refused', 'PortReserved', []]);
   });
 
-  test('a bad port of a good Service is told beside the others', () => {
+  test('reports a refused port of an accepted Service beside the served ports', () => {
     const ports = [port(53, { name: 't' }), port(53, { name: 'u', protocol: 'SCTP' })];
     const view = only(serviceViewsFor(fleetOf({ services: [service('a/dns', { ports })] })));
     assert.deepEqual(
@@ -232,7 +232,7 @@ describe('the state of a Service', () => {
     );
   });
 
-  test('without ready endpoints it is Degraded, the gravest reason first and every message there', () => {
+  test('is Degraded without ready endpoints, with the most severe reason and every message', () => {
     const fleet = fleetOf({ services: [service('a/web', { externalTrafficPolicy: 'Local' })] });
     const view = only(serviceViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1', { listening: false })] }));
     const degraded = view.conditions.find(({ type }) => type === 'Degraded');
@@ -242,7 +242,7 @@ describe('the state of a Service', () => {
   });
 });
 
-test('a table of a hundred thousand entries and more is looked at in one go', () => {
+test('computes the views of a table with more than 100,000 entries', () => {
   const fleet = fleetOf(SERVED);
   const listeners = Array.from({ length: 150_000 }, (_, index): Entry => {
     const place = { node: `m${index >> 15}`, address: '192.0.2.9', protocol: 'TCP', port: index & 32_767 } as const;
@@ -252,7 +252,7 @@ test('a table of a hundred thousand entries and more is looked at in one go', ()
   assert.equal(only(serviceViewsFor({ ...fleet, table })).state, 'Pending');
 });
 
-test('a tenant is shown with what it has, what it used, and when only the ledger still knows it', () => {
+test('tenant views show Services, ports and usage, also of tenants that only the ledger knows', () => {
   const row = { service: 'x', tenant: 'gone', namespace: 'gone', name: 'x' };
   const counters = { receivedBytes: 3, sentBytes: 4, connections: 1, requests: 0 };
   const views = tenantViewsFor(fleetOf(SERVED), [{ ...row, counters }]);
@@ -265,7 +265,7 @@ test('a tenant is shown with what it has, what it used, and when only the ledger
   );
 });
 
-test('a node whose proxy is not heard is shown as silent', () => {
+test('proxy views show a node without heartbeats as Silent', () => {
   const fleet = fleetOf(SERVED);
   const views = proxyViewsFor({ ...fleet, heartbeats: [heartbeatOf(fleet, 'n1')] });
   assert.deepEqual(
@@ -277,13 +277,13 @@ test('a node whose proxy is not heard is shown as silent', () => {
   );
 });
 
-test('a proxy that cannot be understood is shown with the reason', () => {
+test('proxy views show why a heartbeat cannot be decoded', () => {
   const fleet = fleetOf(SERVED);
   const [view] = proxyViewsFor({ ...fleet, heartbeats: [{ ...heartbeatOf(fleet, 'n1'), unreadable: 'of format 3' }] });
   assert.deepEqual([view?.node, view?.state, view?.message], ['n1', 'Serving', 'of format 3']);
 });
 
-test('a proxy whose node is none of the load-balancing nodes says so, and what to do', () => {
+test('proxy views show a proxy on another node as Stray, with what to do', () => {
   const fleet = fleetOf(SERVED);
   const heartbeats = ['n1', 'n2', 'typo'].map((name) => heartbeatOf(fleet, name));
   const [first, , stray] = proxyViewsFor({ ...fleet, heartbeats });
@@ -294,7 +294,7 @@ test('a proxy whose node is none of the load-balancing nodes says so, and what t
   assert.equal(proxyViewsFor({ ...fleet, heartbeats: leaving }).at(-1)?.state, 'Draining');
 });
 
-test('messages are cut at 1,024 bytes between characters', () => {
+test('truncateMessage cuts at 1,024 bytes between characters', () => {
   assert.equal(truncateMessage('short'), 'short');
   assert.equal(truncateMessage('x'.repeat(1024)), 'x'.repeat(1024));
   const cut = truncateMessage('é€😀'.repeat(200));

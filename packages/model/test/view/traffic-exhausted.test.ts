@@ -33,13 +33,13 @@ function degraded(view: ServiceView): string {
 }
 
 describe('a Service whose tenant has used up its month', () => {
-  test('says so, after what is graver and before what is not', () => {
+  test('is Degraded, with reasons in order of severity', () => {
     assert.equal(degraded(viewOf()), 'OverLimit: used up');
     assert.match(degraded(viewOf({}, [])), /^NoReadyEndpoints: there is no endpoint, .*; used up$/);
     assert.match(degraded(viewOf({ externalTrafficPolicy: 'Local' })), /^OverLimit: used up; externalTrafficPolicy/);
   });
 
-  test('is left alone while it has no address, and when there is nothing to say', () => {
+  test('keeps its view without an address or without a message', () => {
     const view = viewOf();
     assert.equal(withTrafficExhausted({ ...view, addresses: [] }, 'used up').conditions, view.conditions);
     assert.equal(withTrafficExhausted(view, undefined), view);
