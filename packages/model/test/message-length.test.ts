@@ -1,4 +1,4 @@
-// At the edge of what the API server allows, messages still end with what to do: lists are cut, sentences are not.
+// With the longest names that the API server allows, messages still end with the advice: lists are cut, sentences are not.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -23,7 +23,7 @@ const SETTINGS = { ...snapshotOf({}).settings, nodesPerService: 16, sharedPorts:
 const ports = (from: number, protocol = 'TCP'): Snapshot['services'][number]['ports'] =>
   Array.from({ length: 100 }, (_, i) => port(from + i, { name: `p${i}`, protocol, nodePort: 31_000 + i }));
 
-/** The view of the long-named Service after these snapshots. `error`: why no proxy could bind. */
+/** The view of the long-named Service after these snapshots. `error` is the reason why no proxy could bind. */
 function viewAfter(
   history: readonly Partial<Snapshot>[],
   {

@@ -1,4 +1,4 @@
-// docs/reasons.md explains every reason and problem that there is, each once, in its section.
+// docs/reasons.md explains every reason and problem once, in its section.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import {
 
 const page = readFileSync(new URL('../../../docs/reasons.md', import.meta.url), 'utf8');
 
-/** By heading of the second level, those of the third, and what stands under each. */
+/** By heading of the second level: the headings of the third level, each with its text. */
 function sections(): Map<string, Map<string, string>> {
   const found = new Map<string, Map<string, string>>();
   for (const part of page.split(/^## /m).slice(1)) {

@@ -1,4 +1,4 @@
-// What every balancer promises, whatever it chooses by.
+// The contract of all balancers.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildPool, createBalancer, type EndpointStats, type ServiceSettings, updateEndpointStats } from '@weir/model';
@@ -26,10 +26,10 @@ for (const [name, settings] of Object.entries(KINDS)) {
           fc.property(fc.integer(), fc.array(fc.nat(8), { minLength: 1, maxLength: 10 }), (seed, counts) => {
             const balancer = create(seed);
             for (const count of counts) {
-              const loads = endpointStatsList(count);
-              const chosen = balancer.choose(poolOf(loads), clientOf(seed & 0xffff), []);
+              const allStats = endpointStatsList(count);
+              const chosen = balancer.choose(poolOf(allStats), clientOf(seed & 0xffff), []);
               assert.equal(chosen === undefined, count === 0);
-              assert.ok(chosen === undefined || loads.includes(chosen));
+              assert.ok(chosen === undefined || allStats.includes(chosen));
             }
           }),
           { numRuns: 20 },
@@ -37,8 +37,8 @@ for (const [name, settings] of Object.entries(KINDS)) {
       });
 
       test('never chooses a tried endpoint, and returns undefined when all were tried', () => {
-        const loads = endpointStatsList(6, (i) => (i < 2 ? 'a' : 'b'));
-        const pool = poolOf(loads, 'a');
+        const allStats = endpointStatsList(6, (i) => (i < 2 ? 'a' : 'b'));
+        const pool = poolOf(allStats, 'a');
         const balancer = create(5);
         for (let client = 0; client < 50; client += 1) {
           const tried: EndpointStats[] = [];
@@ -63,45 +63,45 @@ for (const [name, settings] of Object.entries(KINDS)) {
       });
 
       test('prefers healthy endpoints of its zone, then healthy endpoints, then any', () => {
-        const loads = endpointStatsList(8, (i) => (i < 4 ? 'a' : 'b'));
+        const allStats = endpointStatsList(8, (i) => (i < 4 ? 'a' : 'b'));
         const chosenFrom = (pool: ReturnType<typeof poolOf>): Set<string | undefined> => {
           const balancer = create(3);
           const seen = new Set<string | undefined>();
           for (let i = 0; i < 200; i += 1) {
             const chosen = balancer.choose(pool, clientOf(i), []);
             assert.ok(chosen);
-            seen.add(`${chosen.endpoint.zone}${chosen.isHealthy ? '' : ' sick'}`);
+            seen.add(`${chosen.endpoint.zone}${chosen.isHealthy ? '' : ' unhealthy'}`);
           }
           return seen;
         };
-        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a']));
-        for (const load of loads.slice(0, 3)) load.isHealthy = false;
-        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a']));
-        for (const load of loads.slice(0, 4)) load.isHealthy = false;
-        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['b']));
-        for (const load of loads) load.isHealthy = false;
-        assert.deepEqual(chosenFrom(poolOf(loads, 'a')), new Set(['a sick']));
+        assert.deepEqual(chosenFrom(poolOf(allStats, 'a')), new Set(['a']));
+        for (const stats of allStats.slice(0, 3)) stats.isHealthy = false;
+        assert.deepEqual(chosenFrom(poolOf(allStats, 'a')), new Set(['a']));
+        for (const stats of allStats.slice(0, 4)) stats.isHealthy = false;
+        assert.deepEqual(chosenFrom(poolOf(allStats, 'a')), new Set(['b']));
+        for (const stats of allStats) stats.isHealthy = false;
+        assert.deepEqual(chosenFrom(poolOf(allStats, 'a')), new Set(['a unhealthy']));
       });
 
       test('keeps choosing over any history of endpoints and health', () => {
         const step = fc.record({
           up: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),
-          sick: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),
+          unhealthy: fc.subarray([0, 1, 2, 3, 4, 5, 6, 7]),
         });
         fc.assert(
           fc.property(fc.array(step, { minLength: 1, maxLength: 6 }), fc.nat(1000), (history, seed) => {
             const everyone = endpointStatsList(8, (i) => 'ab'[i % 2] ?? '');
             const balancer = create(seed);
             let pool = poolOf([]);
-            for (const { up, sick } of history) {
+            for (const { up, unhealthy } of history) {
               const endpoints = everyone.filter((_, i) => up.includes(i)).map(({ endpoint }) => endpoint);
-              const loads = updateEndpointStats(endpoints, pool.all, { now: 0, departed: () => undefined });
-              for (const [i, load] of loads.entries()) load.isHealthy = !sick.includes(i);
-              // The maglev table stays the oldest, as if the main thread were slow.
-              const { maglev } = pool.maglev === undefined ? poolOf(loads) : pool;
-              pool = buildPool(pool, loads, { zone: 'a', maglev });
+              const allStats = updateEndpointStats(endpoints, pool.all, { now: 0, departed: () => undefined });
+              for (const [i, stats] of allStats.entries()) stats.isHealthy = !unhealthy.includes(i);
+              // Keeps the first Maglev table, as if the main thread were slow.
+              const { maglev } = pool.maglev === undefined ? poolOf(allStats) : pool;
+              pool = buildPool(pool, allStats, { zone: 'a', maglev });
               const chosen = balancer.choose(pool, clientOf(seed), []);
-              assert.equal(chosen === undefined, loads.length === 0);
+              assert.equal(chosen === undefined, allStats.length === 0);
               assert.ok(chosen === undefined || pool.preferred.includes(chosen));
             }
           }),
@@ -123,14 +123,14 @@ for (const [name, settings] of Object.entries(KINDS)) {
       if (name !== 'first') {
         test('spreads many clients over all endpoints', () => {
           const balancer = create(7);
-          const loads = endpointStatsList(5);
-          const pool = poolOf(loads);
+          const allStats = endpointStatsList(5);
+          const pool = poolOf(allStats);
           for (let i = 0; i < 5_000; i += 1) {
             const chosen = balancer.choose(pool, clientOf(i), []);
             if (chosen) chosen.activeConnections += 1;
           }
-          // Five standard deviations of 5,000 fair throws of a die with five sides.
-          for (const { activeConnections } of loads)
+          // Five standard deviations of 5,000 uniform choices among five endpoints.
+          for (const { activeConnections } of allStats)
             assert.ok(Math.abs(activeConnections - 1_000) < 142, `${activeConnections} of 1000 expected`);
         });
       }

@@ -17,17 +17,17 @@ const HOUR = 3_600_000;
 const CLIENTS = Array.from({ length: 300 }, (_, i) => i);
 const ENDPOINTS = endpointStatsList(12).map(({ endpoint }) => endpoint);
 
-/** What one worker of a proxy does for a Service, over changes of its endpoints. */
+/** One worker with the balancer of a Service, over changes of its endpoints. */
 class Worker {
   nowMs = 0;
   #pool: EndpointPool = EMPTY_POOL;
   readonly #balancer: Balancer;
 
   constructor({
-    memory: affinityTable,
+    affinityTable,
     uid = 'uid',
     timeoutMs = HOUR,
-  }: { memory?: AffinityTable; uid?: string; timeoutMs?: number }) {
+  }: { affinityTable?: AffinityTable; uid?: string; timeoutMs?: number }) {
     const settings = { affinity: { kind: 'client-ip', timeoutMs } } as const;
     const tools = balancerOptions(1, { affinityTable, now: () => this.nowMs });
     this.#balancer = createBalancer(routeOf(settings, { uid }), tools);
@@ -35,8 +35,8 @@ class Worker {
 
   serve(up: readonly number[]): void {
     const endpoints = [...up].sort((a, b) => a - b).flatMap((index) => ENDPOINTS[index] ?? []);
-    const loads = updateEndpointStats(endpoints, this.#pool.all, { now: this.nowMs, departed: () => undefined });
-    this.#pool = buildPool(this.#pool, loads, { zone: null, maglev: undefined });
+    const allStats = updateEndpointStats(endpoints, this.#pool.all, { now: this.nowMs, departed: () => undefined });
+    this.#pool = buildPool(this.#pool, allStats, { zone: null, maglev: undefined });
   }
 
   meet(client: number, port?: number): string | undefined {
@@ -48,7 +48,7 @@ class Worker {
   }
 }
 
-const memoryOf = (entries = 4_096): AffinityTable => createAffinityTable(new Uint32Array(entries * 4));
+const createTable = (entries = 4_096): AffinityTable => createAffinityTable(new Uint32Array(entries * 4));
 
 describe('ClientIP affinity', () => {
   test('keeps a client at its endpoint over any history, while the endpoint exists and the timeout has not passed', () => {
@@ -60,8 +60,11 @@ describe('ClientIP affinity', () => {
     });
     fc.assert(
       fc.property(fc.array(step, { minLength: 1, maxLength: 20 }), (history) => {
-        const memory = memoryOf();
-        const workers = [new Worker({ memory, timeoutMs: 30_000 }), new Worker({ memory, timeoutMs: 30_000 })];
+        const affinityTable = createTable();
+        const workers = [
+          new Worker({ affinityTable, timeoutMs: 30_000 }),
+          new Worker({ affinityTable, timeoutMs: 30_000 }),
+        ];
         const last = new Map<number, { readonly address: string | undefined; readonly at: number }>();
         let now = 5_000;
         for (const { up, ms, clients, worker } of history) {
@@ -86,7 +89,7 @@ describe('ClientIP affinity', () => {
   });
 
   test('moves no client to an added endpoint within the timeout, and about its share afterwards', () => {
-    const worker = new Worker({ memory: memoryOf() });
+    const worker = new Worker({ affinityTable: createTable() });
     worker.serve([0, 1, 2]);
     const before = worker.meetAll();
     worker.serve([0, 1, 2, 3]);
@@ -98,7 +101,7 @@ describe('ClientIP affinity', () => {
   });
 
   test('never ends a timeout early, wherever within a second it began', () => {
-    const worker = new Worker({ memory: memoryOf(), timeoutMs: 4_000 });
+    const worker = new Worker({ affinityTable: createTable(), timeoutMs: 4_000 });
     worker.nowMs = 999;
     worker.serve([0, 1, 2]);
     const before = worker.meetAll();
@@ -108,7 +111,7 @@ describe('ClientIP affinity', () => {
   });
 
   test('restarts the timeout with each connection', () => {
-    const worker = new Worker({ memory: memoryOf() });
+    const worker = new Worker({ affinityTable: createTable() });
     worker.serve([0, 1, 2]);
     const before = worker.meetAll();
     worker.serve([0, 1, 2, 3, 4, 5]);
@@ -119,7 +122,7 @@ describe('ClientIP affinity', () => {
   });
 
   test('moves only the clients of an endpoint that leaves, and does not move them back when it returns', () => {
-    const worker = new Worker({ memory: memoryOf() });
+    const worker = new Worker({ affinityTable: createTable() });
     worker.serve([0, 1, 2, 3]);
     const before = worker.meetAll();
     worker.serve([0, 1, 3]);
@@ -133,7 +136,7 @@ describe('ClientIP affinity', () => {
   });
 
   test('agrees between proxies with the same history, and starts alike on a proxy without history', () => {
-    const [one, other] = [new Worker({ memory: memoryOf() }), new Worker({ memory: memoryOf() })];
+    const [one, other] = [new Worker({ affinityTable: createTable() }), new Worker({ affinityTable: createTable() })];
     for (const up of [
       [0, 1, 2],
       [0, 1, 2, 3],
@@ -146,21 +149,21 @@ describe('ClientIP affinity', () => {
       }
       assert.deepEqual(one.meetAll(), other.meetAll());
     }
-    const [fresh, forgetful] = [new Worker({ memory: memoryOf() }), new Worker({})];
+    const [fresh, forgetful] = [new Worker({ affinityTable: createTable() }), new Worker({})];
     for (const each of [fresh, forgetful]) each.serve([0, 1, 2]);
     assert.deepEqual(fresh.meetAll(), forgetful.meetAll());
   });
 
   test('identifies a client by its address, not by its port', () => {
-    const worker = new Worker({ memory: memoryOf() });
+    const worker = new Worker({ affinityTable: createTable() });
     worker.serve([0, 1, 2, 3, 4, 5]);
     const ports = Array.from({ length: 50 }, (_, i) => worker.meet(1, 1_000 + i));
     assert.equal(new Set(ports).size, 1);
   });
 
   test('forgets the least recently seen clients when the table is full, and never chooses a missing endpoint', () => {
-    const memory = memoryOf(64);
-    const worker = new Worker({ memory });
+    const affinityTable = createTable(64);
+    const worker = new Worker({ affinityTable });
     const forgetful = new Worker({});
     worker.serve([0, 1, 2]);
     worker.meetAll();
@@ -170,8 +173,8 @@ describe('ClientIP affinity', () => {
   });
 
   test('never chooses endpoints of another Service that shares the table', () => {
-    const memory = memoryOf(16);
-    const [one, other] = [new Worker({ memory, uid: 'one' }), new Worker({ memory, uid: 'other' })];
+    const affinityTable = createTable(16);
+    const [one, other] = [new Worker({ affinityTable, uid: 'one' }), new Worker({ affinityTable, uid: 'other' })];
     one.serve([0, 1, 2]);
     other.serve([3, 4, 5]);
     const [own, others] = [
@@ -191,45 +194,45 @@ describe('the affinity table', () => {
   const KEY = { high: 0xdeadbeef, low: 0x12345678 };
 
   test('returns a recorded endpoint until the timeout is over, from the first second on', () => {
-    const memory = memoryOf(8);
-    assert.equal(memory.lookup(KEY, 0, 10), undefined);
-    memory.record(KEY, 0xfedcba98, 0);
-    assert.equal(memory.lookup(KEY, 10, 10), 0xfedcba98);
-    assert.equal(memory.lookup(KEY, 11, 10), undefined);
-    memory.record(KEY, 7, 11);
-    assert.equal(memory.lookup(KEY, 11, 10), 7);
+    const affinityTable = createTable(8);
+    assert.equal(affinityTable.lookup(KEY, 0, 10), undefined);
+    affinityTable.record(KEY, 0xfedcba98, 0);
+    assert.equal(affinityTable.lookup(KEY, 10, 10), 0xfedcba98);
+    assert.equal(affinityTable.lookup(KEY, 11, 10), undefined);
+    affinityTable.record(KEY, 7, 11);
+    assert.equal(affinityTable.lookup(KEY, 11, 10), 7);
   });
 
   test('replaces the least recently used entry when all probed entries are in use', () => {
-    const memory = memoryOf(8);
-    for (let i = 0; i < 8; i += 1) memory.record({ high: i, low: 0 }, 100 + i, i === 3 ? 1 : 50 + i);
-    memory.record({ high: 99, low: 0 }, 7, 60);
-    const recalled = Array.from({ length: 8 }, (_, high) => memory.lookup({ high, low: 0 }, 60, 100));
+    const affinityTable = createTable(8);
+    for (let i = 0; i < 8; i += 1) affinityTable.record({ high: i, low: 0 }, 100 + i, i === 3 ? 1 : 50 + i);
+    affinityTable.record({ high: 99, low: 0 }, 7, 60);
+    const recalled = Array.from({ length: 8 }, (_, high) => affinityTable.lookup({ high, low: 0 }, 60, 100));
     assert.deepEqual(recalled, [100, 101, 102, undefined, 104, 105, 106, 107]);
-    assert.equal(memory.lookup({ high: 99, low: 0 }, 60, 100), 7);
+    assert.equal(affinityTable.lookup({ high: 99, low: 0 }, 60, 100), 7);
   });
 
   test('matches no client with an entry that two workers wrote at once', () => {
     const words = new Uint32Array(8 * 4);
-    const memory = createAffinityTable(words);
+    const affinityTable = createAffinityTable(words);
     const [mine, theirs] = [
       { high: 1, low: 0 },
       { high: 2, low: 8 },
     ];
-    memory.record(mine, 0xaaaa, 1);
+    affinityTable.record(mine, 0xaaaa, 1);
     const before = words.slice(0, 4);
     words.fill(0);
-    memory.record(theirs, 0xbbbb, 1);
+    affinityTable.record(theirs, 0xbbbb, 1);
     const after = words.slice(0, 4);
     for (let mask = 1; mask < 7; mask += 1) {
       for (let word = 0; word < 3; word += 1) words[word] = ((mask >> word) & 1 ? before : after)[word] as number;
-      assert.equal(memory.lookup(mine, 1, 10), undefined);
-      assert.equal(memory.lookup(theirs, 1, 10), undefined);
+      assert.equal(affinityTable.lookup(mine, 1, 10), undefined);
+      assert.equal(affinityTable.lookup(theirs, 1, 10), undefined);
     }
   });
 
   test('rejects a table whose size is not a power of two', () => {
-    assert.throws(() => memoryOf(12), /expected a power of two/);
-    assert.throws(() => memoryOf(4), /expected a power of two/);
+    assert.throws(() => createTable(12), /expected a power of two/);
+    assert.throws(() => createTable(4), /expected a power of two/);
   });
 });

@@ -1,4 +1,4 @@
-// What tells one algorithm from another.
+// The differences between the algorithms.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Algorithm, createBalancer, type EndpointStats } from '@weir/model';
@@ -6,7 +6,7 @@ import { balancerOptions, clientOf, endpointStatsList, poolOf, routeOf } from '.
 
 const balancerOf = (algorithm: Algorithm, seed = 3) => createBalancer(routeOf({ algorithm }), balancerOptions(seed));
 
-/** How many long connections each of ten has after 10,000. */
+/** The number of open connections of each of ten endpoints after 10,000 connections. */
 function countsOf(algorithm: Algorithm): number[] {
   const balancer = balancerOf(algorithm);
   const pool = poolOf(endpointStatsList(10));
@@ -41,11 +41,11 @@ test('least-connections prefers an idle endpoint to a busy one when it draws bot
 
 test('first chooses the lowest address, or the next one if that is unhealthy or was tried', () => {
   const balancer = balancerOf('first');
-  const loads = endpointStatsList(3);
-  for (let i = 0; i < 20; i += 1) assert.equal(balancer.choose(poolOf(loads), clientOf(i), []), loads[0]);
-  assert.equal(balancer.choose(poolOf(loads), clientOf(1), loads.slice(0, 1)), loads[1]);
-  for (const load of loads.slice(0, 1)) load.isHealthy = false;
-  assert.equal(balancer.choose(poolOf(loads), clientOf(1), []), loads[1]);
+  const allStats = endpointStatsList(3);
+  for (let i = 0; i < 20; i += 1) assert.equal(balancer.choose(poolOf(allStats), clientOf(i), []), allStats[0]);
+  assert.equal(balancer.choose(poolOf(allStats), clientOf(1), allStats.slice(0, 1)), allStats[1]);
+  for (const stats of allStats.slice(0, 1)) stats.isHealthy = false;
+  assert.equal(balancer.choose(poolOf(allStats), clientOf(1), []), allStats[1]);
 });
 
 test('every algorithm gives a UDP flow the same endpoint in all workers, and spreads the flows of one client', () => {

@@ -7,7 +7,7 @@ import { balancerOptions, clientOf, endpointStatsList, maglevOf, poolOf, routeOf
 const keysOf = (count: number, net = 0): string[] =>
   Array.from({ length: count }, (_, i) => `10.${net}.${i >> 8}.${i & 255}|8080`);
 
-/** To whom each slot belongs, by key. */
+/** The key of the endpoint of each slot. */
 function ownersFor(keys: readonly string[], size = MAGLEV_SLOTS): string[] {
   const slots = new Uint16Array(size);
   fillMaglevSlots(slots, keys);
@@ -29,7 +29,7 @@ describe('the maglev table', () => {
         for (const owner of ownersFor([...slots.keys()])) slots.set(owner, (slots.get(owner) ?? 0) + 1);
         const share = MAGLEV_SLOTS / count;
         for (const [key, own] of slots) {
-          // One slot more or less is what whole numbers cost, at a thousand endpoints 1.5 % of a share.
+          // Rounding to whole slots costs one slot, which is 1.5 % of a share with 1,000 endpoints.
           assert.ok(Math.abs(own - share) <= Math.max(1, share * 0.02), `${key}: ${own} of ${share}`);
         }
       }
@@ -79,7 +79,7 @@ describe('maglev', () => {
   test('spreads clients as evenly as the table', () => {
     const pool = poolOf(endpointStatsList(10));
     for (const client of CLIENTS) choose(pool, client).activeConnections += 1;
-    // 400 expected; five standard deviations.
+    // Expects 400, within five standard deviations.
     for (const { activeConnections } of pool.all)
       assert.ok(Math.abs(activeConnections - 400) < 95, `${activeConnections}`);
   });
@@ -121,11 +121,11 @@ describe('maglev', () => {
   });
 
   test('keeps the clients of remaining endpoints while the table is outdated', () => {
-    const loads = endpointStatsList(10);
-    const old = maglevOf(loads);
-    const before = buildPool(poolOf([]), loads, { zone: null, maglev: old });
+    const allStats = endpointStatsList(10);
+    const old = maglevOf(allStats);
+    const before = buildPool(poolOf([]), allStats, { zone: null, maglev: old });
     const owners = CLIENTS.map((client) => choose(before, client));
-    const left = loads.slice(0, 6);
+    const left = allStats.slice(0, 6);
     const after = buildPool(before, left, { zone: null, maglev: old });
     for (const [i, client] of CLIENTS.entries()) {
       const owner = owners[i] as EndpointStats;

@@ -14,17 +14,17 @@ import { balancerOptions, clientOf, endpointStatsList, routeOf } from '../fixtur
 const ENDPOINTS = endpointStatsList(5).map(({ endpoint }) => endpoint);
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** The pool after tables of so many endpoints, each at its time in ms. */
+/** The pool after a series of tables, each with a number of endpoints and a time in ms. */
 function poolAfter(...tables: (readonly [count: number, at: number])[]): EndpointPool {
   let pool = EMPTY_POOL;
   for (const [count, now] of tables) {
-    const loads = updateEndpointStats(ENDPOINTS.slice(0, count), pool.all, { now, departed: () => undefined });
-    pool = buildPool(pool, loads, { zone: null, maglev: undefined });
+    const allStats = updateEndpointStats(ENDPOINTS.slice(0, count), pool.all, { now, departed: () => undefined });
+    pool = buildPool(pool, allStats, { zone: null, maglev: undefined });
   }
   return pool;
 }
 
-/** The share that the last endpoint has of 20,000 short connections made at `now`. */
+/** The last endpoint's share of 20,000 short connections at `now` (ms). */
 function shareOfLast(algorithm: Algorithm, pool: EndpointPool, now: number): number {
   const balancer = createBalancer(routeOf({ algorithm }), balancerOptions(11, { now: () => now }));
   const last = pool.all.at(-1);
@@ -35,7 +35,7 @@ function shareOfLast(algorithm: Algorithm, pool: EndpointPool, now: number): num
 
 describe('an endpoint that joins serving endpoints', () => {
   const SHARES = [
-    // Of five, one of weight w: w / (4 + w). At 0 s, half way, and when it is over.
+    // One of five endpoints with weight w has the share w / (4 + w): at the start, half way, and at the end of slow start.
     { now: 1_000, expected: 0.1 / 4.1 },
     { now: 16_000, expected: 0.55 / 4.55 },
     { now: 31_000, expected: 1 / 5 },
@@ -44,7 +44,7 @@ describe('an endpoint that joins serving endpoints', () => {
     for (const { now, expected } of SHARES) {
       test(`${algorithm}: has the share of its weight after ${(now - 1_000) / 1_000} s`, () => {
         const share = shareOfLast(algorithm, poolAfter([4, 0], [5, 1_000]), now);
-        // Two are drawn, different ones, so a rare one is drawn a little more often than its weight says.
+        // Two different endpoints are drawn, so an endpoint of low weight is drawn a little more often than its weight says.
         assert.ok(Math.abs(share - expected) < 0.012, `${share} for ${expected}`);
       });
     }
@@ -52,7 +52,7 @@ describe('an endpoint that joins serving endpoints', () => {
 
   test('does not get every connection although it has the fewest', () => {
     const pool = poolAfter([4, 0], [5, 1_000]);
-    for (const load of pool.all.slice(0, 4)) load.activeConnections = 100;
+    for (const stats of pool.all.slice(0, 4)) stats.activeConnections = 100;
     const share = shareOfLast('least-connections', pool, 1_000);
     assert.ok(share > 0.02 && share < 0.07, `${share}`);
   });
@@ -68,8 +68,8 @@ test('endpoints that stay keep their connections and continue their slow start',
   const before = poolAfter([4, 0], [5, 1_000]);
   const last = before.all.at(-1) as EndpointStats;
   last.activeConnections = 3;
-  const loads = updateEndpointStats(ENDPOINTS.slice(1), before.all, { now: 9_000, departed: () => undefined });
-  assert.equal(loads.at(-1), last);
+  const allStats = updateEndpointStats(ENDPOINTS.slice(1), before.all, { now: 9_000, departed: () => undefined });
+  assert.equal(allStats.at(-1), last);
   assert.deepEqual([last.activeConnections, last.slowStartAt], [3, 1_000]);
 });
 
@@ -78,8 +78,8 @@ test('an endpoint that returns with open connections keeps its stats and begins 
   const gone = before.all[0] as EndpointStats;
   gone.activeConnections = 2;
   const after = buildPool(before, before.all.slice(1), { zone: null, maglev: undefined });
-  const loads = updateEndpointStats(ENDPOINTS, after.all, { now: 4_000, departed: () => gone });
-  assert.equal(loads[0], gone);
+  const allStats = updateEndpointStats(ENDPOINTS, after.all, { now: 4_000, departed: () => gone });
+  assert.equal(allStats[0], gone);
   assert.deepEqual([gone.activeConnections, gone.slowStartAt], [2, 4_000]);
 });
 

@@ -1,4 +1,4 @@
-// Laws of which endpoints are used, over random histories of checks and connects.
+// Properties of the set of used endpoints, over random histories of checks and connects.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -44,7 +44,7 @@ function timed(happenings: readonly Happening[]): Timed[] {
   });
 }
 
-/** Each endpoint after what happened to it, in the given order. */
+/** The endpoints after these events, in order. */
 function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
   return Array.from({ length: count }, (_, index) => {
     let check = INITIAL_CHECK_STATE;

@@ -25,40 +25,41 @@ import fc from 'fast-check';
 const UIDS = ['a', 'b', 'c', 'd'] as const;
 const PORTS = [1, 2, 3, 4];
 const SHARED = 5;
-const PLACE = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: SHARED } as const;
+const SHARED_BINDING = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: SHARED } as const;
 const HOSTS = ['x.example', 'y.example', '*.example', 'z.test'];
-/** The last is for nobody. */
+/** No Service claims the last one. */
 const NAMES = ['x.example', 'y.example', 'w.example', 'z.test', 'other.test'];
 
-/** Listeners go from hand to hand, and Services come, go, are refused and change their endpoints. */
+/** Listeners pass between Services, and Services are added, removed, refused, or change their endpoints. */
 const tables: fc.Arbitrary<RoutingTable> = fc
   .record({
     zone: fc.constantFrom(null, 'z'),
     services: fc.tuple(...UIDS.map(() => fc.record({ state: fc.nat(3), endpoints: fc.array(fc.nat(2)) }))),
-    holders: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
+    exclusiveOwners: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
     sharers: fc.subarray([...UIDS]),
-    /** Who has the shared place alone. */
-    alone: fc.option(fc.constantFrom(...UIDS), { freq: 3 }),
-    owners: fc.tuple(...HOSTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
+    /** The exclusive owner of the shared binding. */
+    exclusiveOwner: fc.option(fc.constantFrom(...UIDS), { freq: 3 }),
+    hostOwners: fc.tuple(...HOSTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
   })
-  .map(({ zone, services, holders, sharers, alone, owners }) => {
+  .map(({ zone, services, exclusiveOwners, sharers, exclusiveOwner, hostOwners }) => {
     const entries: Entry[] = [
       { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone, pool: 'default' },
     ];
     UIDS.forEach((uid, index) => {
       const { state = 0, endpoints = [] } = services[index] ?? {};
-      const hosts = HOSTS.filter((_, host) => owners[host] === uid);
+      const hosts = HOSTS.filter((_, host) => hostOwners[host] === uid);
       if (state > 0) entries.push(serviceEntry(uid, state, hosts));
       for (const port of [...PORTS, SHARED]) entries.push(...endpointsEntries(uid, port, endpoints));
     });
     PORTS.forEach((port, index) => {
-      const service = holders[index];
+      const service = exclusiveOwners[index];
       const at = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port } as const;
       if (service) entries.push({ kind: 'listener', id: listenerId(at), ...at, service });
     });
-    if (alone !== null) entries.push({ kind: 'listener', id: listenerId(PLACE), ...PLACE, service: alone });
-    for (const service of alone === null ? sharers : []) {
-      const at = { ...PLACE, service };
+    if (exclusiveOwner !== null)
+      entries.push({ kind: 'listener', id: listenerId(SHARED_BINDING), ...SHARED_BINDING, service: exclusiveOwner });
+    for (const service of exclusiveOwner === null ? sharers : []) {
+      const at = { ...SHARED_BINDING, service };
       entries.push({ kind: 'listener', id: sharedListenerId(at), ...at, shared: true });
     }
     return tableOf(entries);
@@ -72,20 +73,20 @@ test('groups lead to the same routes, and after each group every route and the o
       for (const table of history) {
         const ends = [createMatcher(before, 'n1'), createMatcher(table, 'n1')];
         const changes = diff(before, table);
-        for (const step of atomicGroupsFor(changes, movedResources(stepped, changes))) {
-          patchMatcher(stepped, step.changes);
+        for (const group of atomicGroupsFor(changes, movedResources(stepped, changes))) {
+          patchMatcher(stepped, group.changes);
           for (const key of new Set(ends.flatMap(({ routes }) => [...routes.keys()]))) {
             const now = told(stepped.routes.get(key));
             assert.ok(
               ends.some(({ routes }) => isDeepStrictEqual(told(routes.get(key)), now)),
-              `${key} after a step of ${step.services.join()}`,
+              `${key} after a group of ${group.services.join()}`,
             );
           }
           for (const name of NAMES) {
             const now = ownerOf(stepped, name);
             assert.ok(
               ends.some((end) => ownerOf(end, name) === now),
-              `${name} is of ${now} after a step of ${step.services.join()}`,
+              `${name} is of ${now} after a group of ${group.services.join()}`,
             );
           }
         }
@@ -97,7 +98,7 @@ test('groups lead to the same routes, and after each group every route and the o
   );
 });
 
-/** Without what the node has, which changes for all listeners at once. */
+/** The route without the properties of the node, which change for all listeners at once. */
 function told(route: Route | undefined): Partial<Route> | undefined {
   if (route === undefined) return undefined;
   const { allowsSource: _compiled, zone: _ofTheNode, ...rest } = route;
@@ -107,13 +108,13 @@ function told(route: Route | undefined): Partial<Route> | undefined {
 const routesOf = ({ routes }: Matcher): unknown[] =>
   [...routes.values()].map(({ allowsSource: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
 
-/** UID of whoever has a client that asks for this name where Services share the port. */
+/** UID of the Service that gets a client with this server name on the shared port. */
 function ownerOf({ listeners }: Matcher, name: string): string | undefined {
   const listener = [...listeners.values()].find(({ listener }) => listener.port === SHARED);
   return (listener?.isShared === true ? listener.findByServerName(name) : listener?.exclusive)?.service.uid;
 }
 
-/** 1: refused; otherwise two that differ. */
+/** 1 for a refused Service; otherwise one of two different settings. */
 function serviceEntry(uid: string, state: number, hosts: readonly string[]): Entry {
   return {
     kind: 'service',

@@ -1,4 +1,4 @@
-// The short way for IPv4 says what the library says.
+// The fast path for IPv4 agrees with ipaddr.js.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalAddress, isSpecialAddress } from '@weir/model';

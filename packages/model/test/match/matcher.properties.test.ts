@@ -37,7 +37,7 @@ function tablesOf(snapshots: readonly Snapshot[]): RoutingTable[] {
   return tables;
 }
 
-/** In which Services share a port. */
+/** A table in which Services share a port. */
 const sharing = fc.array(snapshotSteps, { minLength: 1, maxLength: 8 }).map((history) => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
@@ -109,7 +109,7 @@ function ownerOf(table: RoutingTable, at: ListenerEntry, name: string): string |
   return owner(name) ?? owner(`*.${name.split('.').slice(1).join('.')}`);
 }
 
-/** A connection that arrived: the listener's side and the client's address. */
+/** A connection: the listener and the client's address. */
 interface Arrival {
   readonly protocol: Protocol;
   readonly address: string;

@@ -1,4 +1,4 @@
-// What clients are looked up in says what the library says of each network, and texts are read as the library reads them.
+// Compiled networks and parsed texts agree with ipaddr.js.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compileNetworks, parseCidr } from '@weir/model';
@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { isWithin } from '../fixtures/linear-networks.ts';
 
-/** Few values, so that networks hold, touch and equal each other, and addresses stand at their edges. */
+/** Few values, so that networks are nested, adjacent or equal, and addresses lie at their edges. */
 const octet = fc.oneof(fc.constantFrom(0, 1, 127, 128, 254, 255), fc.nat(255));
 const group = fc.oneof(fc.constantFrom(0, 1, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x2001, 0xdb8), fc.nat(0xffff));
 const ipv4 = fc.array(octet, { minLength: 4, maxLength: 4 }).map((octets) => octets.join('.'));
@@ -35,7 +35,7 @@ const networks = fc.oneof(
   fc.tuple(mapped, fc.integer({ min: 90, max: 128 })),
 );
 const cidrs = networks.map(([address, prefix]) => `${address}/${prefix}`);
-/** Nearly an address, by the letters that they are made of. */
+/** Texts of the characters of addresses, most of them invalid. */
 const scraps = fc.oneof(
   fc.string({ unit: fc.constantFrom('0', '1', '9', 'f', 'F', ':', '::', '.', '%', ' '), maxLength: 12 }),
   fc
@@ -50,7 +50,7 @@ function dotted(all: readonly number[]): string {
     .join('.');
 }
 
-/** The first and last address of each, and those beside them. */
+/** The first and the last address of each network, and their neighbours. */
 function edgesOf(text: string): string[] {
   const [address, prefix] = ipaddr.parseCIDR(text);
   const bytes = address.toByteArray();

@@ -28,7 +28,7 @@ function entryOf<K extends Entry['kind']>(table: RoutingTable, kind: K): Extract
   return entry as Extract<Entry, { kind: K }>;
 }
 
-/** As a proxy gets them: nothing of what it had before is in them. */
+/** Encoded and decoded, as a proxy receives them, so that no object is shared with former entries. */
 function put(matcher: Matcher, entry: Entry): void {
   const read = decodeEntry(encodeEntry(entry));
   assert.ok(read);
@@ -40,28 +40,28 @@ const withRanges = (entry: ServiceEntry, sourceRanges: readonly string[]): Servi
   return { ...entry, settings: { ...entry.settings, sourceRanges } };
 };
 
-const admissions = (matcher: Matcher): Route['allowsSource'][] =>
+const sourceChecks = (matcher: Matcher): Route['allowsSource'][] =>
   [...matcher.routes.values()].map(({ allowsSource }) => allowsSource);
 const admitted = (matcher: Matcher, address: string): boolean[] =>
-  admissions(matcher).map((admits) => admits({ address }));
+  sourceChecks(matcher).map((admits) => admits({ address }));
 
 test('compiles source ranges once for all ports of a Service, whatever else changes', () => {
   const table = tableOf(['10.0.0.0/8']);
   const matcher = createMatcher(table, 'n1');
-  const [first] = admissions(matcher);
-  assert.deepEqual(admissions(matcher), [first, first, first]);
+  const [first] = sourceChecks(matcher);
+  assert.deepEqual(sourceChecks(matcher), [first, first, first]);
   put(matcher, { ...entryOf(table, 'node'), zone: 'eu-1a' });
   assert.deepEqual(
     [...matcher.routes.values()].map(({ zone }) => zone),
     ['eu-1a', 'eu-1a', 'eu-1a'],
   );
-  assert.deepEqual(admissions(matcher), [first, first, first]);
+  assert.deepEqual(sourceChecks(matcher), [first, first, first]);
   put(matcher, { ...entryOf(table, 'service'), degraded: [{ reason: 'FewerNodes', message: 'one' }] });
   assert.deepEqual(
     [...matcher.routes.values()].map((route) => route.service.degraded.length),
     [1, 1, 1],
   );
-  assert.deepEqual(admissions(matcher), [first, first, first]);
+  assert.deepEqual(sourceChecks(matcher), [first, first, first]);
 });
 
 test('applies changed source ranges at once', () => {

@@ -11,12 +11,12 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     .map(({ id, priority }): Change => ({ kind: 'put', entry: entryOf(id, `${priority}`) })),
   fc.constantFrom(...IDS).map((id): Change => ({ kind: 'delete', id })),
 );
-/** Which of the versions so far is changed, and how: mostly, but not always, the last. */
+/** Which version is changed, and how; mostly the last version. */
 const step = fc.record({
   from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(5)),
   changes: fc.array(change),
 });
-/** Between the steps somebody compares two versions, which may shorten the way between them. */
+/** Compares two versions between the steps, which may link them directly. */
 const comparison = fc.record({ before: fc.nat(20), after: fc.nat(20) });
 
 test('every version of a table stays unchanged, and diff finds all differences', () => {

@@ -40,7 +40,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40 },
 );
 
-/** The ledger's arithmetic, as a store does it: what a point has beyond the last one seen goes into its minute. */
+/** The reference ledger: adds the increase of each point over the last known values to the minute of the point. */
 function createLedger(): {
   take: (report: UsageReport) => void;
   total: () => Counters;

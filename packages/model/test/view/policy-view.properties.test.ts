@@ -14,7 +14,7 @@ import { deepFreeze } from '@weir/testkit';
 import fc from 'fast-check';
 import { namespace, policy, port, service, snapshotOf, team } from '../fixtures/snapshot.ts';
 
-/** Few names, so that policies meet at namespaces and at tenants. */
+/** Few names, so that policies conflict on namespaces and tenants. */
 const policies: fc.Arbitrary<TenantPolicyObject[]> = fc.uniqueArray(
   fc
     .record({
@@ -42,7 +42,7 @@ const namespaces = fc.tuple(
   ),
 );
 
-/** With a Service in each namespace, by which translate tells whose tenant it is. */
+/** The snapshot with a Service in each namespace, whose entry shows the tenant of the namespace. */
 const worlds: fc.Arbitrary<Snapshot> = fc.record({ policies, namespaces }).map((parts) => {
   const services = parts.namespaces.map(({ name }, i) => service(`${name}/web`, { ports: [port(80 + i)] }));
   return deepFreeze(snapshotOf({ ...parts, services }));
@@ -50,9 +50,9 @@ const worlds: fc.Arbitrary<Snapshot> = fc.record({ policies, namespaces }).map((
 
 test('each namespace appears in one policy, as part of a tenant or as refused', () => {
   fc.assert(
-    fc.property(worlds, (world) => {
-      const views = policyViewsFor(world);
-      const { table, statuses } = translate(world, NO_ALLOCATIONS);
+    fc.property(worlds, (snapshot) => {
+      const views = policyViewsFor(snapshot);
+      const { table, statuses } = translate(snapshot, NO_ALLOCATIONS);
       const tenants = new Map(entriesOf(table, 'tenant').map((entry) => [entry.name, entry]));
       for (const { namespace: name, tenant, accepted } of statuses) {
         const sayingTenant = views.filter((view) => view.tenants.some((each) => each.namespaces.includes(name)));
@@ -66,37 +66,37 @@ test('each namespace appears in one policy, as part of a tenant or as refused', 
           isRefused || owner === null ? [] : [owner],
         );
         if (!isRefused) assert.deepEqual(refusing, []);
-        else assert.equal(refusing.length, isSelected(name, world) ? 1 : 0);
+        else assert.equal(refusing.length, isSelected(name, snapshot) ? 1 : 0);
       }
     }),
     { numRuns: 500 },
   );
 });
 
-/** Else it is the fleet's default policy that counts for it. */
-function isSelected(name: string, world: Snapshot): boolean {
-  const policies = world.policies.map((each) => ({ policy: each }));
-  return world.namespaces.some((each) => each.name === name && policiesSelecting(each, policies).length > 0);
+/** Whether a policy selects the namespace; otherwise the fleet's default policy applies. */
+function isSelected(name: string, snapshot: Snapshot): boolean {
+  const policies = snapshot.policies.map((each) => ({ policy: each }));
+  return snapshot.namespaces.some((each) => each.name === name && policiesSelecting(each, policies).length > 0);
 }
 
 test('counts equal the lists, and all policies together count each namespace once apart from overrides', () => {
   fc.assert(
-    fc.property(worlds, (world) => {
+    fc.property(worlds, (snapshot) => {
       const lengthOf = (groups: readonly { readonly namespaces: readonly string[] }[]): number =>
         groups.reduce((sum, { namespaces: each }) => sum + each.length, 0);
       let counted = 0;
-      for (const view of policyViewsFor(world)) {
+      for (const view of policyViewsFor(snapshot)) {
         assert.equal(view.tenantCount, view.tenants.length);
         assert.equal(view.namespaceCount, lengthOf(view.tenants));
         assert.equal(view.refusedCount, lengthOf(view.conflicts) + view.unlabelled.length);
         assert.equal(view.overriddenCount, lengthOf(view.overridden));
         counted += view.namespaceCount + view.refusedCount;
       }
-      const isEverywhere = world.policies.some(
+      const isEverywhere = snapshot.policies.some(
         ({ spec }) => Object.keys(spec.namespaceSelector.matchLabels).length === 0,
       );
-      if (isEverywhere) assert.equal(counted, world.namespaces.length);
-      else assert.ok(counted <= world.namespaces.length);
+      if (isEverywhere) assert.equal(counted, snapshot.namespaces.length);
+      else assert.ok(counted <= snapshot.namespaces.length);
     }),
     { numRuns: 500 },
   );

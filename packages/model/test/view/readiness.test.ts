@@ -1,4 +1,4 @@
-// What is said when clients are refused because nobody is there to answer.
+// The messages for Services whose clients are refused because no endpoint is in use.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { NO_ALLOCATIONS, type ServiceView, type Snapshot, serviceViewsFor, translate } from '@weir/model';
@@ -26,28 +26,37 @@ function shown(parts: Partial<Snapshot>): { readonly view: ServiceView; readonly
   return { view, problems: problems.filter(({ code }) => code === 'NoReadyEndpoints').map(({ message }) => message) };
 }
 
-/** Of the condition, which the problem must repeat. */
-function told(parts: Partial<Snapshot>): string {
+/** The message of the condition, which must equal the message of the problem. */
+function messageFor(parts: Partial<Snapshot>): string {
   const { view, problems } = shown(parts);
   const degraded = view.conditions.find(({ type }) => type === 'Degraded');
-  const said = degraded?.reason === 'NoReadyEndpoints' ? degraded.message : '';
+  const conditionMessage = degraded?.reason === 'NoReadyEndpoints' ? degraded.message : '';
   const [first = '', ...more] = problems;
-  assert.ok(said.startsWith(first) && more.length === 0, `${said} is not ${problems.join()}`);
+  assert.ok(conditionMessage.startsWith(first) && more.length === 0, `${conditionMessage} is not ${problems.join()}`);
   return first;
 }
 
 describe('a Service without endpoints in use', () => {
   test('tells whether there is no endpoint, no ready one, or no allowed one', () => {
-    assert.match(told({}), /^there is no endpoint, so clients are refused; check which pods the selector finds/);
-    assert.match(told({ slices: [unready] }), /^no endpoint is ready, so clients are refused; check the readiness/);
+    assert.match(messageFor({}), /^there is no endpoint, so clients are refused; check which pods the selector finds/);
+    assert.match(
+      messageFor({ slices: [unready] }),
+      /^no endpoint is ready, so clients are refused; check the readiness/,
+    );
     const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: [] } } as const;
-    assert.match(told({ slices: [ready], settings }), /^none of the endpoints may be used, .* weir\.dev\/Accepted/);
-    assert.equal(told({ slices: [ready] }), '');
+    assert.match(
+      messageFor({ slices: [ready], settings }),
+      /^none of the endpoints may be used, .* weir\.dev\/Accepted/,
+    );
+    assert.equal(messageFor({ slices: [ready] }), '');
   });
 
   test('names the port, also when no slice has a port of that name', () => {
     const partly = slice('a/web', ['10.0.0.1'], { ports: of('http') });
-    assert.match(told({ slices: [partly] }), /^there is no endpoint for port 443\/TCP, so clients are refused there;/);
+    assert.match(
+      messageFor({ slices: [partly] }),
+      /^there is no endpoint for port 443\/TCP, so clients are refused there;/,
+    );
     const { view } = shown({ slices: [partly] });
     assert.deepEqual(view.endpoints, { ready: 0, total: 0 }, 'counted is the port that has the fewest');
     assert.equal(view.message, 'served at 192.0.2.1');
@@ -57,7 +66,7 @@ describe('a Service without endpoints in use', () => {
     const leaves = { ready: false, serving: true, terminating: true };
     const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
     assert.match(
-      told({ slices: [leaving] }),
+      messageFor({ slices: [leaving] }),
       /^no endpoint is ready: terminating endpoints serve clients, which are refused when these endpoints have ended; check the readiness/,
     );
     const { message, endpoints } = shown({ slices: [leaving] }).view;
@@ -65,16 +74,16 @@ describe('a Service without endpoints in use', () => {
     assert.deepEqual(endpoints, { ready: 0, total: 1 });
     const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
     assert.match(
-      told({ slices: [leaving, http] }),
+      messageFor({ slices: [leaving, http] }),
       /^no endpoint is ready for port 443\/TCP: terminating endpoints serve clients/,
     );
     const partly = { ...leaving, ports: of('http') };
     assert.match(
-      told({ slices: [partly] }),
+      messageFor({ slices: [partly] }),
       /^there is no endpoint for port 443\/TCP, so clients are refused there; .*; no endpoint is ready for port 80\/TCP: /,
     );
     const used = service('a/web', { ports, publishNotReadyAddresses: true });
-    assert.equal(told({ services: [used], slices: [leaving] }), '');
+    assert.equal(messageFor({ services: [used], slices: [leaving] }), '');
   });
 
   test('tells in the condition Programmed that clients are refused', () => {
@@ -83,6 +92,6 @@ describe('a Service without endpoints in use', () => {
 
   test('does not mention ports that are refused for another reason', () => {
     const mixed = service('a/web', { ports: [ports[0] ?? port(80), port(9, { name: 'sctp', protocol: 'SCTP' })] });
-    assert.equal(told({ services: [mixed], slices: [ready] }), '');
+    assert.equal(messageFor({ services: [mixed], slices: [ready] }), '');
   });
 });

@@ -1,4 +1,4 @@
-// What Services are told step by step equals what they are told when everything is looked at, over random histories.
+// Incremental views equal views that are computed in full, over random histories.
 import assert from 'node:assert/strict';
 import { isIPv6 } from 'node:net';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ import fc from 'fast-check';
 import { historySettings, nodeSets, type SnapshotStep, snapshotSteps } from '../fixtures/arbitrary-history.ts';
 import { node, pod, port, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
 
-/** How the fleet is now, but for its table; proxies by node and life. */
+/** The state of the fleet except for its table; proxies by node and incarnation. */
 interface Present {
   readonly snapshot: Snapshot;
   readonly proxies: ReadonlyMap<string, Report>;
@@ -35,7 +35,7 @@ interface Report {
   readonly node: string;
   readonly life: number;
   readonly draining: boolean;
-  /** Which of the listeners of its node it could not bind; `old`: it knows the table of some steps ago. */
+  /** The listeners that the proxy could not bind. `old`: the proxy still has an earlier table. */
   readonly fails: number;
   readonly isOld: boolean;
   readonly listening: boolean;
@@ -47,14 +47,14 @@ const tableMoves: fc.Arbitrary<Move> = snapshotSteps.map((step: SnapshotStep) =>
   ...before,
   snapshot: step(before.snapshot),
 }));
-/** A node is published at another address than before. */
+/** Changes the published address of a node. */
 const addressMoves: fc.Arbitrary<Move> = fc
   .record({ name: fc.constantFrom('n1', 'n2'), ip: fc.constantFrom('203.0.113.1', '203.0.113.2', '2001:db8::1') })
   .map(({ name, ip }) => (before) => {
     const nodes = before.snapshot.nodes.map((each) => (each.name === name ? { ...each, externalIPs: [ip] } : each));
     return { ...before, snapshot: { ...before.snapshot, nodes } };
   });
-/** One of several slices of a Service comes or goes. */
+/** Adds or removes one of several slices of a Service. */
 const sliceMoves: fc.Arbitrary<Move> = fc.subarray(['web-1', 'web-2', 'web-3']).map((names) => (before) => {
   const ports = [null, '80-TCP', '22-TCP'].map((name) => ({ name, port: 8080, protocol: 'TCP' }));
   const slices = names.map((name) => slice('a/web', [`10.0.1.${name.at(-1)}`], { name, ports }));
@@ -111,7 +111,7 @@ const moves: fc.Arbitrary<Move> = fc.oneof(
   flagMoves,
 );
 
-/** What the proxies say of this table; each time in objects of their own, as it comes from a store. */
+/** The heartbeats of the proxies for this table, as new objects, as a store decodes them. */
 function heartbeatsFor(present: Present, table: FleetState['table'], old: FleetState['table']): Heartbeat[] {
   return [...present.proxies.values()].map(({ node, life, draining, fails, isOld, listening }) => ({
     node,
@@ -132,7 +132,7 @@ function heartbeatsFor(present: Present, table: FleetState['table'], old: FleetS
   }));
 }
 
-/** What the Services of the snapshot say of themselves, but for those that were looked at before. */
+/** The addresses in the status of the snapshot's Services that have no view yet. */
 function previousFor({ services }: Snapshot, views: readonly ServiceView[]): Map<string, readonly string[]> {
   const previous = new Map(services.map(({ uid, publishedIPs }) => [uid, publishedIPs]));
   for (const { uid, addresses } of views) previous.set(uid, addresses);
@@ -173,7 +173,7 @@ test('incremental views equal views that are computed in full', () => {
     }),
     { numRuns: 500 },
   );
-  // The histories are worth something: everything was reached.
+  // Asserts that the random histories reached every case.
   assert.deepEqual([...seen].sort(), [
     'Pending false',
     'Programmed true',
@@ -184,13 +184,13 @@ test('incremental views equal views that are computed in full', () => {
   ]);
 });
 
-/** It is published at a node that it no longer holds. */
+/** Whether the Service is published at a node on which it has no ports. */
 function isMoving({ uid, addresses }: ServiceView, table: RoutingTable): boolean {
   const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
   return nodesAt(addresses, table).some(({ name }) => entry?.nodes.includes(name) === false);
 }
 
-/** Listeners of others in places that clients of the Service are sent to, at addresses that none of its own nodes has. */
+/** Listeners of other Services at bindings where the Service is published, at addresses of nodes that are not its own. */
 function othersAt({ uid, addresses }: ServiceView, table: RoutingTable): string[] {
   const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
   const own = entriesOf(table, 'node').filter(({ name }) => entry?.nodes.includes(name));

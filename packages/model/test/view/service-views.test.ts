@@ -26,7 +26,7 @@ function fleetOf(parts: Partial<Snapshot>, fleet: Partial<FleetState> = {}): Fle
   return { table, heartbeats: [], suspensions: [], now: 1000, previousAddresses: new Map(), reachable: true, ...fleet };
 }
 
-/** What the proxy of a node says when it could bind everything, but for what `report` says of its listeners. */
+/** The heartbeat of a proxy that has bound all listeners of its node, apart from the fields in `report`. */
 function heartbeatOf(fleet: FleetState, name: string, report: Partial<Heartbeat['listeners'][number]> = {}): Heartbeat {
   const own = entriesOf(fleet.table, 'listener').filter((listener) => listener.node === name);
   return {
