@@ -1,9 +1,9 @@
+// Statistics of a worker thread, read from the main thread, so that a worker that hangs delays nothing.
 import type { Worker } from 'node:worker_threads';
 import { type Clock, wait } from '@weir/runtime';
 import { ACTIVE, COLUMN_COUNT, CONNECTIONS } from '../metering/counters.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 
-// Statistics of a worker thread, read from the main thread, so that a worker that hangs delays nothing.
 export interface WorkerStats {
   /** CPU time of the thread since it started; undefined if this version of Node does not report it. */
   readonly cpuSeconds: number | undefined;

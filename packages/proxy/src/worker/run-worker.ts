@@ -1,8 +1,11 @@
+// The thread of a worker: its liveness counter, its ticks, and commands from the main thread. An error that is not confined to
+// one connection ends the thread, and the main thread starts another one.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityTable } from '@weir/model/data-plane';
 import { Sealer, Secret } from '@weir/runtime/sealing';
 import { DescriptorLimiter, descriptorLimit } from '../limits/descriptor-limit.ts';
 import { PeerWorkers } from '../relay/peer-workers.ts';
+import { TICK_MS } from '../relay/timeout-wheel.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { UdpTransport } from '../transport/udp-transport.ts';
 import { LocalFailureReporter } from '../upstream/connect-reports.ts';
@@ -15,10 +18,6 @@ import {
   type WorkerStartData,
 } from './messages.ts';
 import { RelayWorker } from './relay-worker.ts';
-
-// The thread of a worker: its liveness counter, its ticks, and commands from the main thread. An error that is not confined to
-// one connection ends the thread, and the main thread starts another one.
-const TICK_MS = 1_000;
 
 export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport): void {
   const port = parentPort;

@@ -85,7 +85,7 @@ class LazyRoutes {
     return this.#take(this.#byRoute.get(route));
   }
 
-  /** Returns the commands to be applied before this one: those of each Service that this one changes. */
+  /** Returns the commands to be applied before this command: they add the Services that this command changes. */
   *takeForCommand({ changes, slots, limits = [] }: TableCommand): Iterable<TableCommand> {
     if (this.#byService.size === 0) return;
     for (const entry of this.#entriesChangedBy(changes, [...slots, ...limits])) {

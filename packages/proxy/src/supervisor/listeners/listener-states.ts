@@ -1,8 +1,8 @@
+// The state of each listener, and which wanted listeners are not settled yet. The latter is kept incrementally, since it is read
+// after every answer of every worker.
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { ListenerConfig } from '../../worker/messages.ts';
 
-// The state of each listener, and which wanted listeners are not settled yet. The latter is kept incrementally, since it is read
-// after every answer of every worker.
 export class ListenerStates {
   readonly #listeners: Matcher['listeners'];
   readonly #states = new Map<ListenerKey, ListenerState>();

@@ -12,7 +12,7 @@ export interface SuspensionsOptions {
   readonly onChange: (suspensions: readonly Suspension[]) => void;
 }
 
-/** The suspensions in force on the main thread, and the sequence of those that all workers have applied. */
+/** The suspensions in force, and the sequence number that all workers have applied. */
 export class Suspensions {
   readonly #options: SuspensionsOptions;
   #known: KnownSuspensions | undefined;
