@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { type AddressFamily, formatAddressWords, ipv6Bytes, parseUnmappedAddressWords } from './address.ts';
+import { type AddressFamily, formatAddressWords, parseUnmappedAddressWords } from './address.ts';
 
 // Networks and addresses as text. The look-up of each client's address is in networks.ts.
 
@@ -114,7 +114,7 @@ export function clientKeyFor(address: string): string {
   if (!address.includes(':')) return address;
   const canonical = canonicalAddress(address);
   if (canonical === undefined || !canonical.includes(':')) return canonical ?? address;
-  const bytes = ipv6Bytes(canonical);
-  const words = [0, 2, 4, 6].map((at) => ((bytes[at] as number) << 8) | (bytes[at + 1] as number));
-  return words.map((word) => word.toString(16)).join(':');
+  parseUnmappedAddressWords(canonical, words);
+  const [high = 0, low = 0] = words;
+  return [high >>> 16, high & 0xffff, low >>> 16, low & 0xffff].map((group) => group.toString(16)).join(':');
 }
