@@ -1,24 +1,24 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
-// docs/api.md, made of the definitions of the chart.
+// Generates docs/api.md from the chart's CustomResourceDefinitions.
 const PAGE_HEAD = `# Custom resources
 
 <!-- Written by e2e/test/docs-custom-resources.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-custom-resources -->
 
-What Weir adds to the API of a cluster. The same is told by \`kubectl explain\`, such as \`kubectl explain tenantpolicy.spec.limits\`. All have
-the category \`weir\`: \`kubectl get weir -A\` lists what there is. Kubernetes' own fields (\`metadata\`) are left out.
+Weir's custom resources, generated from their definitions. \`kubectl explain tenantpolicy.spec.limits\` prints the same text. All resources have
+the category \`weir\`, so \`kubectl get weir -A\` lists them. Kubernetes' own fields (\`metadata\`) are omitted.
 
-A field that the definitions do not know is dropped by the API server; \`kubectl\` refuses it before. A quantity is a number with
-or without a suffix, as Kubernetes writes memory: \`100M\` is 100,000,000, \`10Ti\` 10 × 2⁴⁰. What a Service itself may ask for is in
-[the tenant's guide](tenants.md#annotations), and [Tenants and limits](limits.md) explains policies.`;
+\`kubectl\` refuses unknown fields, and the API server drops them. A quantity is a number with an optional suffix, in the Kubernetes notation for memory:
+\`100M\` is 100,000,000, and \`10Ti\` is 10 × 2⁴⁰. [The tenant's guide](tenants.md#annotations) lists the annotations of Services, and [Tenants and
+limits](limits.md) explains policies.`;
 
 export function customResourcePage(): string {
   return [PAGE_HEAD, ...customResources().map(resourceSection)].join('\n\n');
 }
 
 function resourceSection({ group, version, kind, plural, scope, columns, schema }: CustomResource): string {
-  const where = scope === 'Cluster' ? 'of the whole cluster' : 'of a namespace';
+  const where = scope === 'Cluster' ? 'cluster-scoped' : 'namespaced';
   const parts = Object.entries(schema.properties ?? {}).flatMap(([name, part]) => [
     `### ${kind}: ${name}`,
     ...(part.description === undefined ? [] : [part.description]),
