@@ -19,7 +19,7 @@ export interface Snapshot {
   /** Secrets that Services may name as certificate or client CA; absent if Secrets are not read. */
   readonly secrets?: readonly SecretObject[];
   /** Namespaces whose Secrets should be readable, but are not, because a permission is missing; absent if there are none. */
-  readonly unreadSecrets?: 'everywhere' | ReadonlySet<string>;
+  readonly unreadableSecrets?: 'everywhere' | ReadonlySet<string>;
   /** By `secretPath`, the certificates that are not yet valid, expire soon or have expired; absent if there are none. */
   readonly validity?: ReadonlyMap<string, CertificateValidity>;
   /** Problems of the source itself: unreadable files, invalid documents, kinds that it may not list. */

@@ -62,7 +62,7 @@ export class UsageReconciler {
   /** What the archive holds, as JSON without `updatedAt`. */
   readonly #archivedTextByNamespace = new Map<string, string>();
   /** The namespaces for which a write was attempted. */
-  readonly #knownNamespaces = new Set<string>();
+  readonly #attemptedNamespaces = new Set<string>();
   readonly #refusals: ArchiveRefusalLog;
   /** The levels as last archived, by tenant. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
@@ -83,7 +83,7 @@ export class UsageReconciler {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;
     this.#archivedTextByNamespace.clear();
-    this.#knownNamespaces.clear();
+    this.#attemptedNamespaces.clear();
     this.#refusals.reset();
   }
 
@@ -103,7 +103,9 @@ export class UsageReconciler {
       if (!(await store.isSeeded())) return;
       this.#lastUsages = usages;
       const isToArchive = ({ namespace, status }: TenantUsage): boolean =>
-        isDue || reached.has(status.tenant?.name ?? '') || (hasNewNamespace && !this.#knownNamespaces.has(namespace));
+        isDue ||
+        reached.has(status.tenant?.name ?? '') ||
+        (hasNewNamespace && !this.#attemptedNamespaces.has(namespace));
       await this.#archive(usages.filter(isToArchive));
       if (hasNewNamespace) this.#newNamespacesArchivedAt = clock.monotonic();
       if (isDue) {
@@ -121,7 +123,7 @@ export class UsageReconciler {
     const { archive, clock } = this.#options;
     if (archive === undefined || clock.monotonic() - this.#newNamespacesArchivedAt < NEW_NAMESPACE_INTERVAL_MS)
       return false;
-    return entriesOf(table, 'service').some(({ namespace }) => !this.#knownNamespaces.has(namespace));
+    return entriesOf(table, 'service').some(({ namespace }) => !this.#attemptedNamespaces.has(namespace));
   }
 
   /** Folds ended incarnations into the totals. Otherwise the bases of every incarnation would stay in the store for ever. */
@@ -155,7 +157,7 @@ export class UsageReconciler {
       const text = JSON.stringify(content);
       if (this.#archivedTextByNamespace.get(usage.namespace) === text) continue;
       const outcome = await archive.write(usage);
-      this.#knownNamespaces.add(usage.namespace);
+      this.#attemptedNamespaces.add(usage.namespace);
       this.#refusals.record(usage.namespace, outcome);
       // A refused usage is written again at the next interval, even if it has not changed by then.
       if (outcome.kind !== 'refused') this.#archivedTextByNamespace.set(usage.namespace, text);
@@ -171,7 +173,7 @@ export class UsageReconciler {
       if (present.has(namespace)) continue;
       await archive?.remove(namespace);
       this.#archivedTextByNamespace.delete(namespace);
-      this.#knownNamespaces.delete(namespace);
+      this.#attemptedNamespaces.delete(namespace);
     }
   }
 }

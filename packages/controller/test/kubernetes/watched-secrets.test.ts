@@ -114,7 +114,7 @@ describe('a source that watches Secrets', {
     await bind('some', { role: 'some-weir-controller-secrets', within: 'some-a' });
     await eventually(() => {
       assert.deepEqual(names(source), ['some-a/tls']);
-      assert.deepEqual(source.snapshot().unreadSecrets, new Set(['some-b']));
+      assert.deepEqual(source.snapshot().unreadableSecrets, new Set(['some-b']));
     });
     const [problem = '', ...others] = forbidden(source);
     assert.deepEqual(others, []);
@@ -131,7 +131,7 @@ describe('a source that watches Secrets', {
     await bind('some', { role: 'some-weir-controller-secrets', within: 'some-b' });
     await eventually(() => {
       assert.deepEqual(names(source), ['some-a/tls', 'some-b/tls']);
-      assert.equal(source.snapshot().unreadSecrets, undefined);
+      assert.equal(source.snapshot().unreadableSecrets, undefined);
       assert.deepEqual(forbidden(source), []);
     });
     await cluster.apply(tlsSecret('some-b', 'more'), tlsSecret('some-c', 'more'));
@@ -141,7 +141,7 @@ describe('a source that watches Secrets', {
   test('is synced without the permission, and reports all namespaces as unreadable', async (context) => {
     const source = await start(context, 'without', { kind: 'cluster' });
     await source.synced(context.signal);
-    assert.equal(source.snapshot().unreadSecrets, 'everywhere');
+    assert.equal(source.snapshot().unreadableSecrets, 'everywhere');
     assert.deepEqual(names(source), []);
     assert.match(
       forbidden(source).join('\n'),

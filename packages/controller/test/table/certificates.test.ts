@@ -66,13 +66,13 @@ test('keeps the published certificates if the controller may not read Secrets at
   const before = await publishedEntries(first.store);
   assert.equal(before[1]?.sealedKey, 'sealed');
   await first.controller.close();
-  const unreadable = new FakeSource({ nodes, services, secrets: [], unreadSecrets: 'everywhere' });
+  const unreadable = new FakeSource({ nodes, services, secrets: [], unreadableSecrets: 'everywhere' });
   const { store, clock: time } = first;
   const second = await startControllerHarness(context, { source: unreadable, settings, store, clock: time });
   const [service, certificate] = await publishedEntries(store);
   assert.deepEqual(certificate, before[1]);
   assert.equal(service?.accepted.reason, 'SecretForbidden');
-  unreadable.set({ secrets: [secret], unreadSecrets: new Set() });
+  unreadable.set({ secrets: [secret], unreadableSecrets: new Set() });
   await second.advance(10);
   assert.deepEqual(await publishedEntries(store), before);
 });

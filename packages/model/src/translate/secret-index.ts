@@ -8,7 +8,7 @@ import { type CertificateEntry, certificateId } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
 import type { Refusal } from './allocate/port-refusals.ts';
 
-type SecretInput = Pick<Snapshot, 'settings' | 'secrets' | 'unreadSecrets' | 'validity'>;
+type SecretInput = Pick<Snapshot, 'settings' | 'secrets' | 'unreadableSecrets' | 'validity'>;
 
 /** The certificate entry of a Service that terminates TLS, or why its Secrets cannot be used. */
 export type TlsCredentials =
@@ -24,7 +24,7 @@ export class SecretIndex {
   #access: SecretAccess = { kind: 'none' };
   #namespaces: ReadonlySet<string> = new Set();
   #secrets = NO_SECRETS;
-  #unreadSecrets: Snapshot['unreadSecrets'];
+  #unreadableSecrets: Snapshot['unreadableSecrets'];
   #validity = NO_VALIDITY;
 
   /**
@@ -34,10 +34,10 @@ export class SecretIndex {
   update({
     settings,
     secrets = NO_SECRETS,
-    unreadSecrets,
+    unreadableSecrets,
     validity = NO_VALIDITY,
   }: SecretInput): ReadonlySet<string> | 'all' {
-    const hasAccessChanged = unreadSecrets !== this.#unreadSecrets;
+    const hasAccessChanged = unreadableSecrets !== this.#unreadableSecrets;
     const paths = new Set<string>();
     const { removed, added } = diffLists(this.#secrets, secrets);
     for (const { namespace, name } of removed) {
@@ -56,7 +56,7 @@ export class SecretIndex {
     this.#access = secretAccess;
     this.#namespaces = new Set(secretAccess.kind === 'namespaces' ? secretAccess.namespaces : []);
     this.#secrets = secrets;
-    this.#unreadSecrets = unreadSecrets;
+    this.#unreadableSecrets = unreadableSecrets;
     this.#validity = validity;
     return hasAccessChanged ? 'all' : paths;
   }
@@ -106,7 +106,7 @@ export class SecretIndex {
       return forbidden(
         `${subject} may not be read: this fleet reads Secrets of some namespaces only, and "${namespace}" is not among them; ask the operator to add it to tls.secretNamespaces${alternative}`,
       );
-    if (this.#unreadSecrets === 'everywhere' || this.#unreadSecrets?.has(namespace) === true)
+    if (this.#unreadableSecrets === 'everywhere' || this.#unreadableSecrets?.has(namespace) === true)
       return forbidden(
         `${subject} cannot be read: the controller lacks the permission; ask the operator (weir get problems names the permission)`,
       );

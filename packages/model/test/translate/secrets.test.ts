@@ -243,14 +243,14 @@ describe('Secrets that the controller may not read', () => {
   });
 
   test('are refused if the controller lacks the permission, while a served Service keeps its certificate', () => {
-    for (const unreadSecrets of ['everywhere', new Set(['shop'])] as const) {
-      assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets })[0], 'SecretForbidden');
+    for (const unreadableSecrets of ['everywhere', new Set(['shop'])] as const) {
+      assert.equal(reasonWith({ kind: 'cluster' }, { unreadableSecrets })[0], 'SecretForbidden');
       const served = translateFresh(given([secret('shop/web-tls')]));
-      const after = translateAfter(served, given([], { unreadSecrets }));
+      const after = translateAfter(served, given([], { unreadableSecrets }));
       assert.match(messageOf(after, 'shop/web'), /cannot be read: the controller lacks the permission/);
       assert.deepEqual(certificateOf(after), certificateOf(served));
     }
-    assert.equal(reasonWith({ kind: 'cluster' }, { unreadSecrets: new Set(['other']) })[0], 'Accepted');
+    assert.equal(reasonWith({ kind: 'cluster' }, { unreadableSecrets: new Set(['other']) })[0], 'Accepted');
   });
 });
 

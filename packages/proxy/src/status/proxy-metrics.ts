@@ -161,7 +161,7 @@ export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void 
   metrics.collectCounter({
     name: 'weir_health_checks_stretched_total',
     help: 'Health checks that began late, because a proxy makes at most 500 a second (100 over TLS).',
-    collect: () => [{ labels: {}, value: health.checkCounts.stretched }],
+    collect: () => [{ labels: {}, value: health.checkCounts.late }],
   });
 }
 

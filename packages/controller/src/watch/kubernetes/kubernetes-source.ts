@@ -174,7 +174,7 @@ export class KubernetesSource implements Source {
       policies: TenantPolicy.cache.list(),
       suspensions: Suspension.cache.list(),
       ...(secrets && { secrets }),
-      ...(unreadableSecrets && ({ unreadSecrets: unreadableSecrets } satisfies Partial<SourceSnapshot>)),
+      ...(unreadableSecrets && ({ unreadableSecrets } satisfies Partial<SourceSnapshot>)),
       problems: Object.freeze(this.#watches.flatMap(({ cache }) => cache.problems())),
       unreadableKinds: this.#unreadableKinds(),
     };

@@ -44,7 +44,7 @@ export class CheckSchedule {
   /** The state of the token bucket: see `RateLimit`. */
   #paidUntil: bigint;
   #slot: number;
-  #stretched = 0;
+  #late = 0;
 
   constructor(random: () => number, now: number) {
     this.#random = random;
@@ -57,8 +57,8 @@ export class CheckSchedule {
   }
 
   /** How many checks began late. */
-  get stretched(): number {
-    return this.#stretched;
+  get late(): number {
+    return this.#late;
   }
 
   /**
@@ -101,7 +101,7 @@ export class CheckSchedule {
       this.#paidUntil = paidUntil;
       entries.delete(entry);
       this.#nextTurn(group, entries);
-      if (now - entry.dueAt > entry.intervalMs * JITTER_SHARE + MAX_UNCOUNTED_DELAY_MS) this.#stretched += 1;
+      if (now - entry.dueAt > entry.intervalMs * JITTER_SHARE + MAX_UNCOUNTED_DELAY_MS) this.#late += 1;
       entry.state = 'running';
       entry.turns = 0;
       entry.dueAt = now + entry.intervalMs * (1 - JITTER_SHARE + 2 * JITTER_SHARE * this.#random());

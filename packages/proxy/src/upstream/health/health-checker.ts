@@ -31,7 +31,7 @@ export interface CheckCounts {
   readonly good: number;
   readonly bad: number;
   /** Checks that began late, because there are too many. */
-  readonly stretched: number;
+  readonly late: number;
 }
 
 interface TrackedCheck {
@@ -85,7 +85,7 @@ export class HealthChecker {
   }
 
   get counts(): CheckCounts {
-    return { good: this.#good, bad: this.#bad, stretched: this.#schedule.stretched };
+    return { good: this.#good, bad: this.#bad, late: this.#schedule.late };
   }
 
   close(): void {
