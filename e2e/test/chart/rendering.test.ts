@@ -7,25 +7,42 @@ import { stringify } from 'yaml';
 import {
   CHARTS,
   INSTALLATIONS,
+  type Installation,
   normalizeManifests,
   renderManifests,
   runHelm,
   valuesFile,
   WEIR_CHART,
 } from '../../src/chart/helm.ts';
+import { renameRelease, renderingDiff } from '../../src/chart/rendering-diff.ts';
 
 interface Workload {
   readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } };
 }
 
+const [DEFAULT] = INSTALLATIONS as readonly [Installation, ...Installation[]];
+
 describe('the chart', requireProgram('helm'), () => {
   for (const installation of INSTALLATIONS) {
-    test(`of ${installation.name}.yaml has no fault that helm knows of, and renders what its golden file holds`, async () => {
+    const { name, release, namespace } = installation;
+    test(`passes helm lint with ${name}.yaml and renders what the golden file holds`, async () => {
       const { ok, output } = await runHelm(['lint', '--strict', WEIR_CHART, '--values', valuesFile(installation)]);
       assert.ok(ok, output);
-      const manifests = normalizeManifests(await renderManifests(installation));
-      const documents = manifests.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false }));
-      golden(new URL(`values/${installation.name}.golden.yaml`, import.meta.url), documents.join('---\n'));
+      const documents = await renderDocuments(installation);
+      if (installation === DEFAULT) {
+        golden(new URL('values/default.golden.yaml', import.meta.url), documents.join('---\n'));
+        return;
+      }
+      // the base is rendered here: a change of all renderings alike changes the golden file of the default values only
+      const base = (await renderDocuments(DEFAULT)).map((each) => renameRelease(each, installation));
+      const header = [
+        `# Differences of ${name}.yaml from default.golden.yaml, with release ${release} in namespace ${namespace} in both.`,
+        '# "@@" gives the line in the document of default.golden.yaml and the path of the first change.',
+      ];
+      golden(
+        new URL(`values/${name}.golden.diff`, import.meta.url),
+        `${header.join('\n')}\n\n${renderingDiff(base, documents)}`,
+      );
     });
   }
 
@@ -112,3 +129,8 @@ describe('the chart', requireProgram('helm'), () => {
     );
   });
 });
+
+async function renderDocuments(installation: Installation): Promise<readonly string[]> {
+  const manifests = normalizeManifests(await renderManifests(installation));
+  return manifests.map((each) => stringify(each, { lineWidth: 0, aliasDuplicateObjects: false }));
+}
