@@ -171,7 +171,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await fleet.killProxy('node-3');
     await apply(loadBalancer('shop/new', without(4040)));
     const message = await services.waitForCondition('shop/new', 'Programmed', 'Unknown FleetUnreachable');
-    assert.match(message, /it is not known whether this is served.* ask the operator whether the store of the fleet/);
+    assert.match(message, /unknown whether this Service is served.* ask the operator whether the store of the fleet/);
     assert.equal(await kubectl('get', ...named('shop/web'), '-o', 'yaml'), before);
     await assertEchoed([FIRST, SECOND], 4001);
     const back = performance.now();

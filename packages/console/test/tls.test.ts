@@ -23,7 +23,7 @@ test('a directory without a certificate is refused with what to put there, and n
   await using directory = temporaryDirectory('console-tls');
   await assert.rejects(startTestConsole({ tls: directory.path }), {
     code: 'USAGE',
-    message: /put tls\.crt and tls\.key there/,
+    message: /expected a matching tls\.crt and tls\.key/,
   });
 });
 

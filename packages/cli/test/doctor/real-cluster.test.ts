@@ -142,7 +142,7 @@ test('neither API server nor Redis answers: that is two errors, not a failure of
     stdout,
     /^error {4}KubernetesVersion +API server: not checked: the API server https:\S+ does not answer/m,
   );
-  assert.match(stdout, /^error {4}RedisReachable +Redis: not checked: Redis at 127\.0\.0\.1:\d+ is not there/m);
+  assert.match(stdout, /^error {4}RedisReachable +Redis: not checked: Redis at 127\.0\.0\.1:\d+ refuses the connection/m);
   assert.match(
     stdout,
     /^warning {2}NodePorts +Services: not checked: the API server cannot be asked \(KubernetesVersion\)$/m,
