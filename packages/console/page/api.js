@@ -1,27 +1,56 @@
-import { token } from './token.js';
+// The user's token, and requests to the console's API.
 
-/** The headers of a request of whoever is signed in. */
-export function signedBy(text = token()) {
-  return text === '' ? {} : { authorization: `Bearer ${text}` };
+// The token is in sessionStorage, so it belongs to this tab and ends with it. A browser does not send it by itself, as it would a cookie.
+const TOKEN_KEY = 'weir.token';
+const SIGN_OUT_REASON_KEY = 'weir.ended';
+
+export const token = () => sessionStorage.getItem(TOKEN_KEY) ?? '';
+
+/** Reloads the page, so that no data of the previous user stays. */
+export function signInWith(newToken) {
+  sessionStorage.setItem(TOKEN_KEY, newToken);
+  location.reload();
 }
 
-/** Rejects with an Error whose message is meant for people; `away`: nobody answers; `status` of the answer. */
-export async function ask(path, { headers, ...init } = {}) {
+/** Reloads the page, so that no data of the user stays. */
+export function signOut(reason = '') {
+  sessionStorage.removeItem(TOKEN_KEY);
+  sessionStorage.setItem(SIGN_OUT_REASON_KEY, reason);
+  location.reload();
+}
+
+/** Returns the reason of the last sign-out, and forgets it. */
+export function takeSignOutReason() {
+  const reason = sessionStorage.getItem(SIGN_OUT_REASON_KEY) ?? '';
+  sessionStorage.removeItem(SIGN_OUT_REASON_KEY);
+  return reason;
+}
+
+export function authorizationHeaders(bearer = token()) {
+  return bearer === '' ? {} : { authorization: `Bearer ${bearer}` };
+}
+
+/**
+ * Resolves with the JSON of the response. Rejects with an Error whose message the page can show. The error has `isAway` if the console did
+ * not answer, else the `status` of the response.
+ */
+export async function requestJson(path, { headers, ...init } = {}) {
   let response;
   try {
-    response = await fetch(path, { ...init, headers: { ...signedBy(), ...headers } });
+    response = await fetch(path, { ...init, headers: { ...authorizationHeaders(), ...headers } });
   } catch {
-    throw Object.assign(new Error('the console does not answer'), { away: true });
+    throw Object.assign(new Error('the console does not answer'), { isAway: true });
   }
   const body = await response.json().catch(() => undefined);
   if (response.ok) return body;
-  const message = body?.error?.message ?? `the console answers ${response.status}`;
+  const message = body?.error?.message ?? `the console answers with status ${response.status}`;
   throw Object.assign(new Error(message), { status: response.status });
 }
 
+/** `seconds` is a number as text; an empty text means without end. */
 export function suspend(target, { message, seconds }) {
   const until = seconds === '' ? {} : { until: new Date(Date.now() + Number(seconds) * 1000).toISOString() };
-  return ask('api/v1/suspensions', {
+  return requestJson('api/v1/suspensions', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ target, message, ...until }),
@@ -29,5 +58,5 @@ export function suspend(target, { message, seconds }) {
 }
 
 export function resume(name) {
-  return ask(`api/v1/suspensions/${encodeURIComponent(name)}`, { method: 'DELETE' });
+  return requestJson(`api/v1/suspensions/${encodeURIComponent(name)}`, { method: 'DELETE' });
 }

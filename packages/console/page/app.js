@@ -1,116 +1,116 @@
-import { ask } from './api.js';
-import { say, sayEmpty } from './dom.js';
+// The entry of the page: reads the lists every two seconds and follows the live rates.
+import { requestJson } from './api.js';
+import { setEmptyMessage, setText } from './dom.js';
 import { problemsView, proxiesView } from './fleet.js';
 import { time } from './format.js';
-import { live } from './live.js';
+import { followLiveRates } from './live.js';
+import { showSections } from './sections.js';
 import { servicesView } from './services.js';
 import { signInView } from './sign-in.js';
 import { suspensionsView } from './suspensions.js';
 import { tenantsView } from './tenants.js';
-import { showSections } from './views.js';
 
-const EVERY_MS = 2000;
+const REFRESH_INTERVAL_MS = 2000;
+const NOTICE_MS = 6000;
+const STORE_AWAY =
+  'The store does not answer. The proxies continue with their last table, and this page shows the last known state.';
 
-const away = document.getElementById('away');
-const link = document.getElementById('link');
-const linkText = document.getElementById('link-text');
-const said = document.getElementById('said');
+const alert = document.getElementById('alert');
+const connection = document.getElementById('connection');
+const connectionText = document.getElementById('connection-text');
+const notice = document.getElementById('notice');
 
 const signIn = signInView();
-const suspensions = suspensionsView({ onChange: () => refresh(), onSaid: announce });
-const tenants = tenantsView(suspensions.ask);
-const services = servicesView(suspensions.ask);
+const suspensions = suspensionsView({ onChange: () => refresh(), onNotice: showNotice });
+const tenants = tenantsView(suspensions.openDialog);
+const services = servicesView(suspensions.openDialog);
 const showProxies = proxiesView();
 const showProblems = problemsView();
 
-let lastSeen;
-let isFollowed = false;
+let lastRefreshedAt;
+let isLive = false;
 
 async function refresh() {
   try {
-    const me = await ask('api/v1/me');
+    const me = await requestJson('api/v1/me');
     signIn.show(me);
     showSections(me.namespaces);
-    say(document.getElementById('fleet'), me.fleet);
-    if (me.namespaces?.length === 0) return sayAway(seesNothing(me));
+    setText(document.getElementById('fleet'), me.fleet);
+    if (me.namespaces?.length === 0) return setAlert(noNamespaceText(me));
     await refreshLists(me);
-    followLive();
-    lastSeen = new Date();
-    sayAway(me.reachable ? '' : STORE_AWAY);
+    startLive();
+    lastRefreshedAt = new Date();
+    setAlert(me.reachable ? '' : STORE_AWAY);
   } catch (error) {
     if (error.status === 401) {
       showSections(undefined);
-      sayAway('');
-      signIn.wanted(error.message);
-    } else sayFailed(error);
+      setAlert('');
+      signIn.requireSignIn(error.message);
+    } else showFailure(error);
   }
 }
 
-const STORE_AWAY =
-  'The store does not answer: proxies go on with their last table, and what you see is the last that is known.';
-
-function seesNothing({ user }) {
-  return `${user} may see none of the namespaces that have load balancers. Ask for a Role with get of tenantusages.weir.dev in yours.`;
+function noNamespaceText({ user }) {
+  return `${user} may see none of the namespaces that have load balancers. Ask the operator for a Role with get of tenantusages.weir.dev in your namespace.`;
 }
 
 async function refreshLists({ namespaces, may }) {
-  const list = async (name) => (await ask(`api/v1/${name}`)).items;
+  const list = async (name) => (await requestJson(`api/v1/${name}`)).items;
   const isOperator = namespaces === null;
-  const [tenantList, serviceList, problems, cutoffs, fleet, proxies] = await Promise.all([
+  const [tenantList, serviceList, problems, suspensionList, fleet, proxies] = await Promise.all([
     ...['tenants', 'services', 'problems', 'suspensions'].map(list),
-    ...(isOperator ? [ask('api/v1/fleet'), list('proxies')] : []),
+    ...(isOperator ? [requestJson('api/v1/fleet'), list('proxies')] : []),
   ]);
   tenants.show(tenantList.map((tenant) => ({ ...tenant, maySuspend: may.suspend })));
   services.show(serviceList.map((service) => ({ ...service, maySuspend: may.suspend })));
   showProblems(problems);
-  suspensions.show(cutoffs.map((cutoff) => ({ ...cutoff, mayResume: may.resume })));
+  suspensions.show(suspensionList.map((suspension) => ({ ...suspension, mayResume: may.resume })));
   if (isOperator) showProxies(proxies, fleet.table);
 }
 
-function sayFailed(error) {
-  const since = lastSeen === undefined ? '' : ` What you see is of ${time(lastSeen)}.`;
-  sayAway(
-    `${error.away ? 'The console does not answer; it is asked again every few seconds.' : error.message}${since}`,
-  );
-  if (lastSeen === undefined) {
-    for (const name of ['tenants', 'services', 'proxies', 'problems']) sayEmpty(name, 'Nothing is known yet.');
+function showFailure({ isAway, message }) {
+  const reason = isAway ? 'The console does not answer. The page retries every few seconds.' : message;
+  const age = lastRefreshedAt === undefined ? '' : ` This page shows the state of ${time(lastRefreshedAt)}.`;
+  setAlert(`${reason}${age}`);
+  if (lastRefreshedAt === undefined) {
+    for (const name of ['tenants', 'services', 'proxies', 'problems']) setEmptyMessage(name, 'No data yet.');
   }
 }
 
-function sayAway(text) {
-  away.hidden = text === '';
-  say(away, text);
+function setAlert(text) {
+  alert.hidden = text === '';
+  setText(alert, text);
 }
 
-function announce(text) {
-  say(said, text);
-  said.classList.add('is-shown');
-  clearTimeout(announce.timer);
-  announce.timer = setTimeout(() => said.classList.remove('is-shown'), 6000);
+function showNotice(text) {
+  setText(notice, text);
+  notice.classList.add('is-shown');
+  clearTimeout(showNotice.timer);
+  showNotice.timer = setTimeout(() => notice.classList.remove('is-shown'), NOTICE_MS);
 }
 
-/** Not before it is known that somebody is signed in. */
-function followLive() {
-  if (isFollowed) return;
-  isFollowed = true;
-  void live({
+/** Starts the live rates once, after the first successful refresh, so that the user is signed in. */
+function startLive() {
+  if (isLive) return;
+  isLive = true;
+  void followLiveRates({
     onState(isOpen) {
-      link.hidden = false;
-      link.dataset.state = isOpen ? 'open' : 'lost';
-      say(linkText, isOpen ? 'live' : 'connection lost, trying again');
+      connection.hidden = false;
+      connection.dataset.state = isOpen ? 'open' : 'lost';
+      setText(connectionText, isOpen ? 'live' : 'connection lost, retrying');
     },
-    onHistory: tenants.history,
-    onRates(frame) {
-      tenants.rates(frame);
-      services.rates(frame);
+    onHistory: tenants.showHistory,
+    onRates(rates) {
+      tenants.showRates(rates);
+      services.showRates(rates);
     },
   });
 }
 
-/** One after the other, and not while nobody looks. */
-async function follow() {
+/** Waits for each refresh before it plans the next, and skips refreshes while the tab is hidden. */
+async function refreshPeriodically() {
   if (!document.hidden) await refresh();
-  setTimeout(follow, EVERY_MS);
+  setTimeout(refreshPeriodically, REFRESH_INTERVAL_MS);
 }
 document.addEventListener('visibilitychange', () => document.hidden || refresh());
-void follow();
+void refreshPeriodically();

@@ -1,15 +1,15 @@
 const SVG = 'http://www.w3.org/2000/svg';
 
-/** An element with attributes and children; text is always text, never markup. */
-export function el(tag, attributes = {}, ...children) {
-  return filled(document.createElement(tag), attributes, children);
+/** Creates an element. Text in `children` is never parsed as markup. An attribute `onNAME` adds an event listener. */
+export function element(tag, attributes = {}, ...children) {
+  return fill(document.createElement(tag), attributes, children);
 }
 
 export function svg(tag, attributes = {}, ...children) {
-  return filled(document.createElementNS(SVG, tag), attributes, children);
+  return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
-function filled(node, attributes, children) {
+function fill(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith('on')) node.addEventListener(name.slice(2), value);
     else if (value !== undefined && value !== false) node.setAttribute(name, value === true ? '' : value);
@@ -18,48 +18,48 @@ function filled(node, attributes, children) {
   return node;
 }
 
-/** Sets a text only when it is another one, so that a selection and a screen reader are left in peace. */
-export function say(node, text) {
+/** Leaves an equal text unchanged, so that selections stay and screen readers do not repeat it. */
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
 /**
- * Keeps the children of `parent` in step with a list: what stays keeps its node, and with it focus and hover.
+ * Returns a function that shows a list of items as the children of `parent`. An item that stays keeps its node, and so its focus and hover.
  * `create(item)` returns `{node, update(item)}`.
  */
 export function keyedList(parent, keyOf, create) {
-  const parts = new Map();
+  const views = new Map();
   return (items) => {
-    const wanted = new Set();
-    let place = parent.firstElementChild;
+    const keys = new Set();
+    let next = parent.firstElementChild;
     for (const item of items) {
       const key = keyOf(item);
-      wanted.add(key);
-      let part = parts.get(key);
-      if (part === undefined) {
-        part = create(item);
-        parts.set(key, part);
+      keys.add(key);
+      let view = views.get(key);
+      if (view === undefined) {
+        view = create(item);
+        views.set(key, view);
       }
-      part.update(item);
-      if (part.node === place) place = place.nextElementSibling;
-      else parent.insertBefore(part.node, place);
+      view.update(item);
+      if (view.node === next) next = next.nextElementSibling;
+      else parent.insertBefore(view.node, next);
     }
-    for (const [key, part] of parts) {
-      if (wanted.has(key)) continue;
-      part.node.remove();
-      parts.delete(key);
+    for (const [key, view] of views) {
+      if (keys.has(key)) continue;
+      view.node.remove();
+      views.delete(key);
     }
   };
 }
 
-/** Takes out of `parts`, a Map, what is not kept by its key: a page stays open for weeks. */
-export function forgetOthers(parts, kept) {
-  for (const key of parts.keys()) if (!kept.has(key)) parts.delete(key);
+/** Deletes all entries of `map` whose key is not in `keys`, because a page may stay open for weeks. */
+export function keepOnly(map, keys) {
+  for (const key of map.keys()) if (!keys.has(key)) map.delete(key);
 }
 
-/** The line that stands in for an empty list, or nothing. */
-export function sayEmpty(name, text) {
+/** Sets the line that replaces an empty list; an empty text hides the line. */
+export function setEmptyMessage(name, text) {
   const line = document.querySelector(`[data-empty="${name}"]`);
   line.hidden = text === '';
-  say(line, text);
+  setText(line, text);
 }

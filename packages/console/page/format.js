@@ -1,4 +1,5 @@
-// Numbers with units, in powers of 1,000 as network and quota people count.
+// Numbers with units, in powers of 1,000 as usual for networks and quotas. The CLI has the same functions in output/amounts.ts, which
+// the page cannot import, because it has no build step.
 
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'];
 
@@ -25,9 +26,9 @@ export function plural(amount, one, many = `${one}s`) {
   return `${count(amount)} ${amount === 1 ? one : many}`;
 }
 
-/** The clock time of an RFC 3339 text where the reader is; with the date when it is not today. */
-export function time(text) {
-  const at = new Date(text);
+/** The local time of a Date or an RFC 3339 text, with the date if it is not today. */
+export function time(value) {
+  const at = new Date(value);
   const isToday = at.toDateString() === new Date().toDateString();
   return isToday ? at.toLocaleTimeString() : at.toLocaleString();
 }

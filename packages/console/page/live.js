@@ -1,38 +1,38 @@
-// Live rates as server-sent events. By fetch: an EventSource sends no token.
-import { signedBy } from './api.js';
+// Live rates as server-sent events, read with fetch, because an EventSource cannot send the token.
+import { authorizationHeaders } from './api.js';
 
-const AGAIN_MS = 2000;
+const RETRY_DELAY_MS = 2000;
 
-/** Connects again when the stream ends. `onState(isOpen)`, `onHistory(data)`, `onRates(data)`. */
-export async function live({ onState, onHistory, onRates }) {
-  const takers = { history: onHistory, rates: onRates };
+/** Follows the live rates and reconnects after the stream ends. Calls `onState(isOpen)`, `onHistory(data)`, `onRates(data)`. */
+export async function followLiveRates({ onState, onHistory, onRates }) {
+  const handlers = { history: onHistory, rates: onRates };
   for (;;) {
     try {
-      const response = await fetch('api/v1/live', { headers: signedBy() });
+      const response = await fetch('api/v1/live', { headers: authorizationHeaders() });
       if (response.ok) {
         onState(true);
-        for await (const { name, data } of events(response.body)) takers[name]?.(JSON.parse(data));
+        for await (const { name, data } of serverSentEvents(response.body)) handlers[name]?.(JSON.parse(data));
       }
     } catch {
-      // The connection broke off: said below as any other end.
+      // A broken connection is handled below like every other end of the stream.
     }
     onState(false);
-    await new Promise((resolve) => setTimeout(resolve, AGAIN_MS));
+    await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));
   }
 }
 
-async function* events(body) {
+async function* serverSentEvents(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let pieces = [];
+  let chunks = [];
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    // A piece that ends no event is not looked through again.
-    pieces.push(read.value);
+    chunks.push(read.value);
+    // Only a chunk with a line end can complete an event. Joining on every chunk would make long events quadratic.
     if (!read.value.includes('\n')) continue;
-    const [rest, ...whole] = pieces.join('').split('\n\n').reverse();
-    pieces = [rest];
-    for (const text of whole.reverse()) {
-      const name = /^event: (.*)$/m.exec(text)?.[1];
-      const data = /^data: (.*)$/m.exec(text)?.[1];
+    const events = chunks.join('').split('\n\n');
+    chunks = [events.pop()];
+    for (const event of events) {
+      const name = /^event: (.*)$/m.exec(event)?.[1];
+      const data = /^data: (.*)$/m.exec(event)?.[1];
       if (name !== undefined && data !== undefined) yield { name, data };
     }
   }

@@ -1,9 +1,9 @@
-import { el, forgetOthers, keyedList, say, sayEmpty } from './dom.js';
+import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js';
 import { bitRate } from './format.js';
-import { stateMark } from './marks.js';
+import { stateIcon } from './state-icons.js';
 
-/** More rows than anybody reads; the filter finds the others. */
-const MOST_ROWS = 200;
+/** A longer table is slow and unreadable; the filter finds the remaining Services. */
+const MAX_ROWS = 200;
 
 export function servicesView(onSuspend) {
   const rows = new Map();
@@ -21,18 +21,21 @@ export function servicesView(onSuspend) {
     },
   );
   const refresh = () => {
-    const wanted = filter.value.trim().toLowerCase();
-    const found = services.filter((service) => textOf(service).includes(wanted));
-    const shown = found.slice(0, MOST_ROWS);
+    const query = filter.value.trim().toLowerCase();
+    const matching = services.filter((service) => searchTextOf(service).includes(query));
+    const shown = matching.slice(0, MAX_ROWS);
     show(shown);
-    forgetOthers(rows, new Set(shown.map(nameOf)));
-    table.hidden = found.length === 0;
-    more.hidden = found.length <= MOST_ROWS;
-    say(more, `and ${found.length - MOST_ROWS} more; filter to see them`);
+    keepOnly(rows, new Set(shown.map(nameOf)));
+    table.hidden = matching.length === 0;
+    more.hidden = matching.length <= MAX_ROWS;
+    setText(more, `and ${matching.length - MAX_ROWS} more; use the filter to see them`);
     if (services.length === 0) {
-      sayEmpty('services', 'No Service yet: Weir takes those of type LoadBalancer that name its loadBalancerClass.');
+      setEmptyMessage(
+        'services',
+        'No Service yet. Weir serves Services of type LoadBalancer with its loadBalancerClass.',
+      );
     } else {
-      sayEmpty('services', found.length === 0 ? `No Service matches "${filter.value}".` : '');
+      setEmptyMessage('services', matching.length === 0 ? `No Service matches "${filter.value}".` : '');
     }
   };
   filter.addEventListener('input', refresh);
@@ -41,82 +44,86 @@ export function servicesView(onSuspend) {
       services = items;
       refresh();
     },
-    rates({ services: rates }) {
-      for (const rate of rates) rows.get(nameOf(rate))?.rates(rate);
+    showRates({ services: rates }) {
+      for (const rate of rates) rows.get(nameOf(rate))?.showRates(rate);
     },
   };
 }
 
 const nameOf = ({ namespace, name }) => `${namespace}/${name}`;
 
-function textOf(service) {
+function searchTextOf(service) {
   const { tenant, state, reason, addresses } = service;
   return [nameOf(service), tenant, state, reason, ...addresses].join(' ').toLowerCase();
 }
 
 function serviceRow({ namespace, name, tenant }, onSuspend) {
-  const full = `${namespace}/${name}`;
-  const cell = (label, ...children) => el('td', { 'data-label': label }, ...children);
-  const state = el('div');
-  const message = el('div', { class: 'message' });
-  const places = el('div', { class: 'places' });
+  const fullName = `${namespace}/${name}`;
+  const cell = (label, ...children) => element('td', { 'data-label': label }, ...children);
+  const state = element('div');
+  const message = element('div', { class: 'message' });
+  const addresses = element('div', { class: 'addresses' });
   const endpoints = cell('Endpoints');
   endpoints.className = 'short';
   const out = cell('Out', '–');
-  const inward = cell('In', '–');
+  const inbound = cell('In', '–');
   out.className = 'number';
-  inward.className = 'number';
+  inbound.className = 'number';
   const target = { type: 'Service', namespace, service: name };
-  const suspend = el(
+  const suspend = element(
     'button',
-    { type: 'button', 'aria-label': `Suspend Service ${full}`, onclick: () => onSuspend(target, `Service ${full}`) },
+    {
+      type: 'button',
+      'aria-label': `Suspend Service ${fullName}`,
+      onclick: () => onSuspend(target, `Service ${fullName}`),
+    },
     'Suspend…',
   );
-  const node = el(
+  const node = element(
     'tr',
     {},
-    el(
+    element(
       'th',
       { scope: 'row' },
-      full,
-      el('div', { class: 'quiet' }, tenant === null ? 'tenant in dispute' : `tenant ${tenant}`),
+      fullName,
+      element('div', { class: 'muted' }, tenant === null ? 'tenant in dispute' : `tenant ${tenant}`),
     ),
     cell('State', state, message),
-    cell('Reached at', places),
+    cell('Addresses', addresses),
     endpoints,
     out,
-    inward,
+    inbound,
     cell('', suspend),
   );
   return {
     node,
     update(service) {
-      if (state.dataset.state !== service.state) state.replaceChildren(stateMark(service.state));
+      if (state.dataset.state !== service.state) state.replaceChildren(stateIcon(service.state));
       state.dataset.state = service.state;
-      say(message, messageFor(service));
-      say(places, placesFor(service));
-      say(endpoints, `${service.endpoints.ready} of ${service.endpoints.total} ready`);
+      setText(message, messageFor(service));
+      setText(addresses, addressesTextFor(service));
+      setText(endpoints, `${service.endpoints.ready} of ${service.endpoints.total} ready`);
       suspend.hidden = service.state === 'Suspended' || !service.maySuspend;
     },
-    rates(rate) {
-      say(out, bitRate(rate.outBitsPerSecond));
-      say(inward, bitRate(rate.inBitsPerSecond));
+    showRates(rate) {
+      setText(out, bitRate(rate.outBitsPerSecond));
+      setText(inbound, bitRate(rate.inBitsPerSecond));
     },
   };
 }
 
-/** Of a Service that serves only what is not as it should be; of any other why. */
+/** For a programmed Service its degraded conditions, for every other Service the reason of its state; then errors of its ports. */
 function messageFor({ state, reason, message, conditions, portErrors }) {
-  const isAmiss = ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False');
-  const told =
+  const isDegraded = ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False');
+  const messages =
     state === 'Programmed'
-      ? conditions.filter(isAmiss).map((condition) => `${condition.reason}: ${condition.message}`)
+      ? conditions.filter(isDegraded).map((condition) => `${condition.reason}: ${condition.message}`)
       : [`${reason}: ${message}`];
-  const untold = portErrors.filter((error) => !told.some((text) => text.includes(error.message)));
-  return [...told, ...untold.map((error) => `${error.reason}: ${error.message}`)].join('; ');
+  const otherPortErrors = portErrors.filter((error) => !messages.some((text) => text.includes(error.message)));
+  return [...messages, ...otherPortErrors.map((error) => `${error.reason}: ${error.message}`)].join('; ');
 }
 
-function placesFor({ addresses, ports }) {
-  const numbers = [...new Set(ports.map(({ port, protocol }) => `${port}/${protocol}`))].join(', ');
-  return addresses.length === 0 ? '–' : `${addresses.join(', ')} port ${numbers}`;
+function addressesTextFor({ addresses, ports }) {
+  const portNames = [...new Set(ports.map(({ port, protocol }) => `${port}/${protocol}`))].join(', ');
+  return addresses.length === 0 ? '–' : `${addresses.join(', ')} port ${portNames}`;
 }

@@ -1,45 +1,44 @@
-import { ask, signedBy } from './api.js';
-import { say } from './dom.js';
-import { signInWith, signOut, takeEnding, token } from './token.js';
+import { authorizationHeaders, requestJson, signInWith, signOut, takeSignOutReason, token } from './api.js';
+import { setText } from './dom.js';
 
-/** The form for a token, and who is signed in. */
+/** The sign-in form, and the signed-in user in the header. */
 export function signInView() {
-  const part = (name) => document.getElementById(name);
-  const form = part('sign-in-form');
-  const field = part('sign-in-token');
-  const error = part('sign-in-error');
-  const confirm = part('sign-in-confirm');
-  const ending = takeEnding();
-  part('sign-out').addEventListener('click', () => signOut());
+  const byId = (id) => document.getElementById(id);
+  const form = byId('sign-in-form');
+  const tokenField = byId('sign-in-token');
+  const error = byId('sign-in-error');
+  const confirm = byId('sign-in-confirm');
+  const signOutReason = takeSignOutReason();
+  byId('sign-out').addEventListener('click', () => signOut());
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
-    // Copied from a terminal it may be broken into lines.
-    const text = field.value.replaceAll(/\s/g, '');
+    // A token that was copied from a terminal may contain line breaks.
+    const newToken = tokenField.value.replaceAll(/\s/g, '');
     confirm.disabled = true;
-    say(error, '');
+    setText(error, '');
     try {
-      await ask('api/v1/me', { headers: signedBy(text) });
-      signInWith(text);
+      await requestJson('api/v1/me', { headers: authorizationHeaders(newToken) });
+      signInWith(newToken);
     } catch (failure) {
-      say(error, failure.message);
-      field.select();
+      setText(error, failure.message);
+      tokenField.select();
     } finally {
       confirm.disabled = false;
     }
   });
   return {
-    /** Nobody is signed in, or no longer. */
-    wanted(why) {
-      if (token() !== '') return signOut(why);
-      if (!part('sign-in').hidden) return;
-      part('sign-in').hidden = false;
-      say(error, ending);
-      field.focus();
+    /** Shows the form. If a token is stored, it is no longer valid and the user is signed out first. */
+    requireSignIn(reason) {
+      if (token() !== '') return signOut(reason);
+      if (!byId('sign-in').hidden) return;
+      byId('sign-in').hidden = false;
+      setText(error, signOutReason);
+      tokenField.focus();
     },
     show({ auth, user }) {
-      part('sign-in').hidden = true;
-      part('who').hidden = auth === 'none';
-      say(part('who-name'), user ?? '');
+      byId('sign-in').hidden = true;
+      byId('user').hidden = auth === 'none';
+      setText(byId('user-name'), user ?? '');
     },
   };
 }

@@ -4,7 +4,7 @@ const WIDTH = 240;
 const HEIGHT = 48;
 const SECONDS = 120;
 
-/** A small graph of two minutes: out as a filled area, in as a line. The figures stand beside it as text. */
+/** A graph of two minutes with an area for outbound and a line for inbound traffic. Screen readers get the numbers beside it. */
 export function sparkline() {
   const area = svg('path', { class: 'spark-out' });
   const line = svg('path', { class: 'spark-in' });
@@ -16,7 +16,7 @@ export function sparkline() {
   );
   return {
     node,
-    /** `points`: `{at, in, out}`, ascending; `now` in milliseconds since the epoch. */
+    /** `points` are `{at, in, out}`, ascending; `at` and `now` are in milliseconds since the epoch. */
     update(points, now) {
       const top = Math.max(1, ...points.map((point) => Math.max(point.in, point.out)));
       const x = (point) => (WIDTH - ((now - point.at) / (SECONDS * 1000)) * WIDTH).toFixed(1);
@@ -32,7 +32,7 @@ export function sparkline() {
   };
 }
 
-/** The points of the last two minutes, with one more. */
+/** Appends a point and drops points older than two minutes. */
 export function withPoint(points, point) {
   return [...points.filter((each) => each.at > point.at - SECONDS * 1000 && each.at < point.at), point];
 }

@@ -1,14 +1,14 @@
 import { resume, suspend } from './api.js';
-import { el, keyedList, say } from './dom.js';
+import { element, keyedList, setText } from './dom.js';
 import { time } from './format.js';
 
-/** The banner of what is cut off, and the dialogue that cuts off. `onChange()` is called after each change. */
-export function suspensionsView({ onChange, onSaid }) {
+/** The banner that lists Suspensions, and the dialog that creates them. Calls `onChange()` after each change, `onNotice(text)` to notify the user. */
+export function suspensionsView({ onChange, onNotice }) {
   const banner = document.getElementById('suspensions');
   const show = keyedList(
     document.getElementById('suspension-list'),
     (item) => `${item.name}|${item.origin.kind}`,
-    (item) => suspensionItem(item, { onChange, onSaid }),
+    (item) => suspensionItem(item, { onChange, onNotice }),
   );
   return {
     show(items) {
@@ -16,33 +16,33 @@ export function suspensionsView({ onChange, onSaid }) {
       banner.hidden = inForce.length === 0;
       show(inForce);
     },
-    ask: dialogue({ onChange, onSaid }),
+    openDialog: suspendDialog({ onChange, onNotice }),
   };
 }
 
-function suspensionItem(item, { onChange, onSaid }) {
-  const details = el('span', { class: 'message' });
-  const button = el('button', { type: 'button', 'aria-label': `Resume ${targetText(item.target)}` }, 'Resume');
+function suspensionItem(item, { onChange, onNotice }) {
+  const details = element('span', { class: 'message' });
+  const button = element('button', { type: 'button', 'aria-label': `Resume ${targetText(item.target)}` }, 'Resume');
   button.addEventListener('click', async () => {
     button.disabled = true;
     try {
       await resume(item.name);
-      onSaid(`${targetText(item.target)} resumed`);
+      onNotice(`${targetText(item.target)} resumed`);
       await onChange();
     } catch (error) {
-      onSaid(error.message);
+      onNotice(error.message);
     } finally {
       button.disabled = false;
     }
   });
   return {
-    node: el('li', {}, el('b', {}, targetText(item.target)), details, button),
+    node: element('li', {}, element('b', {}, targetText(item.target)), details, button),
     update({ message, until, origin, reason, mayResume }) {
       button.hidden = origin.kind === 'file' || !mayResume;
       const end = until === null ? 'until resumed' : `until ${time(until)}`;
-      const by = reason === 'SuspendedByRule' ? ', by a rule' : '';
-      const from = origin.kind === 'file' ? `; it comes from ${origin.path}: delete it there` : '';
-      say(details, `${message} (${end}${by}${from})`);
+      const byRule = reason === 'SuspendedByRule' ? ', by a rule' : '';
+      const file = origin.kind === 'file' ? `; defined in ${origin.path}, delete it there` : '';
+      setText(details, `${message} (${end}${byRule}${file})`);
     },
   };
 }
@@ -53,36 +53,36 @@ function targetText(target) {
   return `Service ${target.namespace}/${target.service}`;
 }
 
-function dialogue({ onChange, onSaid }) {
-  const part = (name) => document.getElementById(name);
-  const dialog = part('suspend');
-  const message = part('suspend-message');
-  const error = part('suspend-error');
-  const confirm = part('suspend-confirm');
+function suspendDialog({ onChange, onNotice }) {
+  const byId = (id) => document.getElementById(id);
+  const dialog = byId('suspend');
+  const message = byId('suspend-message');
+  const error = byId('suspend-error');
+  const confirm = byId('suspend-confirm');
   let target;
-  let name = '';
-  part('suspend-cancel').addEventListener('click', () => dialog.close());
-  part('suspend-form').addEventListener('submit', async (event) => {
+  let targetName = '';
+  byId('suspend-cancel').addEventListener('click', () => dialog.close());
+  byId('suspend-form').addEventListener('submit', async (event) => {
     event.preventDefault();
     confirm.disabled = true;
     try {
-      await suspend(target, { message: message.value, seconds: part('suspend-for').value });
+      await suspend(target, { message: message.value, seconds: byId('suspend-for').value });
       dialog.close();
-      onSaid(`${name} suspended`);
+      onNotice(`${targetName} suspended`);
       await onChange();
     } catch (failure) {
-      say(error, failure.message);
+      setText(error, failure.message);
     } finally {
       confirm.disabled = false;
     }
   });
-  return (wanted, text) => {
-    target = wanted;
-    name = text;
+  return (newTarget, newTargetName) => {
+    target = newTarget;
+    targetName = newTargetName;
     message.value = '';
-    say(error, '');
-    say(part('suspend-title'), `Suspend ${text}?`);
-    say(confirm, `Suspend ${text}`);
+    setText(error, '');
+    setText(byId('suspend-title'), `Suspend ${targetName}?`);
+    setText(confirm, `Suspend ${targetName}`);
     dialog.showModal();
     message.focus();
   };

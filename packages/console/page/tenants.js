@@ -1,11 +1,12 @@
-import { el, forgetOthers, keyedList, say, sayEmpty } from './dom.js';
+import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js';
 import { bitRate, bytes, count, plural } from './format.js';
-import { stateMark } from './marks.js';
 import { sparkline, withPoint } from './sparkline.js';
+import { stateIcon } from './state-icons.js';
 
-const points = new Map();
+/** The points of each tenant's graph, also of tenants whose card does not exist yet. */
+const pointsByTenant = new Map();
 
-/** The tenants as cards. `onSuspend(target, name)` is asked for a cut-off. */
+/** The cards of tenants. Calls `onSuspend(target, name)` when the user clicks Suspend. */
 export function tenantsView(onSuspend) {
   const cards = new Map();
   const show = keyedList(
@@ -19,29 +20,29 @@ export function tenantsView(onSuspend) {
   );
   return {
     show(tenants) {
-      sayEmpty(
+      setEmptyMessage(
         'tenants',
         tenants.length > 0
           ? ''
-          : 'No tenant yet: apply a Service of type LoadBalancer, and its namespace appears here.',
+          : 'No tenant yet. Apply a Service of type LoadBalancer, and its namespace appears here.',
       );
-      const byMonth = [...tenants].sort(
+      const sorted = [...tenants].sort(
         (a, b) => b.used.trafficThisMonth - a.used.trafficThisMonth || (a.name < b.name ? -1 : 1),
       );
-      show(byMonth);
+      show(sorted);
       const names = new Set(tenants.map((tenant) => tenant.name));
-      forgetOthers(cards, names);
-      forgetOthers(points, names);
+      keepOnly(cards, names);
+      keepOnly(pointsByTenant, names);
     },
-    history({ tenants }) {
-      for (const tenant of tenants) points.set(tenant.name, tenant.points.map(pointOf));
+    showHistory({ tenants }) {
+      for (const tenant of tenants) pointsByTenant.set(tenant.name, tenant.points.map(pointOf));
     },
-    rates({ at, tenants }) {
+    showRates({ at, tenants }) {
       const now = Date.parse(at);
       for (const tenant of tenants) {
-        const known = withPoint(points.get(tenant.name) ?? [], pointOf({ ...tenant, at: now }));
-        points.set(tenant.name, known);
-        cards.get(tenant.name)?.rates(tenant, known, now);
+        const points = withPoint(pointsByTenant.get(tenant.name) ?? [], pointOf({ ...tenant, at: now }));
+        pointsByTenant.set(tenant.name, points);
+        cards.get(tenant.name)?.showRates(tenant, points, now);
       }
     },
   };
@@ -52,57 +53,57 @@ function pointOf(rate) {
 }
 
 function tenantCard(name, onSuspend) {
-  const state = el('span', { class: 'card-state' });
-  const out = el('b', { class: 'figure' }, '–');
-  const inward = el('b', { class: 'figure' }, '–');
-  const connections = el('span', { class: 'quiet' }, ' ');
+  const state = element('span', { class: 'card-state' });
+  const out = element('b', { class: 'figure' }, '–');
+  const inbound = element('b', { class: 'figure' }, '–');
+  const connections = element('span', { class: 'muted' }, ' ');
   const graph = sparkline();
-  const month = el('span');
-  const fill = el('div', { class: 'meter-fill' });
-  const meter = el(
+  const month = element('span');
+  const fill = element('div', { class: 'meter-fill' });
+  const meter = element(
     'div',
     { class: 'meter', role: 'meter', 'aria-label': `traffic of ${name} this month`, 'aria-valuemin': '0' },
     fill,
   );
-  const services = el('span', { class: 'quiet' });
-  const suspend = el(
+  const services = element('span', { class: 'muted' });
+  const suspend = element(
     'button',
     { type: 'button', onclick: () => onSuspend({ type: 'Tenant', tenant: name }, `tenant ${name}`) },
     'Suspend…',
   );
   suspend.setAttribute('aria-label', `Suspend tenant ${name}`);
-  const node = el(
+  const node = element(
     'li',
     { class: 'card' },
-    el('div', { class: 'card-head' }, el('h3', {}, name), state, suspend),
-    el(
+    element('div', { class: 'card-head' }, element('h3', {}, name), state, suspend),
+    element(
       'div',
       { class: 'rates' },
-      el('div', {}, el('span', { class: 'quiet' }, 'out'), out),
-      el('div', {}, el('span', { class: 'quiet' }, 'in'), inward),
+      element('div', {}, element('span', { class: 'muted' }, 'out'), out),
+      element('div', {}, element('span', { class: 'muted' }, 'in'), inbound),
       graph.node,
     ),
     connections,
-    el('div', { class: 'month' }, month, meter),
+    element('div', { class: 'month' }, month, meter),
     services,
   );
   return {
     node,
     update(tenant) {
       node.classList.toggle('is-suspended', tenant.suspension !== null);
-      state.replaceChildren(...(tenant.suspension === null ? [] : [stateMark('Suspended', 'suspended')]));
+      state.replaceChildren(...(tenant.suspension === null ? [] : [stateIcon('Suspended', 'suspended')]));
       suspend.hidden = tenant.suspension !== null || !tenant.maySuspend;
       showMonth({ month, meter, fill }, tenant);
-      say(services, servicesText(tenant));
+      setText(services, servicesText(tenant));
     },
-    rates(rate, known, now) {
-      say(out, bitRate(rate.outBitsPerSecond));
-      say(inward, bitRate(rate.inBitsPerSecond));
-      say(
+    showRates(rate, points, now) {
+      setText(out, bitRate(rate.outBitsPerSecond));
+      setText(inbound, bitRate(rate.inBitsPerSecond));
+      setText(
         connections,
         `${count(rate.newConnectionsPerSecond)} new connections/s, ${count(rate.requestsPerSecond)} requests/s`,
       );
-      graph.update(known, now);
+      graph.update(points, now);
     },
   };
 }
@@ -110,7 +111,7 @@ function tenantCard(name, onSuspend) {
 function showMonth({ month, meter, fill }, { used, limits }) {
   const limit = limits.trafficPerMonth;
   const share = limit === undefined ? 0 : limit === 0 ? 1 : used.trafficThisMonth / limit;
-  say(
+  setText(
     month,
     limit === undefined
       ? `${bytes(used.trafficThisMonth)} this month, no limit`

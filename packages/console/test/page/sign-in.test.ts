@@ -1,4 +1,4 @@
-// The page as people of several rights see it.
+// The page in a browser, for users with different rights.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '@weir/runtime';
@@ -8,7 +8,7 @@ import { type ReviewServer, startReviewServer } from '../fixtures/review-server.
 import { startTestConsole, type TestConsole } from '../fixtures/test-console.ts';
 import { RIVAL_DATA, twoTenantStore } from '../fixtures/two-tenants.ts';
 
-const PEOPLE = {
+const USERS = {
   'token-of-dev': { name: 'system:serviceaccount:shop:developer-of-the-shop', may: ['get tenantusages shop'] },
   'token-of-operator': {
     name: 'operator@example.com',
@@ -28,7 +28,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
 
   before(async () => {
     browser = await startBrowser();
-    reviews = await startReviewServer(PEOPLE);
+    reviews = await startReviewServer(USERS);
     const clock = systemClock;
     const seeded = await twoTenantStore(clock);
     await seeded.flushUsageOfBoth(1_000);
@@ -40,7 +40,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     await browser?.[Symbol.asyncDispose]();
   });
 
-  /** With the keyboard alone. */
+  /** Signs in with the keyboard only. */
   const signIn = async (page: Page, token: string): Promise<void> => {
     await page.until('document.activeElement.id === "sign-in-token"');
     await page.type(token);
@@ -52,48 +52,48 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     page.evaluate(
       '[...document.querySelectorAll("button")].filter((b) => b.checkVisibility()).map((b) => b.textContent)',
     );
-  const fits = async (page: Page, name: string): Promise<void> => {
+  const assertFits = async (page: Page, name: string): Promise<void> => {
     for (const screen of SCREENS) {
       await page.emulateScreen(screen);
-      const wide = await page.evaluate('document.documentElement.scrollWidth');
-      assert.ok(wide <= screen.width, `${name} is ${wide} wide at ${screen.width}`);
+      const pageWidth = await page.evaluate('document.documentElement.scrollWidth');
+      assert.ok(pageWidth <= screen.width, `${name} is ${pageWidth} px wide at ${screen.width}`);
       const { WEIR_SCREENSHOTS } = process.env;
       if (WEIR_SCREENSHOTS !== undefined) await page.screenshot(`${WEIR_SCREENSHOTS}/${name}-${screen.width}.png`);
     }
   };
 
-  test('nobody is signed in: there is the form, with the command that makes a token, and nothing else', async () => {
+  test('shows only the sign-in form and the command that creates a token', async () => {
     const page = await browser.open(console.url);
     await page.until('document.activeElement.id === "sign-in-token"');
-    for (const id of ['tenants', 'services', 'proxies', 'problems', 'who', 'link'])
+    for (const id of ['tenants', 'services', 'proxies', 'problems', 'user', 'connection'])
       assert.equal(await isShown(page, id), false, id);
     assert.deepEqual(await buttons(page), ['Sign in']);
     assert.match(await page.evaluate('document.body.innerText'), /kubectl create token NAME -n NAMESPACE --audience/);
-    await fits(page, 'sign-in');
+    await assertFits(page, 'sign-in');
   });
 
-  test('a token that is nobody’s is refused in words, and not kept', async () => {
+  test('refuses an invalid token with a message and does not store it', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'nobody');
     await page.until('document.getElementById("sign-in-error").textContent.includes("does not accept this token")');
     assert.equal(await page.evaluate('sessionStorage.getItem("weir.token")'), null);
-    await fits(page, 'refused');
+    await assertFits(page, 'refused');
   });
 
-  test('a tenant sees its own, live, and no button that would be refused', async () => {
+  test('shows a tenant its own live data and no actions without the right', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'token-of-dev');
     await page.until('document.querySelectorAll("#service-rows tr").length === 2');
-    await page.until('document.getElementById("link-text").textContent === "live"');
+    await page.until('document.getElementById("connection-text").textContent === "live"');
     assert.deepEqual(await buttons(page), ['Sign out']);
     assert.equal(await isShown(page, 'proxies'), false);
     const text = await page.evaluate('document.body.innerText');
     assert.match(text, /signed in as\s+system:serviceaccount:shop:developer-of-the-shop/);
     assert.doesNotMatch(text, RIVAL_DATA);
-    await fits(page, 'tenant');
+    await assertFits(page, 'tenant');
   });
 
-  test('the token is in this tab only; signing out leaves neither it nor what it showed', async () => {
+  test('keeps the token in the tab only, and removes token and data on sign-out', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'token-of-dev');
     await page.until('document.querySelectorAll("#service-rows tr").length === 2');
@@ -108,35 +108,37 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     assert.doesNotMatch(await page.evaluate('document.body.textContent'), /shop/);
   });
 
-  test('a session that ended says so at the form', async () => {
+  test('says at the form that the session has ended', async () => {
     const page = await browser.open(console.url);
     await page.evaluate('sessionStorage.setItem("weir.token", "token-that-has-ended"); location.reload()');
-    await page.until('document.getElementById("sign-in-error").textContent.includes("or no longer")');
+    await page.until('document.getElementById("sign-in-error").textContent.includes("it may have expired")');
   });
 
-  test('an operator sees all, and may cut off and resume', async () => {
+  test('shows an operator everything, with Suspend and Resume', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'token-of-operator');
     await page.until('document.querySelectorAll("#service-rows tr").length === 3');
     assert.equal(await isShown(page, 'proxies'), true);
     const found = await buttons(page);
     assert.ok(found.includes('Suspend…') && found.includes('Resume'), found.join());
-    await fits(page, 'operator');
+    await assertFits(page, 'operator');
   });
 
-  test('who may see nothing is told what to ask for', async () => {
+  test('tells a user without rights which right to ask for', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'token-of-newcomer');
-    await page.until('document.getElementById("away").textContent.includes("newcomer may see none of the namespaces")');
+    await page.until(
+      'document.getElementById("alert").textContent.includes("newcomer may see none of the namespaces")',
+    );
     assert.deepEqual(await buttons(page), ['Sign out']);
-    await fits(page, 'newcomer');
+    await assertFits(page, 'newcomer');
   });
 
-  test('on loopback without sign-in there is neither form nor name', async () => {
+  test('shows neither form nor user without authentication', async () => {
     await using open = await startTestConsole();
     const page = await browser.open(open.url);
     await page.until('document.querySelectorAll("#service-rows tr").length === 2');
-    for (const id of ['sign-in', 'who']) assert.equal(await isShown(page, id), false);
+    for (const id of ['sign-in', 'user']) assert.equal(await isShown(page, id), false);
     assert.equal(await isShown(page, 'proxies'), true);
   });
 });
