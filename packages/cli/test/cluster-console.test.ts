@@ -39,7 +39,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
       port: 0,
       tls: directory.path,
       auth: { kind: 'kubernetes', kubeconfig },
-      suspensions: kubernetesSuspensionWriter({ kubeconfig, cutoffs: store.suspensions, clock, log }),
+      suspensionWriter: kubernetesSuspensionWriter({ kubeconfig, suspensionStore: store.suspensions, clock, log }),
       clock,
       log,
     });
@@ -98,7 +98,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     const sooner = [...stop, '--for', '10m'];
     const refused = await as(admin, ...sooner);
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /"service\.shop\.web" is there already, and lasts longer; .*--replace/);
+    assert.match(refused.stderr, /"service\.shop\.web" already exists and lasts longer; .*--replace/);
     assert.equal((await as(admin, ...sooner, '--replace')).code, 0);
     assert.equal((await as(admin, 'resume', 'shop/web')).code, 0);
     assert.deepEqual((await store.suspensions.read()).suspensions, []);

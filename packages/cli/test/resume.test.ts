@@ -22,7 +22,7 @@ test('resume of a Suspension that the console cannot delete fails, and names the
     fleet: 'test',
     host: '127.0.0.1',
     port: 0,
-    suspensions: storeSuspensionWriter({ cutoffs: store.suspensions, clock }),
+    suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
     auth: { kind: 'none' },
     clock,
     log: silentLogger(),

@@ -4,19 +4,19 @@ import type { Socket } from 'node:net';
 import type { CertificateReloader } from '@weir/runtime';
 import type { FrontProxy } from './aggregation/front-proxy.ts';
 
-/** A request is short, and so is the time to send it; what is open counts also before anybody has signed in. */
+/** Bounds what clients can occupy before they sign in: requests of the console are short. Milliseconds. */
 const SERVER_TIMEOUTS = { requestTimeout: 30_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 5_000 };
 const MAX_CONNECTIONS = 1_024;
 const TLS_HANDSHAKE_TIMEOUT_MS = 10_000;
 
 export interface TlsOptions {
   readonly keyPair: CertificateReloader;
-  /** Whose certificates are asked for, and passed on as good. */
+  /** If defined, the server requests client certificates and verifies them with the front proxy's authorities. */
   readonly frontProxy: FrontProxy | undefined;
   readonly openSockets: OpenSockets;
 }
 
-/** Of HTTP, or HTTPS. */
+/** Creates the HTTPS server, or the HTTP server if `encryption` is undefined. */
 export function createConsoleServer(encryption: TlsOptions | undefined, listener: RequestListener): Server {
   const server =
     encryption === undefined ? createServer(SERVER_TIMEOUTS, listener) : createTlsServer(encryption, listener);
@@ -24,38 +24,35 @@ export function createConsoleServer(encryption: TlsOptions | undefined, listener
   return server;
 }
 
-/** Shows the certificate as it is now, also after it was renewed under our feet. */
+/** Reloads a renewed certificate before the next handshake. */
 function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, listener: RequestListener): Server {
-  // Whoever has no certificate, or another's, is anybody: a token may still say who it is.
-  const clients = frontProxy === undefined ? {} : { requestCert: true, rejectUnauthorized: false };
+  // A client without a valid certificate is accepted, because it may authenticate with a token.
+  const clientCertificates = frontProxy === undefined ? {} : { requestCert: true, rejectUnauthorized: false };
   const server = https.createServer(
-    { ...SERVER_TIMEOUTS, ...clients, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS },
+    { ...SERVER_TIMEOUTS, ...clientCertificates, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS },
     listener,
   );
-  const taking: Pick<https.Server, 'setSecureContext'> = {
+  const tlsContext: Pick<https.Server, 'setSecureContext'> = {
     setSecureContext: (options) =>
-      // Without an authority of the front proxy it is none: the well-known ones would count instead.
+      // Without `ca` Node would accept client certificates of its built-in authorities.
       server.setSecureContext({ ...options, ca: frontProxy?.settings === undefined ? [] : [frontProxy.settings.ca] }),
   };
-  keyPair.applyTo(taking);
+  keyPair.applyTo(tlsContext);
   frontProxy?.onChange(() => {
-    keyPair.applyTo(taking);
-    // They were judged without the new authorities.
+    keyPair.applyTo(tlsContext);
+    // Clients must reconnect, because their certificates were verified with the old authorities.
     server.closeIdleConnections();
   });
-  // Before the server's own listener, which begins the handshake.
+  // Must run before the server's own listener, which begins the handshake.
   server.prependListener('connection', (socket) => {
     openSockets.add(socket);
-    keyPair.reloadIfChanged(taking);
+    keyPair.reloadIfChanged(tlsContext);
   });
-  // What it has beside those of HTTP is of no concern to the routes.
+  // Fastify's types expect an `http.Server`. The routes use no method that differs.
   return server as unknown as Server;
 }
 
-/**
- * The sockets under TLS. A server ends those that it knows when it closes; one whose handshake is not over it does not know yet,
- * and waits for it.
- */
+/** The TCP sockets of a TLS server. Closing the server waits for unfinished handshakes, so these sockets are destroyed here. */
 export class OpenSockets {
   readonly #open = new Set<Socket>();
   #isClosed = false;
@@ -69,7 +66,7 @@ export class OpenSockets {
     socket.once('close', () => this.#open.delete(socket));
   }
 
-  /** Ends them, and each that is added afterwards. */
+  /** Destroys all sockets, and every socket that is added later. */
   close(): void {
     this.#isClosed = true;
     for (const socket of this.#open) socket.destroy();

@@ -1,4 +1,4 @@
-// The console as a process: HTTP API and page over the store of a fleet.
+// The console process: serves the HTTP API and the page from the store of one fleet.
 import type { KubeConfig } from '@kubernetes/client-node';
 import {
   boolean,
@@ -38,7 +38,7 @@ const CONFIG = {
 };
 
 const NO_KUBECONFIG_WARNING =
-  'no kubeconfig: Suspensions go to the store alone, and those that are objects of the cluster cannot be lifted here; set KUBECONFIG';
+  'no kubeconfig: the console writes Suspensions to the store only and cannot resume Suspensions that are Kubernetes objects; set KUBECONFIG';
 
 await runProcess('weir-console', (control) => {
   const config = withRedisAccess(parseConfig(CONFIG, process.env));
@@ -68,12 +68,12 @@ await runProcess('weir-console', (control) => {
       {
         name: 'console',
         async start() {
-          const { suspensions: cutoffs } = store;
-          const suspensions =
+          const { suspensions: suspensionStore } = store;
+          const suspensionWriter =
             kubeconfig === undefined
-              ? storeSuspensionWriter({ cutoffs, clock })
-              : kubernetesSuspensionWriter({ kubeconfig, cutoffs, clock, log });
-          running = await startConsole({ store, fleet, ...listen, suspensions, auth, tls, clock, log });
+              ? storeSuspensionWriter({ suspensionStore, clock })
+              : kubernetesSuspensionWriter({ kubeconfig, suspensionStore, clock, log });
+          running = await startConsole({ store, fleet, ...listen, suspensionWriter, auth, tls, clock, log });
           running.failed.catch((error) => control.fail(error));
         },
         close: () => running.close(),
@@ -90,13 +90,11 @@ interface AuthSettings {
 
 function authFor({ auth: kind, tls, isAggregated }: AuthSettings, kubeconfig: KubeConfig | undefined): ConsoleAuth {
   if (isAggregated && (kind === 'none' || tls === undefined)) {
-    throw new UsageError(
-      'WEIR_CONSOLE_AGGREGATED is true; that needs WEIR_CONSOLE_AUTH=kubernetes and WEIR_CONSOLE_TLS',
-    );
+    throw new UsageError('WEIR_CONSOLE_AGGREGATED=true needs WEIR_CONSOLE_AUTH=kubernetes and WEIR_CONSOLE_TLS');
   }
   if (kind === 'none') return { kind };
   if (kubeconfig !== undefined) return { kind, kubeconfig, isAggregated };
   throw new UsageError(
-    'WEIR_CONSOLE_AUTH is kubernetes, and there is no API server to ask who somebody is; run in the cluster, or set KUBECONFIG',
+    'WEIR_CONSOLE_AUTH=kubernetes needs an API server that checks tokens; run the console in the cluster, or set KUBECONFIG',
   );
 }

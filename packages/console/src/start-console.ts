@@ -37,59 +37,59 @@ export interface ConsoleOptions {
   /** The name of the fleet. */
   readonly fleet: string;
   readonly host: string;
-  /** 0: any free one. */
+  /** 0 for any free port. */
   readonly port: number;
-  readonly suspensions: SuspensionWriter;
+  readonly suspensionWriter: SuspensionWriter;
   readonly auth: ConsoleAuth;
-  /** Directory of `tls.crt` and `tls.key`; absent: HTTP. */
+  /** Directory of `tls.crt` and `tls.key`; undefined for HTTP. */
   readonly tls?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 export type ConsoleAuth =
-  /** Nobody is asked who they are: only for an address that this machine alone can reach. */
+  /** Without authentication; allowed on a loopback address only. */
   | { readonly kind: 'none' }
-  /** By a token of the cluster, whose rights decide what is shown. */
+  /** With Kubernetes tokens. The rights of a user decide what the console shows. */
   | {
       readonly kind: 'kubernetes';
       readonly kubeconfig: KubeConfig;
-      /** Default, with TLS: the API server may ask for others, as it does of an aggregated API. */
+      /** Whether the API server may forward requests of users, as for an aggregated API. Default: true with TLS. */
       readonly isAggregated?: boolean;
     };
 
 export interface RunningConsole {
-  /** `http://127.0.0.1:8686/`, or `https:`. */
+  /** Such as `http://127.0.0.1:8686/`. */
   readonly url: string;
-  /** Resolves when it shows a whole table, and what the proxies say now instead of a moment ago. */
+  /** Resolves when the console has a complete table and has read the heartbeats again. */
   refresh(): Promise<void>;
-  /** Rejects when the console cannot go on. */
+  /** Rejects if the console cannot continue. */
   readonly failed: Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** Of IPv4, too. Where the kernel has no IPv6 Node takes those of IPv4 alone, but only when it is told no address at all. */
+/** Accepts IPv4, too. On a kernel without IPv6 Node falls back to IPv4 only if `listen` gets an empty host. */
 const ANY_ADDRESS = '::';
 
 const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
-  none: 'the console listens; on this loopback address it asks for no token',
-  kubernetes: 'the console listens; it asks for a Kubernetes token',
+  none: 'console is listening on a loopback address; requests need no token',
+  kubernetes: 'console is listening; requests need a Kubernetes token',
 };
 
 const PLAINTEXT_TOKEN_WARNING =
-  'tokens cross the network in the clear as far as nothing in front ends TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
+  'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front ends TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
 
-/** Listens and answers; rejects with a `UsageError` when it may not, or cannot, listen there. */
+/** Starts the console. Rejects with a `UsageError` if it must not or cannot listen on the address. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
-  const { store, fleet, host, port, suspensions, auth, tls, clock, log } = options;
+  const { store, fleet, host, port, suspensionWriter, auth, tls, clock, log } = options;
   const isLocal = isLoopback(host);
   if (auth.kind === 'none' && !isLocal) {
     throw new UsageError(
-      `the console asks for no token and may therefore not listen on ${host}, which others can reach; set WEIR_CONSOLE_AUTH=kubernetes, or use a loopback address such as 127.0.0.1:8686, and \`ssh -L\` or \`kubectl port-forward\` from elsewhere`,
+      `the console must not listen on ${host} without authentication, because other machines can reach this address; set WEIR_CONSOLE_AUTH=kubernetes, or listen on a loopback address such as 127.0.0.1:8686 and use \`ssh -L\` or \`kubectl port-forward\` from other machines`,
     );
   }
   const keyPair = tls === undefined ? undefined : new CertificateReloader(tls, log);
-  const signIn =
+  const authenticator =
     auth.kind === 'none'
       ? NO_AUTHENTICATION
       : kubernetesAuthenticator({
@@ -101,23 +101,26 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
         });
   const watch = new FleetWatch({ store, clock, log });
   const sampler = new RateSampler({ store, clock, log });
-  const parts = { fleet, store, watch, sampler, suspensions, authenticator: signIn, clock, log };
+  const context = { fleet, store, watch, sampler, suspensionWriter, authenticator, clock, log };
   let app: FastifyInstance | undefined;
   const close = async (): Promise<void> => {
     await sampler.close();
     await app?.close();
     await watch.close();
-    await signIn.close();
+    await authenticator.close();
   };
   try {
-    app = createApp(parts, keyPair && { keyPair, frontProxy: signIn.frontProxy, openSockets: new OpenSockets() });
+    app = createApp(
+      context,
+      keyPair && { keyPair, frontProxy: authenticator.frontProxy, openSockets: new OpenSockets() },
+    );
     await app.listen({ host: host === ANY_ADDRESS ? '' : host, port });
   } catch (error) {
     await close();
     if (error instanceof UsageError) throw error;
-    const advice = 'choose another with --console HOST:PORT (WEIR_CONSOLE), or stop the other program';
-    const failed = listenError(error, { address: formatHostPort({ host, port }), advice });
-    throw new UsageError(`console: ${failed.message}`, { cause: error });
+    const advice = 'choose another port with --console HOST:PORT (WEIR_CONSOLE), or stop the other program';
+    const { message } = listenError(error, { address: formatHostPort({ host, port }), advice });
+    throw new UsageError(`console: ${message}`, { cause: error });
   }
   if (tls === undefined && !isLocal) log.warn(PLAINTEXT_TOKEN_WARNING);
   const scheme = tls === undefined ? 'http' : 'https';
@@ -126,7 +129,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   return { url, refresh: () => watch.refresh(), failed: watch.failed, close };
 }
 
-function createApp(parts: RouteContext, encryption: TlsOptions | undefined): FastifyInstance {
+function createApp(context: RouteContext, encryption: TlsOptions | undefined): FastifyInstance {
   const app = fastify({
     serverFactory: (listener: RequestListener): Server => createConsoleServer(encryption, listener),
     rewriteUrl: ({ url = '' }) => toConsolePath(url),
@@ -136,26 +139,26 @@ function createApp(parts: RouteContext, encryption: TlsOptions | undefined): Fas
     ajv: { customOptions: { allErrors: false, verbose: true, coerceTypes: false, removeAdditional: false } },
     schemaErrorFormatter: validationError,
   });
-  // Only JSON: the types that an HTML form can send would need no permission from another site.
+  // Accept JSON only: an HTML form of another site can send the other types without a CORS preflight.
   app.removeContentTypeParser('text/plain');
-  handleErrors(app, parts.log);
-  guardRoutes(app, { authenticator: parts.authenticator, scheme: encryption === undefined ? 'http' : 'https' });
-  app.register(swagger, { openapi: openApiOptionsFor(parts.authenticator) });
+  handleErrors(app, context.log);
+  guardRoutes(app, { authenticator: context.authenticator, scheme: encryption === undefined ? 'http' : 'https' });
+  app.register(swagger, { openapi: openApiOptionsFor(context.authenticator) });
   app.register(async (routes) => {
-    serviceRoutes(routes, parts);
-    tenantRoutes(routes, parts);
-    fleetRoutes(routes, parts);
-    suspensionRoutes(routes, parts);
-    liveRoutes(routes, parts);
-    monitoringRoutes(routes, parts);
-    currentUserRoute(routes, parts);
+    serviceRoutes(routes, context);
+    tenantRoutes(routes, context);
+    fleetRoutes(routes, context);
+    suspensionRoutes(routes, context);
+    liveRoutes(routes, context);
+    monitoringRoutes(routes, context);
+    currentUserRoute(routes, context);
     aggregatedRoutes(routes);
   });
   servePage(app);
   if (encryption !== undefined) {
-    // A plugin, and the last: its turn comes when those before it have ended their streams.
-    app.register(async (last) => {
-      last.addHook('preClose', async () => encryption.openSockets.close());
+    // Hooks of the last plugin run last, after the live routes have ended their streams.
+    app.register(async (plugin) => {
+      plugin.addHook('preClose', async () => encryption.openSockets.close());
     });
   }
   return app;
@@ -165,12 +168,12 @@ function portOf(address: AddressInfo | string | null): number | undefined {
   return typeof address === 'object' ? address?.port : undefined;
 }
 
-/** Both from `src/` and from `dist/src/`. */
+/** The page's directory as seen from `src/` or from `dist/src/`. */
 const PAGE_DIRECTORY = fileURLToPath(
   new URL(import.meta.url.includes('/dist/') ? '../../page' : '../page', import.meta.url),
 );
 
-/** Only what is served here runs or loads: text of tenants (names, messages) must never become code. */
+/** Allows only the console's own scripts and styles, so that text of tenants (names, messages) never becomes code. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -183,7 +186,7 @@ export function servePage(app: FastifyInstance): void {
   });
   app.register(async (page) => {
     page.addHook('onRoute', (route) => {
-      route.config = { ...route.config, access: 'anybody' };
+      route.config = { ...route.config, access: 'public' };
     });
     page.register(fastifyStatic, {
       root: PAGE_DIRECTORY,

@@ -179,7 +179,7 @@ function consolePartFor({ console: place, log }: StandaloneOptions, made: Starte
         store,
         fleet: STANDALONE_FLEET,
         ...place,
-        suspensions: storeSuspensionWriter({ cutoffs: store.suspensions, clock }),
+        suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
         auth: { kind: 'none' },
         clock,
         log: log.child({ part: 'console' }),

@@ -66,8 +66,8 @@ export async function startScenarioRunner({
     trust: trust === 'files' ? { kind: trust } : { kind: trust, serviceCidrs: ['10.96.0.0/16'] },
   };
   const controller = startController({ source, store, settings, status, clock, log });
-  const suspensions = storeSuspensionWriter({ cutoffs: store.suspensions, clock });
-  const shared = { store, suspensions, clock, log, fleet: 'test', auth: { kind: 'none' } } as const;
+  const suspensionWriter = storeSuspensionWriter({ suspensionStore: store.suspensions, clock });
+  const shared = { store, suspensionWriter, clock, log, fleet: 'test', auth: { kind: 'none' } } as const;
   const console = await startConsole({ ...shared, host: '127.0.0.1', port: 0 });
   const objects = new Map<string, object>();
 

@@ -266,7 +266,7 @@ test('what keeps it from beginning is one line and exit code 2', async () => {
       [...from, '--console', `127.0.0.1:${taken.port}`],
       /cannot listen on 127\.0\.0\.1:\d+: the port is in use.*--console/,
     ],
-    [[...from, '--console', '0.0.0.0:0'], /may therefore not listen on 0\.0\.0\.0/],
+    [[...from, '--console', '0.0.0.0:0'], /must not listen on 0\.0\.0\.0/],
     [[...from, '--console', 'here'], /Use 127\.0\.0\.1:8686, another HOST:PORT, or off/],
     [[...from, '--workers', '0'], /Use an integer from 1 to 128/],
     [[...from, '--redis', 'http://x'], /--redis: .*use redis:\/\//],

@@ -3,22 +3,23 @@ import { type ApiClient, reviewRefusedError, reviewUnavailableError } from '../k
 import { SingleFlight, TtlCache } from './review-cache.ts';
 import type { AuthenticatedUser } from './user.ts';
 
-// What a user may do: the API server is asked (SubjectAccessReview), so that a Role or a ClusterRole of the cluster's own decides.
+/** A right on a resource of the API group `weir.dev`. */
 export interface ResourceAttributes {
   readonly verb: string;
   readonly resource: string;
-  /** Empty: in every namespace, and of what has none. */
+  /** Empty for all namespaces and for cluster-scoped resources. */
   readonly namespace: string;
   readonly name: string;
 }
 
 const ALLOWED_TTL_MS = 30_000;
 const DENIED_TTL_MS = 10_000;
-/** Users times namespaces, of about 200 bytes. */
+/** One entry per user and namespace; an entry takes about 200 bytes. */
 const MAX_CACHED_DECISIONS = 65_536;
-/** Of the connections to the API server, which all share. */
+/** Keeps one user from using all connections to the API server. */
 export const MAX_CONCURRENT_REVIEWS_PER_USER = 8;
 
+/** Asks the API server what a user may do (SubjectAccessReview) and caches the results. */
 export class AccessReviews {
   readonly #api: ApiClient;
   readonly #decisions: TtlCache<boolean>;
@@ -30,15 +31,15 @@ export class AccessReviews {
     this.#decisions = new TtlCache({ clock, maxEntries: MAX_CACHED_DECISIONS });
   }
 
-  /** `ApiError` KubernetesAway when it cannot be told now. A denial is kept for `deniedForMs`. */
+  /** Throws `ApiError` KubernetesAway if the API server does not decide. A denial is cached for `deniedTtlMs`. */
   async isAllowed(
     user: AuthenticatedUser,
     right: ResourceAttributes,
-    deniedForMs: number = DENIED_TTL_MS,
+    { deniedTtlMs = DENIED_TTL_MS }: { readonly deniedTtlMs?: number } = {},
   ): Promise<boolean> {
     const key = `${user.key} ${right.verb} ${right.resource} ${right.namespace}/${right.name}`;
     if (this.#decisions.get(key, ALLOWED_TTL_MS) === true) return true;
-    if (this.#decisions.get(key, deniedForMs) === false) return false;
+    if (this.#decisions.get(key, deniedTtlMs) === false) return false;
     return this.#pendingReviews.run(key, () =>
       this.#reviewsPerUser.run(user.key, () => this.#review(key, user, right)),
     );
@@ -56,40 +57,40 @@ export class AccessReviews {
         resourceAttributes: { group: 'weir.dev', version: 'v1alpha1', ...right },
       },
     };
-    const answer = await this.#api
-      .send('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', review)
+    const response = await this.#api
+      .send({ method: 'POST', path: '/apis/authorization.k8s.io/v1/subjectaccessreviews', body: review })
       .catch((error) => Promise.reject(reviewUnavailableError('what you may do', error)));
-    if (answer.status !== 201) throw reviewRefusedError('subjectaccessreviews.authorization.k8s.io', answer);
-    const { status } = answer.body as { status?: { allowed?: boolean } };
+    if (response.status !== 201) throw reviewRefusedError('subjectaccessreviews.authorization.k8s.io', response);
+    const { status } = response.body as { status?: { allowed?: boolean } };
     const isAllowed = status?.allowed === true;
     this.#decisions.set(key, isAllowed);
     return isAllowed;
   }
 }
 
-/** So many at a time of one key; the others wait their turn. One user's thousand questions do not keep another's waiting. */
+/** Runs at most `maxPerKey` tasks per key at the same time, so that the tasks of one key do not delay those of another. */
 export class KeyedSemaphore {
   readonly #maxPerKey: number;
   readonly #slotsByKey = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
 
-  constructor(most: number) {
-    this.#maxPerKey = most;
+  constructor(maxPerKey: number) {
+    this.#maxPerKey = maxPerKey;
   }
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const own = this.#slotsByKey.get(key) ?? { running: 0, waiting: [] };
-    this.#slotsByKey.set(key, own);
-    if (own.running < this.#maxPerKey) own.running += 1;
-    // Whoever ends hands its place on.
-    else await new Promise<void>((resolve) => own.waiting.push(resolve));
+    const slots = this.#slotsByKey.get(key) ?? { running: 0, waiting: [] };
+    this.#slotsByKey.set(key, slots);
+    if (slots.running < this.#maxPerKey) slots.running += 1;
+    else await new Promise<void>((resolve) => slots.waiting.push(resolve));
     try {
       return await work();
     } finally {
-      const next = own.waiting.shift();
+      // A task that ends passes its slot to the next waiting task, so `running` does not change.
+      const next = slots.waiting.shift();
       if (next !== undefined) next();
       else {
-        own.running -= 1;
-        if (own.running === 0) this.#slotsByKey.delete(key);
+        slots.running -= 1;
+        if (slots.running === 0) this.#slotsByKey.delete(key);
       }
     }
   }

@@ -1,4 +1,3 @@
-// Who sent a request.
 import type { IncomingMessage } from 'node:http';
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Clock, Logger } from '@weir/runtime';
@@ -11,9 +10,12 @@ import { bearerToken, TOKEN_AUDIENCE, TokenReviews } from './token-reviews.ts';
 
 export interface Authenticator {
   readonly kind: 'none' | 'kubernetes';
-  /** `ApiError` SignInRequired when the request does not say, KubernetesAway when nobody can tell. */
+  /**
+   * The user who sent the request. Throws `ApiError` SignInRequired if the request has no valid credentials, and KubernetesAway if the API
+   * server does not check them.
+   */
   authenticate(request: IncomingMessage): Promise<Caller>;
-  /** Of the API server, which tells for whom it asks. */
+  /** Identifies users of requests that the API server forwards; undefined if the console is not an aggregated API. */
   readonly frontProxy: FrontProxy | undefined;
   close(): Promise<void>;
 }
@@ -27,15 +29,14 @@ export const NO_AUTHENTICATION: Authenticator = {
 
 export interface KubernetesAuthenticatorOptions {
   readonly kubeconfig: KubeConfig;
-  /** Whose figures are asked for. */
+  /** The name of the fleet, which is also the name of its TenantUsages. */
   readonly fleet: string;
-  /** Whether the API server may ask for others, as it does of an aggregated API: only over TLS it can prove that it is it. */
+  /** Whether the API server may forward requests of users. This needs TLS, with which the API server proves its identity. */
   readonly isAggregated: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** A person waits for the answer that this delays. */
 const REVIEW_TIMEOUT_MS = 5_000;
 
 export function kubernetesAuthenticator(options: KubernetesAuthenticatorOptions): Authenticator {
@@ -53,9 +54,10 @@ export function kubernetesAuthenticator(options: KubernetesAuthenticatorOptions)
       if (forwarded !== undefined) return kubernetesCaller(forwarded, rights);
       const token = bearerToken(request.headers.authorization);
       if (token === undefined)
-        throw signInRequiredError('this console wants a Kubernetes token as `Authorization: Bearer TOKEN`');
+        throw signInRequiredError('this console needs a Kubernetes token in the header `Authorization: Bearer TOKEN`');
       const user = await tokens.authenticate(token);
-      if (user === undefined) throw signInRequiredError('the API server does not accept this token, or no longer');
+      if (user === undefined)
+        throw signInRequiredError('the API server does not accept this token; it may have expired');
       return kubernetesCaller(user, rights);
     },
     async close() {
@@ -65,9 +67,9 @@ export function kubernetesAuthenticator(options: KubernetesAuthenticatorOptions)
   };
 }
 
-function signInRequiredError(what: string): ApiError {
+function signInRequiredError(reason: string): ApiError {
   return new ApiError(
     'SignInRequired',
-    `${what}; \`kubectl create token SERVICEACCOUNT -n NAMESPACE --audience ${TOKEN_AUDIENCE}\` makes one`,
+    `${reason}; create a token with \`kubectl create token SERVICEACCOUNT -n NAMESPACE --audience ${TOKEN_AUDIENCE}\``,
   );
 }

@@ -1,4 +1,4 @@
-// What of the fleet somebody may see. Pure, and the only place that decides it.
+// What a user may see of the fleet. All such decisions are in this file, as pure functions.
 import {
   entriesOf,
   isTargetOf,
@@ -11,46 +11,46 @@ import {
 
 export type AuthorizationScope =
   | { readonly kind: 'all' }
-  /** Their Services and figures, and the totals of the tenants that they belong to. */
+  /** The Services and usage of these namespaces, and the totals of the tenants that own them. */
   | { readonly kind: 'namespaces'; readonly namespaces: ReadonlySet<string> };
 
-export function isNamespaceVisible(sight: AuthorizationScope, namespace: string): boolean {
-  return sight.kind === 'all' || sight.namespaces.has(namespace);
+export function isNamespaceVisible(scope: AuthorizationScope, namespace: string): boolean {
+  return scope.kind === 'all' || scope.namespaces.has(namespace);
 }
 
 /**
- * The tenants whose totals are seen; undefined: all. A namespace is of the tenant that the table says, not of one that its Services once
- * were counted to or hold on to in a dispute: that would show the figures of whoever has the name now.
+ * The tenants whose totals are visible; undefined if all are. Only the tenant entries of the table say which tenant owns a namespace. The
+ * tenant of a Service does not count: a Service keeps its old tenant during a dispute, and that name may have a new owner.
  */
-export function visibleTenants(sight: AuthorizationScope, table: RoutingTable): ReadonlySet<string> | undefined {
-  if (sight.kind === 'all') return undefined;
-  const seen = entriesOf(table, 'tenant').filter((entry) =>
-    entry.namespaces.some((each) => sight.namespaces.has(each)),
+export function visibleTenants(scope: AuthorizationScope, table: RoutingTable): ReadonlySet<string> | undefined {
+  if (scope.kind === 'all') return undefined;
+  const owners = entriesOf(table, 'tenant').filter((entry) =>
+    entry.namespaces.some((each) => scope.namespaces.has(each)),
   );
-  return new Set(seen.map((entry) => entry.name));
+  return new Set(owners.map((entry) => entry.name));
 }
 
-export function visibleTenantNames(sight: AuthorizationScope, table: RoutingTable): string[] {
-  const seen = visibleTenants(sight, table);
+export function visibleTenantNames(scope: AuthorizationScope, table: RoutingTable): string[] {
+  const visible = visibleTenants(scope, table);
   const names = entriesOf(table, 'tenant').map((entry) => entry.name);
-  return names.filter((name) => seen?.has(name) ?? true).sort();
+  return names.filter((name) => visible?.has(name) ?? true).sort();
 }
 
-/** Equal for those who see the same. */
-export function scopeKey(sight: AuthorizationScope): string {
-  return sight.kind === 'all' ? '*' : [...sight.namespaces].sort().join(' ');
+/** Equal for scopes that show the same. */
+export function scopeKey(scope: AuthorizationScope): string {
+  return scope.kind === 'all' ? '*' : [...scope.namespaces].sort().join(' ');
 }
 
 export function isSameScope(a: AuthorizationScope, b: AuthorizationScope): boolean {
   return scopeKey(a) === scopeKey(b);
 }
 
-/** Whether the totals of a tenant are seen: those of one that the table does not know only by whoever sees all. */
-export function isTenantVisible(sight: AuthorizationScope, table: RoutingTable, tenant: string): boolean {
-  return visibleTenants(sight, table)?.has(tenant) ?? true;
+/** Whether a tenant's totals are visible. A tenant that is not in the table is visible in the scope `all` only. */
+export function isTenantVisible(scope: AuthorizationScope, table: RoutingTable, tenant: string): boolean {
+  return visibleTenants(scope, table)?.has(tenant) ?? true;
 }
 
-/** Every namespace that the table knows of. */
+/** Every namespace of a tenant or a Service in the table. */
 export function namespacesIn(table: RoutingTable): Set<string> {
   return new Set([
     ...entriesOf(table, 'tenant').flatMap((entry) => entry.namespaces),
@@ -58,9 +58,9 @@ export function namespacesIn(table: RoutingTable): Set<string> {
   ]);
 }
 
-/** A tenant's totals stay; which other namespaces it has is told to those who see them. */
-export function withVisibleNamespaces<T extends Pick<TenantView, 'namespaces'>>(sight: AuthorizationScope, view: T): T {
-  return { ...view, namespaces: view.namespaces.filter((each) => isNamespaceVisible(sight, each)) };
+/** Removes the namespaces that the user may not see, and keeps the tenant's totals. */
+export function withVisibleNamespaces<T extends Pick<TenantView, 'namespaces'>>(scope: AuthorizationScope, view: T): T {
+  return { ...view, namespaces: view.namespaces.filter((each) => isNamespaceVisible(scope, each)) };
 }
 
 export interface TableAndServices {
@@ -68,27 +68,27 @@ export interface TableAndServices {
   readonly services: readonly ServiceView[];
 }
 
-/** A Suspension is shown to those whom it stops. */
-export function isCutoffVisible(
-  sight: AuthorizationScope,
+/** A Suspension is visible if its target or one of the Services that it cuts off is visible. */
+export function isSuspensionVisible(
+  scope: AuthorizationScope,
   { target }: Pick<Suspension, 'target'>,
   { table, services }: TableAndServices,
 ): boolean {
-  if (sight.kind === 'all') return true;
-  if (isTargetVisible(sight, target, table)) return true;
-  return services.some((view) => sight.namespaces.has(view.namespace) && isTargetOf(target, view));
+  if (scope.kind === 'all') return true;
+  if (isTargetVisible(scope, target, table)) return true;
+  return services.some((view) => scope.namespaces.has(view.namespace) && isTargetOf(target, view));
 }
 
-/** Whether it may be told if the target is there. */
-export function isTargetVisible(sight: AuthorizationScope, target: SuspensionTarget, table: RoutingTable): boolean {
+/** Whether the user may learn that the target exists. */
+export function isTargetVisible(scope: AuthorizationScope, target: SuspensionTarget, table: RoutingTable): boolean {
   return target.kind === 'tenant'
-    ? isTenantVisible(sight, table, target.tenant)
-    : isNamespaceVisible(sight, target.namespace);
+    ? isTenantVisible(scope, table, target.tenant)
+    : isNamespaceVisible(scope, target.namespace);
 }
 
-/** A problem of an object in a namespace is of those who see the namespace; all others are the operators'. */
-export function isProblemVisible(sight: AuthorizationScope, { subject }: { readonly subject: string }): boolean {
-  if (sight.kind === 'all') return true;
+/** A problem of a namespaced object is visible with its namespace; all other problems are visible to operators only. */
+export function isProblemVisible(scope: AuthorizationScope, { subject }: { readonly subject: string }): boolean {
+  if (scope.kind === 'all') return true;
   const namespace = /^(?:Service|EndpointSlice|Secret) ([^/ ]+)\/[^/ ]+$/.exec(subject)?.[1];
-  return namespace !== undefined && sight.namespaces.has(namespace);
+  return namespace !== undefined && scope.namespaces.has(namespace);
 }

@@ -7,23 +7,24 @@ import { type AuthorizationScope, isTenantVisible, namespacesIn } from './author
 import type { Caller, SuspensionVerb } from './caller.ts';
 import { isCrossSite, originRefusalFor } from './request-origin.ts';
 
-// Every route says whom it is for, or the console does not start.
+/** Who may use a route. The console does not start if a route has no rule. */
 export type AccessRule =
-  /** Holds nothing of a fleet. */
-  | 'anybody'
-  /** Whoever has signed in; the route itself shows only what the caller's sight allows. */
-  | 'what-one-sees'
-  /** Of the namespace in the path. */
+  /** Everybody: the response contains no data of a fleet. */
+  | 'public'
+  /** Every signed-in user: the route limits its response to the user's `AuthorizationScope`. */
+  | 'scoped'
+  /** Users who may view the namespace in the path. */
   | 'namespace'
-  /** Operators: who sees every namespace. */
-  | 'everything'
-  /** Who may make Suspensions, or lift the one in the path. */
+  /** Operators: users who may view every namespace. */
+  | 'fleet'
+  /** Users who may create Suspensions. */
   | 'suspend'
+  /** Users who may delete the Suspension in the path. */
   | 'resume';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Absent on no route: see `guardRoutes`. */
+    /** Optional only for fastify's types: `guardRoutes` requires it on every route. */
     access?: AccessRule;
   }
   interface FastifyRequest {
@@ -31,19 +32,19 @@ declare module 'fastify' {
   }
 }
 
-export interface RouteGuardOptions {
+interface RouteGuardOptions {
   readonly authenticator: Authenticator;
-  /** Of the server's own address. */
+  /** The scheme of the console's own origin. */
   readonly scheme: 'http' | 'https';
 }
 
-/** To be called before any route is added. */
+/** Enforces the access rule of each route. Call it before you add a route. */
 export function guardRoutes(app: FastifyInstance, { authenticator, scheme }: RouteGuardOptions): void {
   const routes: RouteOptions[] = [];
   app.decorateRequest('caller');
   app.addHook('onRoute', (route) => {
     routes.push(route);
-    if (authenticator.kind === 'none' || route.config?.access === 'anybody') return;
+    if (authenticator.kind === 'none' || route.config?.access === 'public') return;
     route.schema = { ...route.schema, security: [{ bearerAuth: [] }] };
   });
   app.addHook('onReady', async () => {
@@ -53,30 +54,30 @@ export function guardRoutes(app: FastifyInstance, { authenticator, scheme }: Rou
   app.addHook('onRequest', async (request) => {
     const refusal = authenticator.kind === 'none' ? originRefusalFor(request.headers, scheme) : undefined;
     if (refusal !== undefined) throw new ApiError(refusal.code, refusal.message);
-    if (ruleOf(request) === 'anybody') return;
+    if (ruleOf(request) === 'public') return;
     if (authenticator.kind !== 'none' && isCrossSite(request.headers)) throw foreignOriginError();
     request.caller = await authenticator.authenticate(request.raw);
   });
-  // After validation: what is asked about is a name then.
+  // A preHandler runs after validation, so the names in the path are valid here.
   app.addHook('preHandler', async (request) => refuseUnlessAllowed(request, ruleOf(request)));
 }
 
 function ruleOf(request: FastifyRequest): AccessRule {
-  // That there is nothing at a path is no secret: the paths are published.
-  return request.is404 ? 'anybody' : (request.routeOptions.config.access ?? 'everything');
+  // The OpenAPI document publishes all paths, so a 404 reveals nothing.
+  return request.is404 ? 'public' : (request.routeOptions.config.access ?? 'fleet');
 }
 
 async function refuseUnlessAllowed({ caller, params }: FastifyRequest, rule: AccessRule): Promise<void> {
   const { namespace = '', name = '' } = (params ?? {}) as { namespace?: string; name?: string };
   switch (rule) {
-    case 'anybody':
-    case 'what-one-sees':
+    case 'public':
+    case 'scoped':
       return;
     case 'namespace':
       if (!(await caller.canViewNamespace(namespace)))
         throw notAllowedError(caller, `get tenantusages.weir.dev in namespace "${namespace}"`);
       return;
-    case 'everything':
+    case 'fleet':
       if (!(await caller.canViewFleet())) throw notAllowedError(caller, 'get tenantusages.weir.dev in all namespaces');
       return;
     case 'suspend':
@@ -90,38 +91,38 @@ export async function refuseUnlessPermitted(caller: Caller, verb: SuspensionVerb
   if (!(await caller.canChangeSuspensions(verb, name))) throw notAllowedError(caller, `${verb} suspensions.weir.dev`);
 }
 
-/** What right is missing, in the words of `kubectl auth can-i` and of Roles. */
+/** An error that names the missing right as `kubectl auth can-i` and Roles name it. */
 export function notAllowedError(caller: Caller, right: string): ApiError {
   return new ApiError('NotAllowed', `"${caller.name ?? ''}" lacks the right to ${right}; ask the operator for it`);
 }
 
 function foreignOriginError(): ApiError {
-  return new ApiError('ForeignOrigin', 'a page of another site may not use this console');
+  return new ApiError('ForeignOrigin', 'requests from pages of other sites are refused; open the console itself');
 }
 
 /**
- * What the caller sees of the fleet, and of the namespaces that only the ledger still knows. `ApiError` when that is nothing: an empty
- * list would look like an empty fleet.
+ * What the caller may see of the namespaces in the table and of `extraNamespaces`. Throws `ApiError` NotAllowed if the caller may see no
+ * namespace, because an empty list would look like an empty fleet.
  */
 export async function scopeOf(
   { caller }: { readonly caller: Caller },
   watch: FleetWatch,
-  others: Iterable<string> = [],
+  extraNamespaces: Iterable<string> = [],
 ): Promise<AuthorizationScope> {
-  const known = new Set([...namespacesIn(watch.fleet().table), ...others]);
-  const sight = await caller.scopeWithin(known);
-  if (sight.kind === 'namespaces' && sight.namespaces.size === 0) throw notAllowedError(caller, VIEW_ANY_NAMESPACE);
-  return sight;
+  const known = new Set([...namespacesIn(watch.fleet().table), ...extraNamespaces]);
+  const scope = await caller.scopeWithin(known);
+  if (scope.kind === 'namespaces' && scope.namespaces.size === 0) throw notAllowedError(caller, VIEW_ANY_NAMESPACE);
+  return scope;
 }
 
 const VIEW_ANY_NAMESPACE = 'get tenantusages.weir.dev in any namespace that has load balancers';
 
-/** Whether there is such a tenant is not told to those who do not see it. */
+/** Gives the same error whether the tenant exists or not, so that the error does not reveal another tenant. */
 export function refuseUnlessTenantVisible(
   { caller }: { readonly caller: Caller },
   watch: FleetWatch,
-  { sight, tenant }: { readonly sight: AuthorizationScope; readonly tenant: string },
+  { scope, tenant }: { readonly scope: AuthorizationScope; readonly tenant: string },
 ): void {
-  if (isTenantVisible(sight, watch.fleet().table, tenant)) return;
+  if (isTenantVisible(scope, watch.fleet().table, tenant)) return;
   throw notAllowedError(caller, `get tenantusages.weir.dev in a namespace of tenant "${tenant}"`);
 }

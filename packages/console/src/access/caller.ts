@@ -2,23 +2,23 @@ import { type AccessReviews, MAX_CONCURRENT_REVIEWS_PER_USER, type ResourceAttri
 import type { AuthorizationScope } from './authorization-scope.ts';
 import type { AuthenticatedUser } from './user.ts';
 
-/** Whoever sent a request, and what the rights are. */
+/** The user who sent a request, and the user's rights. */
 export interface Caller {
-  /** Null: nobody was asked who they are. */
+  /** Null without authentication. */
   readonly name: string | null;
-  /** Equal for the same person, also of two requests. */
+  /** Equal for all requests of one user. */
   readonly key: string;
-  /** What can be seen, of these namespaces. */
+  /** Which of `namespaces` the user may view. */
   scopeWithin(namespaces: Iterable<string>): Promise<AuthorizationScope>;
   canViewNamespace(namespace: string): Promise<boolean>;
   canViewFleet(): Promise<boolean>;
-  /** Whether Suspensions (or the one of this name) may be made or lifted. */
+  /** Whether the user may create or delete Suspensions, or the Suspension `name`. */
   canChangeSuspensions(verb: SuspensionVerb, name?: string): Promise<boolean>;
 }
 
 export type SuspensionVerb = 'create' | 'delete';
 
-/** Without authentication: whoever reaches this console is on this machine. */
+/** The caller without authentication, who may do everything: such a console accepts connections from its own machine only. */
 export const ANONYMOUS_CALLER: Caller = {
   name: null,
   key: '',
@@ -29,45 +29,46 @@ export const ANONYMOUS_CALLER: Caller = {
 };
 
 /**
- * A list asks of every namespace of the fleet, a page does so every two seconds. Whoever is let in anew sees it in lists within a
- * minute, and at once where the namespace is named.
+ * A list checks every namespace of the fleet, and the page reads lists every two seconds. With this time a new right takes effect in
+ * lists after a minute at most; a request that names the namespace uses the shorter default.
  */
 const DENIED_IN_LIST_TTL_MS = 60_000;
 
 export interface KubernetesCallerOptions {
   readonly reviews: AccessReviews;
-  /** The TenantUsages of a fleet are called so, in each namespace: a Role that names one is for this fleet alone. */
+  /** The name of the fleet's TenantUsages. A Role with this name in `resourceNames` is valid for this fleet only. */
   readonly fleet: string;
 }
 
-/** Somebody with a name, whose rights are those of the cluster. */
+/** A signed-in user, whose rights the cluster's Roles decide. */
 export function kubernetesCaller(user: AuthenticatedUser, { reviews, fleet }: KubernetesCallerOptions): Caller {
   const usage: ResourceAttributes = { verb: 'get', resource: 'tenantusages', namespace: '', name: fleet };
-  const sees = (namespace: string): Promise<boolean> => reviews.isAllowed(user, { ...usage, namespace });
+  const isNamespaceAllowed = (namespace: string): Promise<boolean> => reviews.isAllowed(user, { ...usage, namespace });
   const canViewFleet = (): Promise<boolean> => reviews.isAllowed(user, usage);
   return {
     name: user.name,
     key: user.key,
     canViewFleet,
-    canViewNamespace: async (namespace) => (await canViewFleet()) || sees(namespace),
+    canViewNamespace: async (namespace) => (await canViewFleet()) || isNamespaceAllowed(namespace),
     async scopeWithin(namespaces) {
       if (await canViewFleet()) return { kind: 'all' };
-      const seen = new Set<string>();
+      const visible = new Set<string>();
       await forEachConcurrently(namespaces, async (namespace) => {
-        if (await reviews.isAllowed(user, { ...usage, namespace }, DENIED_IN_LIST_TTL_MS)) seen.add(namespace);
+        if (await reviews.isAllowed(user, { ...usage, namespace }, { deniedTtlMs: DENIED_IN_LIST_TTL_MS }))
+          visible.add(namespace);
       });
-      return { kind: 'namespaces', namespaces: seen };
+      return { kind: 'namespaces', namespaces: visible };
     },
     canChangeSuspensions: (verb, name = '') =>
       reviews.isAllowed(user, { verb, resource: 'suspensions', namespace: '', name }),
   };
 }
 
-/** Some at a time: when one cannot be told, no more is asked. */
-async function forEachConcurrently<T>(items: Iterable<T>, ask: (item: T) => Promise<void>): Promise<void> {
-  const left = items[Symbol.iterator]();
-  const asker = async (): Promise<void> => {
-    for (let next = left.next(); next.done !== true; next = left.next()) await ask(next.value);
+/** Runs up to `MAX_CONCURRENT_REVIEWS_PER_USER` actions at the same time; rejects with the first error. */
+async function forEachConcurrently<T>(items: Iterable<T>, action: (item: T) => Promise<void>): Promise<void> {
+  const remaining = items[Symbol.iterator]();
+  const worker = async (): Promise<void> => {
+    for (let next = remaining.next(); next.done !== true; next = remaining.next()) await action(next.value);
   };
-  await Promise.all(Array.from({ length: MAX_CONCURRENT_REVIEWS_PER_USER }, asker));
+  await Promise.all(Array.from({ length: MAX_CONCURRENT_REVIEWS_PER_USER }, worker));
 }

@@ -1,8 +1,8 @@
 import { isLoopback } from '@weir/runtime';
 
-// Without authentication only this machine may ask. A browser on this machine is still the attacker's tool: a page from
-// anywhere can send requests to 127.0.0.1 (cross-site POST), and a name of its own can be made to point there (DNS
-// rebinding). Against the first stand Origin and content type, against the second the Host header.
+// A console without authentication accepts requests from its own machine only. A browser on this machine may still work for an
+// attacker: every web page can send requests to 127.0.0.1 (cross-site POST), and an attacker's host name can resolve to 127.0.0.1 (DNS
+// rebinding). The check of Origin and content type stops cross-site requests, the check of Host stops DNS rebinding.
 export interface OriginHeaders {
   readonly host?: string | undefined;
   readonly origin?: string | undefined;
@@ -10,18 +10,21 @@ export interface OriginHeaders {
 
 export type OriginRefusal = { readonly code: 'ForeignHost' | 'ForeignOrigin'; readonly message: string };
 
-/** Why a request to a console without authentication is refused; undefined: it may pass. */
+/** Why a console without authentication refuses a request; undefined if the request is allowed. */
 export function originRefusalFor({ host, origin }: OriginHeaders, scheme: 'http' | 'https'): OriginRefusal | undefined {
-  const asked = hostFromHeader(host);
-  if (asked === undefined || !isLoopback(asked)) {
+  const requestedHost = hostFromHeader(host);
+  if (requestedHost === undefined || !isLoopback(requestedHost)) {
     return {
       code: 'ForeignHost',
       message:
-        'this console asks for no token and answers only under an address of this machine; open it as 127.0.0.1 or localhost',
+        'this console has no authentication and serves loopback addresses only; open it as 127.0.0.1 or localhost',
     };
   }
   if (origin !== undefined && origin !== `${scheme}://${host}`) {
-    return { code: 'ForeignOrigin', message: 'a page of another site may not use this console' };
+    return {
+      code: 'ForeignOrigin',
+      message: 'requests from pages of other sites are refused; open the console itself',
+    };
   }
   return undefined;
 }
@@ -32,12 +35,11 @@ function hostFromHeader(header: string | undefined): string | undefined {
   return match === null ? undefined : (match[1] ?? match[2]);
 }
 
-// A console that asks for tokens answers under any name: Service, Ingress, port-forward. A browser sends a token only where our own page
-// put it into a request, never by itself as it does with cookies, and keeps it apart by origin: a page of another site, also under a name
-// that was pointed here (DNS rebinding), has none to send. What its pages may do is in the browser's own header, which holds behind
-// every Ingress, also one that rewrites Host.
-
-/** Whether a browser says that a page of another site sent this. */
+/**
+ * Whether the browser marks a request as sent by a page of another site. A console with authentication serves every host name, so that
+ * Services, Ingresses and port-forwards work. It needs no check of Host: browsers do not attach the token by themselves, as they do with
+ * cookies, and another site cannot read it. `Sec-Fetch-Site` is also correct behind an Ingress that rewrites Host.
+ */
 export function isCrossSite(headers: { readonly 'sec-fetch-site'?: string | readonly string[] | undefined }): boolean {
   const site = headers['sec-fetch-site'];
   return site === 'cross-site' || site === 'same-site';

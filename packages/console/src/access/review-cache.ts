@@ -2,11 +2,11 @@ import type { Clock } from '@weir/runtime';
 
 export interface TtlCacheOptions {
   readonly clock: Clock;
-  /** More push out the ones that were not used for longest. */
+  /** Above this number the least recently used entries are removed. */
   readonly maxEntries: number;
 }
 
-/** Answers that hold for a while. */
+/** A least-recently-used cache. `get` chooses how old a value may be. */
 export class TtlCache<T> {
   readonly #options: TtlCacheOptions;
   readonly #entries = new Map<string, { readonly at: number; readonly value: T }>();
@@ -15,16 +15,16 @@ export class TtlCache<T> {
     this.#options = options;
   }
 
-  /** The answer, when it is younger than that. */
-  get(key: string, ageMs: number): T | undefined {
+  /** The value, or undefined if it is `maxAgeMs` old or older. */
+  get(key: string, maxAgeMs: number): T | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;
     this.#entries.delete(key);
     this.#entries.set(key, found);
-    return this.#options.clock.monotonic() - found.at < ageMs ? found.value : undefined;
+    return this.#options.clock.monotonic() - found.at < maxAgeMs ? found.value : undefined;
   }
 
-  /** Whether there is an answer, however old. */
+  /** Whether there is a value of any age. */
   has(key: string): boolean {
     return this.#entries.has(key);
   }
@@ -43,7 +43,7 @@ export class TtlCache<T> {
   }
 }
 
-/** What is asked twice at once is asked once. */
+/** Shares one running call between all callers with the same key. */
 export class SingleFlight<T> {
   readonly #running = new Map<string, Promise<T>>();
 
@@ -51,11 +51,11 @@ export class SingleFlight<T> {
     return this.#running.size;
   }
 
-  run(key: string, ask: () => Promise<T>): Promise<T> {
-    const under = this.#running.get(key);
-    if (under !== undefined) return under;
-    const asking = ask().finally(() => this.#running.delete(key));
-    this.#running.set(key, asking);
-    return asking;
+  run(key: string, call: () => Promise<T>): Promise<T> {
+    const running = this.#running.get(key);
+    if (running !== undefined) return running;
+    const started = call().finally(() => this.#running.delete(key));
+    this.#running.set(key, started);
+    return started;
   }
 }

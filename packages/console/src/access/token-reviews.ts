@@ -1,4 +1,3 @@
-// Who a bearer token is: the API server is asked (TokenReview), and its answer kept for a short while under a hash of the token.
 import { createHash } from 'node:crypto';
 import type { Clock } from '@weir/runtime';
 import { ApiError } from '../api/api-error.ts';
@@ -7,23 +6,24 @@ import { reviewRefusedError, reviewUnavailableError } from '../kubernetes/api-cl
 import { SingleFlight, TtlCache } from './review-cache.ts';
 import { type AuthenticatedUser, authenticatedUser } from './user.ts';
 
-/** Tokens made for the console alone (`kubectl create token … --audience`): the API server itself does not take them. */
+/** The audience of tokens for the console only (`kubectl create token … --audience`). The API server does not accept such tokens. */
 export const TOKEN_AUDIENCE = 'console.weir.dev';
 
 const ACCEPTED_TTL_MS = 30_000;
 const REJECTED_TTL_MS = 5_000;
 const MAX_CACHED_TOKENS = 4_096;
-/** Strangers' tokens that are asked about at a time: a flood of them does not keep those out who are signed in. */
+/** Keeps a flood of invalid tokens from delaying the reviews of users who are signed in. */
 const MAX_CONCURRENT_UNKNOWN_TOKENS = 16;
 const MAX_AUTHORIZATION_HEADER_BYTES = 16 * 1024;
 /** RFC 6750, section 2.1. */
 const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
-/** The token of an Authorization header; undefined when it holds none. */
+/** The token of an Authorization header; undefined if the header contains no bearer token. */
 export function bearerToken(header: string | undefined): string | undefined {
   return header === undefined || header.length > MAX_AUTHORIZATION_HEADER_BYTES ? undefined : BEARER.exec(header)?.[1];
 }
 
+/** Asks the API server which user a token belongs to (TokenReview) and caches the results by a hash of the token. */
 export class TokenReviews {
   readonly #api: ApiClient;
   readonly #acceptedTokens: TtlCache<AuthenticatedUser>;
@@ -37,15 +37,15 @@ export class TokenReviews {
     this.#rejectedTokens = new TtlCache({ clock, maxEntries: MAX_CACHED_TOKENS });
   }
 
-  /** Undefined: the token is nobody's. `ApiError` KubernetesAway when that cannot be told now. */
+  /** Undefined if the token is invalid. Throws `ApiError` KubernetesAway if the API server does not decide. */
   async authenticate(token: string): Promise<AuthenticatedUser | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
-    const kept = this.#acceptedTokens.get(key, ACCEPTED_TTL_MS);
-    if (kept !== undefined) return kept;
+    const cached = this.#acceptedTokens.get(key, ACCEPTED_TTL_MS);
+    if (cached !== undefined) return cached;
     if (this.#rejectedTokens.get(key, REJECTED_TTL_MS) === true) return undefined;
     if (this.#acceptedTokens.has(key)) return this.#knownTokenReviews.run(key, () => this.#review(key, token));
     if (this.#unknownTokenReviews.size >= MAX_CONCURRENT_UNKNOWN_TOKENS) {
-      throw new ApiError('KubernetesAway', 'many tokens are being checked just now; try again in a moment');
+      throw new ApiError('KubernetesAway', 'the console is checking many other tokens; try again in a few seconds');
     }
     return this.#unknownTokenReviews.run(key, () => this.#review(key, token));
   }
@@ -57,11 +57,11 @@ export class TokenReviews {
       kind: 'TokenReview',
       spec: { token, ...(audiences === undefined ? {} : { audiences }) },
     };
-    const answer = await this.#api
-      .send('POST', '/apis/authentication.k8s.io/v1/tokenreviews', review)
+    const response = await this.#api
+      .send({ method: 'POST', path: '/apis/authentication.k8s.io/v1/tokenreviews', body: review })
       .catch((error) => Promise.reject(reviewUnavailableError('who you are', error)));
-    if (answer.status !== 201) throw reviewRefusedError('tokenreviews.authentication.k8s.io', answer);
-    const user = userFromReview(answer, audiences);
+    if (response.status !== 201) throw reviewRefusedError('tokenreviews.authentication.k8s.io', response);
+    const user = userFromReview(response, audiences);
     if (user === undefined) {
       this.#acceptedTokens.delete(key);
       this.#rejectedTokens.set(key, true);
@@ -91,13 +91,13 @@ function userFromReview(
     user,
   } = (body as { status?: TokenReviewStatus } | undefined)?.status ?? {};
   if (authenticated !== true || !user?.username) return undefined;
-  // An API server that knows nothing of audiences names none: then the token is one of its own, not one for us.
+  // An API server without support for audiences returns none. The token is then valid for the API server, not for the console.
   if (audiences !== undefined && !audiences.some((each) => valid.includes(each))) return undefined;
   const { username: name, uid = '', groups = [], extra = {} } = user;
   return authenticatedUser({ name, uid, groups, extra });
 }
 
-/** What a token says of itself only chooses the question; the API server answers it. */
+/** Reads the unverified claims of a token. They only choose the audience of the review; the API server verifies the token. */
 function claimsConsoleAudience(token: string): boolean {
   try {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
+import { compareText } from '../compare-text.ts';
 
-/** Who the API server says that somebody is. */
+/** A user as the API server describes users. */
 export interface UserInfo {
   readonly name: string;
   readonly uid: string;
@@ -8,14 +9,14 @@ export interface UserInfo {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Two users of one key have the same rights: all that an authorizer is told of them is in it. */
 export interface AuthenticatedUser extends UserInfo {
+  /** A hash of everything that an authorizer knows of the user. Users with the same key have the same rights. */
   readonly key: string;
 }
 
 export function authenticatedUser(user: UserInfo): AuthenticatedUser {
   const { name, uid, groups, extra } = user;
-  const sorted = Object.entries(extra).sort(([a], [b]) => (a < b ? -1 : 1));
+  const sorted = Object.entries(extra).sort(([a], [b]) => compareText(a, b));
   const key = createHash('sha256')
     .update(JSON.stringify([name, uid, groups, sorted]))
     .digest('base64');

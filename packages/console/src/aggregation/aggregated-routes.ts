@@ -1,11 +1,11 @@
-// What makes the console an API of the cluster, console.weir.dev/v1: kubectl and the weir command reach it by any kubeconfig, through
-// the API server, at /apis/console.weir.dev/v1/….
+// The routes of the aggregated API console.weir.dev/v1. With it kubectl and the weir command reach the console through the API server
+// at /apis/console.weir.dev/v1/…, with any kubeconfig.
 import type { FastifyInstance } from 'fastify';
 
 const GROUP_VERSION = 'console.weir.dev/v1';
 const PREFIX = `/apis/${GROUP_VERSION}`;
 
-/** The path of the console's own API that an aggregated one means. */
+/** Rewrites a path of the aggregated API to the console's own path under `/api/v1`. */
 export function toConsolePath(url: string): string {
   return url.startsWith(`${PREFIX}/`) ? `/api/v1${url.slice(PREFIX.length)}` : url;
 }
@@ -14,7 +14,7 @@ export function isAggregatedPath(url: string): boolean {
   return url.startsWith('/apis/');
 }
 
-/** What kubectl and every other client of Kubernetes look for in an answer that is a refusal. */
+/** The Status object that Kubernetes clients expect in an error response. */
 export function kubernetesStatusFor({ code, message, status }: ErrorFields): object {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: code, message, code: status };
 }
@@ -25,21 +25,21 @@ interface ErrorFields {
   readonly status: number;
 }
 
-/** Asked by the API server itself, and by everybody's discovery: the same for all. */
+/** The discovery documents. The API server reads them without a user, so they are public. */
 export function aggregatedRoutes(app: FastifyInstance): void {
   const documents: Readonly<Record<string, object>> = {
     [PREFIX]: {
       kind: 'APIResourceList',
       apiVersion: 'v1',
       groupVersion: GROUP_VERSION,
-      // One of them, with a name that is no other's: an empty list is an error to kubectl, and `services` are what a user means by it.
+      // kubectl fails with an empty list. The only entry is `me`, because `services` would hide the Services of Kubernetes.
       resources: [{ name: 'me', singularName: 'me', namespaced: false, kind: 'Me', verbs: ['get'] }],
     },
-    // The API server puts the schemas of all together; of none it asks again and again, and says so in its log.
+    // The API server merges the schemas of all APIs. Without these documents it retries and logs an error each time.
     '/openapi/v2': { swagger: '2.0', info: { title: 'Weir console', version: 'v1' }, paths: {} },
     '/openapi/v3': { paths: {} },
   };
   for (const [path, document] of Object.entries(documents)) {
-    app.get(path, { config: { access: 'anybody' }, schema: { hide: true } }, async () => document);
+    app.get(path, { config: { access: 'public' }, schema: { hide: true } }, async () => document);
   }
 }

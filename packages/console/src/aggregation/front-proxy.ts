@@ -12,11 +12,14 @@ export interface FrontProxyOptions {
 }
 
 const CONFIG_MAP = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
-/** A rotation overlaps by days. */
+/** Short enough: during a rotation the old and the new authority are both valid for days. */
 const REFRESH_INTERVAL_MS = 60_000;
 const RETRY_DELAY_MS = 10_000;
 
-/** What the API server shows as a front proxy, kept up to date. */
+/**
+ * The identity of the API server as the front proxy of aggregated APIs. It is in the ConfigMap
+ * kube-system/extension-apiserver-authentication, which this class reads every minute.
+ */
 export class FrontProxy {
   readonly #options: FrontProxyOptions;
   readonly #closing = new AbortController();
@@ -30,12 +33,12 @@ export class FrontProxy {
     this.#refreshing = this.#refreshUntilClosed();
   }
 
-  /** Undefined: not known yet, or there is none; nobody may say then for whom they ask. */
+  /** Undefined if not read yet, or if the API server aggregates no APIs. User headers are then ignored. */
   get settings(): FrontProxySettings | undefined {
     return this.#settings;
   }
 
-  /** Called when other authorities count. */
+  /** Calls `listener` after the certificate authorities changed. */
   onChange(listener: () => void): void {
     this.#listeners.add(listener);
   }
@@ -49,15 +52,15 @@ export class FrontProxy {
     const { clock } = this.#options;
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      const isKnown = await this.#read();
-      await wait(clock, isKnown ? REFRESH_INTERVAL_MS : RETRY_DELAY_MS, signal).catch(() => {});
+      const isRead = await this.#read();
+      await wait(clock, isRead ? REFRESH_INTERVAL_MS : RETRY_DELAY_MS, signal).catch(() => {});
     }
   }
 
-  /** What was known goes on when it cannot be read. */
+  /** Keeps the old settings if the ConfigMap cannot be read. Returns whether it was read. */
   async #read(): Promise<boolean> {
     try {
-      const { status, body } = await this.#options.api.send('GET', CONFIG_MAP);
+      const { status, body } = await this.#options.api.send({ method: 'GET', path: CONFIG_MAP });
       if (status !== 200)
         throw new Error(`HTTP ${status} for ConfigMap kube-system/extension-apiserver-authentication`);
       const before = this.#settings?.ca;
@@ -74,15 +77,13 @@ export class FrontProxy {
   }
 }
 
-const READ_FAILED_MESSAGE =
-  'how the API server signs in as a front proxy cannot be read; the console as an aggregated API waits for it';
+const READ_FAILED_MESSAGE = 'failed to read the front proxy settings of the API server; retrying';
 
-// What the API server says of itself as the front proxy of aggregated APIs: the ConfigMap kube-system/extension-apiserver-authentication.
 export interface FrontProxySettings {
-  /** PEM, all of them. */
+  /** All certificate authorities as PEM. */
   readonly ca: string;
   readonly caCertificates: readonly X509Certificate[];
-  /** Common names that its certificate may have; empty: any. */
+  /** Common names that the client certificate may have; all names are allowed if the list is empty. */
   readonly allowedNames: readonly string[];
   readonly userHeaders: readonly string[];
   readonly uidHeaders: readonly string[];
@@ -90,7 +91,7 @@ export interface FrontProxySettings {
   readonly extraHeaderPrefixes: readonly string[];
 }
 
-/** Undefined: this API server aggregates nothing. Throws when it says what cannot be read. */
+/** Parses the data of the ConfigMap; undefined if the API server aggregates no APIs. Throws if a list or a certificate is malformed. */
 export function parseFrontProxySettings(data: Readonly<Record<string, string>>): FrontProxySettings | undefined {
   const ca = data['requestheader-client-ca-file'];
   if (!ca) return undefined;
@@ -108,14 +109,15 @@ export function parseFrontProxySettings(data: Readonly<Record<string, string>>):
 }
 
 function parseCertificates(pem: string): X509Certificate[] {
-  const found = pem.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
-  return found.map((text) => new X509Certificate(text));
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs) ?? [];
+  return blocks.map((text) => new X509Certificate(text));
 }
 
-// Whom the API server forwards a request for. The headers say it, and anybody can write headers: they count only from a client that
-// has proved by TLS that it holds the key of a certificate which the front proxy's authority issued.
-
-/** Undefined: it does not come from the API server, or names nobody. */
+/**
+ * The user for whom the API server forwards a request; undefined if the request does not come from the API server or names no user.
+ * Every client can write the user headers, so they count only if the client proved with TLS that it has a certificate of the front
+ * proxy's authority.
+ */
 export function forwardedUser(request: IncomingMessage, settings: FrontProxySettings): AuthenticatedUser | undefined {
   const { socket, headersDistinct: headers } = request;
   if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
@@ -134,8 +136,8 @@ export function forwardedUser(request: IncomingMessage, settings: FrontProxySett
 }
 
 /**
- * Asked of each request, by the authorities of now: a connection may be older than a rotation, and its handshake was checked by those of
- * then.
+ * Checks the certificate with the current authorities. Each request needs this check, because a connection may be older than a rotation
+ * and its handshake was checked with the old authorities.
  */
 function isFrontProxyCertificate(
   certificate: X509Certificate,
@@ -163,7 +165,7 @@ function extraFromHeaders(
   return extra;
 }
 
-/** Keys of extra come percent-encoded, as far as a header's name could not hold them. */
+/** Decodes a key of `extra`: the API server percent-encodes characters that header names must not contain. */
 function decodeHeaderSuffix(text: string): string {
   try {
     return decodeURIComponent(text);

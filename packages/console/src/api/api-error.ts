@@ -37,7 +37,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   TooManyWatchers: 503,
 };
 
-/** An answer other than 2xx, on its way to the client. */
+/** An error that becomes an error response. */
 export class ApiError extends WeirError<ApiErrorCode> {
   get status(): number {
     return STATUS[this.code];

@@ -5,19 +5,19 @@ import type { FastifySchemaValidationError } from 'fastify/types/schema.js';
 import { isAggregatedPath, kubernetesStatusFor } from '../aggregation/aggregated-routes.ts';
 import { ApiError, type ApiErrorCode } from './api-error.ts';
 
-/** Every answer that is not 2xx is `{error: {code, message}}`. */
+/** Makes the body of every error response `{error: {code, message}}`. */
 export function handleErrors(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
-    const known = apiErrorFor(error);
-    if (known.code === 'Internal') log.error({ err: error, route: request.routeOptions.url }, 'a request failed');
-    return sendError(reply, known);
+    const apiError = apiErrorFor(error);
+    if (apiError.code === 'Internal') log.error({ err: error, route: request.routeOptions.url }, 'request failed');
+    return sendError(reply, apiError);
   });
   app.setNotFoundHandler((request, reply) =>
     sendError(
       reply,
       new ApiError(
         'NotFound',
-        `there is no ${request.method} ${pathOf(request.url)}; /openapi.json lists what there is`,
+        `there is no route ${request.method} ${pathOf(request.url)}; /openapi.json lists all routes`,
       ),
     ),
   );
@@ -34,13 +34,13 @@ function apiErrorFor(error: FastifyError): ApiError {
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
     return new ApiError('InvalidRequest', errorMessage(error));
   }
-  return new ApiError('Internal', 'the console failed; its log says why');
+  return new ApiError('Internal', 'the console failed to handle the request; its log says why');
 }
 
 function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   const { code, message, status } = error;
   const body: { error: { code: ApiErrorCode; message: string } } = { error: { code, message } };
-  // A client certificate is judged when a connection begins, by the authorities of then: whoever asks again begins another.
+  // A client certificate is verified in the handshake only. Closing the connection makes the client authenticate with current authorities.
   if (status === 401) reply.headers({ 'www-authenticate': 'Bearer realm="weir"', connection: 'close' });
   return reply
     .code(status)
@@ -51,10 +51,7 @@ function pathOf(url: string): string {
   return url.split('?', 1)[0] ?? url;
 }
 
-// A 400 says what is wrong, where, and what is allowed. Each property of a schema carries what is allowed as its
-// `description`, which the OpenAPI document shows too.
-
-/** What ajv adds with `verbose: true`. */
+/** The fields that ajv adds with `verbose: true`. */
 type VerboseError = FastifySchemaValidationError & {
   readonly data?: unknown;
   readonly parentSchema?: { readonly description?: string; readonly properties?: Readonly<Record<string, unknown>> };
@@ -69,28 +66,31 @@ const PART_NAMES: Readonly<Record<string, string>> = {
   headers: 'header',
 };
 
-/** The error of a request whose `part` (querystring, params, body) does not fit its schema. */
+/**
+ * The error if `part` (querystring, params, body, headers) of a request does not match its schema. The message says which values are
+ * allowed: each schema's `description` lists them, for this message and for the OpenAPI document.
+ */
 export function validationError(errors: readonly FastifySchemaValidationError[], part: string): InvalidRequestError {
   const sentences = (errors as readonly VerboseError[]).map((error) => validationMessageFor(error, part));
   return new InvalidRequestError([...new Set(sentences)].join('; '));
 }
 
 function validationMessageFor(error: VerboseError, part: string): string {
-  const where = PART_NAMES[part] ?? part;
-  const at = error.instancePath.slice(1).replaceAll('/', '.');
-  const inside = at === '' ? '' : `${at}.`;
+  const partName = PART_NAMES[part] ?? part;
+  const path = error.instancePath.slice(1).replaceAll('/', '.');
+  const prefix = path === '' ? '' : `${path}.`;
   if (error.keyword === 'additionalProperties') {
-    const name = `${inside}${String(error.params.additionalProperty)}`;
+    const name = `${prefix}${String(error.params.additionalProperty)}`;
     const allowed = Object.keys(error.parentSchema?.properties ?? {});
-    return `${where} "${name}" is unknown; ${allowed.length === 0 ? 'none is allowed here' : `allowed: ${allowed.join(', ')}`}`;
+    return `${partName} "${name}" is unknown; ${allowed.length === 0 ? 'none is allowed here' : `allowed: ${allowed.join(', ')}`}`;
   }
   if (error.keyword === 'required') {
     const name = String(error.params.missingProperty);
-    const described = error.parentSchema?.properties?.[name] as { readonly description?: string } | undefined;
-    return `${where} "${inside}${name}" is missing${described?.description === undefined ? '' : `; use ${described.description}`}`;
+    const property = error.parentSchema?.properties?.[name] as { readonly description?: string } | undefined;
+    return `${partName} "${prefix}${name}" is missing${property?.description === undefined ? '' : `; use ${property.description}`}`;
   }
   const allowed = error.parentSchema?.description ?? error.message ?? 'something else';
-  return `${where}${at === '' ? '' : ` "${at}"`} is ${quoteValue(error.data)}; use ${allowed}`;
+  return `${partName}${path === '' ? '' : ` "${path}"`} is ${quoteValue(error.data)}; use ${allowed}`;
 }
 
 function quoteValue(value: unknown): string {

@@ -10,12 +10,12 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
   app.get(
     '/api/v1/fleet',
     {
-      config: { access: 'everything' },
+      config: { access: 'fleet' },
       schema: {
-        summary: 'The fleet in one line: its name, the table that is published, whether the store answers',
+        summary: 'The name of the fleet, its published table, and whether the store answers',
         querystring: optionalProperties(),
         response: responseSchemas(
-          '`name`, `table` (epoch, revision, id), `reachable`, `unreadable` (entries of a newer version)',
+          '`name`, `table` (epoch, revision, id), `reachable` (the store answers), `unreadable` (number of entries that a newer version wrote)',
         ),
       },
     },
@@ -30,9 +30,9 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
   app.get(
     '/api/v1/proxies',
     {
-      config: { access: 'everything' },
+      config: { access: 'fleet' },
       schema: {
-        summary: 'Proxies, one per life, and nodes whose proxy is silent',
+        summary: 'Proxies, one item per start of a process, and nodes without heartbeats',
         querystring: optionalProperties(),
         response: responseSchemas('`items`: what `weir get proxies -o json` prints'),
       },
@@ -43,25 +43,25 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
   app.get(
     '/api/v1/problems',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
-        summary: 'What is wrong with objects and proxies, and what to do',
+        summary: 'Problems of objects and proxies, and how to fix them',
         querystring: optionalProperties(),
         response: responseSchemas('`items`: code, subject, severity, heals, message'),
       },
     },
     async (request) => {
-      const sight = await scopeOf(request, watch);
-      return { items: problemsFor(watch.fleet(), watch.views()).filter((problem) => isProblemVisible(sight, problem)) };
+      const scope = await scopeOf(request, watch);
+      return { items: problemsFor(watch.fleet(), watch.views()).filter((problem) => isProblemVisible(scope, problem)) };
     },
   );
 
   app.get(
     '/api/v1/table',
     {
-      config: { access: 'everything' },
+      config: { access: 'fleet' },
       schema: {
-        summary: 'The routing table as it is published',
+        summary: 'The published routing table',
         querystring: optionalProperties(),
         response: responseSchemas(
           '`position` and the entries by kind: nodes, tenants, services, certificates (without keys), listeners, endpoints',
@@ -75,24 +75,24 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
   );
 }
 
-/** What the page shows, and what it leaves out because the caller could not use it. */
+/** The route from which the page learns what it may show and offer. */
 export function currentUserRoute(app: FastifyInstance, { fleet, watch, authenticator }: RouteContext): void {
   app.get(
     '/api/v1/me',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
-        summary: 'Who asks, and what they may see and do',
+        summary: 'The signed-in user, and what this user may see and do',
         querystring: optionalProperties(),
         response: responseSchemas(
-          '`auth` (none, kubernetes), `user`, `fleet`, `reachable`, `namespaces` (null: all), `may` (suspend, resume)',
+          '`auth` (none, kubernetes), `user`, `fleet`, `reachable`, `namespaces` (null for all), `may` (suspend, resume)',
         ),
       },
     },
     async ({ caller }) => {
-      const known = watch.table === undefined ? [] : namespacesIn(watch.table);
-      const [sight, suspend, resume] = await Promise.all([
-        caller.scopeWithin(known),
+      const namespaces = watch.table === undefined ? [] : namespacesIn(watch.table);
+      const [scope, suspend, resume] = await Promise.all([
+        caller.scopeWithin(namespaces),
         caller.canChangeSuspensions('create'),
         caller.canChangeSuspensions('delete'),
       ]);
@@ -101,7 +101,7 @@ export function currentUserRoute(app: FastifyInstance, { fleet, watch, authentic
         user: caller.name,
         fleet,
         reachable: watch.isReachable,
-        namespaces: sight.kind === 'all' ? null : [...sight.namespaces].sort(),
+        namespaces: scope.kind === 'all' ? null : [...scope.namespaces].sort(),
         may: { suspend, resume },
       };
     },

@@ -17,7 +17,7 @@ import {
   ZERO_RATE,
 } from '../rates/rate-history.ts';
 
-/** One event of `/api/v1/live`. */
+/** The data of an event `rates` of `/api/v1/live`. */
 export interface LiveFrame {
   /** RFC 3339. */
   readonly at: string;
@@ -35,7 +35,7 @@ export interface ServiceRate extends Rate {
   readonly tenant: string | null;
 }
 
-/** Every tenant and Service that there is, also those at rest, sorted by name. */
+/** The current rates of `tenants` and `services`, with zero for those without traffic. */
 export function liveFrameFor(
   rates: CurrentRates,
   tenants: readonly string[],
@@ -58,46 +58,46 @@ export interface LiveHistory {
   readonly tenants: readonly { readonly name: string; readonly points: readonly RatePoint[] }[];
 }
 
-/** What a small graph shows. */
+/** The span of a tenant's graph on the page. */
 const HISTORY_SECONDS = 120;
 
 /**
- * The last two minutes of those who moved something in them, made one by one as they are taken: of a thousand tenants it is
- * megabytes. Empty when nobody did.
+ * The rates of the last two minutes, one item per tenant with traffic in that time. A generator, because the items of a thousand tenants
+ * take megabytes.
  */
 export function* liveHistoriesFor(history: RateHistory, tenants: readonly string[]): Generator<LiveHistory> {
   const recent = { ...history, frames: history.frames.slice(-HISTORY_SECONDS) };
-  const moved = new Set(recent.frames.flatMap((frame) => [...frame.tenants.keys()]));
+  const active = new Set(recent.frames.flatMap((frame) => [...frame.tenants.keys()]));
   for (const name of tenants) {
-    if (moved.has(name)) yield { tenants: [{ name, points: ratePointsFor(recent, { kind: 'tenant', id: name }) }] };
+    if (active.has(name)) yield { tenants: [{ name, points: ratePointsFor(recent, { kind: 'tenant', id: name }) }] };
   }
 }
 
-/** The event `rates` of a sample: made once for all who see the same, however many watch. */
+/** The text of the event `rates`, rendered once per sample and scope for all watchers. */
 export class RateEventCache {
   readonly #options: { readonly watch: FleetWatch; readonly clock: Clock };
   #history: RateHistory | undefined;
   readonly #textByScope = new Map<string, string | undefined>();
 
-  constructor(parts: { readonly watch: FleetWatch; readonly clock: Clock }) {
-    this.#options = parts;
+  constructor(options: { readonly watch: FleetWatch; readonly clock: Clock }) {
+    this.#options = options;
   }
 
-  /** Undefined while there is only one sample. */
-  eventFor(history: RateHistory, sight: AuthorizationScope): string | undefined {
+  /** Undefined until there are two samples. */
+  eventFor(history: RateHistory, scope: AuthorizationScope): string | undefined {
     if (this.#history !== history) this.#textByScope.clear();
     this.#history = history;
-    const key = scopeKey(sight);
-    if (!this.#textByScope.has(key)) this.#textByScope.set(key, this.#render(history, sight));
+    const key = scopeKey(scope);
+    if (!this.#textByScope.has(key)) this.#textByScope.set(key, this.#render(history, scope));
     return this.#textByScope.get(key);
   }
 
-  #render(history: RateHistory, sight: AuthorizationScope): string | undefined {
+  #render(history: RateHistory, scope: AuthorizationScope): string | undefined {
     const { watch, clock } = this.#options;
     const rates = currentRatesFor(history);
     if (rates === undefined) return undefined;
-    const services = watch.views().filter(({ namespace }) => isNamespaceVisible(sight, namespace));
-    const frame = liveFrameFor(rates, visibleTenantNames(sight, watch.fleet().table), services);
+    const services = watch.views().filter(({ namespace }) => isNamespaceVisible(scope, namespace));
+    const frame = liveFrameFor(rates, visibleTenantNames(scope, watch.fleet().table), services);
     return `event: rates\nid: ${clock.now()}\ndata: ${JSON.stringify(frame)}\n\n`;
   }
 }

@@ -8,15 +8,15 @@ import { LiveWatcher, writeWithBackpressure } from './live-watcher.ts';
 import type { RouteContext } from './route-context.ts';
 import { optionalProperties, watchSchema } from './schemas.ts';
 
-/** Each costs a frame per second; more than this is no audience but a leak somewhere. */
+/** Each watcher costs an event per second. A higher number is a sign of leaked connections. */
 const MAX_WATCHERS = 100;
-/** One tenant's scripts do not take the live view from all others. */
+/** Keeps one user's scripts from using up `MAX_WATCHERS`. */
 const MAX_WATCHERS_PER_USER = 10;
 
-/** Server-sent events; the streams end when the server closes, or their watcher's rights do. */
+/** Live rates as server-sent events. A stream ends if the server closes or the user's rights change. */
 export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, authenticator }: RouteContext): void {
   const open = new Set<LiveWatcher>();
-  const texts = new RateEventCache({ watch, clock });
+  const rateEvents = new RateEventCache({ watch, clock });
   app.addHook('preClose', async () => {
     for (const watcher of open) watcher.end();
   });
@@ -24,14 +24,14 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
   app.get(
     '/api/v1/live',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
         summary: 'Rates per tenant and Service once a second, as server-sent events',
         querystring: optionalProperties({ watch: watchSchema }),
         response: {
           200: {
             description:
-              'first events `history`, of some tenants each, then `rates` each second: at, tenants, services',
+              'first events `history` with the last two minutes of a tenant each, then an event `rates` each second: at, tenants, services',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
         },
@@ -40,7 +40,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
     async (request, reply) => {
       const { caller } = request;
       const scope = await scopeOf(request, watch);
-      refuseTooMany(caller.name === null ? undefined : caller.key);
+      refuseTooManyWatchers(caller.name === null ? undefined : caller.key);
       if (request.raw.socket.destroyed) return;
       reply.hijack();
       const watcher = new LiveWatcher({
@@ -60,36 +60,39 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
       writeWithBackpressure(reply.raw, historyEvents(sampler.history, names))
         .then(() => {
           if (!watcher.isOpen) return;
-          stop = sampler.watch((history) => watcher.send((now) => texts.eventFor(history, now)));
+          stop = sampler.watch((history) => watcher.send((scopeNow) => rateEvents.eventFor(history, scopeNow)));
         })
         .catch((error) => {
-          log.warn({ err: error }, 'a watcher failed');
+          log.warn({ err: error }, 'failed to send a live stream; closing it');
           reply.raw.destroy();
         });
     },
   );
 
-  /** `key` of the caller; undefined: nobody was asked who they are. */
-  function refuseTooMany(key: string | undefined): void {
+  /** `key` is the caller's, or undefined without authentication. */
+  function refuseTooManyWatchers(key: string | undefined): void {
     if (open.size >= MAX_WATCHERS) {
-      throw new ApiError('TooManyWatchers', `${MAX_WATCHERS} watchers are connected already; close one`);
+      throw new ApiError(
+        'TooManyWatchers',
+        `all ${MAX_WATCHERS} live streams of the console are in use; close one and try again`,
+      );
     }
     const own = key === undefined ? 0 : [...open].filter((watcher) => watcher.callerKey === key).length;
     if (own >= MAX_WATCHERS_PER_USER) {
       throw new ApiError(
         'TooManyWatchers',
-        `${MAX_WATCHERS_PER_USER} of your watchers are connected already; close one`,
+        `you have ${MAX_WATCHERS_PER_USER} live streams open, which is the maximum; close one and try again`,
       );
     }
   }
 }
 
-/** Who comes later sees the graph of before. */
+/** The rates before the watcher connected. The first event is empty, so that every stream has one. */
 function* historyEvents(history: RateHistory, tenants: readonly string[]): Generator<string> {
   yield `retry: 1000\n\n${historyEvent({ tenants: [] })}`;
-  for (const past of liveHistoriesFor(history, tenants)) yield historyEvent(past);
+  for (const item of liveHistoriesFor(history, tenants)) yield historyEvent(item);
 }
 
-function historyEvent(past: LiveHistory): string {
-  return `event: history\ndata: ${JSON.stringify(past)}\n\n`;
+function historyEvent(item: LiveHistory): string {
+  return `event: history\ndata: ${JSON.stringify(item)}\n\n`;
 }

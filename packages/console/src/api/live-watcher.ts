@@ -5,28 +5,25 @@ import { type AuthorizationScope, isSameScope } from '../access/authorization-sc
 
 export interface LiveWatcherOptions {
   readonly stream: ServerResponse;
-  /** Of the caller. */
   readonly callerKey: string;
   readonly scope: AuthorizationScope;
   readonly clock: Clock;
-  /** What the caller sees now; rejects when that is nothing, or can no longer be told. */
+  /** What the caller may see now. Rejects if the caller may see nothing, or if the API server does not decide. */
   readonly currentScope: () => Promise<AuthorizationScope>;
 }
 
-/** The answers to it are kept, mostly: what this costs is a look into them. */
+/** A check is cheap, because the reviews behind it are cached. */
 const SCOPE_CHECK_INTERVAL_MS = 5_000;
 
-/** One stream to somebody whose rights may end while it is open. */
+/** One live stream. It ends if the user's scope changes while the stream is open. */
 export class LiveWatcher {
   readonly #options: LiveWatcherOptions;
-  #scope: AuthorizationScope;
   #scopeCheckedAt: number;
   #isCheckingScope = false;
 
   constructor(options: LiveWatcherOptions) {
-    const { stream, scope, clock } = options;
+    const { stream, clock } = options;
     this.#options = options;
-    this.#scope = scope;
     this.#scopeCheckedAt = clock.monotonic();
     stream.on('error', () => stream.destroy());
     stream.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store', connection: 'close' });
@@ -45,23 +42,20 @@ export class LiveWatcher {
     this.#options.stream.end();
   }
 
-  /** A watcher that does not read misses frames: what waits for it stays bounded. */
-  send(textFor: (sight: AuthorizationScope) => string | undefined): void {
-    const { stream, clock } = this.#options;
+  /** Writes an event unless the client is behind, so that buffered data stays bounded. */
+  send(textFor: (scope: AuthorizationScope) => string | undefined): void {
+    const { stream, scope, clock } = this.#options;
     if (!this.#isCheckingScope && clock.monotonic() - this.#scopeCheckedAt >= SCOPE_CHECK_INTERVAL_MS)
       void this.#checkScope();
-    if (this.isOpen && !stream.writableNeedDrain)
-      stream.write(textFor(this.#scope) ?? ': waiting for a second sample\n\n');
+    if (this.isOpen && !stream.writableNeedDrain) stream.write(textFor(scope) ?? ': waiting for a second sample\n\n');
   }
 
-  /** Whoever sees other things now connects again, and gets the graphs of those. */
+  /** Ends the stream if the scope has changed: the client reconnects and gets the history of its new scope. */
   async #checkScope(): Promise<void> {
-    const { currentScope, clock } = this.#options;
+    const { scope, currentScope, clock } = this.#options;
     this.#isCheckingScope = true;
     try {
-      const sight = await currentScope();
-      if (!isSameScope(sight, this.#scope)) this.end();
-      this.#scope = sight;
+      if (!isSameScope(await currentScope(), scope)) this.end();
     } catch {
       this.end();
     } finally {
@@ -71,7 +65,7 @@ export class LiveWatcher {
   }
 }
 
-/** Writes the texts no faster than they are read, so that only so much waits in memory; ends early with the stream. */
+/** Writes the texts at the reader's speed, so that buffered data stays bounded. Stops early if the stream ends. */
 export async function writeWithBackpressure(stream: Writable, texts: Iterable<string>): Promise<void> {
   for (const text of texts) {
     if (stream.destroyed || stream.writableEnded) return;

@@ -5,51 +5,51 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import type { RouteContext } from './route-context.ts';
 import { optionalProperties } from './schemas.ts';
 
-export function monitoringRoutes(app: FastifyInstance, parts: RouteContext): void {
-  const { watch, log } = parts;
+export function monitoringRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { watch, log } = context;
   const health = new Health();
   health.add('store', 'ready', () =>
-    watch.isReady ? undefined : 'no whole routing table, or no heartbeats, could be read from the store',
+    watch.isReady ? undefined : 'the console has read no complete routing table or no heartbeats from the store',
   );
   const metrics = createMetrics({ log });
-  const tenants = tenantMetrics(metrics, parts);
-  const answering = (reply: FastifyReply, isGood: boolean, { reasons }: HealthReport): FastifyReply =>
-    reply.code(isGood ? 200 : 503).send({ ok: isGood, reasons });
+  const tenants = tenantMetrics(metrics, context);
+  const sendReport = (reply: FastifyReply, isOk: boolean, { reasons }: HealthReport): FastifyReply =>
+    reply.code(isOk ? 200 : 503).send({ ok: isOk, reasons });
 
   app.get(
     '/openapi.json',
-    { config: { access: 'anybody' }, schema: { hide: true, querystring: optionalProperties() } },
+    { config: { access: 'public' }, schema: { hide: true, querystring: optionalProperties() } },
     async () => app.swagger(),
   );
 
   app.get(
     '/healthz',
     {
-      config: { access: 'anybody' },
-      schema: { summary: 'Only a restart helps when this fails', querystring: optionalProperties() },
+      config: { access: 'public' },
+      schema: { summary: 'Whether the process works; restart it if this fails', querystring: optionalProperties() },
     },
     (_, reply) => {
       const report = health.report();
-      return answering(reply, report.live, report);
+      return sendReport(reply, report.live, report);
     },
   );
 
   app.get(
     '/readyz',
     {
-      config: { access: 'anybody' },
-      schema: { summary: 'Whether answers are whole', querystring: optionalProperties() },
+      config: { access: 'public' },
+      schema: { summary: 'Whether the console has complete data', querystring: optionalProperties() },
     },
     (_, reply) => {
       const report = health.report();
-      return answering(reply, report.ready, report);
+      return sendReport(reply, report.ready, report);
     },
   );
 
-  // Labels name every tenant.
+  // For operators only, because the labels name every tenant.
   app.get(
     '/metrics',
-    { config: { access: 'everything' }, schema: { summary: 'For Prometheus', querystring: optionalProperties() } },
+    { config: { access: 'fleet' }, schema: { summary: 'For Prometheus', querystring: optionalProperties() } },
     async (_, reply) => {
       await tenants.refresh();
       return reply.type(metrics.contentType).send(await metrics.render());
@@ -59,7 +59,7 @@ export function monitoringRoutes(app: FastifyInstance, parts: RouteContext): voi
 
 type TenantLabels = 'tenant' | 'resource';
 
-/** `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`; `refresh` reads the ledger before they are rendered. */
+/** Registers `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`. Call `refresh`, which reads the ledger, before you render. */
 export function tenantMetrics(
   metrics: Metrics,
   { watch, store, clock, log }: RouteContext,
@@ -67,13 +67,13 @@ export function tenantMetrics(
   let views: readonly TenantView[] = [];
   metrics.collectGauge<TenantLabels>({
     name: 'weir_tenant_limit',
-    help: 'What a tenant may have, by resource; without a series it is unlimited.',
+    help: 'Limit of a tenant by resource; without a series the resource is unlimited.',
     labels: ['tenant', 'resource'],
     collect: () => views.flatMap((view) => samplesFor(view.name, view.limits)),
   });
   metrics.collectGauge<TenantLabels>({
     name: 'weir_tenant_used',
-    help: 'What a tenant has of what is limited, by resource; traffic in bytes of this month.',
+    help: 'Amount that a tenant uses by resource; traffic in bytes of this month.',
     labels: ['tenant', 'resource'],
     collect: () =>
       views.flatMap(({ name, used: { services, ports, trafficThisMonth } }) =>
@@ -92,7 +92,7 @@ export function tenantMetrics(
       try {
         views = tenantViewsFor(watch.fleet(), await store.usage.rows(monthOf(clock.now())));
       } catch (error) {
-        log.debug({ reason: errorMessage(error) }, 'the ledger cannot be read for metrics');
+        log.debug({ reason: errorMessage(error) }, 'failed to read the ledger; omitting tenant metrics');
       }
     },
   };

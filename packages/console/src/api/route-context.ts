@@ -5,14 +5,14 @@ import type { FleetWatch } from '../fleet/fleet-watch.ts';
 import type { RateSampler } from '../rates/rate-sampler.ts';
 import type { SuspensionWriter } from '../suspensions/suspension-writer.ts';
 
-/** What the routes work with. */
+/** The dependencies of all routes. */
 export interface RouteContext {
   /** The name of the fleet. */
   readonly fleet: string;
   readonly store: Store;
   readonly watch: FleetWatch;
   readonly sampler: RateSampler;
-  readonly suspensions: SuspensionWriter;
+  readonly suspensionWriter: SuspensionWriter;
   readonly authenticator: Authenticator;
   readonly clock: Clock;
   readonly log: Logger;

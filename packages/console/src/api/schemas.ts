@@ -3,11 +3,11 @@ import type { Authenticator } from '../access/authenticator.ts';
 import { TOKEN_AUDIENCE } from '../access/token-reviews.ts';
 import { SERIES_STEPS } from '../usage/tenant-series.ts';
 
-// Pieces of request schemas. `description` is what a 400 offers as allowed, and what the OpenAPI document says.
+// Schemas of requests and responses. A `description` says which values are allowed, in 400 responses and in the OpenAPI document.
 
 /** Names of namespaces and Services: RFC 1123 labels. */
 const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
-/** What a label value may be, since a tenant may be named by one. */
+/** Names of tenants: a label value may name a tenant. */
 const LABEL_VALUE_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$';
 /** Names of objects of the cluster: RFC 1123 subdomains. */
 const OBJECT_NAME_PATTERN = '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$';
@@ -49,11 +49,11 @@ export const seriesStepSchema: object = {
   description: `one of ${SERIES_STEPS.join(', ')}`,
 };
 
-/** An API server in front ends after a minute what does not say that it lasts. */
+/** With `watch=true` an API server in front does not end the stream after a minute. */
 export const watchSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 export const replaceSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
-/** Exactly these parameters; an unknown one is a mistake that would otherwise show more, or less, than was asked for. */
+/** Refuses unknown parameters: ignoring a mistyped filter would return other items than requested. */
 export function optionalProperties(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };
 }
@@ -66,7 +66,7 @@ const targetSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['type'],
-  description: 'an object with type (Tenant, Namespace or Service) and the names that it needs',
+  description: 'an object with type (Tenant, Namespace or Service) and the names that the type needs',
   properties: {
     type: {
       type: 'string',
@@ -83,7 +83,7 @@ export const suspensionBodySchema: object = {
   type: 'object',
   additionalProperties: false,
   required: ['target', 'message'],
-  description: 'a JSON object with target, message and perhaps until',
+  description: 'a JSON object with target, message and optionally until',
   properties: {
     target: targetSchema,
     message: {
@@ -100,13 +100,13 @@ export const suspensionBodySchema: object = {
   },
 };
 
-/** An answer of any shape: it is documented by its description, and serialized as it is. */
+/** Documents a response by its description only; the body is serialized unchanged. */
 export function responseSchemas(description: string): object {
   const error = {
-    description: 'what is wrong, where, and what to do',
+    description: 'what is wrong, where, and how to fix it',
     type: 'object',
     required: ['error'],
-    // To clients of Kubernetes it is a Status, too.
+    // Responses to Kubernetes clients also have the fields of a Status.
     additionalProperties: true,
     properties: {
       error: {
@@ -121,10 +121,10 @@ export function responseSchemas(description: string): object {
 
 type OpenApiOptions = NonNullable<FastifyDynamicSwaggerOptions['openapi']>;
 
-/** The head of the document; routes that want a token name `bearerAuth`. */
+/** The head of the OpenAPI document. With authentication it defines `bearerAuth`, which routes refer to. */
 export function openApiOptionsFor({ kind }: Pick<Authenticator, 'kind'>): OpenApiOptions {
-  const info = { title: 'Weir console', description: 'What a fleet of Weir knows and does', version: 'v1' };
+  const info = { title: 'Weir console', description: 'State and actions of a Weir fleet', version: 'v1' };
   if (kind === 'none') return { info };
-  const description = `A token of the cluster, best one for the audience ${TOKEN_AUDIENCE}; what it shows follows from get tenantusages.weir.dev, what it does from create and delete of suspensions.weir.dev`;
+  const description = `A Kubernetes token, preferably for the audience ${TOKEN_AUDIENCE}. The right get tenantusages.weir.dev decides what the console shows; create and delete of suspensions.weir.dev decide what the user may do`;
   return { info, components: { securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer', description } } } };
 }

@@ -27,27 +27,27 @@ interface ServicePath {
   readonly name: string;
 }
 
-export function serviceRoutes(app: FastifyInstance, parts: RouteContext): void {
-  const { watch, store, sampler, clock } = parts;
+export function serviceRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { watch, store, sampler, clock } = context;
 
   app.get<{ Querystring: ServiceFilter }>(
     '/api/v1/services',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
-        summary: 'Services that Weir takes, with state and reason',
+        summary: 'Services of this fleet, with state and reason',
         querystring: optionalProperties({ namespace: namespaceSchema, tenant: tenantSchema }),
         response: responseSchemas('`items`: what `weir get services -o json` prints'),
       },
     },
     async (request) => {
       const { query } = request;
-      const sight = await scopeOf(request, watch);
+      const scope = await scopeOf(request, watch);
       const items = watch
         .views()
         .filter(
           (view) =>
-            isNamespaceVisible(sight, view.namespace) &&
+            isNamespaceVisible(scope, view.namespace) &&
             (query.namespace === undefined || view.namespace === query.namespace) &&
             (query.tenant === undefined || view.tenant === query.tenant),
         );
@@ -60,7 +60,7 @@ export function serviceRoutes(app: FastifyInstance, parts: RouteContext): void {
     {
       config: { access: 'namespace' },
       schema: {
-        summary: 'Why one Service is as it is',
+        summary: 'One Service with settings, endpoints, limits and problems',
         params: requiredProperties({ namespace: namespaceSchema, name: serviceSchema }),
         querystring: optionalProperties(),
         response: responseSchemas('what `weir explain -o json` prints'),
@@ -70,19 +70,19 @@ export function serviceRoutes(app: FastifyInstance, parts: RouteContext): void {
       const fleet = watch.fleet();
       const entry = findServiceEntry(fleet.table, params.namespace, params.name);
       if (entry === undefined) throw unknownServiceError(params);
-      // Whoever asks why while the store is away is told what is known without it.
-      const rows = await store.usage.rows(monthOf(clock.now())).catch(fallbackIfStoreAway(undefined));
-      const own = rows?.filter((row) => row.service === entry.uid);
+      // While the store is away the response omits the usage.
+      const rows = await store.usage.rows(monthOf(clock.now())).catch(undefinedIfStoreAway);
+      const serviceRows = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
-      // A Service that only holds on to its tenant's name in a dispute is told nothing of whoever has the name.
-      const seesAll = await caller.canViewFleet();
+      // During a dispute a Service keeps its old tenant, whose name may have a new owner. The user must not see the new owner's data.
+      const isOperator = await caller.canViewFleet();
       return {
         ...explanationFor(entry, {
           fleet,
           tenant: tenantViewsFor(fleet, rows ?? []).find(
-            (view) => view.name === entry.tenant && (seesAll || view.namespaces.includes(entry.namespace)),
+            (view) => view.name === entry.tenant && (isOperator || view.namespaces.includes(entry.namespace)),
           ),
-          month: own?.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null,
+          month: serviceRows?.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null,
         }),
         suspensions: suspensionsFor(fleet.suspensions, entry, clock.now()),
         rate: currentRatesFor(history)?.services.get(entry.uid) ?? ZERO_RATE,
@@ -92,16 +92,14 @@ export function serviceRoutes(app: FastifyInstance, parts: RouteContext): void {
   );
 }
 
-function fallbackIfStoreAway<T>(instead: T): (error: unknown) => T {
-  return (error) => {
-    if (error instanceof StoreError && error.code === 'AWAY') return instead;
-    throw error;
-  };
+function undefinedIfStoreAway(error: unknown): undefined {
+  if (error instanceof StoreError && error.code === 'AWAY') return undefined;
+  throw error;
 }
 
 function unknownServiceError({ namespace, name }: ServicePath): ApiError {
   return new ApiError(
     'NotFound',
-    `Weir has no Service "${namespace}/${name}"; it takes those of type LoadBalancer whose loadBalancerClass is its own (\`weir get services\` lists them)`,
+    `no Service "${namespace}/${name}"; Weir serves Services of type LoadBalancer with its loadBalancerClass (\`weir get services\` lists them)`,
   );
 }

@@ -19,20 +19,23 @@ const FIELDS_BY_TARGET_TYPE = {
   Service: ['namespace', 'service'],
 } as const;
 
-/** The request that a body means, or an `ApiError`. A field that the type does not use is refused: it was meant to narrow. */
+/**
+ * Parses the body of a request; throws `ApiError` InvalidRequest. A name that the target's type does not use is refused, because the user
+ * expects a narrower target.
+ */
 export function parseSuspensionBody(body: SuspensionBody, now: number): RequestedSuspension {
   return { target: parseTarget(body.target), message: body.message.trim(), until: parseUntil(body.until, now) };
 }
 
 function parseTarget(json: TargetJson): SuspensionTarget {
-  const used: readonly string[] = FIELDS_BY_TARGET_TYPE[json.type];
+  const required: readonly string[] = FIELDS_BY_TARGET_TYPE[json.type];
   for (const name of ['tenant', 'namespace', 'service'] as const) {
-    if (json[name] === undefined && used.includes(name)) {
-      throw invalidRequestError(`body "target.${name}" is missing; type ${json.type} needs ${used.join(' and ')}`);
+    if (json[name] === undefined && required.includes(name)) {
+      throw invalidRequestError(`body "target.${name}" is missing; type ${json.type} needs ${required.join(' and ')}`);
     }
-    if (json[name] !== undefined && !used.includes(name)) {
+    if (json[name] !== undefined && !required.includes(name)) {
       throw invalidRequestError(
-        `body "target.${name}" is not used with type ${json.type}; use only ${used.join(' and ')}`,
+        `body "target.${name}" is not used with type ${json.type}; use only ${required.join(' and ')}`,
       );
     }
   }
@@ -58,22 +61,24 @@ function parseUntil(text: string | undefined, now: number): number | null {
   return until;
 }
 
-/** Whether a Suspension that the request would take the place of lasts longer. */
+/** Whether the request would replace a Suspension that lasts longer. */
 export function wouldShortenSuspension(
   { target, until }: Pick<RequestedSuspension, 'target' | 'until'>,
-  cutoffs: readonly Suspension[],
+  suspensions: readonly Suspension[],
 ): boolean {
   if (until === null) return false;
   const name = suspensionNameFor(target);
-  return cutoffs.some(
-    (cutoff) =>
-      cutoff.name === name && cutoff.origin.kind !== 'file' && (cutoff.until === null || cutoff.until > until),
+  return suspensions.some(
+    (suspension) =>
+      suspension.name === name &&
+      suspension.origin.kind !== 'file' &&
+      (suspension.until === null || suspension.until > until),
   );
 }
 
 /**
- * Refuses a target that the table does not know: a mistyped name would cut nobody off, and nobody would notice. What has no
- * Service yet can be suspended with kubectl.
+ * Refuses a target that is not in the table: a mistyped name would cut nothing off without notice. To suspend a target that has no
+ * Service yet, use kubectl.
  */
 export function refuseUnknownTarget(target: SuspensionTarget, table: RoutingTable): void {
   const services = entriesOf(table, 'service');
@@ -102,8 +107,8 @@ export function refuseUnknownTarget(target: SuspensionTarget, table: RoutingTabl
   }
 }
 
-function unknownTargetError(what: string, command: string): ApiError {
-  return new ApiError('UnknownTarget', `${what} is not known here; \`${command}\` lists what is`);
+function unknownTargetError(target: string, command: string): ApiError {
+  return new ApiError('UnknownTarget', `${target} does not exist in this fleet; \`${command}\` lists what exists`);
 }
 
 function invalidRequestError(message: string): ApiError {

@@ -1,7 +1,7 @@
 import type { Suspension } from '@weir/model';
 import type { FastifyInstance } from 'fastify';
 import { refuseUnlessPermitted, scopeOf } from '../access/authorization.ts';
-import { isCutoffVisible, isTargetVisible, namespacesIn } from '../access/authorization-scope.ts';
+import { isSuspensionVisible, isTargetVisible, namespacesIn } from '../access/authorization-scope.ts';
 import type { Caller } from '../access/caller.ts';
 import { suspensionItemFor } from '../suspensions/suspension-item.ts';
 import { suspensionNameFor } from '../suspensions/suspension-object.ts';
@@ -24,24 +24,24 @@ import {
   wouldShortenSuspension,
 } from './suspension-request.ts';
 
-export function suspensionRoutes(app: FastifyInstance, parts: RouteContext): void {
-  const { watch, store, suspensions, clock, log } = parts;
+export function suspensionRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { watch, store, suspensionWriter, clock, log } = context;
 
   app.get(
     '/api/v1/suspensions',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
-        summary: 'Suspensions, with what they cut off and where they come from',
+        summary: 'Suspensions with target, end and origin',
         querystring: optionalProperties(),
         response: responseSchemas('`items`: name, target, message, until, reason, inForce, origin'),
       },
     },
     async (request) => {
       const { suspensions } = await store.suspensions.read();
-      // Of what a table names nothing can be told without one; operators see all the same what is cut off.
-      const isSeen = (await request.caller.canViewFleet()) ? () => true : await seenBy(request);
-      return { items: suspensions.filter(isSeen).map((cutoff) => suspensionItemFor(cutoff, clock.now())) };
+      // Only operators see Suspensions without a table, because the scope of all other users depends on it.
+      const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
+      return { items: suspensions.filter(isVisible).map((suspension) => suspensionItemFor(suspension, clock.now())) };
     },
   );
 
@@ -54,17 +54,17 @@ export function suspensionRoutes(app: FastifyInstance, parts: RouteContext): voi
         querystring: optionalProperties({ replace: replaceSchema }),
         body: suspensionBodySchema,
         response: responseSchemas(
-          'the Suspension; whoever made it changes message and end by asking again. One of somebody else, or one that lasts longer, is replaced only with `replace=true`',
+          'the Suspension. A repeated request of the same user replaces message and end. A Suspension of another user, or one that lasts longer, is replaced only with `replace=true`',
         ),
       },
     },
     async ({ body, caller, query }) => {
-      const wanted = parseSuspensionBody(body, clock.now());
-      const request = { ...wanted, requestedBy: caller.name, replace: query.replace === 'true' };
-      await refuseUnlessSensible(request, caller);
-      const cutoff = await suspensions.suspend(request);
-      log.info({ suspension: cutoff.name, target: body.target, by: caller.name }, 'suspended');
-      return suspensionItemFor(cutoff, clock.now());
+      const requested = parseSuspensionBody(body, clock.now());
+      const request = { ...requested, requestedBy: caller.name, replace: query.replace === 'true' };
+      await refuseInvalidRequest(request, caller);
+      const suspension = await suspensionWriter.suspend(request);
+      log.info({ suspension: suspension.name, target: body.target, by: caller.name }, 'suspended');
+      return suspensionItemFor(suspension, clock.now());
     },
   );
 
@@ -73,42 +73,43 @@ export function suspensionRoutes(app: FastifyInstance, parts: RouteContext): voi
     {
       config: { access: 'resume' },
       schema: {
-        summary: 'Lift a Suspension',
+        summary: 'Delete a Suspension (resume)',
         params: requiredProperties({ name: suspensionName }),
         querystring: optionalProperties(),
-        response: responseSchemas('the Suspension that was lifted'),
+        response: responseSchemas('the deleted Suspension'),
       },
     },
     async ({ params: { name }, caller }) => {
-      const { suspensions: cutoffs } = await store.suspensions.read();
-      const named = cutoffs.filter((cutoff) => cutoff.name === name);
-      const cutoff = named.find(({ origin }) => origin.kind !== 'file') ?? named[0];
-      if (cutoff === undefined) throw new ApiError('NotFound', `there is no Suspension "${name}"`);
-      if (cutoff.origin.kind === 'file') {
-        const message = `Suspension "${name}" comes from ${cutoff.origin.path}; delete it there (the file, or its document in it)`;
+      const { suspensions } = await store.suspensions.read();
+      const named = suspensions.filter((suspension) => suspension.name === name);
+      const suspension = named.find(({ origin }) => origin.kind !== 'file') ?? named[0];
+      if (suspension === undefined)
+        throw new ApiError('NotFound', `there is no Suspension "${name}"; GET /api/v1/suspensions lists them`);
+      if (suspension.origin.kind === 'file') {
+        const message = `Suspension "${name}" comes from ${suspension.origin.path}; delete it in that file`;
         throw new ApiError('OriginIsFile', message);
       }
-      await suspensions.resume(cutoff);
+      await suspensionWriter.resume(suspension);
       log.info({ suspension: name, by: caller.name }, 'resumed');
-      return suspensionItemFor(cutoff, clock.now());
+      return suspensionItemFor(suspension, clock.now());
     },
   );
 
-  async function seenBy(request: { readonly caller: Caller }): Promise<(cutoff: Suspension) => boolean> {
-    const sight = await scopeOf(request, watch);
-    const things = { table: watch.fleet().table, services: watch.views() };
-    return (cutoff) => isCutoffVisible(sight, cutoff, things);
+  async function visibilityFor(request: { readonly caller: Caller }): Promise<(suspension: Suspension) => boolean> {
+    const scope = await scopeOf(request, watch);
+    const tableAndServices = { table: watch.fleet().table, services: watch.views() };
+    return (suspension) => isSuspensionVisible(scope, suspension, tableAndServices);
   }
 
-  async function refuseUnlessSensible(request: SuspensionRequest, caller: Caller): Promise<void> {
+  async function refuseInvalidRequest(request: SuspensionRequest, caller: Caller): Promise<void> {
     const name = suspensionNameFor(request.target);
-    // It lifts what it replaces.
+    // To replace a Suspension is to delete it.
     if (request.replace) await refuseUnlessPermitted(caller, 'delete', name);
-    else if (wouldShortenSuspension(request, watch.cutoffs)) throw alreadySuspendedError(name, 'and lasts longer');
-    // Without a table nothing can be said about the name, and whoever must cut off must not wait for one.
+    else if (wouldShortenSuspension(request, watch.suspensions)) throw alreadySuspendedError(name, 'and lasts longer');
+    // Without a table the target cannot be checked, and an urgent cut-off must not wait for a table.
     if (watch.table === undefined) return;
-    // Nor is it to those who do not see the target: whether it is there is not theirs to know.
-    const sight = await caller.scopeWithin(namespacesIn(watch.table));
-    if (isTargetVisible(sight, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
+    // A user who may not see the target must not learn from the response whether the target exists.
+    const scope = await caller.scopeWithin(namespacesIn(watch.table));
+    if (isTargetVisible(scope, request.target, watch.table)) refuseUnknownTarget(request.target, watch.table);
   }
 }

@@ -18,29 +18,29 @@ import {
   tenantSchema,
 } from './schemas.ts';
 
-export function tenantRoutes(app: FastifyInstance, parts: RouteContext): void {
-  const { watch, store, sampler, clock } = parts;
+export function tenantRoutes(app: FastifyInstance, context: RouteContext): void {
+  const { watch, store, sampler, clock } = context;
 
   app.get(
     '/api/v1/tenants',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
-        summary: 'Tenants with limits, what they have, and what they used this month',
+        summary: 'Tenants with limits, current use, and traffic of this month',
         querystring: optionalProperties(),
         response: responseSchemas(
-          '`items`: what `weir get tenants -o json` prints; rates are of now while somebody watches',
+          '`items`: what `weir get tenants -o json` prints; the rates are zero unless a live stream is open',
         ),
       },
     },
     async (request) => {
-      const sight = await scopeOf(request, watch);
+      const scope = await scopeOf(request, watch);
       const fleet = watch.fleet();
       const rows = await store.usage.rows(monthOf(clock.now()));
       const rates = currentRatesFor(sampler.history);
-      const seen = tenantViewsFor(fleet, rows).filter(({ name }) => isTenantVisible(sight, fleet.table, name));
-      const items = seen.map((view) => ({
-        ...withVisibleNamespaces(sight, view),
+      const visible = tenantViewsFor(fleet, rows).filter(({ name }) => isTenantVisible(scope, fleet.table, name));
+      const items = visible.map((view) => ({
+        ...withVisibleNamespaces(scope, view),
         rate: rates?.tenants.get(view.name) ?? ZERO_RATE,
         suspension: tenantSuspensionFor(fleet.suspensions, view.name, clock.now()),
       }));
@@ -51,9 +51,9 @@ export function tenantRoutes(app: FastifyInstance, parts: RouteContext): void {
   app.get<{ Params: { tenant: string }; Querystring: { of: SeriesStep } }>(
     '/api/v1/tenants/:tenant/series',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
-        summary: 'What a tenant used over the last hour, two days or month',
+        summary: 'Usage of a tenant in the last hour, the last two days or the last 31 days',
         params: requiredProperties({ tenant: tenantSchema }),
         querystring: optionalProperties({ of: seriesStepSchema }),
         response: responseSchemas(
@@ -64,7 +64,7 @@ export function tenantRoutes(app: FastifyInstance, parts: RouteContext): void {
     async (request) => {
       const { query } = request;
       const { tenant: name } = request.params;
-      refuseUnlessTenantVisible(request, watch, { sight: await scopeOf(request, watch), tenant: name });
+      refuseUnlessTenantVisible(request, watch, { scope: await scopeOf(request, watch), tenant: name });
       const items = await readTenantSeries(store.usage, name, { step: query.of, now: clock.now() });
       const isKnown = entriesOf(watch.fleet().table, 'tenant').some((entry) => entry.name === name);
       if (!isKnown && items.every((item) => item.connections === 0)) throw unknownTenantError(name);
@@ -76,7 +76,7 @@ export function tenantRoutes(app: FastifyInstance, parts: RouteContext): void {
   app.get<{ Querystring: { tenant?: string; month?: string } }>(
     '/api/v1/usage',
     {
-      config: { access: 'what-one-sees' },
+      config: { access: 'scoped' },
       schema: {
         summary: 'Bytes, connections and requests of a month, by tenant and Service',
         querystring: optionalProperties({ tenant: tenantSchema, month: monthSchema }),
@@ -85,28 +85,30 @@ export function tenantRoutes(app: FastifyInstance, parts: RouteContext): void {
     },
     async (request) => {
       const { query } = request;
-      const wanted = query.month ?? monthOf(clock.now());
-      const rows = await store.usage.rows(wanted);
-      const others = rows.map((row) => row.namespace);
-      const sight = await scopeOf(request, watch, others);
+      const month = query.month ?? monthOf(clock.now());
+      const rows = await store.usage.rows(month);
+      // The ledger also has namespaces that are no longer in the table.
+      const ledgerNamespaces = rows.map((row) => row.namespace);
+      const scope = await scopeOf(request, watch, ledgerNamespaces);
       const { table } = watch.fleet();
-      const items = visibleUsage(sight, table, usageItemsFor(entriesOf(table, 'tenant'), rows, wanted));
+      const items = visibleUsage(scope, table, usageItemsFor(entriesOf(table, 'tenant'), rows, month));
       if (query.tenant === undefined) return { items };
-      const own = items.filter((item) => item.tenant === query.tenant);
-      if (own.length > 0) return { items: own };
-      refuseUnlessTenantVisible(request, watch, { sight, tenant: query.tenant });
+      const matching = items.filter((item) => item.tenant === query.tenant);
+      if (matching.length > 0) return { items: matching };
+      refuseUnlessTenantVisible(request, watch, { scope, tenant: query.tenant });
       throw unknownTenantError(query.tenant);
     },
   );
 }
 
-function tenantSuspensionFor(cutoffs: readonly Suspension[], tenant: string, now: number): SuspensionItem | null {
-  const found = cutoffs.find(
-    (cutoff) => isInForce(cutoff, now) && cutoff.target.kind === 'tenant' && cutoff.target.tenant === tenant,
+function tenantSuspensionFor(suspensions: readonly Suspension[], tenant: string, now: number): SuspensionItem | null {
+  const found = suspensions.find(
+    (suspension) =>
+      isInForce(suspension, now) && suspension.target.kind === 'tenant' && suspension.target.tenant === tenant,
   );
   return found === undefined ? null : suspensionItemFor(found, now);
 }
 
 function unknownTenantError(name: string): ApiError {
-  return new ApiError('NotFound', `tenant "${name}" is not known here; \`weir get tenants\` lists those that are`);
+  return new ApiError('NotFound', `no tenant "${name}" in this fleet; \`weir get tenants\` lists the tenants`);
 }

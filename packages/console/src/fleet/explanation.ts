@@ -18,25 +18,26 @@ import {
   type UnhealthyEndpoint,
   withTrafficExhausted,
 } from '@weir/model';
+import { compareText } from '../compare-text.ts';
 
-/** Why a Service is as it is: what `weir explain` prints. */
+/** The data that `weir explain` prints for one Service. */
 export interface Explanation extends ServiceView {
-  /** The last accepted ones; null: never accepted, so not served. */
+  /** The settings that were accepted last; null if the Service was never accepted. */
   readonly settings: ServiceSettings | null;
   readonly nodes: readonly string[];
   readonly endpointList: readonly PortEndpoints[];
-  /** What the proxies find not to work, as far as they tell. */
+  /** Endpoints that proxies report as failing. A heartbeat has room for some of them only. */
   readonly unhealthyEndpoints: readonly NodeUnhealthyEndpoint[];
   readonly limits: TenantLimits;
   readonly used: ExplainedUsage;
   readonly policy: string | null;
   readonly problems: readonly Problem[];
-  /** Null: the ledger does not answer. */
+  /** Usage of this month; null if the ledger does not answer. */
   readonly month: Counters | null;
 }
 
 interface ExplainedUsage extends Omit<TenantView['used'], 'trafficThisMonth'> {
-  /** Null: the ledger does not answer. */
+  /** Null if the ledger does not answer. */
   readonly trafficThisMonth: number | null;
 }
 
@@ -46,16 +47,16 @@ interface PortEndpoints {
   readonly port: number;
   readonly protocol: string;
   readonly ready: readonly Endpoint[];
-  /** In use while they terminate, since none is ready. */
+  /** Endpoints that are in use while they terminate, because no endpoint is ready. */
   readonly terminating: readonly Endpoint[];
   readonly unready: number;
 }
 
 export interface ExplanationContext {
   readonly fleet: FleetState;
-  /** Of its tenant. */
+  /** The tenant of the Service, if the user may see it. */
   readonly tenant: TenantView | undefined;
-  /** Null: the ledger does not answer, and what the tenant has used is not known either. */
+  /** Usage of the Service this month; null if the ledger does not answer. The tenant's traffic is then unknown, too. */
   readonly month: Counters | null;
 }
 
@@ -91,7 +92,7 @@ function exhaustedMessageFor(tenant: TenantView | undefined): string | undefined
   return isExhausted ? trafficExhaustedMessage(tenant) : undefined;
 }
 
-/** A proxy that drains takes no clients any more. */
+/** Draining proxies are left out, because they accept no connections. */
 function unhealthyEndpointsFor({ uid }: ServiceEntry, { heartbeats }: FleetState): NodeUnhealthyEndpoint[] {
   return heartbeats
     .filter(({ draining }) => !draining)
@@ -103,16 +104,16 @@ function unhealthyEndpointsFor({ uid }: ServiceEntry, { heartbeats }: FleetState
 function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {
   const ports = [...Map.groupBy(chunks, (chunk) => `${chunk.protocol}/${chunk.port}`).values()];
   return ports
-    .flatMap((same) => {
-      const first = same[0];
+    .flatMap((chunks) => {
+      const first = chunks[0];
       if (first === undefined) return [];
-      // An address may stand in two slices while it moves between them.
-      const used = [
-        ...new Map(same.flatMap((chunk) => chunk.endpoints.map((each) => [endpointKey(each), each]))).values(),
+      // An address is in two slices while it moves from one to the other.
+      const endpoints = [
+        ...new Map(chunks.flatMap((chunk) => chunk.endpoints.map((each) => [endpointKey(each), each]))).values(),
       ];
-      const [ready, terminating] = same.some(({ leaving }) => leaving) ? [[], used] : [used, []];
-      const unready = same.reduce((sum, chunk) => sum + chunk.unready, 0);
+      const [ready, terminating] = chunks.some(({ leaving }) => leaving) ? [[], endpoints] : [endpoints, []];
+      const unready = chunks.reduce((sum, chunk) => sum + chunk.unready, 0);
       return [{ port: first.port, protocol: first.protocol, ready, terminating, unready }];
     })
-    .sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
+    .sort((a, b) => a.port - b.port || compareText(a.protocol, b.protocol));
 }

@@ -15,17 +15,17 @@ export interface FleetWatchOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The table, the cut-offs or what the proxies say have changed. */
+  /** Called after the table, the Suspensions or the heartbeats changed. */
   readonly onChange?: () => void;
 }
 
 const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
-/** Somebody waits for an address, and whoever asks for it wants to see it come. */
+/** A shorter interval while a Service is Pending, because users wait for its address. */
 const PENDING_POLL_INTERVAL_MS = 200;
-/** The memory knows what it showed last, and before that nobody was shown anything. */
+/** `ServiceViewTracker` keeps the previous addresses itself. */
 const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
 
-/** What the store says of the fleet, kept up to date: table, cut-offs and heartbeats. */
+/** Follows the table, the Suspensions and the heartbeats of a fleet in the store. */
 export class FleetWatch {
   readonly #options: FleetWatchOptions;
   readonly #closing = new AbortController();
@@ -33,15 +33,15 @@ export class FleetWatch {
   #table: RoutingTable | undefined;
   #position: TablePosition | null = null;
   #unreadableEntries = 0;
-  #cutoffs: readonly Suspension[] = [];
+  #suspensions: readonly Suspension[] = [];
   #heartbeats: readonly Heartbeat[] = [];
   #isReachable = false;
-  /** Remembers the addresses of the last view: the last one is never withdrawn. */
-  readonly #fleetViews = new ServiceViewTracker();
+  /** Remembers published addresses, because a Service keeps its last address. */
+  readonly #viewTracker = new ServiceViewTracker();
   #views: readonly ServiceView[] = [];
-  /** By UID, of the list of views from which it was made. */
+  /** Addresses by Service UID, and the views from which the index was built. */
   #addressIndex:
-    | { readonly of: readonly ServiceView[]; readonly byUid: ReadonlyMap<string, readonly string[]> }
+    | { readonly views: readonly ServiceView[]; readonly byUid: ReadonlyMap<string, readonly string[]> }
     | undefined;
   #heartbeatsDigest = '';
   #hasPendingService = false;
@@ -50,15 +50,15 @@ export class FleetWatch {
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
-    this.#loops = [this.#followTable(), this.#followCutoffs(), this.#pollHeartbeats()];
+    this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats()];
   }
 
-  /** Rejects when a part of the watch failed for good: a broken invariant. */
+  /** Rejects if a loop of the watch fails, which only a broken invariant causes. Never resolves. */
   get failed(): Promise<unknown> {
     return Promise.all(this.#loops).then(() => new Promise(() => {}));
   }
 
-  /** Resolves when a table was read, and what the proxies say now. */
+  /** Resolves when a complete table is known and the heartbeats have been read again. */
   async refresh(): Promise<void> {
     await this.#ready.promise;
     await this.#readHeartbeats();
@@ -68,43 +68,42 @@ export class FleetWatch {
     return this.#table !== undefined && this.#isReachable;
   }
 
-  /** Whether the store told last what the proxies say. */
+  /** Whether the last read of the heartbeats succeeded. */
   get isReachable(): boolean {
     return this.#isReachable;
   }
 
-  /** Undefined while no whole table was ever read. */
+  /** Undefined until a complete table was read. */
   get table(): RoutingTable | undefined {
     return this.#table;
   }
 
-  /** As far as the store has told. */
-  get cutoffs(): readonly Suspension[] {
-    return this.#cutoffs;
+  get suspensions(): readonly Suspension[] {
+    return this.#suspensions;
   }
 
   get position(): TablePosition | null {
     return this.#position;
   }
 
-  /** Entries that a newer version wrote. */
+  /** Number of entries that a newer version wrote. */
   get unreadableEntries(): number {
     return this.#unreadableEntries;
   }
 
-  /** The fleet now, as far as the store has told; `ApiError` StoreAway while no whole table was ever read. */
+  /** The fleet as read last. Throws `ApiError` StoreAway until a complete table was read. */
   fleet(): FleetState {
     if (this.#table === undefined) {
-      const why = this.#tableError === '' ? '' : ` (${this.#tableError})`;
+      const reason = this.#tableError === '' ? '' : ` (${this.#tableError})`;
       throw new ApiError(
         'StoreAway',
-        `no routing table has been read yet${why}; is a controller running, and does the store answer?`,
+        `no routing table has been read yet${reason}; check that a controller is running and that the store answers`,
       );
     }
     return {
       table: this.#table,
       heartbeats: this.#heartbeats,
-      suspensions: this.#cutoffs,
+      suspensions: this.#suspensions,
       now: this.#options.clock.now(),
       previousAddresses: { get: (uid) => this.#addressesOf(uid) },
       reachable: this.#isReachable,
@@ -112,11 +111,10 @@ export class FleetWatch {
   }
 
   /**
-   * What is shown of each Service now, sorted by namespace and name: the same objects as before where nothing is another. `ApiError` as of
-   * `fleet`.
+   * The views of all Services, sorted by namespace and name. A view without changes stays the same object. Throws as `fleet` does.
    */
   views(): readonly ServiceView[] {
-    const views = this.#fleetViews.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
+    const views = this.#viewTracker.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
     if (views !== this.#views) this.#hasPendingService = views.some((view) => view.state === 'Pending');
     this.#views = views;
     return views;
@@ -129,7 +127,7 @@ export class FleetWatch {
 
   async #followTable(): Promise<void> {
     const { store, clock, log } = this.#options;
-    const take = (table: RoutingTable, position: TablePosition): void => {
+    const setTable = (table: RoutingTable, position: TablePosition): void => {
       this.#table = table;
       this.#position = position;
       this.#notifyChange();
@@ -137,31 +135,37 @@ export class FleetWatch {
     await followTable(store.table, {
       signal: this.#closing.signal,
       clock,
-      onTable: take,
-      onChanges: (_changes, table, { position }) => take(table, position),
+      onTable: setTable,
+      onChanges: (_changes, table, { position }) => setTable(table, position),
       onUnreadable: (ids) => {
         this.#unreadableEntries = ids.length;
-        log.warn({ entries: ids.length }, 'the table holds entries of a newer version');
+        log.warn({ entries: ids.length }, 'the table has entries of a newer version; ignoring them');
       },
       onAway: (error) => {
         this.#tableError = errorMessage(error);
-        log.warn({ reason: errorMessage(error) }, 'the routing table cannot be followed; the last one is shown');
+        log.warn(
+          { reason: errorMessage(error) },
+          'failed to follow the routing table; showing the last table and retrying',
+        );
       },
-      onBack: () => log.info('the routing table is followed again'),
+      onBack: () => log.info('following the routing table again'),
     });
   }
 
-  async #followCutoffs(): Promise<void> {
+  async #followSuspensions(): Promise<void> {
     const { store, clock, log } = this.#options;
     await followSuspensions(store.suspensions, {
       signal: this.#closing.signal,
       clock,
-      onSuspensions: (cutoffs) => {
-        this.#cutoffs = cutoffs;
+      onSuspensions: (suspensions) => {
+        this.#suspensions = suspensions;
         this.#notifyChange();
       },
       onAway: (error) =>
-        log.warn({ reason: errorMessage(error) }, 'the cut-offs cannot be followed; the last ones are shown'),
+        log.warn(
+          { reason: errorMessage(error) },
+          'failed to follow the Suspensions; showing the last ones and retrying',
+        ),
     });
   }
 
@@ -183,37 +187,34 @@ export class FleetWatch {
       this.#isReachable = true;
     } catch (error) {
       if (this.#isReachable)
-        log.warn({ reason: errorMessage(error) }, 'the heartbeats cannot be read; the last ones are shown');
+        log.warn({ reason: errorMessage(error) }, 'failed to read the heartbeats; showing the last ones and retrying');
       this.#isReachable = false;
     }
-    const reported = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest)]);
-    const isNews = reported !== this.#heartbeatsDigest;
-    this.#heartbeatsDigest = reported;
-    if (isNews) this.#notifyChange();
+    const digest = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest)]);
+    const isChanged = digest !== this.#heartbeatsDigest;
+    this.#heartbeatsDigest = digest;
+    if (isChanged) this.#notifyChange();
   }
 
   #notifyChange(): void {
-    this.#refreshViews();
-    if (this.isReady) this.#ready.resolve();
+    if (this.isReady) {
+      this.views();
+      this.#ready.resolve();
+    }
     this.#options.onChange?.();
   }
 
-  #refreshViews(): void {
-    if (this.#table === undefined || !this.#isReachable) return;
-    this.views();
-  }
-
-  /** Read through only when somebody asks. */
+  /** Builds the index on first use after the views changed. */
   #addressesOf(uid: string): readonly string[] | undefined {
-    if (this.#addressIndex?.of !== this.#views) {
+    if (this.#addressIndex?.views !== this.#views) {
       const byUid = new Map(this.#views.map((view) => [view.uid, view.addresses]));
-      this.#addressIndex = { of: this.#views, byUid };
+      this.#addressIndex = { views: this.#views, byUid };
     }
     return this.#addressIndex?.byUid.get(uid);
   }
 }
 
-/** Whether addresses may have changed, at the cost of a few numbers per proxy. */
+/** The fields of a heartbeat on which the views depend. */
 function heartbeatDigest(heartbeat: Heartbeat): unknown {
   const { node, life, draining, applied, listeners } = heartbeat;
   const errors = listeners.map((report) => report.error).filter((error) => error !== null);

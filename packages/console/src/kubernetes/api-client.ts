@@ -4,24 +4,34 @@ import { KubeConfig } from '@kubernetes/client-node';
 import { errorMessage, HttpClient, isProxyUrl, PROXY_URL_FORMAT, redactUrl, UsageError } from '@weir/runtime';
 import { ApiError } from '../api/api-error.ts';
 
-// Rights are asked for by the dozen, and the client library's own transport makes a new TLS connection for each. From it come kubeconfig
-// and its many ways to sign in.
 export interface ApiResponse {
   readonly status: number;
-  /** Undefined when it is no JSON. */
+  /** Undefined if the response is not JSON. */
   readonly body: unknown;
 }
 
 export interface ApiClientOptions {
   readonly kubeconfig: KubeConfig;
-  /** An API server that has not answered by then is away. */
+  /** A request without a complete response by then fails. */
   readonly timeoutMs: number;
 }
 
-/** The longest answer that is read. */
 const MAX_RESPONSE_BYTES = 4 * 1024 * 1024;
 const MAX_CONNECTIONS = 32;
 
+export interface ApiRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Sent as JSON. */
+  readonly body?: object;
+  /** Default: `application/json`. */
+  readonly contentType?: string;
+}
+
+/**
+ * Sends requests to the API server over kept connections: the client library opens a TLS connection per request, which is too slow for
+ * dozens of reviews. The library's KubeConfig provides the credentials.
+ */
 export class ApiClient {
   readonly #connection: HttpClient;
   readonly #timeoutMs: number;
@@ -42,13 +52,16 @@ export class ApiClient {
     });
   }
 
-  /** Any answer resolves; none rejects. */
-  async send(method: string, path: string, body?: object): Promise<ApiResponse> {
+  /** Resolves with the response, whatever its status. Rejects if there is no response. */
+  async send({ method, path, body, contentType = 'application/json' }: ApiRequest): Promise<ApiResponse> {
+    const json = body && JSON.stringify(body);
+    // Node sets no content-length for DELETE.
     const response = await this.#connection.send({
       method,
       path,
-      headers: body === undefined ? {} : { 'content-type': 'application/json' },
-      body: body && JSON.stringify(body),
+      headers:
+        json === undefined ? {} : { 'content-type': contentType, 'content-length': String(Buffer.byteLength(json)) },
+      body: json,
       signal: AbortSignal.timeout(this.#timeoutMs),
     });
     return { status: response.statusCode ?? 0, body: parseJson(await readText(response)) };
@@ -64,7 +77,8 @@ async function readText(response: IncomingMessage): Promise<string> {
   let text = '';
   for await (const chunk of response) {
     text += chunk;
-    if (text.length > MAX_RESPONSE_BYTES) throw new Error('the answer of the API server is too long');
+    if (text.length > MAX_RESPONSE_BYTES)
+      throw new Error(`the response of the API server exceeds ${MAX_RESPONSE_BYTES} bytes`);
   }
   return text;
 }
@@ -77,23 +91,30 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The API server did not say `what`. */
-export function reviewUnavailableError(what: string, error: unknown): ApiError {
-  const message = `the API server does not say ${what} (${errorMessage(error)}); try again once it answers`;
+/** The `message` of a response that is a Kubernetes Status; undefined if there is none. */
+export function statusMessageOf({ body }: ApiResponse): string | undefined {
+  const message = (body as { readonly message?: unknown } | null | undefined)?.message;
+  return typeof message === 'string' ? message : undefined;
+}
+
+/** The error if the API server did not answer a review of `subject`, such as "who you are". */
+export function reviewUnavailableError(subject: string, error: unknown): ApiError {
+  const message = `the API server does not say ${subject} (${errorMessage(error)}); try again once it answers`;
   return new ApiError('KubernetesAway', message, { cause: error });
 }
 
-/** The API server answers, but not the question: mostly a right of the console that is missing. */
-export function reviewRefusedError(resource: string, { status, body }: ApiResponse): ApiError {
-  const said = (body as { readonly message?: unknown } | undefined)?.message;
-  const why = typeof said === 'string' ? `: ${said}` : '';
-  const todo = status === 403 ? `; grant the console create of ${resource}` : '; try again';
-  return new ApiError('KubernetesAway', `the API server does not check the request (HTTP ${status}${why})${todo}`);
+/** The error if the API server refused a review, mostly because the console lacks a right. */
+export function reviewRefusedError(resource: string, response: ApiResponse): ApiError {
+  const { status } = response;
+  const message = statusMessageOf(response);
+  const reason = message === undefined ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
+  const fix = status === 403 ? `grant the console create of ${resource}` : 'try again';
+  return new ApiError('KubernetesAway', `the API server does not check the request (${reason}); ${fix}`);
 }
 
 /**
- * The API server that Suspensions go to: the file of KUBECONFIG, else the cluster that this process runs in, else none. Not
- * `~/.kube/config`: whose cluster that happens to be is no reason to write into it.
+ * The kubeconfig of KUBECONFIG, else of the cluster that this process runs in, else undefined. `~/.kube/config` is not used: the console
+ * must not write Suspensions to a cluster that the user did not choose.
  */
 export function findKubeconfig(env: Readonly<Record<string, string | undefined>>): KubeConfig | undefined {
   const kubeconfig = new KubeConfig();
@@ -102,7 +123,7 @@ export function findKubeconfig(env: Readonly<Record<string, string | undefined>>
     try {
       kubeconfig.loadFromDefault();
     } catch (error) {
-      const message = `KUBECONFIG is ${KUBECONFIG}, which cannot be used (${errorMessage(error)}); name a readable kubeconfig, or unset it`;
+      const message = `KUBECONFIG is ${KUBECONFIG}, which cannot be read (${errorMessage(error)}); set it to a readable kubeconfig, or unset it`;
       throw new UsageError(message, { cause: error });
     }
   } else if (KUBERNETES_SERVICE_HOST !== undefined) kubeconfig.loadFromCluster();

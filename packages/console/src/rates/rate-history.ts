@@ -8,7 +8,7 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model';
 
-// What passed in each of the last seconds, out of samples of the ledger. Sparse: a frame holds only who moved something.
+/** The rows of the ledger at one time. */
 export interface UsageSample {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -17,7 +17,9 @@ export interface UsageSample {
   readonly rows: readonly UsageRow[];
 }
 
+/** The increase of the counters between two samples. Only tenants and Services with traffic have an entry. */
 export interface RateFrame {
+  /** The end of the span, in milliseconds since the epoch. */
   readonly at: number;
   readonly spanMs: number;
   readonly tenants: ReadonlyMap<string, Counters>;
@@ -29,37 +31,38 @@ export interface RateHistory {
   readonly last: {
     readonly at: number;
     readonly month: UsagePeriod;
-    readonly seen: ReadonlyMap<string, Counters>;
+    /** The highest counters so far, by `SERVICE UID/TENANT`. */
+    readonly totals: ReadonlyMap<string, Counters>;
   } | null;
-  /** Ascending by time, at most `FRAMES_KEPT`. */
+  /** Ascending by time, at most `MAX_RATE_FRAMES`. */
   readonly frames: readonly RateFrame[];
 }
 
 export const EMPTY_RATE_HISTORY: RateHistory = { last: null, frames: [] };
 /** Five minutes of one sample a second. */
 export const MAX_RATE_FRAMES = 300;
-/** Nobody looked for so long that one figure over the gap would say nothing about now. */
+/** Samples with a longer gap make no frame: a mean over the gap would not be a current rate. */
 const MAX_SAMPLE_GAP_MS = 5_000;
 
-/** The history with one sample more. */
+/** Returns the history with one more sample. */
 export function addSample(history: RateHistory, sample: UsageSample): RateHistory {
   const { last } = history;
-  const sameMonth = last !== null && last.month === sample.month;
-  const before = sameMonth ? last.seen : new Map<string, Counters>();
-  // What a wiped ledger lacks for a moment is remembered, so that its restored total does not look like traffic.
-  const seen = new Map(before);
+  const isSameMonth = last !== null && last.month === sample.month;
+  const previousTotals = isSameMonth ? last.totals : new Map<string, Counters>();
+  // Totals that a wiped ledger lacks are kept, so that restored totals do not look like traffic.
+  const totals = new Map(previousTotals);
   const tenants = new Map<string, Counters>();
   const services = new Map<string, Counters>();
   for (const row of sample.rows) {
     const key = `${row.service}/${row.tenant}`;
-    const earlier = before.get(key) ?? ZERO_COUNTERS;
-    seen.set(key, maxCounters(earlier, row.counters));
-    const moved = counterIncrease(earlier, row.counters);
-    if (isZero(moved)) continue;
-    tenants.set(row.tenant, addCounters(tenants.get(row.tenant) ?? ZERO_COUNTERS, moved));
-    services.set(row.service, addCounters(services.get(row.service) ?? ZERO_COUNTERS, moved));
+    const previous = previousTotals.get(key) ?? ZERO_COUNTERS;
+    totals.set(key, maxCounters(previous, row.counters));
+    const increase = counterIncrease(previous, row.counters);
+    if (isZero(increase)) continue;
+    tenants.set(row.tenant, addCounters(tenants.get(row.tenant) ?? ZERO_COUNTERS, increase));
+    services.set(row.service, addCounters(services.get(row.service) ?? ZERO_COUNTERS, increase));
   }
-  const next = { at: sample.at, month: sample.month, seen };
+  const next = { at: sample.at, month: sample.month, totals };
   const spanMs = last === null ? 0 : sample.at - last.at;
   if (last === null || spanMs <= 0 || spanMs > MAX_SAMPLE_GAP_MS)
     return { last: next, frames: recentFrames(history, sample.at) };
@@ -67,7 +70,7 @@ export function addSample(history: RateHistory, sample: UsageSample): RateHistor
   return { last: next, frames: [...recentFrames(history, sample.at), frame].slice(-MAX_RATE_FRAMES) };
 }
 
-/** Frames that are not older than what is kept; a wall clock that jumped back drops those of the future. */
+/** The frames of the last five minutes. Frames in the future are dropped: the wall clock was set back. */
 function recentFrames(history: RateHistory, now: number): readonly RateFrame[] {
   return history.frames.filter((frame) => frame.at < now && frame.at > now - MAX_RATE_FRAMES * 1_000);
 }
@@ -78,7 +81,7 @@ function isZero(counters: Counters): boolean {
   );
 }
 
-/** Named as the limits of a TenantPolicy are: in = what clients sent, out = what clients got. */
+/** In is what clients send and out is what clients receive, as in the limits of a TenantPolicy. */
 export interface Rate {
   readonly inBitsPerSecond: number;
   readonly outBitsPerSecond: number;
@@ -106,12 +109,12 @@ export const ZERO_RATE: Rate = {
 };
 
 /**
- * Proxies flush once a second and samples are taken once a second: one sample may see two flushes, the next none. Over
- * three the figure is steady and still of now.
+ * Proxies flush and samples are taken once a second each, so one sample may include two flushes and the next none. A mean over three
+ * seconds is steady and still current.
  */
 const RATE_WINDOW_MS = 3_000;
 
-/** Rates over the last three seconds; undefined while there are not yet two samples that belong together. */
+/** Mean rates over the last three seconds; undefined if the last two samples make no frame. */
 export function currentRatesFor(history: RateHistory): CurrentRates | undefined {
   const newest = history.frames.at(-1);
   if (newest === undefined || history.last === null || newest.at !== history.last.at) return undefined;
@@ -126,36 +129,38 @@ export function currentRatesFor(history: RateHistory): CurrentRates | undefined 
   };
 }
 
-/** One point per frame of one tenant or one Service (by UID), ascending. */
+/** The rates of one tenant or one Service, one point per frame, ascending. `id` is the tenant's name or the Service's UID. */
 export function ratePointsFor(
   history: RateHistory,
-  of: { readonly kind: 'tenant' | 'service'; readonly id: string },
+  subject: { readonly kind: 'tenant' | 'service'; readonly id: string },
 ): RatePoint[] {
   return history.frames.map((frame) => {
-    const moved = (of.kind === 'tenant' ? frame.tenants : frame.services).get(of.id) ?? ZERO_COUNTERS;
-    return { at: frame.at, ...rateFor(moved, frame.spanMs) };
+    const increase = (subject.kind === 'tenant' ? frame.tenants : frame.services).get(subject.id) ?? ZERO_COUNTERS;
+    return { at: frame.at, ...rateFor(increase, frame.spanMs) };
   });
 }
 
 function meanRates(
   frames: readonly RateFrame[],
-  part: (frame: RateFrame) => ReadonlyMap<string, Counters>,
+  countersOf: (frame: RateFrame) => ReadonlyMap<string, Counters>,
 ): ReadonlyMap<string, Rate> {
   const sums = new Map<string, Counters>();
   let spanMs = 0;
   for (const frame of frames) {
     spanMs += frame.spanMs;
-    for (const [key, moved] of part(frame)) sums.set(key, addCounters(sums.get(key) ?? ZERO_COUNTERS, moved));
+    for (const [key, increase] of countersOf(frame)) {
+      sums.set(key, addCounters(sums.get(key) ?? ZERO_COUNTERS, increase));
+    }
   }
   return new Map([...sums].map(([key, sum]) => [key, rateFor(sum, spanMs)]));
 }
 
-function rateFor(moved: Counters, spanMs: number): Rate {
+function rateFor(increase: Counters, spanMs: number): Rate {
   const perSecond = (amount: number): number => Math.round((amount * 1_000 * 10) / spanMs) / 10;
   return {
-    inBitsPerSecond: Math.round(perSecond(moved.receivedBytes * 8)),
-    outBitsPerSecond: Math.round(perSecond(moved.sentBytes * 8)),
-    newConnectionsPerSecond: perSecond(moved.connections),
-    requestsPerSecond: perSecond(moved.requests),
+    inBitsPerSecond: Math.round(perSecond(increase.receivedBytes * 8)),
+    outBitsPerSecond: Math.round(perSecond(increase.sentBytes * 8)),
+    newConnectionsPerSecond: perSecond(increase.connections),
+    requestsPerSecond: perSecond(increase.requests),
   };
 }

@@ -11,10 +11,10 @@ export interface RateSamplerOptions {
 
 const SAMPLE_INTERVAL_MS = 1_000;
 
-/** A page that reloads, or a second command, finds the graph of before. */
+/** Sampling continues for this time after the last watcher left, so that a reloaded page still gets its graph. */
 const UNWATCHED_SAMPLING_MS = 10_000;
 
-/** Reads the ledger once a second while somebody watches; an unwatched console costs the store nothing. */
+/** Reads the ledger once a second while there are watchers, so that a console without watchers puts no load on the store. */
 export class RateSampler {
   readonly #options: RateSamplerOptions;
   readonly #closing = new AbortController();
@@ -31,11 +31,7 @@ export class RateSampler {
     return this.#history;
   }
 
-  get watchers(): number {
-    return this.#listeners.size;
-  }
-
-  /** Calls `listener` after every sample; returns the way to stop. */
+  /** Calls `listener` after every sample. Returns the function that removes the listener. */
   watch(listener: (history: RateHistory) => void): () => void {
     this.#listeners.add(listener);
     if (!this.#closing.signal.aborted) this.#running ??= this.#run().finally(() => (this.#running = undefined));
@@ -53,14 +49,15 @@ export class RateSampler {
   async #run(): Promise<void> {
     const { clock, log } = this.#options;
     const { signal } = this.#closing;
-    let failing = false;
+    let isFailing = false;
     while (!signal.aborted && this.#isWatched()) {
       try {
         await this.#sample();
-        failing = false;
+        isFailing = false;
       } catch (error) {
-        if (!failing) log.warn({ reason: errorMessage(error) }, 'the ledger cannot be read; rates stop until it can');
-        failing = true;
+        if (!isFailing)
+          log.warn({ reason: errorMessage(error) }, 'failed to read the ledger; rates stop until a retry succeeds');
+        isFailing = true;
       }
       await wait(clock, SAMPLE_INTERVAL_MS, signal).catch(() => {});
     }
@@ -75,7 +72,7 @@ export class RateSampler {
       try {
         listener(this.#history);
       } catch (error) {
-        log.warn({ reason: errorMessage(error) }, 'a watcher failed');
+        log.warn({ reason: errorMessage(error) }, 'failed to notify a watcher of rates');
       }
     }
   }

@@ -1,26 +1,18 @@
-// The API server keeps who made what apart by the field manager: each person has one, and may change only what is their own.
-// The object first, the cut-off second: whoever reads the object sees why, and the cut-off is never without its reason.
-// While the API server is away the cut-off comes alone, under the id of the request; the controller creates the object once
-// the API server is back, and puts its cut-off in place of the request's.
-import {
-  ApiException,
-  CustomObjectsApi,
-  createConfiguration,
-  type KubeConfig,
-  type Middleware,
-  PatchStrategy,
-  ServerConfiguration,
-  setHeaderOptions,
-} from '@kubernetes/client-node';
+// Writes the Suspension object first and the store's entry second, so that every cut-off has an object with its reason. If the API server
+// is away, only the store's entry is written, under an id of the request. The controller later creates the object and replaces the entry.
+// Each user has a field manager, so that the API server refuses changes to the Suspension of another user.
+import type { KubeConfig } from '@kubernetes/client-node';
 import type { Suspension } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import type { SuspensionStore } from '@weir/store';
 import { ApiError } from '../api/api-error.ts';
+import { ApiClient, type ApiRequest, type ApiResponse, statusMessageOf } from '../kubernetes/api-client.ts';
 import { storeSuspensionWriter } from './store-suspension-writer.ts';
 import {
-  cutoffForObject,
   SUSPENSION_RESOURCE,
+  type SuspensionObject,
   suspensionFieldManagerFor,
+  suspensionForObject,
   suspensionNameFor,
   suspensionObjectFor,
   untilOfObject,
@@ -30,140 +22,124 @@ import { alreadySuspendedError } from './suspension-writer.ts';
 
 export interface KubernetesSuspensionWriterOptions {
   readonly kubeconfig: KubeConfig;
-  readonly cutoffs: SuspensionStore;
+  readonly suspensionStore: SuspensionStore;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Somebody waits for the cut-off: an API server that does not answer by then counts as away. */
+/** After this time the API server counts as away, because a cut-off must not wait for it. */
 const API_TIMEOUT_MS = 3_000;
 
 export function kubernetesSuspensionWriter(options: KubernetesSuspensionWriterOptions): SuspensionWriter {
-  const { cutoffs, log } = options;
-  const api = createCustomObjectsApi(options.kubeconfig);
-  const alone = storeSuspensionWriter(options);
+  const { kubeconfig, suspensionStore, log } = options;
+  const api = new ApiClient({ kubeconfig, timeoutMs: API_TIMEOUT_MS });
+  const storeWriter = storeSuspensionWriter(options);
   return {
     async suspend(request) {
-      const applied = await applySuspension(api, request);
-      if (applied.kind === 'away') {
-        log.warn({ reason: applied.message }, 'the API server is away; the cut-off goes to the store alone');
-        return alone.suspend(request);
+      let suspension: Suspension;
+      try {
+        suspension = await applySuspension(api, request);
+      } catch (error) {
+        if (!(error instanceof ApiServerAwayError)) throw error;
+        log.warn({ reason: error.message }, 'failed to reach the API server; writing the cut-off to the store only');
+        return storeWriter.suspend(request);
       }
-      await putCutoff(cutoffs, applied.cutoff);
-      return applied.cutoff;
+      await putSuspension(suspensionStore, suspension);
+      return suspension;
     },
-    async resume(cutoff) {
-      if (cutoff.origin.kind === 'kubernetes') await deleteSuspension(api, cutoff);
-      await cutoffs.remove(cutoff.uid);
+    async resume(suspension) {
+      if (suspension.origin.kind === 'kubernetes') await deleteSuspension(api, suspension);
+      await suspensionStore.remove(suspension.uid);
     },
   };
 }
 
-async function putCutoff(cutoffs: SuspensionStore, cutoff: Suspension): Promise<void> {
+async function putSuspension(suspensionStore: SuspensionStore, suspension: Suspension): Promise<void> {
   try {
-    await cutoffs.put(cutoff);
+    await suspensionStore.put(suspension);
   } catch (error) {
-    const message = `Suspension "${cutoff.name}" was created, but the store does not take the cut-off (${errorMessage(error)}); proxies learn of it once the store answers again`;
+    const message = `Suspension "${suspension.name}" was created, but the console failed to write the cut-off to the store (${errorMessage(error)}); the cut-off takes effect once the store answers again`;
     throw new ApiError('StoreAway', message, { cause: error });
   }
 }
 
-type ApplyResult =
-  | { readonly kind: 'applied'; readonly cutoff: Suspension }
-  | { readonly kind: 'away'; readonly message: string };
+const { group, version, plural } = SUSPENSION_RESOURCE;
+const pathOf = (name: string): string => `/apis/${group}/${version}/${plural}/${name}`;
 
-async function applySuspension(api: CustomObjectsApi, request: SuspensionRequest): Promise<ApplyResult> {
+async function applySuspension(api: ApiClient, request: SuspensionRequest): Promise<Suspension> {
   const name = suspensionNameFor(request.target);
   const { until, replace, requestedBy } = request;
-  const applying = {
-    ...SUSPENSION_RESOURCE,
-    name,
+  if (replace && until === null) await removeUntil(api, name);
+  const query = new URLSearchParams({ fieldManager: suspensionFieldManagerFor(requestedBy), force: String(replace) });
+  const response = await sendRequest(api, {
+    method: 'PATCH',
+    path: `${pathOf(name)}?${query}`,
     body: suspensionObjectFor(name, request),
-    fieldManager: suspensionFieldManagerFor(requestedBy),
-  };
-  try {
-    if (replace && until === null) await removeUntil(api, name);
-    const object = await api.patchClusterCustomObject(
-      { ...applying, force: replace },
-      setHeaderOptions('Content-Type', PatchStrategy.ServerSideApply),
-    );
-    // An end that somebody else has given stays when nobody asks for another.
-    if (untilOfObject(object) !== until) throw alreadySuspendedError(name, 'and somebody else has said when it ends');
-    return { kind: 'applied', cutoff: cutoffForObject(object, request) };
-  } catch (error) {
-    if (error instanceof ApiError) throw error;
-    if (isApiServerAway(error)) return { kind: 'away', message: errorMessage(error) };
-    if (error instanceof ApiException && error.code === 409) {
-      throw alreadySuspendedError(name, `made by somebody else (${statusMessageOf(error)})`, { cause: error });
-    }
-    throw refusedError(error, `create Suspension "${name}"`);
-  }
+    contentType: 'application/apply-patch+yaml',
+  });
+  refuseFailedChange(response, name);
+  const object = response.body as SuspensionObject;
+  // Server-side apply keeps the end that another user set if the request has none.
+  if (untilOfObject(object) !== until) throw alreadySuspendedError(name, 'and another user set its end');
+  return suspensionForObject(object, request);
 }
 
-/** Applying takes away only what is one's own. */
-async function removeUntil(api: CustomObjectsApi, name: string): Promise<void> {
-  try {
-    await api.patchClusterCustomObject(
-      { ...SUSPENSION_RESOURCE, name, body: { spec: { until: null } } },
-      setHeaderOptions('Content-Type', PatchStrategy.MergePatch),
-    );
-  } catch (error) {
-    if (!(error instanceof ApiException && error.code === 404)) throw error;
-  }
+/** Removes the end whoever set it. Server-side apply removes only fields of the request's own field manager. */
+async function removeUntil(api: ApiClient, name: string): Promise<void> {
+  const response = await sendRequest(api, {
+    method: 'PATCH',
+    path: pathOf(name),
+    body: { spec: { until: null } },
+    contentType: 'application/merge-patch+json',
+  });
+  if (response.status !== 404) refuseFailedChange(response, name);
 }
 
-async function deleteSuspension(api: CustomObjectsApi, { name, uid }: Suspension): Promise<void> {
+function refuseFailedChange(response: ApiResponse, name: string): void {
+  if (response.status < 300) return;
+  if (response.status !== 409) throw refusedError(response, `create Suspension "${name}"`);
+  throw alreadySuspendedError(name, `and another user created it (${reasonOf(response)})`);
+}
+
+async function deleteSuspension(api: ApiClient, { name, uid }: Suspension): Promise<void> {
   try {
-    await api.deleteClusterCustomObject({ ...SUSPENSION_RESOURCE, name, body: { preconditions: { uid } } });
+    const response = await sendRequest(api, {
+      method: 'DELETE',
+      path: pathOf(name),
+      body: { preconditions: { uid } },
+    });
+    // 404: the object is gone. 409: the object is gone, and another object has its name.
+    if (response.status < 300 || response.status === 404 || response.status === 409) return;
+    throw refusedError(response, `delete Suspension "${name}"`);
   } catch (error) {
-    // 404: already gone; 409: gone too, and another of that name is not the one that was asked about.
-    if (error instanceof ApiException && (error.code === 404 || error.code === 409)) return;
-    if (!isApiServerAway(error)) throw refusedError(error, `delete Suspension "${name}"`);
-    const message = `Suspension "${name}" cannot be deleted while the API server is away; try again, or once it is back: kubectl delete suspension ${name}`;
+    if (!(error instanceof ApiServerAwayError)) throw error;
+    const message = `Suspension "${name}" cannot be deleted while the API server is away; try again, or once the API server is back: kubectl delete suspension ${name}`;
     throw new ApiError('KubernetesAway', message, { cause: error });
   }
 }
 
-/** No answer, or an answer that says "not now"; every other refusal is about the request. */
-function isApiServerAway(error: unknown): boolean {
-  return !(error instanceof ApiException) || error.code >= 500 || error.code === 429;
+/** The API server sent no usable response, or a response that means "try again later". */
+class ApiServerAwayError extends Error {}
+
+/** Rejects with `ApiServerAwayError` if the API server is away; every other error response is about the request. */
+async function sendRequest(api: ApiClient, request: ApiRequest): Promise<ApiResponse> {
+  const response = await api.send(request).catch((error) => {
+    throw new ApiServerAwayError(errorMessage(error), { cause: error });
+  });
+  const { status, body } = response;
+  if (status >= 500 || status === 429) throw new ApiServerAwayError(`HTTP ${status}: ${reasonOf(response)}`);
+  if (status < 300 && body === undefined) throw new ApiServerAwayError('the response is not JSON');
+  return response;
 }
 
-function refusedError(error: unknown, what: string): ApiError {
-  const code = error instanceof ApiException ? error.code : 0;
-  const why =
-    code === 404
+function refusedError(response: ApiResponse, action: string): ApiError {
+  const reason =
+    response.status === 404
       ? 'the custom resource is not installed (kubectl get crd suspensions.weir.dev)'
-      : `HTTP ${code}: ${statusMessageOf(error)}`;
-  return new ApiError('KubernetesRefused', `the API server does not let the console ${what}: ${why}`, { cause: error });
+      : `HTTP ${response.status}: ${reasonOf(response)}`;
+  return new ApiError('KubernetesRefused', `the API server does not let the console ${action}: ${reason}`);
 }
 
-/** The `message` of the Status object that came with the refusal. */
-function statusMessageOf(error: unknown): string {
-  const body = error instanceof ApiException ? error.body : undefined;
-  try {
-    const status: unknown = typeof body === 'string' ? JSON.parse(body) : body;
-    if (typeof status === 'object' && status !== null && 'message' in status) return String(status.message);
-  } catch {
-    // not JSON: a proxy in between answered
-  }
-  return 'it does not say why';
-}
-
-function createCustomObjectsApi(kubeconfig: KubeConfig): CustomObjectsApi {
-  const server = kubeconfig.getCurrentCluster()?.server ?? '';
-  const limited: Middleware = {
-    pre: async (context) => {
-      context.setSignal(AbortSignal.timeout(API_TIMEOUT_MS));
-      return context;
-    },
-    post: async (context) => context,
-  };
-  return new CustomObjectsApi(
-    createConfiguration({
-      baseServer: new ServerConfiguration(server, {}),
-      authMethods: { default: kubeconfig },
-      promiseMiddleware: [limited],
-    }),
-  );
+function reasonOf(response: ApiResponse): string {
+  return statusMessageOf(response) ?? 'the response gives no reason';
 }

@@ -8,47 +8,47 @@ import type { SuspensionRequest, SuspensionWriter } from './suspension-writer.ts
 import { alreadySuspendedError } from './suspension-writer.ts';
 
 export interface StoreSuspensionWriterOptions {
-  readonly cutoffs: SuspensionStore;
+  readonly suspensionStore: SuspensionStore;
   readonly clock: Clock;
 }
 
-/** Suspensions that only the store knows: standalone, or while the API server is away. */
-export function storeSuspensionWriter({ cutoffs, clock }: StoreSuspensionWriterOptions): SuspensionWriter {
+/** Writes Suspensions to the store only: in standalone mode, or while the API server is away. */
+export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensionWriterOptions): SuspensionWriter {
   return {
     async suspend(request) {
       const name = suspensionNameFor(request.target);
-      const { suspensions: present } = await cutoffs.read();
-      const before = present.find((cutoff) => cutoff.origin.kind === 'store' && cutoff.name === name);
+      const { suspensions } = await suspensionStore.read();
+      const before = suspensions.find((suspension) => suspension.origin.kind === 'store' && suspension.name === name);
       const now = clock.now();
       if (before !== undefined && isInForce(before, now) && !mayReplace(before, request)) {
-        throw alreadySuspendedError(name, 'and may be of somebody else: the store does not know who made it');
+        throw alreadySuspendedError(name, 'and another user may have created it; the store does not record who did');
       }
-      const cutoff = cutoffForRequest(request, { name, before, now });
-      await cutoffs.put(cutoff);
-      return cutoff;
+      const suspension = suspensionForRequest(request, { name, before, now });
+      await suspensionStore.put(suspension);
+      return suspension;
     },
-    async resume(cutoff) {
-      // Removed from the store alone it would be put back: its object stands.
-      if (cutoff.origin.kind === 'kubernetes') throw originIsKubernetesError(cutoff);
-      await cutoffs.remove(cutoff.uid);
+    async resume(suspension) {
+      // The controller would put the entry back, because the Suspension object still exists.
+      if (suspension.origin.kind === 'kubernetes') throw originIsKubernetesError(suspension);
+      await suspensionStore.remove(suspension.uid);
     },
   };
 }
 
-/** Where nobody is asked who they are everybody is the same. */
+/** Without authentication (`requestedBy` is null) every request may replace: all users are the same. */
 function mayReplace(before: Suspension, { requestedBy, replace, message, until }: SuspensionRequest): boolean {
   return replace || requestedBy === null || (before.message === message && before.until === until);
 }
 
-interface CutoffContext {
+interface ExistingSuspension {
   readonly name: string;
   readonly before: Suspension | undefined;
   readonly now: number;
 }
 
-function cutoffForRequest(
+function suspensionForRequest(
   { target, message, until }: SuspensionRequest,
-  { name, before, now }: CutoffContext,
+  { name, before, now }: ExistingSuspension,
 ): Suspension {
   return {
     uid: before?.uid ?? `request-${randomUUID()}`,
@@ -63,6 +63,6 @@ function cutoffForRequest(
 }
 
 function originIsKubernetesError({ name }: Suspension): ApiError {
-  const message = `Suspension "${name}" is an object of the cluster, which a console without a kubeconfig cannot delete; kubectl delete suspension ${name}, or start the console with KUBECONFIG`;
+  const message = `Suspension "${name}" is a Kubernetes object, which a console without a kubeconfig cannot delete; use kubectl delete suspension ${name}, or start the console with KUBECONFIG`;
   return new ApiError('OriginIsKubernetes', message);
 }

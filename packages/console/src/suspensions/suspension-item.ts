@@ -6,7 +6,7 @@ export interface SuspensionItem {
   readonly name: string;
   readonly target: TargetJson;
   readonly message: string;
-  /** RFC 3339; null: until somebody resumes. */
+  /** RFC 3339; null if the Suspension has no end. */
   readonly until: string | null;
   readonly reason: string;
   readonly inForce: boolean;
@@ -14,16 +14,16 @@ export interface SuspensionItem {
   readonly createdAt: string | null;
 }
 
-export function suspensionItemFor(cutoff: Suspension, now: number): SuspensionItem {
+export function suspensionItemFor(suspension: Suspension, now: number): SuspensionItem {
   return {
-    name: cutoff.name,
-    target: targetToJson(cutoff.target),
-    message: cutoff.message,
-    until: rfc3339(cutoff.until),
-    reason: cutoff.reason,
-    inForce: isInForce(cutoff, now),
-    origin: cutoff.origin,
-    createdAt: rfc3339(cutoff.createdAt),
+    name: suspension.name,
+    target: targetToJson(suspension.target),
+    message: suspension.message,
+    until: rfc3339(suspension.until),
+    reason: suspension.reason,
+    inForce: isInForce(suspension, now),
+    origin: suspension.origin,
+    createdAt: rfc3339(suspension.createdAt),
   };
 }
 
@@ -31,13 +31,13 @@ function rfc3339(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** Those that stop the subject now; several may. */
+/** All Suspensions that cut off the subject at `now` (milliseconds since the epoch). */
 export function suspensionsFor(
-  cutoffs: readonly Suspension[],
+  suspensions: readonly Suspension[],
   subject: SuspensionSubject,
   now: number,
 ): SuspensionItem[] {
-  return cutoffs
-    .filter((cutoff) => suspensionFor([cutoff], subject, now) !== undefined)
-    .map((cutoff) => suspensionItemFor(cutoff, now));
+  return suspensions
+    .filter((suspension) => suspensionFor([suspension], subject, now) !== undefined)
+    .map((suspension) => suspensionItemFor(suspension, now));
 }

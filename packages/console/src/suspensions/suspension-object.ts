@@ -4,7 +4,13 @@ import type { SuspensionRequest } from './suspension-writer.ts';
 
 export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
 
-/** A target as the Suspension object and the API write it. */
+/** The fields that the console reads of a Suspension object. */
+export interface SuspensionObject {
+  readonly metadata: { readonly uid: string; readonly name: string; readonly creationTimestamp?: string };
+  readonly spec?: { readonly until?: string };
+}
+
+/** A target in the JSON of the Suspension object and of the API. */
 export interface TargetJson {
   readonly type: 'Tenant' | 'Namespace' | 'Service';
   readonly tenant?: string;
@@ -23,22 +29,22 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
   }
 }
 
-/** Who asked the console for it: the API server itself only knows the console. */
+/** Names the user who requested the Suspension: for the API server the console is the only client. */
 const MADE_BY_ANNOTATION = 'weir.dev/made-by';
 const FIELD_MANAGER = 'weir-console';
-/** What the API server takes of the name of a field manager. */
+/** The API server's limit for the name of a field manager. */
 const MAX_FIELD_MANAGER_LENGTH = 128;
 
-/** In whose name the object is applied. */
-export function suspensionFieldManagerFor(by: string | null): string {
-  if (by === null) return FIELD_MANAGER;
-  const name = `${FIELD_MANAGER}:${by}`;
+/** The field manager of a user. With one per user, the API server reports conflicts between the Suspensions of two users. */
+export function suspensionFieldManagerFor(user: string | null): string {
+  if (user === null) return FIELD_MANAGER;
+  const name = `${FIELD_MANAGER}:${user}`;
   if (name.length <= MAX_FIELD_MANAGER_LENGTH && /^[\x20-\x7e]+$/.test(name)) return name;
-  return `${FIELD_MANAGER}:sha256:${createHash('sha256').update(by).digest('hex')}`;
+  return `${FIELD_MANAGER}:sha256:${createHash('sha256').update(user).digest('hex')}`;
 }
 
-/** When an object ends; null: it does not by itself. */
-export function untilOfObject({ spec }: { readonly spec?: { readonly until?: string } }): number | null {
+/** The end of a Suspension object in milliseconds since the epoch; null if it has none. */
+export function untilOfObject({ spec }: Pick<SuspensionObject, 'spec'>): number | null {
   return spec?.until === undefined ? null : Date.parse(spec.until);
 }
 
@@ -56,9 +62,9 @@ export function suspensionObjectFor(name: string, { target, message, until, requ
   };
 }
 
-/** The cut-off of an object that the API server has taken. */
-export function cutoffForObject(
-  object: { readonly metadata: { readonly uid: string; readonly name: string; readonly creationTimestamp?: string } },
+/** The store's entry for an object that the API server accepted. */
+export function suspensionForObject(
+  object: SuspensionObject,
   { target, message, until }: SuspensionRequest,
 ): Suspension {
   const { uid, name, creationTimestamp } = object.metadata;
@@ -75,23 +81,23 @@ export function cutoffForObject(
   };
 }
 
-/** The longest name of an object of Kubernetes (RFC 1123 subdomain). */
+/** The limit for names of Kubernetes objects (RFC 1123 subdomain). */
 const MAX_NAME_LENGTH = 253;
 
 /**
- * The same name for the same target, so that suspending twice is one Suspension. Tenants may be named by a label value, which
- * allows what an object's name does not; then a hash keeps two of them apart.
+ * The name of the Suspension of a target. The name depends on the target only, so that a repeated request changes one Suspension. A tenant's
+ * name may be a label value with characters that object names must not contain; a hash then keeps similar names distinct.
  */
 export function suspensionNameFor(target: SuspensionTarget): string {
-  const wanted = namePartsFor(target).join('.');
-  const allowed = wanted
+  const fullName = namePartsFor(target).join('.');
+  const sanitized = fullName
     .toLowerCase()
     .replace(/[^a-z0-9.-]/g, '-')
     .replace(/[.-]+$/, '');
-  if (allowed === wanted && allowed.length <= MAX_NAME_LENGTH && !/\.[.-]|-\./.test(allowed)) return allowed;
-  const hash = createHash('sha256').update(wanted).digest('hex').slice(0, 10);
-  const plain = allowed.replace(/[.-]+/g, '-').slice(0, MAX_NAME_LENGTH - hash.length - 1);
-  return `${plain}-${hash}`;
+  if (sanitized === fullName && sanitized.length <= MAX_NAME_LENGTH && !/\.[.-]|-\./.test(sanitized)) return sanitized;
+  const hash = createHash('sha256').update(fullName).digest('hex').slice(0, 10);
+  const prefix = sanitized.replace(/[.-]+/g, '-').slice(0, MAX_NAME_LENGTH - hash.length - 1);
+  return `${prefix}-${hash}`;
 }
 
 function namePartsFor(target: SuspensionTarget): readonly string[] {

@@ -5,27 +5,30 @@ export interface SuspensionRequest {
   readonly target: SuspensionTarget;
   /** Shown to the tenant. */
   readonly message: string;
-  /** Milliseconds since the epoch; null: until somebody resumes. */
+  /** Milliseconds since the epoch; null for no end. */
   readonly until: number | null;
-  /** Who asks; null: nobody was asked who they are. */
+  /** The user's name; null without authentication. */
   readonly requestedBy: string | null;
-  /** Whether it takes the place of one that is there, whoever made that, and however long it would last. */
+  /** Whether the request replaces an existing Suspension of another user, or one that lasts longer. */
   readonly replace: boolean;
 }
 
-/** Where the console writes what a person asks for. */
 export interface SuspensionWriter {
   /**
-   * In force when it resolves. Whoever made the one that is there for the same target changes its message and end; of another's it
-   * rejects with `ApiError` AlreadySuspended, unless asked to replace it.
+   * Resolves when the Suspension is in force. An existing Suspension of the same user and target gets the new message and end. Rejects with
+   * `ApiError` AlreadySuspended if another user created the existing Suspension, unless `replace` is true.
    */
   suspend(request: SuspensionRequest): Promise<Suspension>;
-  /** Lifts one that did not come from a file; rejects with `ApiError` when it would not stay lifted. */
-  resume(cutoff: Suspension): Promise<void>;
+  /** Deletes a Suspension that did not come from a file. Rejects with `ApiError` if the Suspension would come back. */
+  resume(suspension: Suspension): Promise<void>;
 }
 
-/** There is a Suspension of this name, which nobody asked to replace. */
-export function alreadySuspendedError(name: string, why: string, options: { readonly cause?: unknown } = {}): ApiError {
-  const message = `Suspension "${name}" is there already, ${why}; replace it by \`weir suspend --replace\` (?replace=true), or lift it first`;
+/** The error if a Suspension exists and the request does not replace it. */
+export function alreadySuspendedError(
+  name: string,
+  reason: string,
+  options: { readonly cause?: unknown } = {},
+): ApiError {
+  const message = `Suspension "${name}" already exists ${reason}; replace it with \`weir suspend --replace\` (?replace=true), or delete it first with \`weir resume\``;
   return new ApiError('AlreadySuspended', message, options);
 }

@@ -5,18 +5,18 @@ export interface SeriesItem extends Counters {
   readonly period: UsagePeriod;
 }
 
-/** What a tenant used in each of the last periods; those without traffic count zero. */
+/** The usage of a tenant in each of the last periods, with zero for periods without traffic. */
 export async function readTenantSeries(
   usage: UsageStore,
   tenant: string,
   { step, now }: { readonly step: SeriesStep; readonly now: number },
 ): Promise<SeriesItem[]> {
-  const shown = seriesPeriodsFor(now, step);
-  const used = new Set(await usage.periods(tenant, step));
+  const periods = seriesPeriodsFor(now, step);
+  const periodsWithTraffic = new Set(await usage.periods(tenant, step));
   return Promise.all(
-    shown.map(async (period) => ({
+    periods.map(async (period) => ({
       period,
-      ...(used.has(period) ? await countersIn(usage, tenant, period) : ZERO_COUNTERS),
+      ...(periodsWithTraffic.has(period) ? await countersIn(usage, tenant, period) : ZERO_COUNTERS),
     })),
   );
 }
@@ -34,14 +34,14 @@ interface SeriesRange {
   readonly count: number;
 }
 
-/** The last hour, two days, or month. */
+/** One hour, two days, or 31 days. */
 const SERIES_RANGES: Readonly<Record<SeriesStep, SeriesRange>> = {
   minute: { minutes: 1, count: 60 },
   hour: { minutes: 60, count: 48 },
   day: { minutes: 1_440, count: 31 },
 };
 
-/** The periods that a graph shows, ascending; the last one holds `now` (milliseconds since the epoch). UTC. */
+/** The periods of a graph in UTC, ascending. The last period contains `now` (milliseconds since the epoch). */
 export function seriesPeriodsFor(now: number, step: SeriesStep): readonly UsagePeriod[] {
   const { minutes, count } = SERIES_RANGES[step];
   const last = minuteOf(now);

@@ -8,12 +8,13 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model';
 import { type AuthorizationScope, isNamespaceVisible, visibleTenants } from '../access/authorization-scope.ts';
+import { compareText } from '../compare-text.ts';
 
 /** `items` of `weir usage -o json`. */
 export interface UsageItem extends Counters {
   readonly tenant: string;
   readonly month: UsagePeriod;
-  /** Bytes a month, received and sent together; null: unlimited. */
+  /** Limit in bytes a month, received and sent together; null if unlimited. */
   readonly trafficPerMonth: number | null;
   readonly services: readonly ServiceUsageItem[];
 }
@@ -24,24 +25,24 @@ export interface ServiceUsageItem extends Counters {
 }
 
 /**
- * One item per tenant of the table or the ledger, sorted by name. A Service that was deleted and made again under its name
- * is one line: the tenant pays for the name.
+ * One item per tenant of the table or the ledger, sorted by name. A Service that was deleted and created again with the same name is one
+ * item, although its UID changed.
  */
 export function usageItemsFor(
   tenants: readonly TenantEntry[],
   rows: readonly UsageRow[],
   month: UsagePeriod,
 ): readonly UsageItem[] {
-  const known = new Map(tenants.map((tenant) => [tenant.name, tenant]));
+  const tenantsByName = new Map(tenants.map((tenant) => [tenant.name, tenant]));
   const byTenant = Map.groupBy(rows, (row) => row.tenant);
-  const names = [...new Set([...known.keys(), ...byTenant.keys()])].sort();
+  const names = [...new Set([...tenantsByName.keys(), ...byTenant.keys()])].sort();
   return names.map((tenant) => {
     const services = serviceUsageFor(byTenant.get(tenant) ?? []);
     return {
       tenant,
       month,
       ...sumCounters(services),
-      trafficPerMonth: known.get(tenant)?.limits.trafficPerMonth ?? null,
+      trafficPerMonth: tenantsByName.get(tenant)?.limits.trafficPerMonth ?? null,
       services,
     };
   });
@@ -49,9 +50,9 @@ export function usageItemsFor(
 
 function serviceUsageFor(rows: readonly UsageRow[]): ServiceUsageItem[] {
   const byName = Map.groupBy(rows, (row) => `${row.namespace}/${row.name}`);
-  const services = [...byName.values()].flatMap((same) => {
-    const first = same[0];
-    return first === undefined ? [] : [{ namespace: first.namespace, name: first.name, ...sumRows(same) }];
+  const services = [...byName.values()].flatMap((serviceRows) => {
+    const first = serviceRows[0];
+    return first === undefined ? [] : [{ namespace: first.namespace, name: first.name, ...sumRows(serviceRows) }];
   });
   return services.sort((a, b) => compareText(a.namespace, b.namespace) || compareText(a.name, b.name));
 }
@@ -64,23 +65,19 @@ function sumCounters(services: readonly Counters[]): Counters {
   return services.reduce<Counters>((total, each) => addCounters(total, each), ZERO_COUNTERS);
 }
 
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
 /**
- * What somebody sees of it: the Services of their namespaces, under the total of their tenant. What their namespaces used under another
- * tenant, whose they were, stands under its name as what it is, without that tenant's total.
+ * The part of the usage that a scope shows: the Services of its namespaces, with the totals of the tenants that own a namespace. If a
+ * namespace belonged to another tenant before, its item has that tenant's name, but only the sum of the visible Services.
  */
 export function visibleUsage(
-  sight: AuthorizationScope,
+  scope: AuthorizationScope,
   table: RoutingTable,
   items: readonly UsageItem[],
 ): readonly UsageItem[] {
-  if (sight.kind === 'all') return items;
-  const tenants = visibleTenants(sight, table);
+  if (scope.kind === 'all') return items;
+  const tenants = visibleTenants(scope, table);
   return items.flatMap((item) => {
-    const services = item.services.filter(({ namespace }) => isNamespaceVisible(sight, namespace));
+    const services = item.services.filter(({ namespace }) => isNamespaceVisible(scope, namespace));
     if (tenants?.has(item.tenant)) return [{ ...item, services }];
     if (services.length === 0) return [];
     const { receivedBytes, sentBytes, connections, requests } = services.reduce(addCounters, ZERO_COUNTERS);

@@ -17,20 +17,20 @@ const REQUEST = {
 } as const;
 const PATH = '/apis/weir.dev/v1alpha1/suspensions/tenant.shop';
 
-test('the object is applied first, then the cut-off of its uid is in the store', async () => {
-  await using world = await startTestApiServer(({ body }) => {
+test('applies the Suspension object, then writes an entry with its UID to the store', async () => {
+  await using server = await startTestApiServer(({ body }) => {
     const { metadata, spec } = JSON.parse(body);
     return [200, { metadata: { ...metadata, uid: 'uid-1', creationTimestamp: '2026-01-01T00:00:00Z' }, spec }];
   });
-  const cutoff = await world.writer.suspend(REQUEST);
-  assert.equal(cutoff.uid, 'uid-1');
-  assert.deepEqual(cutoff.origin, { kind: 'kubernetes' });
-  assert.deepEqual((await world.store.suspensions.read()).suspensions, [cutoff]);
-  const [asked] = world.asked;
-  assert.equal(asked?.method, 'PATCH');
-  assert.equal(asked?.type, 'application/apply-patch+yaml');
-  assert.match(asked?.path ?? '', new RegExp(`^${PATH}\\?.*fieldManager=weir-console%3Aalice&force=false$`));
-  const applied = JSON.parse(asked?.body ?? '');
+  const suspension = await server.writer.suspend(REQUEST);
+  assert.equal(suspension.uid, 'uid-1');
+  assert.deepEqual(suspension.origin, { kind: 'kubernetes' });
+  assert.deepEqual((await server.store.suspensions.read()).suspensions, [suspension]);
+  const [request] = server.requests;
+  assert.equal(request?.method, 'PATCH');
+  assert.equal(request?.type, 'application/apply-patch+yaml');
+  assert.match(request?.path ?? '', new RegExp(`^${PATH}\\?.*fieldManager=weir-console%3Aalice&force=false$`));
+  const applied = JSON.parse(request?.body ?? '');
   assert.deepEqual(applied.metadata.annotations, { 'weir.dev/made-by': 'alice' });
   assert.deepEqual(applied.spec, {
     target: { type: 'Tenant', tenant: 'shop' },
@@ -38,116 +38,116 @@ test('the object is applied first, then the cut-off of its uid is in the store',
   });
 });
 
-test('while the API server is away the cut-off comes alone, with the id of the request', async () => {
+test('writes only the entry, with an id of the request, while the API server is away', async () => {
   for (const status of [500, 503, 429]) {
-    await using world = await startTestApiServer(() => [status, { kind: 'Status', message: 'etcd is away' }]);
-    const cutoff = await world.writer.suspend(REQUEST);
-    assert.match(cutoff.uid, /^request-/);
-    assert.deepEqual(cutoff.origin, { kind: 'store' });
-    assert.equal((await world.store.suspensions.read()).suspensions.length, 1);
+    await using server = await startTestApiServer(() => [status, { kind: 'Status', message: 'etcd is away' }]);
+    const suspension = await server.writer.suspend(REQUEST);
+    assert.match(suspension.uid, /^request-/);
+    assert.deepEqual(suspension.origin, { kind: 'store' });
+    assert.equal((await server.store.suspensions.read()).suspensions.length, 1);
   }
 });
 
-test('what is in the store alone may be of somebody else: it stays, unless one asks to replace it', async () => {
-  await using world = await startTestApiServer(() => [503, {}]);
-  const { uid } = await world.writer.suspend(REQUEST);
-  assert.equal((await world.writer.suspend(REQUEST)).uid, uid, 'the very same again');
+test('replaces an entry of the store that another user may have made only if requests to', async () => {
+  await using server = await startTestApiServer(() => [503, {}]);
+  const { uid } = await server.writer.suspend(REQUEST);
+  assert.equal((await server.writer.suspend(REQUEST)).uid, uid, 'an equal request is accepted');
   const other = { ...REQUEST, message: 'Stop it!', requestedBy: 'bob' };
-  await assert.rejects(world.writer.suspend(other), { code: 'AlreadySuspended' });
-  assert.equal((await world.writer.suspend({ ...other, replace: true })).uid, uid);
+  await assert.rejects(server.writer.suspend(other), { code: 'AlreadySuspended' });
+  assert.equal((await server.writer.suspend({ ...other, replace: true })).uid, uid);
   assert.deepEqual(
-    (await world.store.suspensions.read()).suspensions.map(({ message }) => message),
+    (await server.store.suspensions.read()).suspensions.map(({ message }) => message),
     ['Stop it!'],
   );
 });
 
-test('an end that somebody else has given is not taken for the one that was asked for', async () => {
-  await using world = await startTestApiServer(({ body }) => {
+test('refuses a Suspension whose end another user set', async () => {
+  await using server = await startTestApiServer(({ body }) => {
     const { metadata, spec } = JSON.parse(body);
     return [200, { metadata: { ...metadata, uid: 'uid-1' }, spec: { ...spec, until: '2099-01-01T00:00:00Z' } }];
   });
-  await assert.rejects(world.writer.suspend(REQUEST), { code: 'AlreadySuspended' });
-  assert.deepEqual((await world.store.suspensions.read()).suspensions, []);
+  await assert.rejects(server.writer.suspend(REQUEST), { code: 'AlreadySuspended' });
+  assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
 });
 
-test('a person whose name the API server does not take for a field manager has one all the same', async () => {
-  await using world = await startTestApiServer(() => [503, {}]);
+test('uses a hash as field manager if the name of the user is not allowed', async () => {
+  await using server = await startTestApiServer(() => [503, {}]);
   for (const requestedBy of ['ä', 'a'.repeat(120)]) {
-    await world.writer.suspend({ ...REQUEST, requestedBy });
-    assert.match(world.asked.at(-1)?.path ?? '', /fieldManager=weir-console%3Asha256%3A[0-9a-f]{64}&/);
+    await server.writer.suspend({ ...REQUEST, requestedBy });
+    assert.match(server.requests.at(-1)?.path ?? '', /fieldManager=weir-console%3Asha256%3A[0-9a-f]{64}&/);
   }
 });
 
-test('an API server that nobody reaches is away, too', async () => {
-  await using world = await startTestApiServer(() => [200, {}]);
-  await world.closeServer();
-  assert.deepEqual((await world.writer.suspend(REQUEST)).origin, { kind: 'store' });
+test('treats an unreachable API server as away', async () => {
+  await using server = await startTestApiServer(() => [200, {}]);
+  await server.closeServer();
+  assert.deepEqual((await server.writer.suspend(REQUEST)).origin, { kind: 'store' });
 });
 
-test('a refusal is told in the words of the API server, and nobody is cut off', async () => {
-  await using world = await startTestApiServer(() => [
+test('reports a refusal with the message of the API server and writes no entry', async () => {
+  await using server = await startTestApiServer(() => [
     403,
     { kind: 'Status', message: 'console cannot patch suspensions' },
   ]);
   await assert.rejects(
-    world.writer.suspend(REQUEST),
+    server.writer.suspend(REQUEST),
     /create Suspension "tenant\.shop".*403.*console cannot patch suspensions/,
   );
-  assert.deepEqual((await world.store.suspensions.read()).suspensions, []);
+  assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
 });
 
-test('without the custom resource it says what is missing', async () => {
-  await using world = await startTestApiServer(() => [404, 'page not found']);
-  await assert.rejects(world.writer.suspend(REQUEST), /custom resource is not installed/);
+test('says that the custom resource is not installed', async () => {
+  await using server = await startTestApiServer(() => [404, 'page not found']);
+  await assert.rejects(server.writer.suspend(REQUEST), /custom resource is not installed/);
 });
 
-test('the object was made but the store is away: the message says which of the two', async () => {
-  await using world = await startTestApiServer(({ body }) => [
+test('says that the object was created if only the store is away', async () => {
+  await using server = await startTestApiServer(({ body }) => [
     200,
     { metadata: { ...JSON.parse(body).metadata, uid: 'u' } },
   ]);
-  world.store.faults.goAway();
+  server.store.faults.goAway();
   await assert.rejects(
-    world.writer.suspend(REQUEST),
-    /Suspension "tenant\.shop" was created, but the store does not take/,
+    server.writer.suspend(REQUEST),
+    /Suspension "tenant\.shop" was created, but the console failed to write the cut-off to the store/,
   );
 });
 
-test('resuming deletes that very object, then the entry', async () => {
-  await using world = await startTestApiServer(({ method, body }) =>
+test('resume deletes the object with the same UID, then the entry', async () => {
+  await using server = await startTestApiServer(({ method, body }) =>
     method === 'DELETE'
       ? [200, { kind: 'Status' }]
       : [200, { metadata: { ...JSON.parse(body).metadata, uid: 'uid-1' } }],
   );
-  await world.writer.resume(await world.writer.suspend(REQUEST));
-  const deletion = world.asked.at(-1);
+  await server.writer.resume(await server.writer.suspend(REQUEST));
+  const deletion = server.requests.at(-1);
   assert.equal(deletion?.path, PATH);
   assert.deepEqual(JSON.parse(deletion?.body ?? '').preconditions, { uid: 'uid-1' });
-  assert.deepEqual((await world.store.suspensions.read()).suspensions, []);
+  assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
 });
 
-test('an object that is already gone, or another by now, does not keep the entry', async () => {
+test('resume deletes the entry if the object is gone or was replaced', async () => {
   for (const status of [404, 409]) {
-    await using world = await startTestApiServer(({ method, body }) =>
+    await using server = await startTestApiServer(({ method, body }) =>
       method === 'DELETE'
         ? [status, { kind: 'Status' }]
         : [200, { metadata: { ...JSON.parse(body).metadata, uid: 'uid-1' } }],
     );
-    await world.writer.resume(await world.writer.suspend(REQUEST));
-    assert.deepEqual((await world.store.suspensions.read()).suspensions, []);
+    await server.writer.resume(await server.writer.suspend(REQUEST));
+    assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
   }
 });
 
-test('the API server is away: nothing is lifted, and the message says how to', async () => {
-  await using world = await startTestApiServer(({ method, body }) =>
+test('resume keeps the entry while the API server is away and says what to do', async () => {
+  await using server = await startTestApiServer(({ method, body }) =>
     method === 'DELETE' ? [503, {}] : [200, { metadata: { ...JSON.parse(body).metadata, uid: 'uid-1' } }],
   );
-  const cutoff = await world.writer.suspend(REQUEST);
+  const suspension = await server.writer.suspend(REQUEST);
   await assert.rejects(
-    world.writer.resume(cutoff),
-    /try again, or once it is back: kubectl delete suspension tenant\.shop/,
+    server.writer.resume(suspension),
+    /try again, or once the API server is back: kubectl delete suspension tenant\.shop/,
   );
-  assert.equal((await world.store.suspensions.read()).suspensions.length, 1);
+  assert.equal((await server.store.suspensions.read()).suspensions.length, 1);
 });
 
 interface RecordedRequest {
@@ -160,26 +160,26 @@ interface RecordedRequest {
 interface TestApiServer extends AsyncDisposable {
   readonly writer: SuspensionWriter;
   readonly store: MemoryStore;
-  readonly asked: readonly RecordedRequest[];
+  readonly requests: readonly RecordedRequest[];
   closeServer(): Promise<void>;
 }
 
-/** An API server that answers as told. */
+/** An API server whose responses come from `respond`. */
 async function startTestApiServer(
-  answer: (asked: RecordedRequest) => readonly [status: number, body: unknown],
+  respond: (request: RecordedRequest) => readonly [status: number, body: unknown],
 ): Promise<TestApiServer> {
-  const asked: RecordedRequest[] = [];
-  const server = createServer(async (request, response) => {
+  const requests: RecordedRequest[] = [];
+  const server = createServer(async (incoming, response) => {
     let body = '';
-    for await (const chunk of request) body += chunk;
-    const one = {
-      method: request.method ?? '',
-      path: request.url ?? '',
-      type: request.headers['content-type'] ?? '',
+    for await (const chunk of incoming) body += chunk;
+    const request = {
+      method: incoming.method ?? '',
+      path: incoming.url ?? '',
+      type: incoming.headers['content-type'] ?? '',
       body,
     };
-    asked.push(one);
-    const [status, json] = answer(one);
+    requests.push(request);
+    const [status, json] = respond(request);
     response.writeHead(status, { 'content-type': 'application/json', connection: 'close' }).end(JSON.stringify(json));
   });
   server.listen({ host: '127.0.0.1', port: 0 });
@@ -198,12 +198,12 @@ async function startTestApiServer(
   return {
     writer: kubernetesSuspensionWriter({
       kubeconfig,
-      cutoffs: store.suspensions,
+      suspensionStore: store.suspensions,
       clock: systemClock,
       log: silentLogger(),
     }),
     store,
-    asked,
+    requests,
     closeServer,
     async [Symbol.asyncDispose]() {
       await closeServer();
