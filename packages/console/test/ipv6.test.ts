@@ -1,4 +1,4 @@
-// The console where the chart starts it in a cluster of IPv6 alone, and in any other.
+// The chart's listen address [::] in IPv6-only and dual-stack clusters.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -28,17 +28,17 @@ describe('a console at [::]', { ...inside, ...requireProgram('redis') }, () => {
     writeFileSync(kubeconfig, JSON.stringify(config));
   });
   const statusAt = async (host: string, port: number): Promise<number | undefined> => {
-    const asked = get({ host, port, path: '/healthz' });
-    const [answer] = (await once(asked, 'response')) as [IncomingMessage];
-    answer.resume();
-    return answer.statusCode;
+    const request = get({ host, port, path: '/healthz' });
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.resume();
+    return response.statusCode;
   };
   const startAt = (redis: string): Promise<SpawnedProcess> =>
     spawnProcess({
       name: 'weir-console',
       command: process.execPath,
       args: ['--conditions=source', MAIN],
-      readyWhen: /the console listens/,
+      readyWhen: /console is listening/,
       readyTimeoutMs: 60_000,
       env: {
         ...process.env,
@@ -50,14 +50,14 @@ describe('a console at [::]', { ...inside, ...requireProgram('redis') }, () => {
     });
   const portOf = (console: SpawnedProcess): number => Number(/http:\/\/\[::\]:(\d+)\//.exec(console.output())?.[1]);
 
-  test('is reached by IPv4, too', async () => {
+  test('accepts IPv4 connections, too', async () => {
     await using redis = await startRedis();
     await using console = await startAt(redis.url);
     assert.equal(await statusAt('127.0.0.1', portOf(console)), 200);
     assert.equal(await statusAt(POD, portOf(console)), 200);
   });
 
-  test('starts and answers where there is nothing but IPv6', async () => {
+  test('starts and answers without IPv4', async () => {
     execFileSync(programPath('ip'), ['address', 'delete', '127.0.0.1/8', 'dev', 'lo']);
     const families = Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ family }) => family));
     assert.deepEqual([...new Set(families)], ['IPv6']);

@@ -1,4 +1,4 @@
-// The console as a process, over a real Redis.
+// The console process with a real Redis.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,15 +10,15 @@ import { requireProgram, startRedis } from '@weir/tools';
 const MAIN = fileURLToPath(new URL('../src/main.ts', import.meta.url));
 
 describe('weir-console with Redis', requireProgram('redis'), () => {
-  test('without an API server it says at its start where Suspensions go, and ends well', async () => {
+  test('warns without a kubeconfig and exits with code 0', async () => {
     await using redis = await startRedis();
     await using console = await spawnConsole({ WEIR_REDIS_URL: redis.url });
     const [warning] = warningsIn(console.output());
-    assert.match(warning ?? '', /no kubeconfig: Suspensions go to the store alone.*KUBECONFIG/);
+    assert.match(warning ?? '', /no kubeconfig: the console writes Suspensions to the store only.*KUBECONFIG/);
     assert.deepEqual(await console.stop(), { code: 0, signal: null });
   });
 
-  test('it does not start where others reach it without a sign-in, nor with one that nobody could check, nor by a proxy that it cannot use', async () => {
+  test('refuses unsafe and incomplete settings with exit code 2', async () => {
     await using redis = await startRedis();
     await using directory = temporaryDirectory('console');
     const cluster = { server: 'https://127.0.0.1:6443', 'proxy-url': 'ftp://u:secret@proxy' };
@@ -30,14 +30,14 @@ describe('weir-console with Redis', requireProgram('redis'), () => {
     };
     writeFileSync(join(directory.path, 'kubeconfig'), JSON.stringify(kubeconfig));
     const cases: readonly (readonly [env: Record<string, string>, message: RegExp])[] = [
-      [{ WEIR_CONSOLE: '0.0.0.0:0' }, /may therefore not listen on 0\.0\.0\.0.*set WEIR_CONSOLE_AUTH=kubernetes/],
+      [{ WEIR_CONSOLE: '0.0.0.0:0' }, /must not listen on 0\.0\.0\.0.*set WEIR_CONSOLE_AUTH=kubernetes/],
       [
         { WEIR_CONSOLE_AGGREGATED: 'true' },
-        /WEIR_CONSOLE_AGGREGATED is true; that needs WEIR_CONSOLE_AUTH=kubernetes and WEIR_CONSOLE_TLS/,
+        /WEIR_CONSOLE_AGGREGATED=true needs WEIR_CONSOLE_AUTH=kubernetes and WEIR_CONSOLE_TLS/,
       ],
       [
         { WEIR_CONSOLE_AUTH: 'kubernetes' },
-        /no API server to ask who somebody is; run in the cluster, or set KUBECONFIG/,
+        /needs an API server that checks tokens; run the console in the cluster, or set KUBECONFIG/,
       ],
       [
         { KUBECONFIG: join(directory.path, 'kubeconfig') },
@@ -61,7 +61,7 @@ function spawnConsole(
     name: 'weir-console',
     command: process.execPath,
     args: ['--conditions=source', MAIN],
-    ...(mayExit ? { mayExit } : { readyWhen: /the console listens/, readyTimeoutMs: 60_000 }),
+    ...(mayExit ? { mayExit } : { readyWhen: /console is listening/, readyTimeoutMs: 60_000 }),
     env: { ...inherited, WEIR_CONSOLE: '127.0.0.1:0', ...env },
   });
 }

@@ -7,7 +7,7 @@ import { type Certificate, makeCertificate, temporaryDirectory } from '@weir/tes
 import { mountCertificate } from './fixtures/mounted-certificate.ts';
 import { startTestConsole } from './fixtures/test-console.ts';
 
-test('with a certificate it answers over TLS, and shows a new one as soon as the files are replaced', async () => {
+test('serves TLS and reloads a replaced certificate', async () => {
   await using directory = temporaryDirectory('console-tls');
   const [first, second] = [makeCertificate({ name: '127.0.0.1' }), makeCertificate({ name: '127.0.0.1' })];
   const tls = mountCertificate(directory, first, 'one');
@@ -19,7 +19,7 @@ test('with a certificate it answers over TLS, and shows a new one as soon as the
   await assert.rejects(statusBy(console.url, first), /self-signed certificate|unable to verify/);
 });
 
-test('a directory without a certificate is refused with what to put there, and nothing stays behind', async () => {
+test('refuses a directory without a certificate and says what it needs', async () => {
   await using directory = temporaryDirectory('console-tls');
   await assert.rejects(startTestConsole({ tls: directory.path }), {
     code: 'USAGE',
@@ -27,7 +27,7 @@ test('a directory without a certificate is refused with what to put there, and n
   });
 });
 
-test('over TLS the page of the console is the one of https', async () => {
+test('accepts only its own https origin over TLS', async () => {
   await using directory = temporaryDirectory('console-tls');
   const own = makeCertificate({ name: '127.0.0.1' });
   await using console = await startTestConsole({ tls: mountCertificate(directory, own, 'one') });
@@ -36,7 +36,7 @@ test('over TLS the page of the console is the one of https', async () => {
   assert.equal(await statusBy(console.url, own, { origin: `http://${host}` }), 403);
 });
 
-test('a handshake that is never finished does not hold it up when it closes', { timeout: 8_000 }, async () => {
+test('closes without waiting for an unfinished handshake', { timeout: 8_000 }, async () => {
   await using directory = temporaryDirectory('console-tls');
   const own = makeCertificate({ name: '127.0.0.1' });
   const console = await startTestConsole({ tls: mountCertificate(directory, own, 'one') });
@@ -45,9 +45,9 @@ test('a handshake that is never finished does not hold it up when it closes', { 
   const closed = once(silent, 'close');
   silent.once('error', () => undefined);
   await once(silent, 'connect');
-  // Taken in their order: the server has the silent one, too.
+  // The server accepts in order, so it has accepted the silent connection, too.
   assert.equal(await statusBy(console.url, own), 200);
-  // Else only when the time of a handshake is over, after 10 s.
+  // Without `OpenSockets` this would wait for the handshake timeout of 10 s.
   await console[Symbol.asyncDispose]();
   await closed;
 });

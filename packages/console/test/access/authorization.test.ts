@@ -1,4 +1,4 @@
-// Every route of the console, and who may use it: on a real API server, with Roles as a platform team writes them.
+// Which users may use which route, with a real API server and the Roles of a platform team.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
@@ -15,7 +15,7 @@ const all = (status: number): StatusByAccount =>
 const tenants: StatusByAccount = { ...all(200), stopper: 403, newcomer: 403 };
 const operators: StatusByAccount = { ...all(403), auditor: 200, operator: 200 };
 
-/** A route of the document must stand here, so whoever adds one says whom it is for. */
+/** The expected status by route and user. Every route of the OpenAPI document must be here. */
 const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /healthz': all(200),
   'GET /readyz': all(200),
@@ -33,16 +33,16 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /api/v1/suspensions': tenants,
   'GET /api/v1/live': tenants,
   'POST /api/v1/suspensions': { ...all(403), operator: 200, stopper: 200 },
-  // 404: there is none of that name, which only whoever may lift one is told.
+  // 404, because there is no Suspension with this name. Only users who may delete Suspensions learn this.
   'DELETE /api/v1/suspensions/{name}': { ...all(403), operator: 404 },
 };
-const OPEN = ['GET /healthz', 'GET /readyz'];
+const PUBLIC_ROUTES = ['GET /healthz', 'GET /readyz'];
 type Names = Readonly<Record<string, string>>;
-const OF_SHOP: Names = { namespace: 'shop', name: 'web', tenant: 'shop' };
-const OF_RIVAL: Names = { namespace: 'rival', name: 'rival-api', tenant: 'rival' };
-const STOP_WEB = { target: { type: 'Service', namespace: 'shop', service: 'web' }, message: 'stop' };
+const SHOP_NAMES: Names = { namespace: 'shop', name: 'web', tenant: 'shop' };
+const RIVAL_NAMES: Names = { namespace: 'rival', name: 'rival-api', tenant: 'rival' };
+const SUSPEND_WEB = { target: { type: 'Service', namespace: 'shop', service: 'web' }, message: 'stop' };
 
-describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
+describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {
   let cluster: RbacCluster;
   let seeded: TwoTenantStore;
   let console: TestConsole;
@@ -60,7 +60,12 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
       seeded,
       clock,
       auth: { kind: 'kubernetes', kubeconfig },
-      suspensions: kubernetesSuspensionWriter({ kubeconfig, cutoffs: seeded.store.suspensions, clock, log }),
+      suspensionWriter: kubernetesSuspensionWriter({
+        kubeconfig,
+        suspensionStore: seeded.store.suspensions,
+        clock,
+        log,
+      }),
     });
   });
   after(async () => {
@@ -68,40 +73,40 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     await cluster?.[Symbol.asyncDispose]();
   });
 
-  const ask = async (
+  const request = async (
     route: string,
     token: string | undefined,
-    names = OF_SHOP,
+    names = SHOP_NAMES,
   ): Promise<{ status: number; text: string }> => {
     const [method = '', template = ''] = route.split(' ');
     const path = template.replaceAll(/\{(\w+)\}/g, (_, name: string) => names[name] ?? '');
     const headers: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const init = method === 'POST' ? jsonRequest(method, STOP_WEB, headers) : { method, headers };
+    const init = method === 'POST' ? jsonRequest(method, SUSPEND_WEB, headers) : { method, headers };
     if (path !== '/api/v1/live') return console.request(path, init);
     return firstEvents(new URL(path, console.url), headers);
   };
 
-  const lift = (): Promise<unknown> =>
-    ask('DELETE /api/v1/suspensions/{name}', tokens.get('operator'), { name: 'service.shop.web' });
-  /** Cuts `shop/web` off. */
-  const stop = (
+  const resume = (): Promise<unknown> =>
+    request('DELETE /api/v1/suspensions/{name}', tokens.get('operator'), { name: 'service.shop.web' });
+  /** Suspends `shop/web`. */
+  const suspend = (
     person: Account,
     message: string,
     more: { until?: string; query?: string } = {},
-  ): ReturnType<typeof ask> => {
+  ): ReturnType<typeof request> => {
     const { query = '', ...body } = more;
     const headers = { authorization: `Bearer ${tokens.get(person)}` };
     return console.request(
       `/api/v1/suspensions${query}`,
-      jsonRequest('POST', { ...STOP_WEB, ...body, message }, headers),
+      jsonRequest('POST', { ...SUSPEND_WEB, ...body, message }, headers),
     );
   };
-  const asObject = async (): Promise<{
+  const readObject = async (): Promise<{
     metadata: { annotations: Record<string, string> };
     spec: { message: string };
   }> => JSON.parse(await cluster.plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
 
-  test('the table has every route of the document, and no other', async () => {
+  test('tests exactly the routes of the OpenAPI document', async () => {
     const { paths } = (await console.request('/openapi.json')).json as {
       paths: Record<string, Record<string, object>>;
     };
@@ -111,11 +116,11 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     assert.deepEqual(routes.sort(), Object.keys(ROUTES).sort());
   });
 
-  test('without a token, or with one that is nobody’s, nothing of the fleet is told', async () => {
+  test('reveals nothing of the fleet without a valid token', async () => {
     for (const route of Object.keys(ROUTES)) {
       for (const token of [undefined, 'nobody', `${tokens.get('operator')}x`]) {
-        const { status, text } = await ask(route, token);
-        assert.equal(status, OPEN.includes(route) ? 200 : 401, `${route}: ${text}`);
+        const { status, text } = await request(route, token);
+        assert.equal(status, PUBLIC_ROUTES.includes(route) ? 200 : 401, `${route}: ${text}`);
         assert.doesNotMatch(text, RIVAL_DATA);
         assert.doesNotMatch(text, SHOP_DATA);
       }
@@ -123,38 +128,38 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
   });
 
   for (const person of ACCOUNTS) {
-    test(`${person} may use what the table says, and is told which right is missing`, async () => {
+    test(`${person} gets the expected status on every route, and 403 names the missing right`, async () => {
       for (const [route, statuses] of Object.entries(ROUTES)) {
-        const { status, text } = await ask(route, tokens.get(person));
+        const { status, text } = await request(route, tokens.get(person));
         assert.equal(status, statuses[person], `${route}: ${text}`);
         if (status === 403)
           assert.match(text, /"code":"NotAllowed".*people:.*lacks the right to (get|create|delete) \w+\.weir\.dev/);
       }
-      await lift();
+      await resume();
     });
   }
 
   for (const [person, names, own, others] of [
-    ['shop-dev', OF_SHOP, SHOP_DATA, RIVAL_DATA],
-    ['rival-dev', OF_RIVAL, RIVAL_DATA, SHOP_DATA],
+    ['shop-dev', SHOP_NAMES, SHOP_DATA, RIVAL_DATA],
+    ['rival-dev', RIVAL_NAMES, RIVAL_DATA, SHOP_DATA],
   ] as const) {
-    test(`${person} finds nothing of the other tenant on any route`, async () => {
-      const told: string[] = [];
+    test(`${person} gets no data of the other tenant on any route`, async () => {
+      const texts: string[] = [];
       for (const route of Object.keys(ROUTES).filter((each) => each.startsWith('GET'))) {
-        const { text } = await ask(route, tokens.get(person), names);
+        const { text } = await request(route, tokens.get(person), names);
         assert.doesNotMatch(text, others, route);
-        told.push(text);
+        texts.push(text);
       }
-      assert.match(told.join(''), own);
+      assert.match(texts.join(''), own);
     });
   }
 
-  test('of another tenant it is not even told that it is there', async () => {
+  test('does not reveal whether another tenant exists', async () => {
     const paths = ['/api/v1/services/NAME/NAME-api', '/api/v1/tenants/NAME/series', '/api/v1/usage?tenant=NAME'];
     for (const path of paths) {
       const answers = await Promise.all(
         ['rival', 'nowhere'].map(async (name) => {
-          const { status, text } = await ask(`GET ${path.replaceAll('NAME', name)}`, tokens.get('shop-dev'));
+          const { status, text } = await request(`GET ${path.replaceAll('NAME', name)}`, tokens.get('shop-dev'));
           return { status, text: text.replaceAll(name, 'NAME') };
         }),
       );
@@ -162,22 +167,22 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
       assert.deepEqual(answers[0], answers[1]);
     }
     for (const query of ['namespace=rival', 'tenant=rival', 'namespace=nowhere']) {
-      const { text } = await ask(`GET /api/v1/services?${query}`, tokens.get('shop-dev'));
+      const { text } = await request(`GET /api/v1/services?${query}`, tokens.get('shop-dev'));
       assert.deepEqual(JSON.parse(text), { items: [] });
     }
   });
 
-  test('a tenant’s total beside its limits is shown with one of its namespaces, but not which others it has', async () => {
-    const { text } = await ask('GET /api/v1/tenants', tokens.get('rival-dev'));
+  test('shows the totals of a tenant with the visible namespaces only', async () => {
+    const { text } = await request('GET /api/v1/tenants', tokens.get('rival-dev'));
     const [rival] = JSON.parse(text).items;
     assert.deepEqual(rival.namespaces, ['rival']);
     assert.deepEqual(rival.limits, { services: 7_777_777, trafficPerMonth: 77_777_770_000 });
     assert.equal(rival.used.trafficThisMonth, 7_777_778);
   });
 
-  test('a page is told what its user may see and do', async () => {
+  test('tells the page what its user may see and do', async () => {
     const of = async (person: Account): Promise<unknown> => {
-      const { user, namespaces, may } = JSON.parse((await ask('GET /api/v1/me', tokens.get(person))).text);
+      const { user, namespaces, may } = JSON.parse((await request('GET /api/v1/me', tokens.get(person))).text);
       return { user, namespaces, may };
     };
     const user = (name: string): string => `system:serviceaccount:people:${name}`;
@@ -198,27 +203,27 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
     });
   });
 
-  test('a Suspension carries who asked for it', async () => {
-    await stop('operator', 'stop');
-    const { annotations } = (await asObject()).metadata;
+  test('names the user in the Suspension', async () => {
+    await suspend('operator', 'stop');
+    const { annotations } = (await readObject()).metadata;
     assert.equal(annotations['weir.dev/made-by'], 'system:serviceaccount:people:operator');
-    await lift();
+    await resume();
   });
 
-  test('what somebody has cut off is changed by asking again, and by nobody else who does', async () => {
-    await stop('operator', 'stop');
-    assert.equal((await stop('operator', 'Stop, please.')).status, 200);
-    const { status, text } = await stop('stopper', 'mine');
+  test('lets only the user who created a Suspension change it', async () => {
+    await suspend('operator', 'stop');
+    assert.equal((await suspend('operator', 'Stop, please.')).status, 200);
+    const { status, text } = await suspend('stopper', 'mine');
     assert.equal(status, 409);
     assert.match(text, /AlreadySuspended.*service\.shop\.web.*people:operator.*weir suspend --replace/);
-    assert.equal((await asObject()).spec.message, 'Stop, please.');
-    const [cutoff] = (await seeded.store.suspensions.read()).suspensions;
-    assert.equal(cutoff?.message, 'Stop, please.');
-    await lift();
+    assert.equal((await readObject()).spec.message, 'Stop, please.');
+    const [suspension] = (await seeded.store.suspensions.read()).suspensions;
+    assert.equal(suspension?.message, 'Stop, please.');
+    await resume();
   });
 
-  test('what was made with kubectl is replaced only by who asks for just that, whole', async () => {
-    const spec = { target: STOP_WEB.target, message: 'by hand', until: '2099-01-01T00:00:00Z' };
+  test('replaces a Suspension made with kubectl only if asked to, with all fields', async () => {
+    const spec = { target: SUSPEND_WEB.target, message: 'by hand', until: '2099-01-01T00:00:00Z' };
     const byHand = {
       apiVersion: 'weir.dev/v1alpha1',
       kind: 'Suspension',
@@ -226,32 +231,32 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
       spec,
     };
     await cluster.plane.kubectl('apply', '-f', '-', { stdin: JSON.stringify(byHand) });
-    for (const message of ['by hand', 'mine']) assert.equal((await stop('operator', message)).status, 409, message);
-    assert.equal((await stop('operator', 'mine', { query: '?replace=true' })).status, 200);
-    assert.deepEqual((await asObject()).spec, { target: STOP_WEB.target, message: 'mine' });
-    // From here on it is one's own.
-    assert.equal((await stop('operator', 'again')).status, 200);
-    await lift();
+    for (const message of ['by hand', 'mine']) assert.equal((await suspend('operator', message)).status, 409, message);
+    assert.equal((await suspend('operator', 'mine', { query: '?replace=true' })).status, 200);
+    assert.deepEqual((await readObject()).spec, { target: SUSPEND_WEB.target, message: 'mine' });
+    // The replaced Suspension belongs to the operator.
+    assert.equal((await suspend('operator', 'again')).status, 200);
+    await resume();
   });
 
-  test('a Suspension is not ended sooner, unless by who may lift it and asks to replace it', async () => {
-    await stop('operator', 'stop');
+  test('shortens a Suspension only with replace and the right to delete', async () => {
+    await suspend('operator', 'stop');
     const until = new Date(Date.now() + 60_000).toISOString();
-    const sooner = await stop('operator', 'stop', { until });
+    const sooner = await suspend('operator', 'stop', { until });
     assert.equal(sooner.status, 409);
     assert.match(sooner.text, /AlreadySuspended.*lasts longer/);
-    const refused = await stop('stopper', 'stop', { until, query: '?replace=true' });
+    const refused = await suspend('stopper', 'stop', { until, query: '?replace=true' });
     assert.equal(refused.status, 403);
     assert.match(refused.text, /delete suspensions\.weir\.dev/);
-    assert.equal((await stop('operator', 'stop', { until, query: '?replace=true' })).status, 200);
-    await lift();
+    assert.equal((await suspend('operator', 'stop', { until, query: '?replace=true' })).status, 200);
+    await resume();
   });
 
-  test('a token for the console alone is taken, one for somebody else is not', async () => {
+  test('accepts a token for the console’s audience, and refuses one for another audience', async () => {
     const ours = await cluster.token('auditor', '--audience', 'console.weir.dev');
-    assert.equal((await ask('GET /api/v1/fleet', ours)).status, 200);
+    assert.equal((await request('GET /api/v1/fleet', ours)).status, 200);
     const theirs = await cluster.token('auditor', '--audience', 'vault.example');
-    assert.equal((await ask('GET /api/v1/fleet', theirs)).status, 401);
+    assert.equal((await request('GET /api/v1/fleet', theirs)).status, 401);
     await assert.rejects(
       cluster.plane.kubectl(
         'get',
@@ -268,7 +273,7 @@ describe('who sees what', requireProgram('etcd', 'kube-apiserver', 'kube-control
   });
 });
 
-/** What comes before the first second is over; a refusal is told at once. */
+/** The first chunk of a live stream, or the error response. */
 async function firstEvents(url: URL, headers: Record<string, string>): Promise<{ status: number; text: string }> {
   const response = await fetch(url, { headers });
   if (response.status !== 200) return { status: response.status, text: await response.text() };

@@ -3,18 +3,18 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { KeyedSemaphore } from '../../src/access/access-reviews.ts';
 
-test('one key has so many at a time, another is not kept waiting, and none is forgotten', async () => {
-  const turns = new KeyedSemaphore(2);
+test('limits the running tasks of each key and runs waiting tasks in order', async () => {
+  const semaphore = new KeyedSemaphore(2);
   const started: string[] = [];
   const open: PromiseWithResolvers<void>[] = [];
-  const ask = (key: string, name: string): Promise<void> =>
-    turns.run(key, () => {
+  const start = (key: string, name: string): Promise<void> =>
+    semaphore.run(key, () => {
       started.push(name);
       const work = Promise.withResolvers<void>();
       open.push(work);
       return work.promise;
     });
-  const all = [ask('a', 'a1'), ask('a', 'a2'), ask('a', 'a3'), ask('a', 'a4'), ask('b', 'b1')];
+  const all = [start('a', 'a1'), start('a', 'a2'), start('a', 'a3'), start('a', 'a4'), start('b', 'b1')];
   await nextTurn();
   assert.deepEqual(started, ['a1', 'a2', 'b1']);
   open[0]?.reject(new Error('away'));

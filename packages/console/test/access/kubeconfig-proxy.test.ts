@@ -1,4 +1,3 @@
-// A kubeconfig may name a proxy on the way to its API server.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { KubeConfig } from '@kubernetes/client-node';
@@ -6,7 +5,7 @@ import { startForwardProxy } from '@weir/testkit';
 import { startReviewServer } from '../fixtures/review-server.ts';
 import { startTestConsole } from '../fixtures/test-console.ts';
 
-test('the API server is asked who somebody is through the proxy of the kubeconfig', async () => {
+test('sends token reviews through the proxy of the kubeconfig', async () => {
   await using proxy = await startForwardProxy();
   await using reviews = await startReviewServer({ dev: { name: 'dev', may: ['get tenantusages shop'] } });
   const cluster = reviews.kubeconfig.getCurrentCluster();

@@ -1,4 +1,4 @@
-// What a console that asks for tokens decides before it asks anybody.
+// Requests that the console refuses without a review of the API server.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -8,18 +8,18 @@ import { jsonRequest, startTestConsole, type TestConsole } from '../fixtures/tes
 
 const POST = jsonRequest('POST', { target: { type: 'Tenant', tenant: 'shop' }, message: 'x' });
 
-test('it may listen where others reach it, and answers under any name: Service, Ingress, port-forward', async () => {
+test('listens on a network address and accepts every host name', async () => {
   await using console = await tokenConsole({ host: '0.0.0.0' });
   const { port } = new URL(console.url);
   const options = { host: '127.0.0.1', port, path: '/api/v1/services', headers: { host: 'console.example' } };
-  const asking = request(options).end();
-  const [response] = await once(asking, 'response');
+  const sent = request(options).end();
+  const [response] = await once(sent, 'response');
   response.resume();
   assert.equal(response.statusCode, 401);
   assert.equal(response.headers['www-authenticate'], 'Bearer realm="weir"');
 });
 
-test('a browser is told how to get a token, in the shape of every error', async () => {
+test('answers 401 with the command that creates a token', async () => {
   await using console = await tokenConsole();
   const { status, json } = await console.request('/api/v1/services');
   assert.equal(status, 401);
@@ -27,7 +27,7 @@ test('a browser is told how to get a token, in the shape of every error', async 
   assert.match(json.error.message, /kubectl create token SERVICEACCOUNT -n NAMESPACE --audience console\.weir\.dev/);
 });
 
-test('page, health and the document are open; the document says that all else wants a token', async () => {
+test('serves page, health and OpenAPI document without a token', async () => {
   await using console = await tokenConsole();
   for (const path of ['/', '/app.js', '/healthz', '/readyz', '/openapi.json']) {
     assert.equal((await console.request(path)).status, 200, path);
@@ -38,7 +38,7 @@ test('page, health and the document are open; the document says that all else wa
   assert.equal(paths['/healthz'].get.security, undefined);
 });
 
-test('a page of another site is refused, whatever it sends; one that only leads here is not', async () => {
+test('refuses API requests from pages of other sites, but not links to the page', async () => {
   await using console = await tokenConsole();
   for (const site of ['cross-site', 'same-site']) {
     const headers = { ...POST.headers, authorization: 'Bearer token', 'sec-fetch-site': site };
@@ -49,7 +49,7 @@ test('a page of another site is refused, whatever it sends; one that only leads 
   }
 });
 
-test('another site gets no leave to send a token (CORS)', async () => {
+test('allows no other origin (CORS)', async () => {
   await using console = await tokenConsole();
   const headers = { origin: 'https://attacker.example', 'access-control-request-method': 'GET' };
   const answer = await console.request('/api/v1/services', { method: 'OPTIONS', headers });
@@ -57,7 +57,7 @@ test('another site gets no leave to send a token (CORS)', async () => {
   assert.equal(answer.headers.get('access-control-allow-origin'), null);
 });
 
-test('what is no token is refused before anybody is asked, also a very long one', async () => {
+test('refuses malformed and very long tokens without a review', async () => {
   await using console = await tokenConsole();
   for (const authorization of ['Basic YTpi', 'Bearer', 'Bearer a b', 'Bearer ä', `Bearer ${'x'.repeat(15_000)} y`]) {
     assert.equal(
@@ -67,7 +67,7 @@ test('what is no token is refused before anybody is asked, also a very long one'
   }
 });
 
-/** An API server that nobody may ask: whoever does waits for nothing. */
+/** A console whose API server does not exist, so that a review would fail with 503. */
 function tokenConsole(options: { readonly host?: string } = {}): Promise<TestConsole> {
   const kubeconfig = new KubeConfig();
   kubeconfig.loadFromClusterAndUser(

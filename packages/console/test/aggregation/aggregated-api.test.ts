@@ -1,4 +1,4 @@
-// The console as an API of a real cluster: whoever has a kubeconfig of any kind reaches it, as who they are.
+// The console as an aggregated API of a real cluster.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
@@ -49,7 +49,7 @@ describe(
         'apiservice/v1.console.weir.dev',
         '--timeout=60s',
       );
-      // The right to read the ConfigMap came after the console.
+      // The console started before it had the right to read the ConfigMap.
       await eventually(async () => {
         await clock.advance(60_000);
         await kubectl('get', '--raw', `${API}/me`);
@@ -63,7 +63,7 @@ describe(
 
     const kubectl = (...args: string[]): Promise<string> => cluster.plane.kubectl(...args);
 
-    test('a tenant sees its own, and is told which right is missing for the rest', async () => {
+    test('shows a tenant its own Services and names the missing right', async () => {
       const dev = ['--as', 'system:serviceaccount:people:shop-dev'];
       const text = await kubectl('get', '--raw', `${API}/services`, ...dev);
       assert.deepEqual(
@@ -78,12 +78,12 @@ describe(
       await assert.rejects(kubectl('get', '--raw', `${API}/services/rival/rival-api`, ...dev), /lacks the right/);
     });
 
-    test('an administrator, who has all rights by a group alone, sees all', async () => {
+    test('shows everything to an administrator, whose rights come from a group', async () => {
       const me = JSON.parse(await kubectl('get', '--raw', `${API}/me`));
       assert.deepEqual([me.user, me.namespaces, me.may], ['admin', null, { suspend: true, resume: true }]);
     });
 
-    test('kubectl finds nothing to complain about, and services are still those of Kubernetes', async () => {
+    test('supports kubectl discovery and leaves `services` to Kubernetes', async () => {
       assert.match(await kubectl('api-resources', '--api-group=console.weir.dev'), /^me\s/m);
       await kubectl('get', 'services', '--all-namespaces');
     });

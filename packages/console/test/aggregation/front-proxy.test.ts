@@ -1,4 +1,4 @@
-// The API server says for whom it asks, and nobody else can.
+// Only the API server can send requests in the name of a user.
 import assert from 'node:assert/strict';
 import https from 'node:https';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
@@ -16,7 +16,7 @@ import { startTestConsole, type TestConsole } from '../fixtures/test-console.ts'
 import { twoTenantStore } from '../fixtures/two-tenants.ts';
 
 const NAME = 'front-proxy-client';
-const PEOPLE = { 'token-of-dev': { name: 'dev', may: ['get tenantusages shop'] } };
+const USERS = { 'token-of-dev': { name: 'dev', may: ['get tenantusages shop'] } };
 const ME = '/apis/console.weir.dev/v1/me';
 
 describe('the front proxy', () => {
@@ -34,7 +34,7 @@ describe('the front proxy', () => {
   });
   after(() => directory.close());
   beforeEach(async () => {
-    reviews = await startReviewServer(PEOPLE);
+    reviews = await startReviewServer(USERS);
     reviews.setFrontProxy({ ca: authority.certificate, allowedNames: [NAME] });
     clock = new ManualClock(Date.now());
     console = await startTestConsole({
@@ -43,7 +43,7 @@ describe('the front proxy', () => {
       tls: `${directory.path}/..data`,
       auth: { kind: 'kubernetes', kubeconfig: reviews.kubeconfig },
     });
-    await eventually(async () => assert.equal((await ask(ME, { by: client, user: 'dev' })).status, 200));
+    await eventually(async () => assert.equal((await request(ME, { by: client, user: 'dev' })).status, 200));
   });
 
   afterEach(async () => {
@@ -51,14 +51,17 @@ describe('the front proxy', () => {
     await reviews[Symbol.asyncDispose]();
   });
 
-  interface Asking {
+  interface TestRequest {
     readonly by?: Certificate;
     readonly user?: string;
     readonly headers?: Readonly<Record<string, string | string[]>>;
     readonly agent?: https.Agent;
   }
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-  const ask = (path: string, { by, user, headers, agent }: Asking = {}): Promise<{ status: number; json: any }> => {
+  const request = (
+    path: string,
+    { by, user, headers, agent }: TestRequest = {},
+    // biome-ignore lint/suspicious/noExplicitAny: responses have different shapes
+  ): Promise<{ status: number; json: any }> => {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; json: unknown }>();
     const options = {
       ca: own.certificate,
@@ -76,29 +79,29 @@ describe('the front proxy', () => {
     return promise;
   };
 
-  test('whom it names sees what they may, under the path of the aggregated API', async () => {
-    const { status, json } = await ask('/apis/console.weir.dev/v1/services', { by: client, user: 'dev' });
+  test('limits a forwarded user to their rights', async () => {
+    const { status, json } = await request('/apis/console.weir.dev/v1/services', { by: client, user: 'dev' });
     assert.equal(status, 200);
     assert.deepEqual(
       json.items.map(({ name }: { name: string }) => name),
       ['extra', 'web'],
     );
-    assert.equal((await ask('/apis/console.weir.dev/v1/fleet', { by: client, user: 'dev' })).status, 403);
+    assert.equal((await request('/apis/console.weir.dev/v1/fleet', { by: client, user: 'dev' })).status, 403);
     assert.equal(
-      (await ask('/apis/console.weir.dev/v1/services/shop/web?x=1', { by: client, user: 'dev' })).status,
+      (await request('/apis/console.weir.dev/v1/services/shop/web?x=1', { by: client, user: 'dev' })).status,
       400,
     );
   });
 
-  test('who is not the API server names nobody: without a certificate, with one of another authority, or of another name', async () => {
+  test('ignores user headers without the certificate of the front proxy', async () => {
     const impostor = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
-    const strangers: Record<string, Certificate | undefined> = {
+    const foreignCertificates: Record<string, Certificate | undefined> = {
       'no certificate': undefined,
-      'signed by itself': makeCertificate({ name: NAME, usage: 'client' }),
-      'of an authority of the same name': makeCertificate({ name: NAME, issuer: impostor, usage: 'client' }),
-      'of another name': makeCertificate({ name: 'kubelet', issuer: authority, usage: 'client' }),
-      'for servers': makeCertificate({ name: NAME, issuer: authority, usage: 'server' }),
-      'that has ended': makeCertificate({
+      'self-signed': makeCertificate({ name: NAME, usage: 'client' }),
+      'authority with the same name': makeCertificate({ name: NAME, issuer: impostor, usage: 'client' }),
+      'other name': makeCertificate({ name: 'kubelet', issuer: authority, usage: 'client' }),
+      'server certificate': makeCertificate({ name: NAME, issuer: authority, usage: 'server' }),
+      expired: makeCertificate({
         name: NAME,
         issuer: authority,
         usage: 'client',
@@ -106,40 +109,40 @@ describe('the front proxy', () => {
       }),
       'the authority itself': authority,
     };
-    for (const [what, by] of Object.entries(strangers)) {
-      const { status } = await ask(ME, { ...(by === undefined ? {} : { by }), user: 'dev' });
+    for (const [what, by] of Object.entries(foreignCertificates)) {
+      const { status } = await request(ME, { ...(by === undefined ? {} : { by }), user: 'dev' });
       assert.equal(status, 401, what);
     }
   });
 
-  test('a stranger’s certificate does no harm to a token, and without a name the front proxy is nobody', async () => {
+  test('accepts a token with a foreign certificate, and refuses the front proxy without a user', async () => {
     const by = makeCertificate({ name: NAME, usage: 'client' });
-    const { json } = await ask(ME, { by, user: 'operator', headers: { authorization: 'Bearer token-of-dev' } });
+    const { json } = await request(ME, { by, user: 'operator', headers: { authorization: 'Bearer token-of-dev' } });
     assert.equal(json.user, 'dev');
-    assert.equal((await ask(ME, { by: client })).status, 401);
+    assert.equal((await request(ME, { by: client })).status, 401);
   });
 
-  test('after a rotation only the new authority counts, also on connections that were open', async () => {
+  test('accepts only the new authority after a rotation, also on open connections', async () => {
     using agent = disposable(
       new https.Agent({ keepAlive: true, maxSockets: 1, ca: own.certificate, cert: client.chain, key: client.key }),
     );
-    assert.equal((await ask(ME, { by: client, user: 'dev', agent: agent.value })).status, 200);
+    assert.equal((await request(ME, { by: client, user: 'dev', agent: agent.value })).status, 200);
     const next = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
     reviews.setFrontProxy({ ca: next.certificate, allowedNames: [NAME] });
     const renewed = makeCertificate({ name: NAME, issuer: next, usage: 'client' });
     await eventually(async () => {
       await clock.advance(60_000);
-      assert.equal((await ask(ME, { by: renewed, user: 'dev' })).status, 200);
+      assert.equal((await request(ME, { by: renewed, user: 'dev' })).status, 200);
     });
-    assert.equal((await ask(ME, { by: client, user: 'dev' })).status, 401);
-    assert.equal((await ask(ME, { by: client, user: 'dev', agent: agent.value })).status, 401);
+    assert.equal((await request(ME, { by: client, user: 'dev' })).status, 401);
+    assert.equal((await request(ME, { by: client, user: 'dev', agent: agent.value })).status, 401);
   });
 
-  test('discovery is the same for all, as the API server asks for it', async () => {
-    const { status, json } = await ask('/apis/console.weir.dev/v1');
+  test('serves discovery without a user', async () => {
+    const { status, json } = await request('/apis/console.weir.dev/v1');
     assert.equal(status, 200);
     assert.equal(json.kind, 'APIResourceList');
-    assert.equal((await ask('/openapi/v2')).json.swagger, '2.0');
+    assert.equal((await request('/openapi/v2')).json.swagger, '2.0');
   });
 });
 

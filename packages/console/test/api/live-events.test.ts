@@ -4,14 +4,14 @@ import { ZERO_COUNTERS } from '@weir/model';
 import { liveHistoriesFor } from '../../src/api/live-events.ts';
 import { addSample, EMPTY_RATE_HISTORY, type RateHistory } from '../../src/rates/rate-history.ts';
 
-test('the past is told tenant by tenant: two minutes of whoever moved something in them', () => {
+test('returns one item of two minutes per tenant with traffic in that time', () => {
   const history = secondsOf(200, { busy: () => true, earlier: (second) => second < 50, resting: () => false });
-  const told = [...liveHistoriesFor(history, ['busy', 'earlier', 'resting', 'unknown'])];
+  const items = [...liveHistoriesFor(history, ['busy', 'earlier', 'resting', 'unknown'])];
   assert.deepEqual(
-    told.map(({ tenants }) => tenants.map(({ name, points }) => [name, points.length])),
+    items.map(({ tenants }) => tenants.map(({ name, points }) => [name, points.length])),
     [[['busy', 120]]],
   );
-  assert.deepEqual(told[0]?.tenants[0]?.points.at(-1), {
+  assert.deepEqual(items[0]?.tenants[0]?.points.at(-1), {
     at: 200_000,
     inBitsPerSecond: 8_000,
     outBitsPerSecond: 0,

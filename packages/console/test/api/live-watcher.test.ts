@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { writeWithBackpressure } from '../../src/api/live-watcher.ts';
 
-test('a watcher that does not read is sent no more than it has room for, and the rest when it reads', async () => {
+test('stops writing while the client does not read, and writes the rest when it does', async () => {
   const stream = new PassThrough({ highWaterMark: 100 });
   const { texts, made } = counted(1_000);
   const sending = writeWithBackpressure(stream, texts);
@@ -20,7 +20,7 @@ test('a watcher that does not read is sent no more than it has room for, and the
   assert.equal(read, 10_000);
 });
 
-test('when the watcher goes away, or the server closes, nothing more is made', async () => {
+test('takes no more texts after the stream was destroyed or ended', async () => {
   for (const end of ['destroy', 'end'] as const) {
     const stream = new PassThrough({ highWaterMark: 100 });
     const { texts, made } = counted(1_000);
@@ -34,7 +34,7 @@ test('when the watcher goes away, or the server closes, nothing more is made', a
   }
 });
 
-/** Texts of ten bytes, and how many of them were taken. */
+/** `count` texts of ten bytes; `made` returns how many were taken. */
 function counted(count: number): { readonly texts: Iterable<string>; made(): number } {
   let made = 0;
   function* texts(): Generator<string> {

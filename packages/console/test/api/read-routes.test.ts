@@ -4,7 +4,7 @@ import { ManualClock } from '@weir/runtime';
 import { seededStore } from '../fixtures/seeded-store.ts';
 import { startTestConsole } from '../fixtures/test-console.ts';
 
-test('services have exactly the fields that scripts rely on', async () => {
+test('lists Services with the fields that scripts use', async () => {
   await using console = await startTestConsole();
   const { status, json } = await console.request('/api/v1/services');
   assert.equal(status, 200);
@@ -25,7 +25,7 @@ test('services have exactly the fields that scripts rely on', async () => {
   );
 });
 
-test('a proxy of a node that carries none is a problem, not a proxy that serves', async () => {
+test('reports a proxy on a node without the label as a problem', async () => {
   const seeded = await seededStore(new ManualClock(Date.now()));
   const [known] = await seeded.store.heartbeats.list();
   assert.ok(known);
@@ -41,13 +41,13 @@ test('a proxy of a node that carries none is a problem, not a proxy that serves'
   );
 });
 
-test('services can be narrowed to a tenant or a namespace', async () => {
+test('filters Services by tenant and namespace', async () => {
   await using console = await startTestConsole();
   assert.equal((await console.request('/api/v1/services?tenant=shop&namespace=shop')).json.items.length, 2);
   assert.equal((await console.request('/api/v1/services?tenant=nobody')).json.items.length, 0);
 });
 
-test('one Service is explained with endpoints, settings, limits, problems and figures', async () => {
+test('explains a Service with endpoints, settings, limits, problems and usage', async () => {
   await using console = await startTestConsole();
   await console.flushUsage({ receivedBytes: 10, sentBytes: 20, connections: 1, requests: 0 });
   const { json } = await console.request('/api/v1/services/shop/web');
@@ -68,7 +68,7 @@ test('one Service is explained with endpoints, settings, limits, problems and fi
   );
 });
 
-test('tenants show limits, what they have, and what they used', async () => {
+test('lists tenants with limits, Services and traffic', async () => {
   await using console = await startTestConsole();
   await console.flushUsage({ receivedBytes: 1_000, sentBytes: 2_000 });
   const { json } = await console.request('/api/v1/tenants');
@@ -79,7 +79,7 @@ test('tenants show limits, what they have, and what they used', async () => {
   assert.equal(shop.suspension, null);
 });
 
-test('usage is by tenant and Service, exact to the byte', async () => {
+test('reports usage by tenant and Service, exact to the byte', async () => {
   await using console = await startTestConsole();
   await console.flushUsage({ receivedBytes: 9_007_199_254_740_991, sentBytes: 1, connections: 2, requests: 3 });
   const { json } = await console.request('/api/v1/usage');
@@ -95,14 +95,14 @@ test('usage is by tenant and Service, exact to the byte', async () => {
   );
 });
 
-test('usage of a month without traffic is zero, not an error', async () => {
+test('reports zero usage for a month without traffic', async () => {
   await using console = await startTestConsole();
   const { json } = await console.request('/api/v1/usage?month=2001-01&tenant=shop');
   assert.equal(json.items[0].sentBytes, 0);
   assert.deepEqual(json.items[0].services, []);
 });
 
-test('the series of a tenant ends with the present minute, hour or day', async () => {
+test('ends the series of a tenant with the current minute, hour or day', async () => {
   await using console = await startTestConsole();
   await console.flushUsage({ sentBytes: 500 });
   for (const step of ['minute', 'hour', 'day']) {
@@ -115,7 +115,7 @@ test('the series of a tenant ends with the present minute, hour or day', async (
   }
 });
 
-test('problems, proxies, table and fleet are told', async () => {
+test('returns problems, proxies, table and fleet', async () => {
   await using console = await startTestConsole();
   assert.equal((await console.request('/api/v1/problems')).json.items[0].subject, 'Service shop/extra');
   assert.equal((await console.request('/api/v1/proxies')).json.items[0].state, 'Serving');
@@ -132,7 +132,7 @@ test('problems, proxies, table and fleet are told', async () => {
   assert.equal((await console.request('/api/v1/fleet')).json.name, 'test');
 });
 
-test('a wrong query says what is wrong and what is allowed', async () => {
+test('answers an invalid query with the mistake and the allowed values', async () => {
   await using console = await startTestConsole();
   const cases: readonly (readonly [path: string, message: RegExp])[] = [
     ['/api/v1/services?foo=1', /query parameter "foo" is unknown; allowed: namespace, tenant/],
@@ -150,7 +150,7 @@ test('a wrong query says what is wrong and what is allowed', async () => {
   }
 });
 
-test('what is not there is a 404 with words', async () => {
+test('answers 404 with a message for objects and routes that do not exist', async () => {
   await using console = await startTestConsole();
   for (const path of [
     '/api/v1/services/shop/nope',
@@ -165,7 +165,7 @@ test('what is not there is a 404 with words', async () => {
   }
 });
 
-test('while the store is away the last table is still shown, and figures say why they are not', async () => {
+test('shows the last table and answers 503 for usage while the store is away', async () => {
   const seeded = await seededStore(new ManualClock(Date.now()));
   await using console = await startTestConsole({ seeded });
   await console.request('/api/v1/services');
@@ -176,7 +176,7 @@ test('while the store is away the last table is still shown, and figures say why
   assert.equal(usage.json.error.code, 'StoreAway');
 });
 
-test('the OpenAPI document lists every route with its parameters', async () => {
+test('lists all routes in the OpenAPI document', async () => {
   await using console = await startTestConsole();
   const { json } = await console.request('/openapi.json');
   for (const path of ['services', 'tenants', 'usage', 'problems', 'proxies', 'table', 'suspensions', 'live']) {
@@ -185,7 +185,7 @@ test('the OpenAPI document lists every route with its parameters', async () => {
   assert.ok(json.paths['/api/v1/suspensions/{name}'].delete);
 });
 
-test('health and metrics answer', async () => {
+test('serves health and metrics', async () => {
   await using console = await startTestConsole();
   assert.equal((await console.request('/healthz')).status, 200);
   assert.equal((await console.request('/readyz')).status, 200);
@@ -194,11 +194,11 @@ test('health and metrics answer', async () => {
   assert.match(text, /weir_table_revision 1/);
 });
 
-test('the page is served with a policy that runs nothing but itself', async () => {
+test('serves the page with a policy that allows only its own scripts', async () => {
   await using console = await startTestConsole();
   const page = await console.request('/');
   assert.match(page.text, /<title>Weir console<\/title>/);
   assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; script-src 'self'/);
-  const loaded = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? '');
-  for (const path of new Set(loaded)) assert.equal((await console.request(`/${path}`)).status, 200, path);
+  const paths = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? '');
+  for (const path of new Set(paths)) assert.equal((await console.request(`/${path}`)).status, 200, path);
 });

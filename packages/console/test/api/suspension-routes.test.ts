@@ -5,7 +5,7 @@ import { jsonRequest, startTestConsole, type TestConsole } from '../fixtures/tes
 const SHOP = { type: 'Tenant', tenant: 'shop' } as const;
 const WEB = { type: 'Service', namespace: 'shop', service: 'web' } as const;
 
-test('a suspended tenant is in the store, in the list, and on its Services', async () => {
+test('suspends a tenant: in the store, in the list and on its Services', async () => {
   await using console = await startTestConsole();
   const { status, json } = await suspend(console, { target: SHOP, message: 'You fill the link.' });
   assert.equal(status, 200);
@@ -24,7 +24,7 @@ test('a suspended tenant is in the store, in the list, and on its Services', asy
   assert.equal((await console.request('/api/v1/tenants')).json.items[0].suspension.message, 'You fill the link.');
 });
 
-test('the same target again changes message and end instead of adding another', async () => {
+test('changes message and end for a repeated target', async () => {
   await using console = await startTestConsole();
   await suspend(console, { target: WEB, message: 'first', until: inMinutes(5) });
   const until = inMinutes(10);
@@ -34,27 +34,27 @@ test('the same target again changes message and end instead of adding another', 
   assert.deepEqual([items[0].message, items[0].until], ['second', until]);
 });
 
-test('one that lasts longer stays, unless one asks to replace it', async () => {
+test('replaces a Suspension that lasts longer only if asked to', async () => {
   await using console = await startTestConsole();
   await suspend(console, { target: WEB, message: 'first', until: inMinutes(10) });
   const sooner = { target: WEB, message: 'second', until: inMinutes(5) };
   const { status, json } = await suspend(console, sooner);
   assert.equal(status, 409);
   assert.equal(json.error.code, 'AlreadySuspended');
-  assert.match(json.error.message, /"service\.shop\.web" is there already, and lasts longer; .*weir suspend --replace/);
+  assert.match(json.error.message, /"service\.shop\.web" already exists and lasts longer; .*weir suspend --replace/);
   assert.deepEqual(await messages(console), ['first']);
   assert.equal((await suspend(console, sooner, '?replace=true')).status, 200);
   assert.deepEqual(await messages(console), ['second']);
 });
 
-test('whether to replace is said by true, and else not at all', async () => {
+test('accepts no other value than true for replace', async () => {
   await using console = await startTestConsole();
   const { status, json } = await suspend(console, { target: WEB, message: 'x' }, '?replace=yes');
   assert.equal(status, 400);
   assert.match(json.error.message, /"replace" is "yes"; use true/);
 });
 
-test('resuming lifts it, and a second time there is nothing to lift', async () => {
+test('deletes a Suspension once and answers 404 the second time', async () => {
   await using console = await startTestConsole();
   const { name } = (await suspend(console, { target: WEB, message: 'x' })).json;
   assert.equal((await console.request(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 200);
@@ -62,7 +62,7 @@ test('resuming lifts it, and a second time there is nothing to lift', async () =
   assert.equal((await console.request(`/api/v1/suspensions/${name}`, { method: 'DELETE' })).status, 404);
 });
 
-test('one that stands in a file is lifted there, and the answer says where', async () => {
+test('refuses to delete a Suspension from a file and names the file', async () => {
   await using console = await startTestConsole();
   await console.store.suspensions.put({
     uid: 'u',
@@ -80,7 +80,7 @@ test('one that stands in a file is lifted there, and the answer says where', asy
   assert.equal((await console.store.suspensions.read()).suspensions.length, 1);
 });
 
-test('one that is an object of the cluster is not lifted by a console that reaches only the store', async () => {
+test('refuses to delete a Kubernetes object without a kubeconfig', async () => {
   await using console = await startTestConsole();
   await console.store.suspensions.put({
     uid: 'u',
@@ -102,7 +102,7 @@ test('one that is an object of the cluster is not lifted by a console that reach
   assert.equal((await console.store.suspensions.read()).suspensions.length, 1, 'the controller would put it back');
 });
 
-test('a mistyped target is refused: it would cut nobody off, and nobody would notice', async () => {
+test('refuses a target that does not exist', async () => {
   await using console = await startTestConsole();
   const targets = [
     { type: 'Tenant', tenant: 'shpo' },
@@ -117,7 +117,7 @@ test('a mistyped target is refused: it would cut nobody off, and nobody would no
   assert.deepEqual((await console.store.suspensions.read()).suspensions, []);
 });
 
-test('a body that is not right says what, where, and what is allowed', async () => {
+test('answers an invalid body with the mistake, its path and the allowed values', async () => {
   await using console = await startTestConsole();
   const cases: readonly (readonly [body: unknown, message: RegExp])[] = [
     [{ message: 'x' }, /body "target" is missing; use an object with type/],
@@ -139,7 +139,7 @@ test('a body that is not right says what, where, and what is allowed', async () 
   }
 });
 
-test('text that is no JSON is told so', async () => {
+test('answers 400 to a body that is not JSON', async () => {
   await using console = await startTestConsole();
   const answer = await console.request('/api/v1/suspensions', { ...jsonRequest('POST', {}), body: '{"target":' });
   assert.equal(answer.status, 400);

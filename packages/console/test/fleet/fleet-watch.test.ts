@@ -35,11 +35,11 @@ function serviceEntry(index: number): ServiceEntry {
 }
 
 function listenerOf({ uid, ports }: ServiceEntry): Entry {
-  const place = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: ports[0]?.port ?? 0 } as const;
-  return { kind: 'listener', id: listenerId(place), ...place, service: uid };
+  const binding = { node: 'a', address: '10.0.0.1', protocol: 'TCP', port: ports[0]?.port ?? 0 } as const;
+  return { kind: 'listener', id: listenerId(binding), ...binding, service: uid };
 }
 
-test('a change of one Service leaves the views of all others the same objects, and the last address is never withdrawn', async (context) => {
+test('keeps the view objects of unchanged Services and the last known addresses', async (context) => {
   const clock = new ManualClock();
   const store = new MemoryStore({ clock });
   const publisher = new TablePublisher({ store: store.table });
@@ -73,16 +73,16 @@ test('a change of one Service leaves the views of all others the same objects, a
     before.map(({ state, addresses }) => `${state} ${addresses}`),
     services.map(() => 'Programmed 192.0.2.1'),
   );
-  const seen = changes;
+  const changesBefore = changes;
   const degraded = [{ reason: 'NodePortBypass', message: 'node ports are open' }] as const;
   await publish(services.map((each, index) => (index === 2 ? { ...each, degraded } : each)));
-  assert.ok(changes > seen);
+  assert.ok(changes > changesBefore);
   const after = watch.views();
   assert.deepEqual(
     after.map((each, index) => each === before[index]),
     [true, true, false, true, true],
   );
-  assert.equal(watch.views(), after, 'and the list is the same until something is another');
+  assert.equal(watch.views(), after, 'the list is the same object without a change');
   await clock.advance(10_000);
   assert.deepEqual(watch.fleet().heartbeats, [], 'the proxy is silent');
   assert.deepEqual(

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { diffProblems } from '../../src/fleet/problems.ts';
 import type { FleetProblem } from '../../src/index.ts';
 
-test('a problem is told when it comes and when it goes, and not while it stays', () => {
+test('reports problems that appeared and problems that were resolved', () => {
   const quota = problem('QuotaExceeded', '2 of 2');
   const port = problem('PortConflict', 'taken');
   assert.deepEqual(diffProblems([], [quota]), { appeared: [quota], resolved: [] });
@@ -11,7 +11,7 @@ test('a problem is told when it comes and when it goes, and not while it stays',
   assert.deepEqual(diffProblems([quota, port], [port]), { appeared: [], resolved: [quota] });
 });
 
-test('the same problem in other words has come and gone', () => {
+test('reports a problem with a new message as resolved and appeared', () => {
   const before = problem('QuotaExceeded', '2 of 2');
   const after = problem('QuotaExceeded', '3 of 3');
   assert.deepEqual(diffProblems([before], [after]), { appeared: [after], resolved: [before] });

@@ -13,7 +13,7 @@ import {
 
 const START = 1_000_000;
 
-test('two samples one second apart give the rate of that second', () => {
+test('computes the rate of a second from two samples', () => {
   const history = historyOf(
     sample(0, row('web', { receivedBytes: 100 })),
     sample(1_000, row('web', { receivedBytes: 1_100 })),
@@ -23,17 +23,17 @@ test('two samples one second apart give the rate of that second', () => {
   assert.equal(rate?.outBitsPerSecond, 0);
 });
 
-test('one sample alone says nothing', () => {
+test('has no rate after one sample', () => {
   assert.equal(currentRatesFor(historyOf(sample(0, row('web', { sentBytes: 5 })))), undefined);
 });
 
-test('the rate is the mean of three seconds, so that two flushes in one sample do not make it jump', () => {
+test('averages rates over three seconds, so that two flushes in one sample make no peak', () => {
   const sent = [0, 2_000, 2_000, 3_000];
   const history = historyOf(...sent.map((sentBytes, index) => sample(index * 1_000, row('web', { sentBytes }))));
   assert.equal(currentRatesFor(history)?.services.get('web')?.outBitsPerSecond, 8_000);
 });
 
-test('the Services of a tenant add up, those of another do not', () => {
+test('sums the rates of the Services of each tenant', () => {
   const of = (bytes: number): UsageRow[] => [
     row('web', { sentBytes: bytes }),
     row('api', { sentBytes: bytes }),
@@ -46,7 +46,7 @@ test('the Services of a tenant add up, those of another do not', () => {
   assert.equal(rates?.services.get('api')?.outBitsPerSecond, 8_000);
 });
 
-test('a ledger that was wiped and restored does not look like traffic', () => {
+test('counts no traffic when a wiped ledger is restored', () => {
   const full = row('web', { sentBytes: 1_000_000 });
   const history = historyOf(sample(0, full), sample(1_000), sample(2_000, row('web', { sentBytes: 1_000_050 })));
   assert.deepEqual(
@@ -55,13 +55,13 @@ test('a ledger that was wiped and restored does not look like traffic', () => {
   );
 });
 
-test('at the turn of the month what was counted since counts from zero', () => {
+test('counts from zero in a new month', () => {
   const before = sample(0, row('web', { sentBytes: 1_000_000 }));
   const after = { ...sample(1_000, row('web', { sentBytes: 125 })), month: '1970-02' };
   assert.equal(currentRatesFor(historyOf(before, after))?.services.get('web')?.outBitsPerSecond, 1_000);
 });
 
-test('after nobody looked for long, the gap is not spread over one point', () => {
+test('makes no point for a long gap between two samples', () => {
   const history = historyOf(
     sample(0, row('web', { sentBytes: 0 })),
     sample(60_000, row('web', { sentBytes: 1_000_000 })),
@@ -73,7 +73,7 @@ test('after nobody looked for long, the gap is not spread over one point', () =>
   );
 });
 
-test('no more than five minutes are kept, and only who moved something takes room', () => {
+test('keeps five minutes of frames, without entries for idle Services', () => {
   let history: RateHistory = EMPTY_RATE_HISTORY;
   for (let second = 0; second < MAX_RATE_FRAMES * 2; second += 1) {
     history = addSample(history, sample(second * 1_000, row('web', { sentBytes: 7 })));
@@ -82,7 +82,7 @@ test('no more than five minutes are kept, and only who moved something takes roo
   assert.equal(history.frames.at(-1)?.services.size, 0);
 });
 
-test('a wall clock that was set back does not keep points of the future', () => {
+test('drops points in the future after the wall clock was set back', () => {
   const history = historyOf(sample(0), sample(1_000), sample(-500_000), sample(-499_000));
   assert.deepEqual(
     history.frames.map((frame) => frame.at),
