@@ -270,7 +270,10 @@ test('what keeps it from beginning is one line and exit code 2', async () => {
     [[...from, '--console', 'here'], /Use 127\.0\.0\.1:8686, another HOST:PORT, or off/],
     [[...from, '--workers', '0'], /Use an integer from 1 to 128/],
     [[...from, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
-    [[...from, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`], /--redis: Redis at .* refuses the connection/],
+    [
+      [...from, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`],
+      /--redis: Redis at .* refuses the connection/,
+    ],
     [[...from, '--trust-proxy-protocol', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
   ];
   for (const [args, message] of cases) {
