@@ -12,6 +12,7 @@ export * from './health/ejection.ts';
 export * from './health/port-health.ts';
 export * from './heartbeat.ts';
 export * from './limits/token-bucket.ts';
+export { compareText } from './list-merge.ts';
 export { ipv6Bytes } from './match/address.ts';
 export * from './match/atomic-groups.ts';
 export { type Cidr, canonicalAddress, clientKeyFor, isSpecialAddress, parseCidr } from './match/cidr.ts';

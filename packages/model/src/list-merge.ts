@@ -1,3 +1,8 @@
+/** Orders texts by UTF-16 code units, as a comparator for `sort`. Unlike `localeCompare`, the order does not depend on the locale. */
+export function compareText(a: string, b: string): number {
+  return a === b ? 0 : a < b ? -1 : 1;
+}
+
 /**
  * Merges items into a sorted list. Takes a list that is sorted by `compare` and items in any order; returns a new sorted list, or the
  * same list if there are no items. Binary search for each item, because few items are merged into a long list.

@@ -1,4 +1,4 @@
-import type { Heartbeat, UsageRow } from '@weir/model/data-plane';
+import { compareText, type Heartbeat, type UsageRow } from '@weir/model/data-plane';
 import type { UsageBase } from './contract.ts';
 
 /** Orders usage rows by Service and tenant, as `UsageStore.rows` returns them. */
@@ -19,8 +19,4 @@ export function compareUsageBases(a: UsageBase, b: UsageBase): number {
 /** Orders heartbeats by node and incarnation, as `HeartbeatStore.list` returns them. */
 export function compareHeartbeats(a: Heartbeat, b: Heartbeat): number {
   return compareText(a.node, b.node) || a.life - b.life;
-}
-
-function compareText(a: string, b: string): number {
-  return a === b ? 0 : a < b ? -1 : 1;
 }

@@ -1,4 +1,5 @@
 import {
+  compareText,
   entriesOf,
   type FleetState,
   type Problem,

@@ -1,6 +1,7 @@
 import {
   addCounters,
   type Counters,
+  compareText,
   type RoutingTable,
   type TenantEntry,
   type UsagePeriod,

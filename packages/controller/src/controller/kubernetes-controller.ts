@@ -10,7 +10,7 @@ import { leaderOnlyApi } from '../leader/leadership.ts';
 import { PolicyStatusReconciler } from '../policies/policy-status-reconciler.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
-import { KubernetesSuspensionWriter } from '../suspensions/kubernetes-suspension-writer.ts';
+import { KubernetesSuspensionObjects } from '../suspensions/kubernetes-suspension-objects.ts';
 import { KubernetesUsageArchive } from '../usage/kubernetes-usage-archive.ts';
 import { KubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
 import type { ReadableSecrets } from '../watch/kubernetes/secret-watches.ts';
@@ -83,7 +83,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     observer: metrics.watch,
     ...(secrets && { secrets }),
   });
-  const suspensions = new KubernetesSuspensionWriter({ api: leaderApi });
+  const suspensions = new KubernetesSuspensionObjects({ api: leaderApi });
   const archive = new KubernetesUsageArchive({ api: leaderApi, fleet, log: log.child({ part: 'usage' }) });
   const controller = startController({
     source,

@@ -6,7 +6,7 @@ import { MemoryStore } from '@weir/store';
 import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import type { SuspensionObjectWriter } from '../../src/suspensions/deferred-suspension-calls.ts';
-import { KubernetesSuspensionWriter } from '../../src/suspensions/kubernetes-suspension-writer.ts';
+import { KubernetesSuspensionObjects } from '../../src/suspensions/kubernetes-suspension-objects.ts';
 import { type ControllerHarnessOptions, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, suspensionObject } from '../fixtures/fake-source.ts';
 
@@ -156,7 +156,7 @@ describe('a Suspension on an API server', () => {
         return responseTo(request);
       },
     };
-    return { requests, suspensions: new KubernetesSuspensionWriter({ api }) };
+    return { requests, suspensions: new KubernetesSuspensionObjects({ api }) };
   };
 
   test('is created under the name of the suspension', async () => {

@@ -3,7 +3,7 @@
 
 import { isJsonEqual } from '../json-equal.ts';
 import { diffLists } from '../list-diff.ts';
-import { mergeSorted } from '../list-merge.ts';
+import { compareText, mergeSorted } from '../list-merge.ts';
 import { isInForce, isTargetOf, type Suspension, suspensionFor } from '../suspension.ts';
 import type { NodeEntry, ServiceEntry } from '../table/entry.ts';
 import type { FleetState } from './fleet-state.ts';
@@ -143,9 +143,5 @@ function contextOf(fleet: FleetState, table: TableIndex, reports: ListenerReport
 }
 
 function byName(a: ServiceView, b: ServiceView): number {
-  return compare(a.namespace, b.namespace) || compare(a.name, b.name) || compare(a.uid, b.uid);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
+  return compareText(a.namespace, b.namespace) || compareText(a.name, b.name) || compareText(a.uid, b.uid);
 }

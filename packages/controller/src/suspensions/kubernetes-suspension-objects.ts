@@ -7,7 +7,7 @@ import type { SuspensionObjectWriter } from './deferred-suspension-calls.ts';
 const SUSPENSIONS_PATH = `${WEIR_API_PATH}/suspensions`;
 const REQUEST_TIMEOUT_MS = 5_000;
 
-export class KubernetesSuspensionWriter implements SuspensionObjectWriter {
+export class KubernetesSuspensionObjects implements SuspensionObjectWriter {
   readonly #api: Pick<KubeApi, 'request'>;
 
   constructor({ api }: { readonly api: Pick<KubeApi, 'request'> }) {
