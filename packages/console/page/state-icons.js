@@ -1,4 +1,4 @@
-// Each state has a word, a shape and a colour, so that nobody depends on the colour.
+// Each state has a word, a shape and a colour, because some users cannot distinguish colours.
 import { element, svg } from './dom.js';
 
 const SHAPES = {

@@ -29,24 +29,24 @@ test('refuses a directory without a certificate and says what it needs', async (
 
 test('accepts only its own https origin over TLS', async () => {
   await using directory = temporaryDirectory('console-tls');
-  const own = makeCertificate({ name: '127.0.0.1' });
-  await using console = await startTestConsole({ tls: mountCertificate(directory, own, 'one') });
+  const certificate = makeCertificate({ name: '127.0.0.1' });
+  await using console = await startTestConsole({ tls: mountCertificate(directory, certificate, 'one') });
   const { origin, host } = new URL(console.url);
-  assert.equal(await statusBy(console.url, own, { origin }), 200);
-  assert.equal(await statusBy(console.url, own, { origin: `http://${host}` }), 403);
+  assert.equal(await statusBy(console.url, certificate, { origin }), 200);
+  assert.equal(await statusBy(console.url, certificate, { origin: `http://${host}` }), 403);
 });
 
 test('closes without waiting for an unfinished handshake', { timeout: 8_000 }, async () => {
   await using directory = temporaryDirectory('console-tls');
-  const own = makeCertificate({ name: '127.0.0.1' });
-  const console = await startTestConsole({ tls: mountCertificate(directory, own, 'one') });
+  const certificate = makeCertificate({ name: '127.0.0.1' });
+  const console = await startTestConsole({ tls: mountCertificate(directory, certificate, 'one') });
   const { hostname, port } = new URL(console.url);
   const silent = connect(Number(port), hostname);
   const closed = once(silent, 'close');
   silent.once('error', () => undefined);
   await once(silent, 'connect');
   // The server accepts in order, so it has accepted the silent connection, too.
-  assert.equal(await statusBy(console.url, own), 200);
+  assert.equal(await statusBy(console.url, certificate), 200);
   // Without `OpenSockets` this would wait for the handshake timeout of 10 s.
   await console[Symbol.asyncDispose]();
   await closed;

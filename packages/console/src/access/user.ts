@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { compareText } from '../compare-text.ts';
+import { compareText } from '@weir/model';
 
 /** A user as the API server describes users. */
 export interface UserInfo {

@@ -77,8 +77,8 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
         `all ${MAX_WATCHERS} live streams of the console are in use; close one and try again`,
       );
     }
-    const own = key === undefined ? 0 : [...open].filter((watcher) => watcher.callerKey === key).length;
-    if (own >= MAX_WATCHERS_PER_USER) {
+    const watchersOfUser = key === undefined ? 0 : [...open].filter((watcher) => watcher.callerKey === key).length;
+    if (watchersOfUser >= MAX_WATCHERS_PER_USER) {
       throw new ApiError(
         'TooManyWatchers',
         `you have ${MAX_WATCHERS_PER_USER} live streams open, which is the maximum; close one and try again`,

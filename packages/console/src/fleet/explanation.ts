@@ -1,5 +1,6 @@
 import {
   type Counters,
+  compareText,
   type Endpoint,
   type EndpointsEntry,
   endpointKey,
@@ -18,7 +19,6 @@ import {
   type UnhealthyEndpoint,
   withTrafficExhausted,
 } from '@weir/model';
-import { compareText } from '../compare-text.ts';
 
 /** The data that `weir explain` prints for one Service. */
 export interface Explanation extends ServiceView {

@@ -8,7 +8,6 @@ import {
   type ServiceView,
   subjectFor,
 } from '@weir/model';
-import { compareText } from '../compare-text.ts';
 import { FleetWatch, type FleetWatchOptions } from './fleet-watch.ts';
 
 type ProxyProblemCode = 'ProxySilent' | 'StrayProxy';

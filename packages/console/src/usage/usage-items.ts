@@ -9,7 +9,6 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model';
 import { type AuthorizationScope, isNamespaceVisible, visibleTenants } from '../access/authorization-scope.ts';
-import { compareText } from '../compare-text.ts';
 
 /** `items` of `weir usage -o json`. */
 export interface UsageItem extends Counters {

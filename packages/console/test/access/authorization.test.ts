@@ -11,7 +11,7 @@ import { RIVAL_DATA, SHOP_DATA, type TwoTenantStore, twoTenantStore } from '../f
 type StatusByAccount = Readonly<Record<Account, number>>;
 
 const all = (status: number): StatusByAccount =>
-  Object.fromEntries(ACCOUNTS.map((person) => [person, status])) as StatusByAccount;
+  Object.fromEntries(ACCOUNTS.map((account) => [account, status])) as StatusByAccount;
 const tenants: StatusByAccount = { ...all(200), stopper: 403, newcomer: 403 };
 const operators: StatusByAccount = { ...all(403), auditor: 200, operator: 200 };
 
@@ -50,7 +50,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
 
   before(async () => {
     cluster = await startRbacCluster();
-    for (const person of ACCOUNTS) tokens.set(person, await cluster.token(person));
+    for (const account of ACCOUNTS) tokens.set(account, await cluster.token(account));
     const clock = new ManualClock(Date.now());
     seeded = await twoTenantStore(clock);
     await seeded.flushUsageOfBoth(1);
@@ -90,12 +90,12 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     request('DELETE /api/v1/suspensions/{name}', tokens.get('operator'), { name: 'service.shop.web' });
   /** Suspends `shop/web`. */
   const suspend = (
-    person: Account,
+    account: Account,
     message: string,
     more: { until?: string; query?: string } = {},
   ): ReturnType<typeof request> => {
     const { query = '', ...body } = more;
-    const headers = { authorization: `Bearer ${tokens.get(person)}` };
+    const headers = { authorization: `Bearer ${tokens.get(account)}` };
     return console.request(
       `/api/v1/suspensions${query}`,
       jsonRequest('POST', { ...SUSPEND_WEB, ...body, message }, headers),
@@ -127,11 +127,11 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     }
   });
 
-  for (const person of ACCOUNTS) {
-    test(`${person} gets the expected status on every route, and 403 names the missing right`, async () => {
+  for (const account of ACCOUNTS) {
+    test(`${account} gets the expected status on every route, and 403 names the missing right`, async () => {
       for (const [route, statuses] of Object.entries(ROUTES)) {
-        const { status, text } = await request(route, tokens.get(person));
-        assert.equal(status, statuses[person], `${route}: ${text}`);
+        const { status, text } = await request(route, tokens.get(account));
+        assert.equal(status, statuses[account], `${route}: ${text}`);
         if (status === 403)
           assert.match(text, /"code":"NotAllowed".*people:.*lacks the right to (get|create|delete) \w+\.weir\.dev/);
       }
@@ -139,18 +139,18 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     });
   }
 
-  for (const [person, names, own, others] of [
+  for (const [account, names, ownData, otherData] of [
     ['shop-dev', SHOP_NAMES, SHOP_DATA, RIVAL_DATA],
     ['rival-dev', RIVAL_NAMES, RIVAL_DATA, SHOP_DATA],
   ] as const) {
-    test(`${person} gets no data of the other tenant on any route`, async () => {
+    test(`${account} gets no data of the other tenant on any route`, async () => {
       const texts: string[] = [];
       for (const route of Object.keys(ROUTES).filter((each) => each.startsWith('GET'))) {
-        const { text } = await request(route, tokens.get(person), names);
-        assert.doesNotMatch(text, others, route);
+        const { text } = await request(route, tokens.get(account), names);
+        assert.doesNotMatch(text, otherData, route);
         texts.push(text);
       }
-      assert.match(texts.join(''), own);
+      assert.match(texts.join(''), ownData);
     });
   }
 
@@ -181,8 +181,8 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
   });
 
   test('tells the page what its user may see and do', async () => {
-    const of = async (person: Account): Promise<unknown> => {
-      const { user, namespaces, may } = JSON.parse((await request('GET /api/v1/me', tokens.get(person))).text);
+    const of = async (account: Account): Promise<unknown> => {
+      const { user, namespaces, may } = JSON.parse((await request('GET /api/v1/me', tokens.get(account))).text);
       return { user, namespaces, may };
     };
     const user = (name: string): string => `system:serviceaccount:people:${name}`;

@@ -42,9 +42,9 @@ test('refuses API requests from pages of other sites, but not links to the page'
   await using console = await tokenConsole();
   for (const site of ['cross-site', 'same-site']) {
     const headers = { ...POST.headers, authorization: 'Bearer token', 'sec-fetch-site': site };
-    const answer = await console.request('/api/v1/suspensions', { ...POST, headers });
-    assert.equal(answer.status, 403);
-    assert.equal(answer.json.error.code, 'ForeignOrigin');
+    const response = await console.request('/api/v1/suspensions', { ...POST, headers });
+    assert.equal(response.status, 403);
+    assert.equal(response.json.error.code, 'ForeignOrigin');
     assert.equal((await console.request('/', { headers: { 'sec-fetch-site': site } })).status, 200);
   }
 });
@@ -52,9 +52,9 @@ test('refuses API requests from pages of other sites, but not links to the page'
 test('allows no other origin (CORS)', async () => {
   await using console = await tokenConsole();
   const headers = { origin: 'https://attacker.example', 'access-control-request-method': 'GET' };
-  const answer = await console.request('/api/v1/services', { method: 'OPTIONS', headers });
-  assert.equal(answer.status, 404);
-  assert.equal(answer.headers.get('access-control-allow-origin'), null);
+  const response = await console.request('/api/v1/services', { method: 'OPTIONS', headers });
+  assert.equal(response.status, 404);
+  assert.equal(response.headers.get('access-control-allow-origin'), null);
 });
 
 test('refuses malformed and very long tokens without a review', async () => {

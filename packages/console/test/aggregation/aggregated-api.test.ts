@@ -23,19 +23,19 @@ describe(
 
     before(async () => {
       directory = temporaryDirectory('aggregated');
-      const own = makeCertificate({ name: 'weir-console.people.svc' });
+      const serverCertificate = makeCertificate({ name: 'weir-console.people.svc' });
       cluster = await startRbacCluster();
       clock = new ManualClock(Date.now());
       seeded = await twoTenantStore(clock);
       console = await startTestConsole({
         seeded,
         clock,
-        tls: mountCertificate(directory, own, 'one'),
+        tls: mountCertificate(directory, serverCertificate, 'one'),
         auth: { kind: 'kubernetes', kubeconfig: cluster.kubeconfig },
       });
       const objects = aggregatedApiManifest({
         port: Number(new URL(console.url).port),
-        ca: own.certificate,
+        ca: serverCertificate.certificate,
         group: 'console.weir.dev',
         version: 'v1',
         service: 'weir-console',

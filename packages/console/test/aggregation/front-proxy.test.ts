@@ -20,7 +20,7 @@ const USERS = { 'token-of-dev': { name: 'dev', may: ['get tenantusages shop'] } 
 const ME = '/apis/console.weir.dev/v1/me';
 
 describe('the front proxy', () => {
-  const own = makeCertificate({ name: '127.0.0.1' });
+  const serverCertificate = makeCertificate({ name: '127.0.0.1' });
   const authority = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
   const client = makeCertificate({ name: NAME, issuer: authority, usage: 'client' });
   let directory: TemporaryDirectory;
@@ -30,7 +30,7 @@ describe('the front proxy', () => {
 
   before(() => {
     directory = temporaryDirectory('front-proxy');
-    mountCertificate(directory, own, 'one');
+    mountCertificate(directory, serverCertificate, 'one');
   });
   after(() => directory.close());
   beforeEach(async () => {
@@ -64,7 +64,7 @@ describe('the front proxy', () => {
   ): Promise<{ status: number; json: any }> => {
     const { promise, resolve, reject } = Promise.withResolvers<{ status: number; json: unknown }>();
     const options = {
-      ca: own.certificate,
+      ca: serverCertificate.certificate,
       ...(by === undefined ? {} : { cert: by.chain, key: by.key }),
       headers: { ...(user === undefined ? {} : { 'X-Remote-User': user }), ...headers },
       agent: agent ?? false,
@@ -124,7 +124,13 @@ describe('the front proxy', () => {
 
   test('accepts only the new authority after a rotation, also on open connections', async () => {
     using agent = disposable(
-      new https.Agent({ keepAlive: true, maxSockets: 1, ca: own.certificate, cert: client.chain, key: client.key }),
+      new https.Agent({
+        keepAlive: true,
+        maxSockets: 1,
+        ca: serverCertificate.certificate,
+        cert: client.chain,
+        key: client.key,
+      }),
     );
     assert.equal((await request(ME, { by: client, user: 'dev', agent: agent.value })).status, 200);
     const next = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });

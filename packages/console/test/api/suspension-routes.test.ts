@@ -141,9 +141,9 @@ test('answers an invalid body with the mistake, its path and the allowed values'
 
 test('answers 400 to a body that is not JSON', async () => {
   await using console = await startTestConsole();
-  const answer = await console.request('/api/v1/suspensions', { ...jsonRequest('POST', {}), body: '{"target":' });
-  assert.equal(answer.status, 400);
-  assert.match(answer.json.error.message, /not valid JSON/);
+  const response = await console.request('/api/v1/suspensions', { ...jsonRequest('POST', {}), body: '{"target":' });
+  assert.equal(response.status, 400);
+  assert.match(response.json.error.message, /not valid JSON/);
 });
 
 function suspend(console: TestConsole, body: unknown, query = ''): ReturnType<TestConsole['request']> {

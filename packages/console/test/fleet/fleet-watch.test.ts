@@ -45,8 +45,8 @@ test('keeps the view objects of unchanged Services and the last known addresses'
   const publisher = new TablePublisher({ store: store.table });
   await publisher.becomeLeader();
   const services = Array.from({ length: 5 }, (_, index) => serviceEntry(index));
-  const publish = async (own: readonly ServiceEntry[]): Promise<void> => {
-    await publisher.publish(tableOf([NODE, ...own, ...own.map(listenerOf)]));
+  const publish = async (entries: readonly ServiceEntry[]): Promise<void> => {
+    await publisher.publish(tableOf([NODE, ...entries, ...entries.map(listenerOf)]));
     await clock.advance(100);
   };
   await store.suspensions.markComplete();
