@@ -1,4 +1,4 @@
-{{/* What a process needs to reach Redis: {root, process}. */}}
+{{/* The environment with which a process connects to Redis. Takes {root, process}. */}}
 {{- define "weir.redisEnvironment" -}}
 {{- $values := .root.Values -}}
 {{- $name := include "weir.fullname" .root -}}
@@ -15,10 +15,10 @@
   valueFrom: {secretKeyRef: {name: {{ include "weir.redisUsersSecret" .root }}, key: {{ .process }}-password}}
 {{- else }}
 {{- if contains "@" $values.redis.external.url }}
-{{- fail "redis.external.url holds a user or a password, which whoever may read pods would see; put them into a Secret, and its name into redis.external.existingSecret" }}
+{{- fail "redis.external.url contains a user or a password, which everybody who may read pods would see; put them into a Secret and set redis.external.existingSecret to its name" }}
 {{- end }}
 - name: WEIR_REDIS_URL
-  value: {{ required "redis.bundled is false, and redis.external.url names no other Redis" $values.redis.external.url | quote }}
+  value: {{ required "redis.bundled is false, but redis.external.url is empty; set redis.external.url to the URL of your Redis" $values.redis.external.url | quote }}
 {{- with $values.redis.external.existingSecret }}
 {{- if $values.redis.external.ownCa }}
 - name: WEIR_REDIS_CA
@@ -38,12 +38,12 @@
 {{- end }}
 {{- end }}
 
-{{/* The Secret whose ca.crt verifies Redis; empty: public CAs, or no TLS. */}}
+{{/* The name of the Secret whose ca.crt verifies Redis; empty for public CAs or without TLS. */}}
 {{- define "weir.redisCaSecret" -}}
 {{- if .Values.redis.bundled -}}
 {{ include "weir.tlsSecret" (dict "root" . "server" "redis") }}
 {{- else if .Values.redis.external.ownCa -}}
-{{ required "redis.external.ownCa is true, and redis.external.existingSecret names no Secret with a ca.crt" .Values.redis.external.existingSecret }}
+{{ required "redis.external.ownCa is true, but redis.external.existingSecret is empty; set it to the name of a Secret that contains ca.crt" .Values.redis.external.existingSecret }}
 {{- end -}}
 {{- end }}
 
@@ -60,7 +60,7 @@
 {{- end }}
 {{- end }}
 
-{{/* What private keys are sealed with; nothing where no Secrets are read. */}}
+{{/* The secret that seals private keys; empty if the controller reads no Secrets. */}}
 {{- define "weir.fleetSecretEnvironment" -}}
 {{- if ne .Values.tls.secretAccess "none" }}
 - name: WEIR_FLEET_SECRET
@@ -68,7 +68,7 @@
 {{- end }}
 {{- end }}
 
-{{/* Probes and metrics, by TLS and with the token of the release. */}}
+{{/* The admin server for probes and metrics: TLS, and the token of the release. */}}
 {{- define "weir.adminEnvironment" -}}
 - name: WEIR_ADMIN_TLS
   value: /admin

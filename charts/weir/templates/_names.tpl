@@ -1,13 +1,13 @@
-{{/* What every name begins with; cluster-scoped ones, too, so that two releases do not meet. */}}
+{{/* The prefix of every name. Cluster-scoped names have it as well, so that two releases do not conflict. */}}
 {{- define "weir.fullname" -}}
 {{- $name := contains "weir" .Release.Name | ternary .Release.Name (printf "%s-weir" .Release.Name) -}}
 {{- if or (gt (len $name) 40) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) -}}
-{{- fail (printf "release %q gives names such as %s-controller; use a name of at most 35 lower-case letters, digits and hyphens that begins with a letter" .Release.Name $name) -}}
+{{- fail (printf "invalid release name %q: %s-controller would be too long or an invalid name; use at most 35 lower-case letters, digits and hyphens, beginning with a letter" .Release.Name $name) -}}
 {{- end -}}
 {{- $name -}}
 {{- end }}
 
-{{/* In Redis, of the Lease, and of each TenantUsage. */}}
+{{/* The name of the fleet: in Redis keys, of the Lease, and of each TenantUsage. */}}
 {{- define "weir.fleet" -}}
 {{- .Values.fleet | default (include "weir.fullname" .) -}}
 {{- end }}
@@ -18,20 +18,20 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 
-{{/* Of one component: {root, component}. */}}
+{{/* The labels of a component. Takes {root, component}. */}}
 {{- define "weir.componentLabels" -}}
 {{ include "weir.labels" .root }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* By which its pods are found; never changes over the life of a release. */}}
+{{/* The labels that select the pods of a component; a selector can never change during the life of a release. */}}
 {{- define "weir.selector" -}}
 app.kubernetes.io/name: weir
 app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* Of one program: {root, image}. A digest in its name stands for itself. */}}
+{{/* The image reference. Takes {root, image}. An image with a digest gets no tag. */}}
 {{- define "weir.image" -}}
 {{- $tag := .root.Values.image.tag | default .root.Chart.AppVersion -}}
 {{- $name := printf "%s/%s" (trimSuffix "/" .root.Values.image.registry) .image -}}

@@ -1,6 +1,6 @@
 {{/*
-A role of ours bound to an account of the release: {root, kind: ClusterRole | Role, name, rules, account, component}; a Role and its
-binding are of `namespace`, or of the release's.
+A role, bound to an account of the release. Takes {root, kind: ClusterRole | Role, name, rules, account, component}. A
+Role and its binding are in `namespace`, by default the namespace of the release.
 */}}
 {{- define "weir.rights" -}}
 {{- $namespace := .namespace | default .root.Release.Namespace }}
@@ -43,7 +43,7 @@ subjects:
     namespace: {{ .root.Release.Namespace }}
 {{- end }}
 
-{{/* An account of the release: {root, component}. */}}
+{{/* An account of the release. Takes {root, component}. */}}
 {{- define "weir.account" -}}
 apiVersion: v1
 kind: ServiceAccount
@@ -56,7 +56,7 @@ metadata:
   {{- end }}
 {{- end }}
 
-{{/* What rights/COMPONENT.yaml lists, for an account of that name: {root, component}. */}}
+{{/* The account of a component, with the rights in rights/COMPONENT.yaml. Takes {root, component}. */}}
 {{- define "weir.rightsOf" -}}
 {{- $account := printf "%s-%s" (include "weir.fullname" .root) .component }}
 {{- $options := . }}

@@ -1,21 +1,22 @@
 {{/*
-The Secrets of a release: those that exist already, as the values name them, and else those that the chart makes (_generated.tpl).
+The Secrets of a release: an existing Secret if the values name one, otherwise a Secret that the chart generates
+(_generated.tpl).
 */}}
 
-{{/* The Secret that the operator has for a server: {root, server}; empty: the chart makes one. */}}
+{{/* The name of the existing Secret for a server, or empty if the chart generates the Secret. Takes {root, server}. */}}
 {{- define "weir.existingTlsSecret" -}}
 {{- $values := .root.Values -}}
 {{- $servers := dict "proxy" $values.proxy.admin "controller" $values.controller.admin "console" $values.console "redis" $values.redis -}}
 {{- (get $servers .server).tls.existingSecret -}}
 {{- end }}
 
-{{/* The Secret with the certificate of a server: {root, server}. */}}
+{{/* The name of the Secret with the certificate of a server. Takes {root, server}. */}}
 {{- define "weir.tlsSecret" -}}
 {{- include "weir.existingTlsSecret" . | default (printf "%s-%s-tls" (include "weir.fullname" .root) .server) -}}
 {{- end }}
 
-{{/* Whose certificates the chart makes, with blanks between them. */}}
-{{- define "weir.ownCertificates" -}}
+{{/* The servers whose certificates the chart generates, separated by spaces. */}}
+{{- define "weir.generatedCertificates" -}}
 {{- $run := dict "proxy" true "controller" true "console" .Values.console.enabled "redis" .Values.redis.bundled -}}
 {{- range $server := list "proxy" "controller" "console" "redis" -}}
 {{- if and (get $run $server) (not (include "weir.existingTlsSecret" (dict "root" $ "server" $server))) }} {{ $server }}{{ end -}}
@@ -26,14 +27,15 @@ The Secrets of a release: those that exist already, as the values name them, and
 {{- .Values.adminToken.existingSecret | default (printf "%s-admin" (include "weir.fullname" .)) -}}
 {{- end }}
 
-{{/* Of the bundled Redis. */}}
+{{/* The Secret with the users of the bundled Redis. */}}
 {{- define "weir.redisUsersSecret" -}}
 {{- .Values.redis.auth.existingSecret | default (printf "%s-redis-users" (include "weir.fullname" .)) -}}
 {{- end }}
 
 {{/*
-Of a pod whose Redis password and token are in its environment: with other ones it starts anew, as far as the chart knows them. The
-passwords count only where they are kept: beside an external Redis nobody uses them.
+An annotation that restarts a pod if its Redis password or token changes, since both are in its environment. The chart
+knows only the values that it generates. With an external Redis nothing uses the generated passwords, so they do not
+count.
 */}}
 {{- define "weir.secretsChecksum" -}}
 {{- include "weir.generate" . -}}

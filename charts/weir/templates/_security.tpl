@@ -1,4 +1,4 @@
-{{/* Of a pod whose programs run as the user of the images. */}}
+{{/* The security context of a pod whose containers run as the user of the images. */}}
 {{- define "weir.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532

@@ -50,7 +50,7 @@ describe('the chart', requireProgram('helm'), () => {
     for (const name of ['a.b', '1st', 'x'.repeat(36)]) {
       const { ok, output } = await runHelm(['template', name, WEIR_CHART]);
       assert.equal(ok, false);
-      assert.match(output, /use a name of at most 35 lower-case letters, digits and hyphens that begins with a letter/);
+      assert.match(output, /use at most 35 lower-case letters, digits and hyphens, beginning with a letter/);
     }
     assert.ok((await runHelm(['template', 'x'.repeat(35), WEIR_CHART])).ok);
   });

@@ -86,14 +86,14 @@ describe('helm refuses', requireProgram('helm'), () => {
     const url = '--set=redis.bundled=false,redis.external.url=rediss://weir:hush@redis.example.com';
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, url]);
     assert.equal(ok, false);
-    assert.match(output, /put them into a Secret, and its name into redis\.external\.existingSecret/);
+    assert.match(output, /put them into a Secret and set redis\.external\.existingSecret to its name/);
     assert.doesNotMatch(output, /hush/);
   });
 
   test('that a guard is taken away by null, of which no schema knows', async () => {
     for (const [value, words] of [
       ['admission.externalIPs', 'use Deny or Allow'],
-      ['admission.nodePorts', 'use Mutate, Warn, Deny, or "" for Mutate where it is served'],
+      ['admission.nodePorts', 'use Mutate, Warn, Deny, or "" for Mutate if the cluster serves it, else Warn'],
       ['tls.secretAccess', 'use none, namespaces or cluster'],
     ] as const) {
       const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, `--set=${value}=null`]);
@@ -105,18 +105,18 @@ describe('helm refuses', requireProgram('helm'), () => {
   test('an external Redis of which nothing says where it is, or whose CA', async () => {
     const external = ['--set=redis.bundled=false'];
     const nowhere = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
-    assert.match(nowhere.output, /redis\.external\.url names no other Redis/);
+    assert.match(nowhere.output, /redis\.external\.url is empty; set redis\.external\.url to the URL/);
     external.push('--set=redis.external.url=rediss://redis.example.com,redis.external.ownCa=true');
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
     assert.equal(ok, false);
-    assert.match(output, /redis\.external\.existingSecret names no Secret with a ca\.crt/);
+    assert.match(output, /redis\.external\.existingSecret is empty; set it to the name of a Secret that contains ca\.crt/);
   });
 
   test('finalizers that nobody would take off when the release is gone', async () => {
     const settings = '--set=controller.cleanupFinalizer=true,uninstall.clearStatus=false';
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, settings]);
     assert.equal(ok, false);
-    assert.match(output, /nobody would take the finalizers off after the release is gone/);
+    assert.match(output, /after an uninstall nothing would remove the finalizers/);
   });
 
   test('an aggregated console with a certificate that nothing tells the API server to trust, and says where to', async () => {
@@ -125,7 +125,7 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.equal(ok, false);
     assert.match(
       output,
-      /put its ca\.crt into console\.apiService\.caBundle, or say in console\.apiService\.annotations/,
+      /put its ca\.crt into console\.apiService\.caBundle, or set an annotation in console\.apiService\.annotations/,
     );
     const trusted = await runHelm([
       'template',

@@ -4,10 +4,11 @@
 {{- end }}
 
 {{/*
-How the admission policy judges each annotation. `wrong` is CEL for the message about VALUE, in the words of the model, or ''; by
-default it comes from the grammar. `with` names annotations that are judged together with this one. `tcpOnly` is CEL for whether the
-annotation needs a TCP port. `quotes`: the message quotes a part itself, so that VALUE is not quoted before it.
-A test compares the policy with the model for the same values.
+How the admission policy judges each annotation. `wrong` is a CEL expression: the message about VALUE in the same words
+as the model, or '' if VALUE is valid; by default it comes from the grammar. `with` names annotations whose values this
+annotation depends on. `tcpOnly` is a CEL expression for whether the annotation requires a TCP port. With `quotes` the
+message quotes a part of VALUE itself, so VALUE is not put before it. A test compares the policy with the model for the
+same values.
 */}}
 {{- define "weir.annotations" -}}
 {{- $grammar := include "weir.annotations.grammar" . | fromYaml -}}

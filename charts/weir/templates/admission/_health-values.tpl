@@ -1,10 +1,10 @@
-{{/* CEL for the annotations `weir.dev/health-check-…`: the message about VALUE, or ''. A check with an invalid value counts as none. */}}
+{{/* CEL for the annotations `weir.dev/health-check-…`: the message about VALUE, or '' if it is valid. An invalid health-check counts as off. */}}
 
 {{- define "weir.cel.check" -}}
 variables.own[?'weir.dev/health-check'].orValue('off')
 {{- end }}
 
-{{/* CEL `.` for an annotation that needs a check. */}}
+{{/* Takes the CEL for an annotation, and adds that the annotation requires a health check. */}}
 {{- define "weir.cel.ofCheck" -}}
 !({{ include "weir.cel.check" . }} in ['tcp', 'http', 'https'])
 ? 'can be honoured only with weir.dev/health-check: tcp, http or https; add that annotation, or remove this one'
@@ -17,7 +17,7 @@ variables.own[?'weir.dev/health-check'].orValue('off')
 : {{ include "weir.cel.value" . }}
 {{- end }}
 
-{{/* Takes the grammar of the timeout. */}}
+{{/* Takes the grammar of the timeout, which must not be longer than the interval. */}}
 {{- define "weir.cel.timeout" -}}
 {{ include "weir.cel.isDuration" (dict "value" "VALUE" "grammar" . "max" "variables.interval") }} ? ''
 : 'is not allowed; use {{ .expected }}, which is ' + string(double(variables.interval) / 1000.0) + 's'

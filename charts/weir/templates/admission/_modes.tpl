@@ -1,4 +1,4 @@
-{{/* The version in which this cluster serves MutatingAdmissionPolicy; empty, it does not. */}}
+{{/* The API version of MutatingAdmissionPolicy in this cluster; empty if the cluster does not serve it. */}}
 {{- define "weir.admission.mutatingVersion" -}}
 {{- if .Capabilities.APIVersions.Has "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy" -}}
 v1
@@ -8,13 +8,13 @@ v1beta1
 {{- end }}
 
 {{- define "weir.admission.nodePorts" -}}
-{{- $wish := toString .Values.admission.nodePorts -}}
-{{- $served := include "weir.admission.mutatingVersion" . -}}
-{{- if not (has $wish (list "" "Mutate" "Warn" "Deny")) -}}
-{{- fail (printf "admission.nodePorts is %q; use Mutate, Warn, Deny, or \"\" for Mutate where it is served" $wish) -}}
+{{- $mode := toString .Values.admission.nodePorts -}}
+{{- $mutatingVersion := include "weir.admission.mutatingVersion" . -}}
+{{- if not (has $mode (list "" "Mutate" "Warn" "Deny")) -}}
+{{- fail (printf "admission.nodePorts is %q; use Mutate, Warn, Deny, or \"\" for Mutate if the cluster serves it, else Warn" $mode) -}}
 {{- end -}}
-{{- if and (eq $wish "Mutate") (not $served) -}}
-{{- fail "admission.nodePorts is \"Mutate\", and this cluster does not serve MutatingAdmissionPolicy (Kubernetes 1.36 does); use Warn or Deny" -}}
+{{- if and (eq $mode "Mutate") (not $mutatingVersion) -}}
+{{- fail "admission.nodePorts is \"Mutate\", but this cluster does not serve MutatingAdmissionPolicy (Kubernetes 1.36 does); use Warn or Deny" -}}
 {{- end -}}
-{{- $wish | default (ternary "Mutate" "Warn" (ne $served "")) -}}
+{{- $mode | default (ternary "Mutate" "Warn" (ne $mutatingVersion "")) -}}
 {{- end }}

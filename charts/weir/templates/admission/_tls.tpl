@@ -1,6 +1,6 @@
 {{/*
-CEL for weir.dev/tls-secret and the annotations that depend on it. Reports the first invalid port; the model reports every one.
-`.` is the grammar of the annotation, unless a comment says otherwise.
+CEL for weir.dev/tls-secret and the annotations that depend on it. Reports the first invalid port; the model reports
+every one. `.` is the grammar of the annotation, unless a comment says otherwise.
 */}}
 
 {{/* Takes the grammar of tls-secret. */}}

@@ -1,5 +1,6 @@
 {{/*
-CEL for the kinds of annotation values, from the grammar of annotation-grammar.yaml: '' if VALUE matches, or the message about VALUE.
+CEL for each kind of annotation value in annotation-grammar.yaml: '' if VALUE matches, otherwise the message about
+VALUE.
 */}}
 
 {{- define "weir.cel.value" -}}
@@ -19,33 +20,33 @@ VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= {{ int64 .min }} && int(VALUE) <=
 ? '' : {{ include "weir.cel.notAllowed" . }}
 {{- end }}
 
-{{/* CEL: the message for a value outside of the grammar `.`. */}}
+{{/* CEL: the message about a value that does not match the grammar `.`. */}}
 {{- define "weir.cel.notAllowed" -}}
 'is not allowed; use {{ .expected }}'
 {{- end }}
 
-{{/* Whether `.value`, CEL for a text, matches the pattern of `.grammar`. */}}
+{{/* CEL: whether `.value`, a CEL string, matches the pattern of `.grammar`. */}}
 {{- define "weir.cel.matches" -}}
 ({{ .value }}.size() <= {{ int64 .grammar.maxLength }} && {{ .value }}.matches('{{ .grammar.pattern }}'))
 {{- end }}
 
-{{/* Milliseconds of `.`, CEL for a text that is a duration: the sum of its parts, each a number with a unit. */}}
+{{/* CEL: the milliseconds of `.`, a CEL string with a valid duration: the sum of its parts, each a number with a unit. */}}
 {{- define "weir.cel.milliseconds" -}}
 {{ . }}.findAll('[0-9]+[a-z]+').map(part, int(part.find('^[0-9]+'))
   * {'d': 86400000, 'h': 3600000, 'm': 60000, 's': 1000, 'ms': 1}[part.find('[a-z]+$')]).sum()
 {{- end }}
 
-{{/* Whether `.value` is a duration within `.grammar` of at most `.max`, CEL for milliseconds. */}}
+{{/* CEL: whether `.value` is a duration of `.grammar` and at most `.max`, a CEL integer in milliseconds. */}}
 {{- define "weir.cel.isDuration" -}}
 ({{ .value }} != '' && {{ .value }}.matches('{{ .grammar.pattern }}')
 && [{{ include "weir.cel.milliseconds" .value }}].all(ms, ms >= {{ int64 .grammar.minMs }} && ms <= {{ .max }}))
 {{- end }}
 
 {{/*
-Whether VALUE is a Quantity that is whole and at most 2^53 - 1, exactly (binary quantities with more than ten decimal places are
-admitted). Takes the digits without leading zeros and the decimal places without trailing zeros. A decimal quantity is whole if its
-trailing zeros and its exponent make up for the places; a binary quantity is whole if 5 to the power of the places divides the
-digits, since there are always enough factors of 2.
+Whether VALUE is a Quantity that is whole and at most 2^53 - 1, exactly (binary quantities with more than ten decimal
+places are admitted). Takes the digits without leading zeros and the decimal places without trailing zeros. A decimal
+quantity is whole if its trailing zeros and its exponent make up for the places; a binary quantity is whole if 5 to the
+power of the places divides the digits, since there are always enough factors of 2.
 */}}
 {{- define "weir.cel.isWhole" -}}
 VALUE.size() <= {{ int64 .maxLength }}
@@ -65,7 +66,7 @@ VALUE.size() <= {{ int64 .maxLength }}
         : int(unit.substring(1))) >= 0)))))
 {{- end }}
 
-{{/* Hosts of the grammar `.`, comma separated. */}}
+{{/* CEL: the message about a comma-separated list of hosts. Takes the grammar of hosts. */}}
 {{- define "weir.cel.hosts" -}}
 [VALUE.split(',').size()].map(count, count > {{ int64 .maxCount }}
 ? 'is not allowed: ' + string(count) + ' hosts are too many: a Service may have at most {{ int64 .maxCount }}; use wildcards such as *.example.com, or make several Services'
@@ -79,7 +80,7 @@ VALUE.size() <= {{ int64 .maxLength }}
   : 'can be honoured only with weir.dev/tls-passthrough: "true" or weir.dev/tls-secret; add one of them, or remove this annotation')[0])[0]
 {{- end }}
 
-{{/* `.`, CEL for text that a tenant wrote, in quotes and cut. */}}
+{{/* CEL: `.`, a CEL string that a tenant wrote, in quotes and truncated. */}}
 {{- define "weir.cel.quoted" -}}
 '"' + ({{ . }}.size() <= 80 ? {{ . }} : {{ . }}.substring(0, 80) + '…') + '"'
 {{- end }}

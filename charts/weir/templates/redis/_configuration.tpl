@@ -9,13 +9,13 @@ aclfile /users/users.acl
 dir /data
 appendonly yes
 save ""
-# What it evicts would be gone from the table.
+# Evicting a key would remove a part of the routing table.
 maxmemory-policy noeviction
 {{- end }}
 
 {{/*
-A user of its own for each kind of process, with what that needs: see docs/redis.md. Where the passwords are in
-a Secret that exists already, "#(USER)" stands for each.
+One Redis user per kind of process, with the rights that it needs (docs/redis.md). If the values name a Secret with the
+passwords, "#(USER)" is a placeholder for each password, which the init container of Redis replaces.
 */}}
 {{- define "weir.redisUsers" -}}
 {{- include "weir.generate" . -}}

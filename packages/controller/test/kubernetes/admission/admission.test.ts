@@ -138,7 +138,7 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
           text,
           /Forbidden.*'weir-external-ips' denied request: spec\.externalIPs: 203\.0\.113\.7 may be added only by/s,
         );
-        assert.match(text, /those who may update tenantpolicies\.weir\.dev, since it draws traffic that is for others/);
+        assert.match(text, /users who may update tenantpolicies\.weir\.dev, since an external IP takes over the traffic/);
       }
     });
 
@@ -214,7 +214,7 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
       );
       assert.match(
         refused,
-        /as counted at 2030-01-01T10:00:00Z; what was deleted since then is counted within five minutes/,
+        /counted at 2030-01-01T10:00:00Z; deletions since then are counted within five minutes/,
       );
       const edited = await release.apply(limited('second', 2));
       assert.ok(edited.ok, edited.text);

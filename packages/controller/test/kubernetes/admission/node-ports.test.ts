@@ -12,7 +12,7 @@ import {
 const ASKED =
   /spec\.allocateLoadBalancerNodePorts is not false, and node ports bypass limits, accounting and cut-off; set it to false/;
 const NUMBERED =
-  /node port 3\d{4} is asked for, and node ports bypass limits, accounting and cut-off; remove spec\.ports\[\]\.nodePort and set/;
+  /node port 3\d{4} is requested, and node ports bypass limits, accounting and cut-off; remove spec\.ports\[\]\.nodePort and set/;
 
 /** The API server needs a moment to load a policy. */
 const IN_FORCE = { timeoutMs: 30_000 };

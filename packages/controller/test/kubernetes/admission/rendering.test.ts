@@ -67,7 +67,7 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     );
     await assert.rejects(
       renderChart('weir', '--set=admission.nodePorts=Mutate'),
-      /admission\.nodePorts is "Mutate", and this cluster does not serve MutatingAdmissionPolicy .*; use Warn or Deny/,
+      /admission\.nodePorts is "Mutate", but this cluster does not serve MutatingAdmissionPolicy .*; use Warn or Deny/,
     );
     await assert.rejects(
       renderChart('weir', '--set=admission.externalIPs=Warn'),
@@ -109,10 +109,10 @@ describe('the permissions of the chart to read Secrets', requireProgram('helm'),
       granted('tls.secretAccess=all'),
       /at '\/tls\/secretAccess': value must be one of 'none', 'namespaces', 'cluster'/,
     );
-    await assert.rejects(granted('tls.secretAccess=namespaces'), /tls\.secretNamespaces names none/);
+    await assert.rejects(granted('tls.secretAccess=namespaces'), /tls\.secretNamespaces is empty/);
     await assert.rejects(
       granted('tls.secretAccess=cluster', 'tls.secretNamespaces={shop}'),
-      /tls\.secretNamespaces is only for tls\.secretAccess=namespaces, which is cluster/,
+      /tls\.secretNamespaces requires tls\.secretAccess=namespaces, but tls\.secretAccess is cluster/,
     );
   });
 
