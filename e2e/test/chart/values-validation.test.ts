@@ -109,7 +109,10 @@ describe('helm refuses', requireProgram('helm'), () => {
     external.push('--set=redis.external.url=rediss://redis.example.com,redis.external.ownCa=true');
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
     assert.equal(ok, false);
-    assert.match(output, /redis\.external\.existingSecret is empty; set it to the name of a Secret that contains ca\.crt/);
+    assert.match(
+      output,
+      /redis\.external\.existingSecret is empty; set it to the name of a Secret that contains ca\.crt/,
+    );
   });
 
   test('finalizers that nobody would take off when the release is gone', async () => {

@@ -138,7 +138,10 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
           text,
           /Forbidden.*'weir-external-ips' denied request: spec\.externalIPs: 203\.0\.113\.7 may be added only by/s,
         );
-        assert.match(text, /users who may update tenantpolicies\.weir\.dev, since an external IP takes over the traffic/);
+        assert.match(
+          text,
+          /users who may update tenantpolicies\.weir\.dev, since an external IP takes over the traffic/,
+        );
       }
     });
 
@@ -212,10 +215,7 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
         refused,
         /'weir-quota' denied request: 2 of 2 load balancers of tenant "shop" are in use; delete one or ask/,
       );
-      assert.match(
-        refused,
-        /counted at 2030-01-01T10:00:00Z; deletions since then are counted within five minutes/,
-      );
+      assert.match(refused, /counted at 2030-01-01T10:00:00Z; deletions since then are counted within five minutes/);
       const edited = await release.apply(limited('second', 2));
       assert.ok(edited.ok, edited.text);
     });

@@ -87,7 +87,7 @@ describe('node ports of Services that Weir takes', requireProgram('kubernetes', 
       const numbered = tenantService({ name: 'numbered', spec: { ports: [{ port: 80, nodePort: 31_001 }] } });
       const { ok, text } = await release.apply(numbered);
       assert.ok(ok, text);
-      assert.match(text, /^Warning: .*node port 31001 is asked for/m);
+      assert.match(text, /^Warning: .*node port 31001 is requested/m);
       assert.equal(await nodePortOf('numbered'), 31_001);
     });
 
