@@ -20,7 +20,7 @@ async function run(command: Command): Promise<number> {
     case 'help':
       console.log(help);
       return 0;
-    case 'wrong':
+    case 'invalid':
       console.error(`bench: ${command.message}; see npm run bench -- --help`);
       return 2;
     case 'l4':

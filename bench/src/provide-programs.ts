@@ -13,41 +13,47 @@ export type AvailablePrograms = {
   readonly leftOut: readonly string[];
 };
 
-/** Fetches what is missing. What cannot be had ends the run when the load needs it or it was asked for by name. */
+/** Downloads missing programs. Throws if a program of the load, or of a subject selected by name, is unavailable. */
 export async function provideSubjects(
-  { subjects, isByDefault }: { readonly subjects: readonly SelectableSubjectName[]; readonly isByDefault: boolean },
+  {
+    subjects,
+    usesDefaultSubjects,
+  }: { readonly subjects: readonly SelectableSubjectName[]; readonly usesDefaultSubjects: boolean },
   load: readonly ProgramName[],
 ): Promise<AvailablePrograms> {
   const peers = subjects.flatMap((name) => PROGRAM_BY_SUBJECT[name] ?? []);
-  return selectAvailable(await providePrograms([...load, ...peers]), { subjects, mayMiss: isByDefault ? peers : [] });
+  return selectAvailable(await providePrograms([...load, ...peers]), {
+    subjects,
+    optional: usesDefaultSubjects ? peers : [],
+  });
 }
 
 export function selectAvailable(
   programs: readonly ProgramLookup[],
   {
     subjects,
-    mayMiss,
-  }: { readonly subjects: readonly SelectableSubjectName[]; readonly mayMiss: readonly ProgramName[] },
+    optional,
+  }: { readonly subjects: readonly SelectableSubjectName[]; readonly optional: readonly ProgramName[] },
 ): AvailablePrograms {
   const missing = programs.filter((program) => program.kind === 'missing');
-  const sentences = missing.map(({ name, reason, remedy }) => `${name} is missing (${reason}); to get it: ${remedy}`);
-  const fatal = missing.findIndex(({ name }) => !mayMiss.includes(name));
-  if (fatal >= 0) throw new Error(sentences[fatal]);
-  const gone = new Set<ProgramName>(missing.map(({ name }) => name));
-  const isGone = (name: SelectableSubjectName): boolean => {
+  const messages = missing.map(({ name, reason, remedy }) => `${name} is missing (${reason}); to get it: ${remedy}`);
+  const fatal = missing.findIndex(({ name }) => !optional.includes(name));
+  if (fatal >= 0) throw new Error(messages[fatal]);
+  const missingNames = new Set<ProgramName>(missing.map(({ name }) => name));
+  const isMissing = (name: SelectableSubjectName): boolean => {
     const program = PROGRAM_BY_SUBJECT[name];
-    return program !== undefined && gone.has(program);
+    return program !== undefined && missingNames.has(program);
   };
   return {
     versions: Object.fromEntries(
       programs.flatMap((program) => (program.kind === 'available' ? [[program.name, program.version]] : [])),
     ),
-    subjects: subjects.filter((name) => !isGone(name)),
-    leftOut: missing.map(({ name, reason, remedy }) => `${name}, since ${reason}; to get it: ${remedy}`),
+    subjects: subjects.filter((name) => !isMissing(name)),
+    leftOut: missing.map(({ name, reason, remedy }) => `${name}: ${reason}; to get it: ${remedy}`),
   };
 }
 
-/** Its version. Throws, with what to do, where it cannot be had. */
+/** Downloads Redis if it is missing, and returns its version. */
 export async function provideRedis(): Promise<string> {
   const [redis] = await providePrograms(['redis-server']);
   if (redis?.kind === 'available') return redis.version;

@@ -5,8 +5,8 @@ import { freePort, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import type { BackendPorts } from '../subjects/subject.ts';
 
-/** All that the proxies stand in front of. `pid`: of the process that echoes. */
-export type Backends = AsyncDisposable & { readonly ports: BackendPorts; readonly pid: number };
+/** The backends of all subjects. `echoPid` is the process of the backends `echo` and `datagrams`. */
+export type Backends = AsyncDisposable & { readonly ports: BackendPorts; readonly echoPid: number };
 
 export async function startBackends(): Promise<Backends> {
   await using cleanup = new AsyncDisposableStack();
@@ -15,16 +15,16 @@ export async function startBackends(): Promise<Backends> {
   const echo = cleanup.use(await startEchoBackend());
   const started = cleanup.move();
   return {
-    ports: { answers: nginx.port, bulk: source.port, ...echo.ports },
-    pid: echo.pid,
+    ports: { http: nginx.port, stream: source.port, ...echo.ports },
+    echoPid: echo.pid,
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
 export type StartedBackend = AsyncDisposable & { readonly port: number };
-const RESPONSE_BODY = 'thirty-five bytes for whoever asks\\n';
+const RESPONSE_BODY = 'thirty-five bytes of response body\\n';
 
-/** Answers every request at once with 35 bytes, out of memory, for as long as the connection lasts. */
+/** Starts nginx, which answers every request with 35 bytes out of memory and keeps connections open. */
 export async function startHttpBackend(): Promise<StartedBackend> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx'));
@@ -37,7 +37,7 @@ export async function startHttpBackend(): Promise<StartedBackend> {
   return { port, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** One process without a master: what ends it ends all of it. */
+/** Without a master process, ending the process ends all of nginx. */
 function nginxHttpConfiguration(directory: string, port: number): string {
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `
@@ -62,7 +62,7 @@ http {
 
 const BULK_SOURCE_PROGRAM = fileURLToPath(new URL('./bulk-source-process.ts', import.meta.url));
 
-/** In a process of its own, so that it can have the other core. */
+/** The source of the stream has a process of its own to run on the other core. */
 export async function startBulkSource(): Promise<StartedBackend> {
   const source = await spawnProcess({
     command: process.execPath,

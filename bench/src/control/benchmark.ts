@@ -1,36 +1,41 @@
 import { startRedis } from '@weir/tools';
 import { provideRedis } from '../provide-programs.ts';
-import { formatHeadline, startRun } from '../report/run-metadata.ts';
-import { saveResult } from '../report/save-result.ts';
-import type { ControlResult } from './control-result.ts';
-import { controlChangeTable, controllerStartTable } from './control-result.ts';
+import { formatHeadline, logProgress, startRun } from '../report/run-metadata.ts';
+import { saveOrExplain } from '../report/save-result.ts';
+import {
+  type ControlResult,
+  controlChangeTable,
+  controllerStartTable,
+  summarizeChanges,
+  summarizeControllerStart,
+} from './control-result.ts';
 import { type ClusterMeasurement, measureCluster } from './measure-cluster.ts';
 import { CONTROL_DEFAULTS, CONTROL_SCENARIOS, type ControlOptions } from './options.ts';
 
 const STARTS_PER_SIZE = 3;
-const logProgress = (text: string): void => console.error(`bench: ${text}`);
 
-/** Returns the exit code: 1 when something failed, though what was measured until then is told, and kept. */
+/** Returns the exit code: 1 if a measurement failed; the result still has what was measured before the failure. */
 export async function benchmarkControl(options: ControlOptions, signal: AbortSignal): Promise<number> {
-  const { services, followers, rounds, only = CONTROL_SCENARIOS } = options;
-  const redis = await provideRedis();
-  const endRun = startRun({ redis });
-  const scenarios = only.filter((name) => name !== 'start');
-  const measured: ClusterMeasurement[] = [];
+  const { services, followers, rounds, scenarios = CONTROL_SCENARIOS } = options;
+  const endRun = startRun({ redis: await provideRedis() });
+  const measurements: ClusterMeasurement[] = [];
   const failures: string[] = [];
   for (const count of services) {
-    // as in production what is acknowledged goes to the disk; each size has a server of its own
-    await using server = await startRedis();
-    const size = { url: server.url, services: count, followers, rounds, scenarios };
+    // like in production, Redis writes acknowledged data to disk; each cluster size has a Redis of its own
+    await using redis = await startRedis();
     try {
-      const one = await measureCluster({
-        ...size,
-        starts: only.includes('start') ? STARTS_PER_SIZE : 1,
+      const measurement = await measureCluster({
+        url: redis.url,
+        services: count,
+        followers,
+        rounds,
+        scenarios: scenarios.filter((name) => name !== 'start'),
+        starts: scenarios.includes('start') ? STARTS_PER_SIZE : 1,
         signal,
-        say: logProgress,
+        logProgress,
       });
-      measured.push(one);
-      if (one.failure !== undefined) failures.push(one.failure);
+      measurements.push(measurement);
+      if (measurement.failure !== undefined) failures.push(measurement.failure);
     } catch (error) {
       failures.push(`${count} Services: ${error instanceof Error ? error.message : String(error)}`);
     }
@@ -39,31 +44,30 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
   const result: ControlResult = {
     ...endRun(),
     rounds,
-    starts: measured.map(({ start }) => start),
-    changes: measured.flatMap(({ changes }) => changes),
+    starts: measurements.map(({ start }) => summarizeControllerStart(start)),
+    changes: measurements.flatMap(({ changes }) => changes).map(summarizeChanges),
     failures,
   };
   printResult(result);
-  const reason = signal.aborted ? 'it was interrupted' : reasonToDiscard(options);
-  console.log(reason === undefined ? `\nwritten to ${saveResult('control', result)}` : `\nnot written: ${reason}`);
+  saveOrExplain('control', result, {
+    reasonToDiscard: signal.aborted ? 'the run was interrupted' : reasonToDiscard(options),
+  });
   return failures.length > 0 ? 1 : 0;
 }
 
 function printResult(result: ControlResult): void {
   const { rounds, starts, changes, failures } = result;
   console.log(`${formatHeadline(result, `${rounds} changes each`)}\n`);
-  if (starts.length > 0)
-    console.log(
-      [...controllerStartTable(starts), ...(changes.length > 0 ? ['', ...controlChangeTable(changes)] : [])].join('\n'),
-    );
+  if (starts.length > 0) console.log(controllerStartTable(starts).join('\n'));
+  if (changes.length > 0) console.log(['', ...controlChangeTable(changes)].join('\n'));
   if (failures.length > 0) console.log(['', ...failures.map((failure) => `failed: ${failure}`)].join('\n'));
 }
 
-/** Undefined: it is a result. */
-function reasonToDiscard({ services, followers, rounds, only }: ControlOptions): string | undefined {
-  if (only !== undefined) return 'a result needs all scenarios';
-  if (services.join() !== CONTROL_DEFAULTS.services.join())
+function reasonToDiscard({ services, followers, rounds, scenarios }: ControlOptions): string | undefined {
+  if (scenarios !== undefined) return 'a result needs all scenarios';
+  if (services.join() !== CONTROL_DEFAULTS.services.join()) {
     return `a result needs ${CONTROL_DEFAULTS.services.join(', ')} Services`;
+  }
   if (followers < CONTROL_DEFAULTS.followers) return `a result needs ${CONTROL_DEFAULTS.followers} followers`;
   if (rounds < CONTROL_DEFAULTS.rounds) return `a result needs ${CONTROL_DEFAULTS.rounds} rounds`;
   return undefined;

@@ -1,5 +1,5 @@
-import { median, percentile } from '../measure/statistics.ts';
-import { markdownTable } from '../report/markdown-table.ts';
+import { median, type Summary, summarize, summarizeTail, type TailSummary } from '../measure/statistics.ts';
+import { formatRange, markdownTable } from '../report/markdown-table.ts';
 import type { RunMetadata } from '../report/run-metadata.ts';
 import type { ControllerStart } from './controller-process.ts';
 import type { ChangeScenario } from './options.ts';
@@ -8,92 +8,120 @@ export type ControlResult = RunMetadata & {
   readonly rounds: number;
   readonly starts: readonly ControllerStartRow[];
   readonly changes: readonly ChangeRow[];
-  /** What ended a size before its time, in words; what was measured until then is kept. */
+  /** Why the measurement of a cluster size ended early; the result keeps what was measured until then. */
   readonly failures: readonly string[];
 };
 
-export type ControllerStartRow = {
+/** What was measured of the start with one number of Services. */
+export type ControllerStartReadings = {
   readonly services: number;
-  /** Each in a process of its own. */
+  /** Each controller started in a process of its own. */
   readonly controllers: readonly ControllerStart[];
-  /** Of one follower that reads the whole table, while nothing else goes on. */
+  /** Time and bytes for one follower to read the complete table of an idle controller. */
   readonly followerMs: number;
   readonly followerBytes: number;
-  /** Resident, of the controller, after all changes. */
+  /** Resident memory of the controller after all changes. */
   readonly afterKiB?: number;
 };
 
-export type ChangeRow = {
+export type ControllerStartRow = Omit<ControllerStartReadings, 'controllers'> & {
+  readonly entries: number;
+  readonly tableBytes: number;
+  readonly startMs: Summary;
+  readonly peakKiB: Summary;
+  /** Median of the resident memory with all source objects, before the controller starts. */
+  readonly objectsKiB: number;
+};
+
+export function summarizeControllerStart({ controllers, ...readings }: ControllerStartReadings): ControllerStartRow {
+  return {
+    ...readings,
+    entries: controllers[0]?.entries ?? 0,
+    tableBytes: median(controllers.map(({ bytes }) => bytes)),
+    startMs: summarize(controllers.map(({ ms }) => ms)),
+    peakKiB: summarize(controllers.map(({ peakKiB }) => peakKiB)),
+    objectsKiB: median(controllers.map(({ objectsKiB }) => objectsKiB)),
+  };
+}
+
+/** What was measured of the changes of one scenario. */
+export type ChangeReadings = {
   readonly services: number;
   readonly followers: number;
   readonly scenario: ChangeScenario;
-  readonly changes: readonly ControlChangeReading[];
-  /** False: the run failed before the followers could be held against what the controller has decided. */
-  readonly isProved: boolean;
+  readonly changes: readonly ChangeReading[];
+  /** False if the run failed before the tables of the followers were compared with the controller's table. */
+  readonly isVerified: boolean;
 };
 
-/** Of one change: milliseconds from the source until half of the followers have applied it, and until all have. */
-export type ControlChangeReading = {
+/** One change: milliseconds from the source until half of the followers, and all followers, have applied the change. */
+export type ChangeReading = {
   readonly halfMs: number;
   readonly allMs: number;
-  /** Written by the controller, and read by each follower. */
+  /** Bytes that the controller wrote. */
+  readonly sentBytes: number;
+  /** Bytes that each follower read. */
+  readonly receivedBytes: number;
+};
+
+export type ChangeRow = Pick<ChangeReadings, 'services' | 'followers' | 'scenario'> & {
+  readonly verified: boolean;
+  readonly allMs: TailSummary;
+  readonly halfMs: Summary;
+  /** Medians. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
 };
 
-export const START_TARGET = { services: 10_000, ms: 5_000, peakMiB: 600 } as const;
-/** The bars of a change are those of three proxies; more of them on one machine take the CPU time from each other. */
+export function summarizeChanges({ changes, isVerified, ...readings }: ChangeReadings): ChangeRow {
+  return {
+    ...readings,
+    verified: isVerified,
+    allMs: summarizeTail(changes.map(({ allMs }) => allMs)),
+    halfMs: summarize(changes.map(({ halfMs }) => halfMs)),
+    sentBytes: median(changes.map(({ sentBytes }) => sentBytes)),
+    receivedBytes: median(changes.map(({ receivedBytes }) => receivedBytes)),
+  };
+}
+
+const START_TARGET = { services: 10_000, ms: 5_000, peakMiB: 600 } as const;
+/** The targets of a change are for three proxies; more followers on one machine compete for its processors. */
 export const TARGET_FOLLOWERS = 3;
 
-/** The most that the 99th percentile may be; undefined: nothing was promised. */
-export function changeTargetMs({
-  services,
-  followers,
-  scenario,
-}: Pick<ChangeRow, 'services' | 'followers' | 'scenario'>): number | undefined {
-  if (followers !== TARGET_FOLLOWERS || scenario === 'rollout' || scenario === 'tenants') return undefined;
-  return services <= 10 ? 30 : 60;
-}
-
-export function hasControlStartTarget({ services }: Pick<ControllerStartRow, 'services'>): boolean {
-  return services === START_TARGET.services;
-}
-
 const START_HEADER = [
-  ...['Services', 'entries', 'controller, ms', 'KiB to Redis', 'MiB, highest', 'before the start', 'at the end'],
-  ...['a follower, ms', 'KiB from Redis', 'bar'],
+  ...['Services', 'entries', 'controller start, ms', 'KiB to Redis', 'peak MiB', 'MiB before', 'MiB after'],
+  ...['follower, ms', 'KiB from Redis', 'target'],
 ];
 
 export function controllerStartTable(rows: readonly ControllerStartRow[]): string[] {
   return markdownTable([START_HEADER, ...rows.map(startCells)]);
 }
 
+/** The slowest and the largest controller have to meet the targets. */
 function startCells(row: ControllerStartRow): string[] {
-  const { services, controllers, followerMs, followerBytes, afterKiB } = row;
-  const of = (pick: (started: ControllerStartRow['controllers'][number]) => number): number[] => controllers.map(pick);
-  const ms = of((each) => each.ms);
-  const peakMiB = Math.max(...of((each) => each.peakKiB)) / 1024;
-  const verdict = [
-    `≤ ${START_TARGET.ms} ms, ${metOrMissed(Math.max(...ms), START_TARGET.ms)}`,
+  const { services, entries, tableBytes, startMs, objectsKiB, afterKiB, followerMs, followerBytes } = row;
+  const peakMiB = row.peakKiB.highest / 1024;
+  const targets = [
+    `≤ ${START_TARGET.ms} ms, ${metOrMissed(startMs.highest, START_TARGET.ms)}`,
     `≤ ${START_TARGET.peakMiB} MiB, ${metOrMissed(peakMiB, START_TARGET.peakMiB)}`,
   ];
   return [
     String(services),
-    String(controllers[0]?.entries),
-    `${formatInteger(median(ms))} (${formatInteger(Math.min(...ms))}–${formatInteger(Math.max(...ms))})`,
-    formatKiB(median(of((each) => each.bytes))),
-    formatInteger(peakMiB),
-    formatInteger(median(of((each) => each.objectsKiB)) / 1024),
-    afterKiB === undefined ? '' : formatInteger(afterKiB / 1024),
-    formatInteger(followerMs),
+    String(entries),
+    formatRange(startMs),
+    formatKiB(tableBytes),
+    peakMiB.toFixed(0),
+    (objectsKiB / 1024).toFixed(0),
+    afterKiB === undefined ? '' : (afterKiB / 1024).toFixed(0),
+    followerMs.toFixed(0),
     formatKiB(followerBytes),
-    hasControlStartTarget(row) ? verdict.join('; ') : '',
+    services === START_TARGET.services ? targets.join('; ') : '',
   ];
 }
 
 const CHANGE_HEADER = [
   ...['Services', 'followers', 'scenario', 'all: median, ms', 'all: p99, ms', 'half: median, ms'],
-  ...['KiB to Redis', 'KiB to each follower', 'bar'],
+  ...['KiB to Redis', 'KiB to each follower', 'target'],
 ];
 
 export function controlChangeTable(rows: readonly ChangeRow[]): string[] {
@@ -101,31 +129,28 @@ export function controlChangeTable(rows: readonly ChangeRow[]): string[] {
 }
 
 function changeCells(row: ChangeRow): string[] {
-  const of = (pick: (reading: ChangeRow['changes'][number]) => number): number[] => row.changes.map(pick);
-  const p99 = percentile(
-    of(({ allMs }) => allMs),
-    0.99,
-  );
-  const bar = changeTargetMs(row);
+  const targetMs = changeTargetMs(row);
   return [
     String(row.services),
     String(row.followers),
-    row.isProved ? row.scenario : `${row.scenario} (not proved)`,
-    median(of(({ allMs }) => allMs)).toFixed(1),
-    p99.toFixed(1),
-    median(of(({ halfMs }) => halfMs)).toFixed(1),
-    formatKiB(median(of(({ sentBytes }) => sentBytes))),
-    formatKiB(median(of(({ receivedBytes }) => receivedBytes))),
-    bar === undefined ? '' : `≤ ${bar} ms, ${metOrMissed(p99, bar)}`,
+    row.verified ? row.scenario : `${row.scenario} (not verified)`,
+    row.allMs.median.toFixed(1),
+    row.allMs.p99.toFixed(1),
+    row.halfMs.median.toFixed(1),
+    formatKiB(row.sentBytes),
+    formatKiB(row.receivedBytes),
+    targetMs === undefined ? '' : `≤ ${targetMs} ms, ${metOrMissed(row.allMs.p99, targetMs)}`,
   ];
 }
 
-function metOrMissed(value: number, bar: number): string {
-  return value <= bar ? 'met' : 'missed';
+/** Maximum of the 99th percentile; undefined if the row has no target. */
+function changeTargetMs({ services, followers, scenario }: ChangeRow): number | undefined {
+  if (followers !== TARGET_FOLLOWERS || scenario === 'rollout' || scenario === 'tenants') return undefined;
+  return services <= 10 ? 30 : 60;
 }
 
-function formatInteger(value: number): string {
-  return value.toFixed(0);
+function metOrMissed(value: number, target: number): string {
+  return value <= target ? 'met' : 'missed';
 }
 
 function formatKiB(bytes: number): string {

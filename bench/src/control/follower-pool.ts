@@ -48,7 +48,8 @@ export class FollowerPool {
     const all = await Promise.all(this.#processes.map((each) => each.call('digest')));
     const sizes = new Set(all.flatMap(({ entries }) => entries));
     const others = all.filter((each) => each.entries.length > 0 && each.digest !== digest);
-    if (sizes.size !== 1 || others.length > 0) throw new Error('a follower does not hold what the controller decided');
+    if (sizes.size !== 1 || others.length > 0)
+      throw new Error('the table of a follower differs from the table of the controller');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,18 +1,19 @@
 import { setTimeout } from 'node:timers/promises';
 import { runGenerator, runOpenLoop } from '../load/generators.ts';
 import type { BackendPorts } from '../subjects/subject.ts';
-import { TIGHT_LIMITS } from '../subjects/weir-manifests.ts';
+import { RESTRICTIVE_LIMITS } from '../subjects/weir-manifests.ts';
 
-/** Little enough that a worker which is fair has room for it beside any flood. */
+/** A fair worker has the CPU time for this rate during any flood. */
 const MESSAGES_PER_SECOND = 1_000;
 const VICTIM_CONNECTIONS = 16;
-/** The flood is there when the first message goes, and still when the last has come back. */
+/** The flood starts before the first message and ends after the last response. */
 const FLOOD_HEAD_START_MS = 500;
 const FLOOD_OVERLAP_SECONDS = 2;
-/** In µs; `flood`: what came of it, in words. */
+
+/** Percentiles in µs. `floodSummary` describes how much of the flood the proxy relayed. */
 export type VictimLatency = { readonly p50: number; readonly p99: number; readonly floodSummary: string };
 
-/** The latency of a tenant that does little, while the flood runs through `flooded`; absent: nobody floods. */
+/** Measures the latency of a tenant at a low rate, during a flood of the ports `flooded`; without a flood if undefined. */
 export async function measureVictimLatency(
   {
     flood,
@@ -23,46 +24,47 @@ export async function measureVictimLatency(
 ): Promise<VictimLatency> {
   const flooding = flooded === undefined ? Promise.resolve('') : flood.run(flooded, seconds + FLOOD_OVERLAP_SECONDS);
   if (flooded !== undefined) await Promise.race([setTimeout(FLOOD_HEAD_START_MS), flooding]);
-  const [report, outcome] = await Promise.all([
+  const [report, floodSummary] = await Promise.all([
     runOpenLoop({ port: victim.echo, rate: MESSAGES_PER_SECOND, seconds, connections: VICTIM_CONNECTIONS }),
     flooding,
   ]);
-  if (report.kind === 'overloaded')
-    return { p50: Number.POSITIVE_INFINITY, p99: Number.POSITIVE_INFINITY, floodSummary: outcome };
-  return { p50: report.p50, p99: report.p99, floodSummary: outcome };
+  if (report.kind === 'overloaded') {
+    return { p50: Number.POSITIVE_INFINITY, p99: Number.POSITIVE_INFINITY, floodSummary };
+  }
+  return { p50: report.p50, p99: report.p99, floodSummary };
 }
 
-/** What one tenant does to the others; it may be refused or slowed down. Says in words how much of it came through. */
+/** The load of the other tenant. `run` returns a description of how much the proxy relayed; it may refuse or throttle the flood. */
 export type Flood = {
   readonly title: string;
   run(ports: BackendPorts, seconds: number): Promise<string>;
 };
 
 type StreamFloodReport = { readonly bytes: number };
-type ConnectionFloodReport = { readonly begun: number; readonly answered: number };
+type ConnectionFloodReport = { readonly started: number; readonly answered: number };
 const FLOOD_STREAMS = 16;
-const FLOOD_CONNECTIONS_PER_SECOND = 10 * TIGHT_LIMITS.newConnectionsPerSecond;
+const FLOOD_CONNECTIONS_PER_SECOND = 10 * RESTRICTIVE_LIMITS.newConnectionsPerSecond;
 
-/** Ten times what the limited tenant may, or more. */
+/** Each flood is at least ten times what the limited tenant is allowed. */
 export const FLOODS: readonly Flood[] = [
   {
     title: `${FLOOD_STREAMS} streams`,
-    run: async ({ bulk }, seconds) => {
+    run: async ({ stream }, seconds) => {
       const program = new URL('../load/bulk-flood-process.ts', import.meta.url);
-      const { bytes } = await runGenerator<StreamFloodReport>(program, [bulk, seconds, FLOOD_STREAMS]);
+      const { bytes } = await runGenerator<StreamFloodReport>(program, [stream, seconds, FLOOD_STREAMS]);
       return `${Math.round((bytes * 8) / 1e6 / seconds)} Mbit/s`;
     },
   },
   {
     title: `${FLOOD_CONNECTIONS_PER_SECOND} connections a second`,
-    run: async ({ answers }, seconds) => {
+    run: async ({ http }, seconds) => {
       const program = new URL('../load/connect-flood-process.ts', import.meta.url);
-      const { begun, answered } = await runGenerator<ConnectionFloodReport>(program, [
-        answers,
+      const { started, answered } = await runGenerator<ConnectionFloodReport>(program, [
+        http,
         seconds,
         FLOOD_CONNECTIONS_PER_SECOND,
       ]);
-      return `${answered} of ${begun} answered`;
+      return `${answered} of ${started} answered`;
     },
   },
 ];

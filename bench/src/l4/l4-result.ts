@@ -1,88 +1,91 @@
-import { pairwiseRatios, type Quartiles, quartilesOf } from '../measure/statistics.ts';
-import { markdownTable } from '../report/markdown-table.ts';
+import { pairwiseRatios, type Summary, summarize } from '../measure/statistics.ts';
+import { formatMedian, formatQuartiles, markdownTable } from '../report/markdown-table.ts';
+import { formatHeadline, type RunMetadata } from '../report/run-metadata.ts';
 import type { SubjectName } from '../subjects/subject.ts';
 
-export type L4Result = {
-  readonly at: string;
-  readonly commit: string;
-  /** The sources of the commit were changed. */
-  readonly modified: boolean;
-  readonly machine: string;
-  readonly versions: Readonly<Record<string, string>>;
-  readonly pairs: number;
+export type L4Result = RunMetadata & {
+  readonly rounds: number;
   readonly seconds: number;
   readonly subjects: readonly { readonly name: SubjectName; readonly description: string }[];
-  readonly scenarios: readonly ScenarioResult[];
-  /** Who was left out of what, and why, in words. */
+  readonly scenarios: readonly ScenarioSummary[];
+  /** Subjects that did not take part in all scenarios, with the reason. */
   readonly leftOut: readonly string[];
 };
 
-export type ScenarioResult = {
+type ScenarioDescription = {
   readonly name: string;
   readonly unit: string;
-  /** Whose figure has the bars; Weir's unless said. */
-  readonly judged?: SubjectName;
-  /** How many times HAProxy's figure it may be; the same as in `bars`, and all that results had until 21 November 2026. */
-  readonly bar?: number;
-  /** How many times the figure of each of these it may be. */
-  readonly bars: TargetRatios;
-  /** How much it may be. */
-  readonly most?: number;
-  /** By subject; the nth of each ran in the same round. */
-  readonly readings: Readonly<Partial<Record<SubjectName, readonly L4Reading[]>>>;
+  /** The subject that has the targets; Weir if absent. */
+  readonly judgedSubject?: SubjectName;
+  /** Maximum of the judged subject's figure, as a multiple of the figure of each named subject. */
+  readonly targets: TargetRatios;
+  /** Maximum of the judged subject's figure. */
+  readonly maxFigure?: number;
 };
 
 export type TargetRatios = Readonly<Partial<Record<SubjectName, number>>>;
 
-/** One turn. `count`: requests, connections or bytes in `ms`; `userMs`, `systemMs`: the proxy's CPU time for them. */
+/** What a scenario measured. */
+export type ScenarioReadings = ScenarioDescription & {
+  /** The nth readings of all subjects are of the same round. */
+  readonly readings: Readonly<Partial<Record<SubjectName, readonly L4Reading[]>>>;
+};
+
+/** What a result keeps of a scenario. */
+export type ScenarioSummary = ScenarioDescription & {
+  readonly subjects: Readonly<Partial<Record<SubjectName, SubjectSummary>>>;
+};
+
+/** One round of one subject. */
 export type L4Reading = {
   readonly figure: number;
+  /** CPU time of the subject's process. */
   readonly userMs: number;
   readonly systemMs: number;
-  readonly count: number;
-  readonly ms: number;
 };
 
 export type SubjectSummary = {
-  readonly name: SubjectName;
-  readonly figure: Quartiles;
-  /** How much of the CPU time is spent outside of the kernel, 0 to 1. */
-  readonly userShare: number;
-  /** To the figures of each reference in the same rounds. */
-  readonly ratios: Readonly<Partial<Record<SubjectName, Quartiles>>>;
+  readonly figure: Summary;
+  /** Share of the CPU time, 0 to 1, that was spent outside of the kernel; null if no CPU time was used. */
+  readonly userShare: number | null;
+  /** Ratios to the figures of each reference subject in the same rounds. */
+  readonly ratios: Readonly<Partial<Record<SubjectName, Summary>>>;
 };
 
-/** Whom the others are compared with: HAProxy and Envoy, and whoever a bar names; as far as they ran. */
-export function referenceSubjectsFor({ bars, readings }: Pick<ScenarioResult, 'bars' | 'readings'>): SubjectName[] {
-  const names = new Set<SubjectName>(['haproxy', 'envoy', ...(Object.keys(bars) as SubjectName[])]);
-  return [...names].filter((name) => (readings[name] ?? []).length > 0);
+/** Ratios are summarized round by round: the median of the ratios is not the ratio of the medians. */
+export function summarizeScenario({ readings, ...description }: ScenarioReadings): ScenarioSummary {
+  const names = (Object.keys(readings) as SubjectName[]).filter((name) => figures(readings[name]).length > 0);
+  const references = referenceSubjects(description.targets).filter((name) => names.includes(name));
+  const subjects = names.map((name): [SubjectName, SubjectSummary] => {
+    const ratios = references
+      .filter((reference) => reference !== name)
+      .map((reference) => [
+        reference,
+        summarize(pairwiseRatios(figures(readings[name]), figures(readings[reference]))),
+      ]);
+    const summary = {
+      figure: summarize(figures(readings[name])),
+      userShare: userShareOf(readings[name]),
+      ratios: Object.fromEntries(ratios),
+    };
+    return [name, summary];
+  });
+  return { ...description, subjects: Object.fromEntries(subjects) };
 }
 
-/** One per subject: its figures, and their ratios. */
-export function summariesFor({ bars, readings }: Pick<ScenarioResult, 'bars' | 'readings'>): SubjectSummary[] {
-  const references = referenceSubjectsFor({ bars, readings });
-  return (Object.keys(readings) as SubjectName[]).map((name) => {
-    const own = figures(readings[name]);
-    const others = references.filter((reference) => reference !== name);
-    return {
-      name,
-      figure: quartilesOf(own),
-      userShare: userShareOf(readings[name]),
-      ratios: Object.fromEntries(
-        others.map((other) => [other, quartilesOf(pairwiseRatios(own, figures(readings[other])))]),
-      ),
-    };
-  });
+/** Each subject is compared with HAProxy, Envoy and every subject that a target names. */
+function referenceSubjects(targets: TargetRatios): SubjectName[] {
+  return [...new Set<SubjectName>(['haproxy', 'envoy', ...(Object.keys(targets) as SubjectName[])])];
 }
 
 function figures(readings: readonly L4Reading[] = []): number[] {
   return readings.map(({ figure }) => figure);
 }
 
-function userShareOf(readings: readonly L4Reading[] = []): number {
-  const user = readings.reduce((sum, { userMs }) => sum + userMs, 0);
-  const system = readings.reduce((sum, { systemMs }) => sum + systemMs, 0);
-  return user / (user + system);
+function userShareOf(readings: readonly L4Reading[] = []): number | null {
+  const userMs = readings.reduce((sum, reading) => sum + reading.userMs, 0);
+  const systemMs = readings.reduce((sum, reading) => sum + reading.systemMs, 0);
+  return userMs + systemMs === 0 ? null : userMs / (userMs + systemMs);
 }
 
 const SUBJECT_TITLES: Readonly<Partial<Record<SubjectName, string>>> = {
@@ -91,68 +94,78 @@ const SUBJECT_TITLES: Readonly<Partial<Record<SubjectName, string>>> = {
   weir: 'Weir',
 };
 
-/** Of each scenario one row per subject, with its ratio to each that others are compared with, and its quartiles. */
-export function l4Table(result: L4Result): string {
-  const { at, commit, modified, machine, pairs, seconds, scenarios, subjects, leftOut } = result;
-  const source = `${commit}${modified ? ' with changes' : ''}`;
-  const caption = `${at.slice(0, 10)}, ${source}, ${machine}, ${pairs} rounds of ${seconds} s`;
-  const references = [...new Set(scenarios.flatMap(referenceSubjectsFor))];
-  const head = [
+/** Formats one row for each scenario and subject, with the ratios to the reference subjects. */
+export function formatL4Result(result: L4Result): string {
+  const { rounds, seconds, scenarios, subjects, leftOut } = result;
+  const references = referencesIn(scenarios);
+  const header = [
     ...['scenario', 'unit', 'subject', 'median', 'quartiles', 'user'],
     ...references.map((name) => `× ${SUBJECT_TITLES[name] ?? name}`),
-    'bar',
+    'target',
   ];
   const rows = scenarios.flatMap((scenario) =>
-    summariesFor(scenario).map((summary) => rowFor(summary, { scenario, references })),
+    Object.entries(scenario.subjects).map(([name, summary]) =>
+      subjectCells({ scenario, name: name as SubjectName, summary, references }),
+    ),
   );
   const notes = [
     ...subjects.map(({ name, description }) => `- ${name}: ${description}`),
     ...leftOut.map((note) => `- left out: ${note}`),
   ];
-  return [caption, '', ...markdownTable([head, ...rows]), ...(notes.length > 0 ? ['', ...notes] : [])].join('\n');
+  return [
+    formatHeadline(result, `${rounds} rounds of ${seconds} s`),
+    '',
+    ...markdownTable([header, ...rows]),
+    ...(notes.length > 0 ? ['', ...notes] : []),
+  ].join('\n');
 }
 
-function rowFor(
-  summary: SubjectSummary,
-  { scenario, references }: { readonly scenario: ScenarioResult; readonly references: readonly SubjectName[] },
-): string[] {
-  const { name, figure, userShare, ratios } = summary;
-  const compared = references.map((reference) => {
-    const ratio = ratios[reference];
-    return ratio === undefined ? '' : `${ratio.median.toFixed(2)} (${formatQuartiles(ratio, 2)})`;
-  });
-  const user = Number.isNaN(userShare) ? '' : `${(userShare * 100).toFixed(0)} %`;
-  const verdict = name === (scenario.judged ?? 'weir') ? formatVerdict(summary, scenario) : '';
+function referencesIn(scenarios: readonly ScenarioSummary[]): SubjectName[] {
+  const isReference = (name: SubjectName): boolean =>
+    scenarios.some(({ subjects }) => Object.values(subjects).some(({ ratios }) => ratios[name] !== undefined));
+  return [...new Set(scenarios.flatMap(({ targets }) => referenceSubjects(targets)))].filter(isReference);
+}
+
+function subjectCells({
+  scenario,
+  name,
+  summary,
+  references,
+}: {
+  readonly scenario: ScenarioSummary;
+  readonly name: SubjectName;
+  readonly summary: SubjectSummary;
+  readonly references: readonly SubjectName[];
+}): string[] {
+  const { figure, userShare, ratios } = summary;
   return [
     scenario.name,
     scenario.unit,
     name,
     figure.median.toFixed(1),
     formatQuartiles(figure, 1),
-    user,
-    ...compared,
-    verdict,
+    userShare === null ? '' : `${(userShare * 100).toFixed(0)} %`,
+    ...references.map((reference) => (ratios[reference] === undefined ? '' : formatMedian(ratios[reference], 2))),
+    name === (scenario.judgedSubject ?? 'weir') ? formatTargets(summary, scenario) : '',
   ];
 }
 
-function formatVerdict({ figure, ratios }: SubjectSummary, { bars, most }: ScenarioResult): string {
-  const relative = (Object.entries(bars) as [SubjectName, number][]).map(([name, bar]) => {
-    return `≤ ${formatTarget(bar)} × ${SUBJECT_TITLES[name] ?? name}${metOrMissed(ratios[name]?.median, bar)}`;
+function formatTargets({ figure, ratios }: SubjectSummary, { targets, maxFigure }: ScenarioSummary): string {
+  const relative = (Object.entries(targets) as [SubjectName, number][]).map(([name, target]) => {
+    const met = metOrMissed(ratios[name]?.median, target);
+    return `≤ ${formatNumber(target)} × ${SUBJECT_TITLES[name] ?? name}${met}`;
   });
-  const absolute = most === undefined ? [] : [`≤ ${formatTarget(most)}${metOrMissed(figure.median, most)}`];
+  const absolute =
+    maxFigure === undefined ? [] : [`≤ ${formatNumber(maxFigure)}${metOrMissed(figure.median, maxFigure)}`];
   return [...relative, ...absolute].join('; ');
 }
 
-function metOrMissed(value: number | undefined, bar: number): string {
+function metOrMissed(value: number | undefined, target: number): string {
   if (value === undefined) return '';
-  return value <= bar ? ', met' : ', missed';
+  return value <= target ? ', met' : ', missed';
 }
 
-/** 1.0, 0.85, 16. */
-function formatTarget(bar: number): string {
-  return bar < 10 ? bar.toFixed(2).replace(/0$/, '') : String(bar);
-}
-
-function formatQuartiles({ lowerQuartile, upperQuartile }: Quartiles, digits: number): string {
-  return `${lowerQuartile.toFixed(digits)}–${upperQuartile.toFixed(digits)}`;
+/** Formats a target as 1.0, 0.85 or 16. */
+function formatNumber(target: number): string {
+  return target < 10 ? target.toFixed(2).replace(/0$/, '') : String(target);
 }

@@ -1,14 +1,15 @@
-import type { L4Options } from '../arguments.ts';
+import { logProgress } from '../report/run-metadata.ts';
 import { startSubject } from '../subjects/start-subject.ts';
-import type { BackendName, BackendPorts, SubjectName } from '../subjects/subject.ts';
+import type { BackendName, BackendPorts, StartableSubjectName, SubjectName } from '../subjects/subject.ts';
 import { MeasuredSubject } from './measured-subject.ts';
+import type { L4Options } from './options.ts';
 
 export type L4RunOptions = L4Options & {
-  readonly backends: { readonly ports: BackendPorts; readonly pid: number };
+  readonly backends: { readonly ports: BackendPorts; readonly echoPid: number };
   readonly signal: AbortSignal;
 };
 
-/** Where the scenarios play: the backends, and those who take part. */
+/** What the scenarios of one run share: the options, the backends and the subjects. */
 export class L4Run implements AsyncDisposable {
   readonly options: L4RunOptions;
   readonly descriptions: Map<SubjectName, string> = new Map();
@@ -20,71 +21,59 @@ export class L4Run implements AsyncDisposable {
     this.options = options;
   }
 
-  /** Those chosen that relay to the backend. They are started once, and stay for the whole run. */
+  /** Returns the selected subjects that relay to the backend. They start once and run until the end of the benchmark. */
   async sharedSubjects(backend: BackendName): Promise<MeasuredSubject[]> {
-    const contenders: MeasuredSubject[] = [];
+    const subjects: MeasuredSubject[] = [];
     for (const name of this.options.subjects) {
-      const starting = this.#sharedSubjects.get(name) ?? this.#startSubject(name, this.#cleanup);
+      const starting = this.#sharedSubjects.get(name) ?? this.startSubject(name, this.#cleanup);
       this.#sharedSubjects.set(name, starting);
-      const contender = await starting;
-      if (await this.relaysTo(contender, backend)) contenders.push(contender);
+      const subject = await starting;
+      if (await this.#relaysTo(subject, backend)) subjects.push(subject);
     }
-    return contenders;
+    return subjects;
   }
 
-  /** Those chosen that relay to the backend, started anew, for as long as `during` takes them. */
+  /** Starts the named subjects, which `during` ends, and returns those that relay to the backend. */
   async startSubjects(
-    names: readonly Exclude<SubjectName, 'direct'>[],
+    names: readonly StartableSubjectName[],
     { backend, during }: { readonly backend: BackendName; readonly during: AsyncDisposableStack },
   ): Promise<MeasuredSubject[]> {
-    const contenders: MeasuredSubject[] = [];
+    const subjects: MeasuredSubject[] = [];
     for (const name of names) {
-      const contender = await this.#startSubject(name, during);
-      if (await this.relaysTo(contender, backend)) contenders.push(contender);
+      const subject = await this.startSubject(name, during);
+      if (await this.#relaysTo(subject, backend)) subjects.push(subject);
     }
-    return contenders;
+    return subjects;
   }
 
-  /** Starts one more, for as long as `during` takes it. */
+  /** Starts a subject, which `during` ends. */
   async startSubject(
-    name: Exclude<SubjectName, 'direct'>,
+    name: StartableSubjectName,
     during: AsyncDisposableStack,
     options: { readonly isInspected?: boolean } = {},
   ): Promise<MeasuredSubject> {
-    return this.#startSubject(name, during, options);
-  }
-
-  /** Proves that it relays; or notes why it is left out. */
-  async relaysTo(contender: MeasuredSubject, backend: BackendName): Promise<boolean> {
-    const { name, unsupported } = contender.subject;
-    const reason = unsupported?.[backend];
-    if (reason === undefined) {
-      await contender.verifyRelay(backend);
-      return true;
-    }
-    this.leaveOut(`${name} of what goes to "${backend}", since ${reason}`);
-    return false;
-  }
-
-  leaveOut(note: string): void {
-    if (!this.leftOut.has(note)) this.logProgress(`left out: ${note}`);
-    this.leftOut.add(note);
-  }
-
-  logProgress(text: string): void {
-    console.error(`bench: ${text}`);
-  }
-
-  async #startSubject(
-    name: Exclude<SubjectName, 'direct'>,
-    during: AsyncDisposableStack,
-    options: { readonly isInspected?: boolean } = {},
-  ): Promise<MeasuredSubject> {
-    const { backends, profile } = this.options;
-    const profiling = profile === undefined ? {} : { profile };
+    const { backends, profileDirectory } = this.options;
+    const profiling = profileDirectory === undefined ? {} : { profileDirectory };
     const subject = during.use(await startSubject(name, backends.ports, { ...profiling, ...options }));
     this.descriptions.set(name, subject.description);
     return new MeasuredSubject(subject);
+  }
+
+  leaveOut(note: string): void {
+    if (!this.leftOut.has(note)) logProgress(`left out: ${note}`);
+    this.leftOut.add(note);
+  }
+
+  /** Verifies that the subject relays, or notes why the subject is left out. */
+  async #relaysTo(subject: MeasuredSubject, backend: BackendName): Promise<boolean> {
+    const { name, unsupported } = subject.subject;
+    const reason = unsupported?.[backend];
+    if (reason === undefined) {
+      await subject.verifyRelay(backend);
+      return true;
+    }
+    this.leaveOut(`${name} with the backend "${backend}": ${reason}`);
+    return false;
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -4,7 +4,7 @@ import { runWrk, type WrkOptions, type WrkReport, wrkReportErrors } from '../loa
 import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
 import type { BackendName } from '../subjects/subject.ts';
 
-/** One kind of load that is put on a port, and the figure that it gives. */
+/** One kind of load on a port, and the figure that is computed from it. */
 export type Load = {
   readonly title: string;
   readonly unit: string;
@@ -18,7 +18,7 @@ export type LoadResult = {
   readonly count: number;
   readonly ms: number;
   readonly traffic: TrafficBounds;
-  /** What makes it invalid, in words. */
+  /** Why the load is invalid; empty if it is valid. */
   readonly errors: readonly string[];
 };
 
@@ -29,7 +29,7 @@ export function cpuMicrosecondsPerUnit(cpuMs: number, { count }: LoadResult): nu
 export const keepAliveRequests: Load = {
   title: 'kept connections',
   unit: 'µs of CPU per request',
-  backend: 'answers',
+  backend: 'http',
   run: (port, seconds) => runWrkLoad({ port, seconds, connections: 64, headers: [] }),
   figure: cpuMicrosecondsPerUnit,
 };
@@ -37,7 +37,7 @@ export const keepAliveRequests: Load = {
 export const oneConnectionPerRequest: Load = {
   title: 'one connection per request',
   unit: 'µs of CPU per connection',
-  backend: 'answers',
+  backend: 'http',
   run: (port, seconds) => runWrkLoad({ port, seconds, connections: 32, headers: ['Connection: close'] }),
   figure: cpuMicrosecondsPerUnit,
 };
@@ -52,33 +52,33 @@ async function runWrkLoad(options: WrkOptions): Promise<LoadResult> {
   };
 }
 
-/** wrk leaves in the middle: each connection may have a request under way that it does not count. */
+/** When wrk stops, each connection may have a request in progress that wrk does not count. */
 export function wrkTraffic(
   { requests, bytes, requestBytes }: WrkReport,
   { connections, headers }: WrkOptions,
 ): TrafficBounds {
-  const isKept = headers.length === 0;
-  const answerBytes = Math.ceil(bytes / Math.max(1, requests));
+  const isKeepAlive = headers.length === 0;
+  const responseBytes = Math.ceil(bytes / Math.max(1, requests));
   const counted = { receivedBytes: requests * requestBytes, sentBytes: bytes };
-  const underWay = { receivedBytes: connections * requestBytes, sentBytes: connections * answerBytes };
+  const inProgress = { receivedBytes: connections * requestBytes, sentBytes: connections * responseBytes };
   return trafficBetween(
-    { ...counted, connections: isKept ? connections : requests },
+    { ...counted, connections: isKeepAlive ? connections : requests },
     {
-      receivedBytes: counted.receivedBytes + underWay.receivedBytes,
-      sentBytes: counted.sentBytes + underWay.sentBytes,
-      // and one with which wrk tries the address before it begins
-      connections: connections + 1 + (isKept ? 0 : requests),
+      receivedBytes: counted.receivedBytes + inProgress.receivedBytes,
+      sentBytes: counted.sentBytes + inProgress.sentBytes,
+      // one more connection: wrk tries the address before it begins
+      connections: connections + 1 + (isKeepAlive ? 0 : requests),
     },
   );
 }
 
-/** So much for each second of a turn: about half of what one core relays, whoever it is. */
+/** About half of what one core relays, with any of the subjects. */
 const STREAM_BYTES_PER_SECOND = 500e6;
 
 export const oneStream: Load = {
   title: 'one stream',
   unit: 'CPU-ms per GB',
-  backend: 'bulk',
+  backend: 'stream',
   run: runStream,
   figure: (cpuMs, { count }) => cpuMs / (count / 1e9),
 };
@@ -110,7 +110,7 @@ async function runRoundTrips(port: number, seconds: number): Promise<LoadResult>
   };
 }
 
-/** One that was lost may have been lost before the proxy or behind it. */
+/** A datagram may be lost before the proxy or behind the proxy, so the proxy may have counted lost datagrams. */
 export function datagramTraffic({ sent, roundTrips, messageBytes }: DatagramReport, flowCount: number): TrafficBounds {
   const back = roundTrips * messageBytes;
   const there = sent * messageBytes;

@@ -1,8 +1,9 @@
 import { MESSAGE_BYTES } from '../load/echo-connection.ts';
 import { type OpenLoopReport, runOpenLoop } from '../load/generators.ts';
 import { type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
+import { logProgress } from '../report/run-metadata.ts';
 import type { Subject, SubjectName, TrafficTotals } from '../subjects/subject.ts';
-import type { L4Reading, ScenarioResult } from './l4-result.ts';
+import type { L4Reading, ScenarioReadings } from './l4-result.ts';
 import type { L4Run } from './l4-run.ts';
 import { MeasuredSubject } from './measured-subject.ts';
 import { measureRounds } from './rounds.ts';
@@ -12,123 +13,124 @@ const MAX_REFERENCE_P99_MS = 10;
 type LatencyReading = { readonly p50: L4Reading; readonly p99: L4Reading };
 
 /**
- * Latency of an echo at a fixed rate, the same for all: half of the highest at which the 99th percentile through the reference is below
- * 10 ms. What a proxy adds is its latency less that of the echo itself in the same round.
+ * Measures the latency of an echo at a fixed rate, which is the same for all subjects: half of the highest rate at which the 99th
+ * percentile through the reference is below 10 ms.
  */
-export async function measureLatency(stage: L4Run): Promise<ScenarioResult[]> {
-  const chosen = await stage.sharedSubjects('echo');
-  const reference = chosen.find(({ subject }) => subject.name === 'haproxy') ?? chosen[0];
+export async function measureLatency(run: L4Run): Promise<ScenarioReadings[]> {
+  const selected = await run.sharedSubjects('echo');
+  const reference = selected.find(({ subject }) => subject.name === 'haproxy') ?? selected[0];
   if (reference === undefined) return [];
-  const subjects = [...chosen, new MeasuredSubject(directSubject(stage))];
-  const rate = Math.round((await findHighestRateThrough(reference, stage)) / 2);
+  const rate = Math.round((await findHighestRateThrough(reference, run)) / 2);
   const title = `latency at ${rate} messages a second`;
-  const readings = await measureRounds<LatencyReading>(stage, {
+  const readings = await measureRounds<LatencyReading>(run, {
     title,
-    subjects,
-    measure: (contender) => measureOnce(contender, { rate, seconds: stage.options.seconds }),
+    subjects: [...selected, new MeasuredSubject(directSubject(run))],
+    measure: (subject) => measureOnce(subject, { rate, seconds: run.options.seconds }),
     format: ({ p50, p99 }) => `${p50.figure.toFixed(0)} / ${p99.figure.toFixed(0)}`,
   });
-  return latencyResults(title, readings);
+  return latencyReadings(title, readings);
 }
 
-/** A rate holds when it does in one of two tries: a neighbour that is busy for a moment proves nothing. */
-function findHighestRateThrough(reference: MeasuredSubject, stage: L4Run): Promise<number> {
-  const holds = async (rate: number): Promise<boolean> => {
-    stage.options.signal.throwIfAborted();
+/** A rate is sustained if one of two tries sustains it: another process may have been busy during the other try. */
+function findHighestRateThrough(reference: MeasuredSubject, run: L4Run): Promise<number> {
+  const isSustained = async (rate: number): Promise<boolean> => {
+    run.options.signal.throwIfAborted();
     const report = await runMessages(reference, { rate, seconds: 1 });
     const p99Ms = report.kind === 'measured' ? report.p99 / 1000 : Number.POSITIVE_INFINITY;
-    stage.logProgress(`latency: ${rate} a second through ${reference.subject.name}: p99 ${p99Ms.toFixed(1)} ms`);
+    logProgress(`latency: ${rate} messages a second through ${reference.subject.name}: p99 ${p99Ms.toFixed(1)} ms`);
     return p99Ms < MAX_REFERENCE_P99_MS;
   };
-  return findHighestRate(async (rate) => (await holds(rate)) || (await holds(rate)), { from: 2_000, upTo: 1_000_000 });
+  return findHighestRate(async (rate) => (await isSustained(rate)) || (await isSustained(rate)), {
+    from: 2_000,
+    upTo: 1_000_000,
+  });
 }
 
 /**
- * The median is judged by what the proxy adds to that of the echo itself. The 99th percentile is judged as it is: those of two runs
- * cannot be subtracted, and on a machine that does other things the one without a proxy may be the longer.
+ * The target of the median is for what the proxy adds to the median of the echo without a proxy in the same round. The target of the 99th
+ * percentile is for the percentile itself: percentiles of two runs cannot be subtracted.
  */
-export function latencyResults(
+export function latencyReadings(
   title: string,
-  turns: ReadonlyMap<SubjectName, readonly LatencyReading[]>,
-): ScenarioResult[] {
-  const readings = (percentile: keyof LatencyReading): [SubjectName, L4Reading[]][] =>
-    [...turns].map(([name, all]) => [name, all.map((each) => each[percentile])]);
-  const base = turns.get('direct') ?? [];
-  const added = readings('p50')
+  readings: ReadonlyMap<SubjectName, readonly LatencyReading[]>,
+): ScenarioReadings[] {
+  const readingsOf = (percentile: keyof LatencyReading): [SubjectName, L4Reading[]][] =>
+    [...readings].map(([name, list]) => [name, list.map((reading) => reading[percentile])]);
+  const direct = readings.get('direct') ?? [];
+  const added = readingsOf('p50')
     .filter(([name]) => name !== 'direct')
-    .map(([name, all]) => [name, all.map((reading, round) => subtractBase(reading, base[round]?.p50))]);
+    .map(([name, list]) => [name, list.map((reading, round) => subtractReading(reading, direct[round]?.p50))]);
   return [
-    { name: title, unit: 'µs, p50', bars: {}, readings: Object.fromEntries(readings('p50')) },
-    { name: 'of it added', unit: 'µs, p50', bar: 1.1, bars: { haproxy: 1.1 }, readings: Object.fromEntries(added) },
-    { name: title, unit: 'µs, p99', bar: 1.5, bars: { haproxy: 1.5 }, readings: Object.fromEntries(readings('p99')) },
+    { name: title, unit: 'µs, p50', targets: {}, readings: Object.fromEntries(readingsOf('p50')) },
+    { name: 'added latency', unit: 'µs, p50', targets: { haproxy: 1.1 }, readings: Object.fromEntries(added) },
+    { name: title, unit: 'µs, p99', targets: { haproxy: 1.5 }, readings: Object.fromEntries(readingsOf('p99')) },
   ];
 }
 
-/** At least the microsecond in which latencies are counted. */
-function subtractBase(reading: L4Reading, base: L4Reading | undefined): L4Reading {
+/** The difference is at least 1 µs, the resolution of the latencies. */
+function subtractReading(reading: L4Reading, base: L4Reading | undefined): L4Reading {
   return { ...reading, figure: Math.max(1, reading.figure - (base?.figure ?? 0)) };
 }
 
 async function measureOnce(
-  contender: MeasuredSubject,
-  options: { rate: number; seconds: number },
+  subject: MeasuredSubject,
+  options: { readonly rate: number; readonly seconds: number },
 ): Promise<LatencyReading> {
-  const { value: report, userMs, systemMs } = await contender.withCpuTime(() => runMessages(contender, options));
+  const { value: report, userMs, systemMs } = await subject.withCpuTime(() => runMessages(subject, options));
   if (report.kind === 'overloaded') {
-    throw new Error(`${contender.subject.name} does not keep up with ${options.rate} messages a second`);
+    throw new Error(`${subject.subject.name} does not sustain ${options.rate} messages a second`);
   }
-  const reading = { userMs, systemMs, count: report.counted, ms: report.ms };
-  return { p50: { ...reading, figure: report.p50 }, p99: { ...reading, figure: report.p99 } };
+  return { p50: { userMs, systemMs, figure: report.p50 }, p99: { userMs, systemMs, figure: report.p99 } };
 }
 
 async function runMessages(
-  contender: MeasuredSubject,
-  options: { rate: number; seconds: number },
+  subject: MeasuredSubject,
+  options: { readonly rate: number; readonly seconds: number },
 ): Promise<OpenLoopReport> {
-  const report = await runOpenLoop({ port: contender.subject.ports.echo, connections: CONNECTIONS, ...options });
-  contender.addExpectedTraffic('echo', messageTraffic(report));
+  const report = await runOpenLoop({ port: subject.subject.ports.echo, connections: CONNECTIONS, ...options });
+  subject.addExpectedTraffic('echo', messageTraffic(report));
   return report;
 }
 
 function messageTraffic(report: OpenLoopReport): TrafficBounds {
-  const [least, most] = report.kind === 'measured' ? [report.messages, report.messages] : [report.echoed, report.sent];
-  const metered = (messages: number): TrafficTotals => {
+  const [min, max] = report.kind === 'measured' ? [report.messages, report.messages] : [report.echoed, report.sent];
+  const totalsOf = (messages: number): TrafficTotals => {
     const bytes = messages * MESSAGE_BYTES;
     return { receivedBytes: bytes, sentBytes: bytes, connections: CONNECTIONS };
   };
-  return trafficBetween(metered(least), metered(most));
+  return trafficBetween(totalsOf(min), totalsOf(max));
 }
 
-/** Nobody in between: what the generator, the echo and the kernel take. */
+/** Measures the generator, the echo and the kernel without a proxy. */
 function directSubject({ options: { backends } }: L4Run): Subject {
   return {
     name: 'direct',
     description: 'no proxy',
-    pid: backends.pid,
+    pid: backends.echoPid,
     ports: backends.ports,
     [Symbol.asyncDispose]: async () => {},
   };
 }
 
 /**
- * The highest rate that holds, to about 6 %: doubled from `from` until one does not, then halved in between four times.
- * Returns `from` when not even that holds, and `upTo` when nothing below fails.
+ * Finds the highest sustained rate to about 6 %: doubles the rate from `from` until a rate is not sustained, then bisects four times.
+ * Returns `from` if twice that rate is not sustained and no rate between is, and at most `upTo`.
  */
 export async function findHighestRate(
-  holds: (rate: number) => Promise<boolean>,
+  isSustained: (rate: number) => Promise<boolean>,
   { from, upTo }: { readonly from: number; readonly upTo: number },
 ): Promise<number> {
-  let good = from;
-  let bad = from * 2;
-  while (bad <= upTo && (await holds(bad))) {
-    good = bad;
-    bad *= 2;
+  let sustained = from;
+  let failed = from * 2;
+  while (failed <= upTo && (await isSustained(failed))) {
+    sustained = failed;
+    failed *= 2;
   }
-  if (bad > upTo) return good;
+  if (failed > upTo) return sustained;
   for (let step = 0; step < 4; step++) {
-    const between = Math.round((good + bad) / 2);
-    if (await holds(between)) good = between;
-    else bad = between;
+    const between = Math.round((sustained + failed) / 2);
+    if (await isSustained(between)) sustained = between;
+    else failed = between;
   }
-  return good;
+  return sustained;
 }

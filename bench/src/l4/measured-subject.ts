@@ -14,7 +14,7 @@ import { readUntilStable } from '../subjects/weir-console.ts';
 import type { L4Reading } from './l4-result.ts';
 import { datagramTraffic, type Load } from './loads.ts';
 
-/** A subject in the running, and the account of what was moved through it. */
+/** A subject, and the traffic that its ledger has to show. */
 export class MeasuredSubject {
   readonly subject: Subject;
   #expectedTraffic: Record<BackendName, TrafficBounds> = perBackend(() => NO_TRAFFIC);
@@ -23,35 +23,29 @@ export class MeasuredSubject {
     this.subject = subject;
   }
 
-  /** Waits until it relays to the backend, and sees that what comes back is the backend's answer. */
+  /** Waits until the subject relays to the backend, and verifies that the response is the backend's. */
   async verifyRelay(backend: BackendName): Promise<void> {
     const { name, ports, output } = this.subject;
     try {
-      await RELAY_CHECKS[backend](ports[backend], (moved) => this.addExpectedTraffic(backend, moved));
+      await RELAY_CHECKS[backend](ports[backend], (traffic) => this.addExpectedTraffic(backend, traffic));
     } catch (error) {
-      const last = output?.().trim().split('\n').slice(-3).join(' | ') || 'it printed nothing';
+      const last = output?.().trim().split('\n').slice(-3).join(' | ') || 'no output';
       throw new Error(`${name} does not relay to "${backend}": ${(error as Error).message} (${last})`, {
         cause: error,
       });
     }
   }
 
-  /** One turn. Throws when it is not valid. */
+  /** Measures one round. Throws if the load reports errors. */
   async runLoad(load: Load, seconds: number): Promise<L4Reading> {
     const { name, ports } = this.subject;
     const { value: loaded, userMs, systemMs } = await this.withCpuTime(() => load.run(ports[load.backend], seconds));
     this.addExpectedTraffic(load.backend, loaded.traffic);
     if (loaded.errors.length > 0) throw new Error(`${load.title} through ${name}: ${loaded.errors.join(', ')}`);
-    return {
-      figure: load.figure(userMs + systemMs, loaded),
-      userMs,
-      systemMs,
-      count: loaded.count,
-      ms: loaded.ms,
-    };
+    return { figure: load.figure(userMs + systemMs, loaded), userMs, systemMs };
   }
 
-  /** Does the work, and says what CPU time the subject has used meanwhile. */
+  /** Runs `work` and measures the CPU time that the subject uses meanwhile. */
   async withCpuTime<T>(work: () => Promise<T>): Promise<{ value: T; userMs: number; systemMs: number }> {
     const before = cpuTimeOf(this.subject.pid);
     const value = await work();
@@ -59,53 +53,55 @@ export class MeasuredSubject {
     return { value, userMs: after.userMs - before.userMs, systemMs: after.systemMs - before.systemMs };
   }
 
-  addExpectedTraffic(backend: BackendName, moved: TrafficBounds): void {
-    this.#expectedTraffic[backend] = addTraffic(this.#expectedTraffic[backend], moved);
+  addExpectedTraffic(backend: BackendName, traffic: TrafficBounds): void {
+    this.#expectedTraffic[backend] = addTraffic(this.#expectedTraffic[backend], traffic);
   }
 
-  /** Compares the subject's own ledger, once it has settled, with what was moved. Throws when they differ. */
+  /** Throws if the subject's ledger, once stable, differs from the expected traffic. */
   async verifyLedger(): Promise<void> {
-    const { name, ledger: read } = this.subject;
-    if (read === undefined) return;
-    const ledger: Ledger = await readUntilStable(read);
+    const { name, readLedger } = this.subject;
+    if (readLedger === undefined) return;
+    const ledger: Ledger = await readUntilStable(readLedger);
     for (const backend of BACKEND_NAMES) {
-      const wrong = ledgerDifferences(ledger[backend], this.#expectedTraffic[backend]);
-      if (wrong.length > 0) throw new Error(`the ledger of ${name} is wrong for "${backend}": ${wrong.join('; ')}`);
+      const differences = ledgerDifferences(ledger[backend], this.#expectedTraffic[backend]);
+      if (differences.length > 0) {
+        throw new Error(`the ledger of ${name} is wrong for "${backend}": ${differences.join('; ')}`);
+      }
     }
   }
 }
 
-/** Resolves when the port relays to its backend, and the answer was the backend's; what was moved is told as it is moved. */
-type RelayCheck = (port: number, tell: (moved: TrafficBounds) => void) => Promise<void>;
+/** Resolves when the port relays to its backend and the response is the backend's; reports the traffic of every attempt. */
+type RelayCheck = (port: number, reportTraffic: (traffic: TrafficBounds) => void) => Promise<void>;
 const HTTP_REQUEST = 'GET / HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n';
 const ECHO_MESSAGE = 'an echo?';
 const BULK_BYTES = 3_000_001;
 
 export const RELAY_CHECKS: Readonly<Record<BackendName, RelayCheck>> = {
-  answers: (port, tell) =>
+  http: (port, reportTraffic) =>
     eventually(async () => {
-      const answer = await exchange(port, HTTP_REQUEST);
-      tell(exactTraffic({ receivedBytes: HTTP_REQUEST.length, sentBytes: answer.length, connections: 1 }));
-      if (!/^HTTP\/1\.1 200 .*bytes for whoever asks\n$/s.test(answer))
-        throw new Error(`not nginx's answer: ${answer}`);
+      const response = await exchange(port, HTTP_REQUEST);
+      reportTraffic(exactTraffic({ receivedBytes: HTTP_REQUEST.length, sentBytes: response.length, connections: 1 }));
+      if (!/^HTTP\/1\.1 200 .*bytes of response body\n$/s.test(response))
+        throw new Error(`not the response of nginx: ${response}`);
     }),
-  bulk: (port, tell) =>
+  stream: (port, reportTraffic) =>
     eventually(async () => {
       const { requestBytes } = await downloadBulk(port, BULK_BYTES);
-      tell(exactTraffic({ receivedBytes: requestBytes, sentBytes: BULK_BYTES, connections: 1 }));
+      reportTraffic(exactTraffic({ receivedBytes: requestBytes, sentBytes: BULK_BYTES, connections: 1 }));
     }),
-  echo: (port, tell) =>
+  echo: (port, reportTraffic) =>
     eventually(async () => {
-      const answer = await exchange(port, ECHO_MESSAGE, { halfClose: true });
-      tell(exactTraffic({ receivedBytes: ECHO_MESSAGE.length, sentBytes: answer.length, connections: 1 }));
-      if (answer !== ECHO_MESSAGE) throw new Error(`not an echo: ${answer}`);
+      const response = await exchange(port, ECHO_MESSAGE, { halfClose: true });
+      reportTraffic(exactTraffic({ receivedBytes: ECHO_MESSAGE.length, sentBytes: response.length, connections: 1 }));
+      if (response !== ECHO_MESSAGE) throw new Error(`not an echo: ${response}`);
     }),
-  datagrams: (port, tell) =>
+  datagrams: (port, reportTraffic) =>
     eventually(async () => {
       const report = await runDatagrams({ port, seconds: 0, flows: 1 });
-      tell(datagramTraffic(report, 1));
-      const complaints = datagramReportErrors(report);
-      if (complaints.length > 0) throw new Error(complaints.join(', '));
+      reportTraffic(datagramTraffic(report, 1));
+      const errors = datagramReportErrors(report);
+      if (errors.length > 0) throw new Error(errors.join(', '));
     }),
 };
 
@@ -114,7 +110,7 @@ async function exchange(port: number, text: string, { halfClose = false } = {}):
   await client.send(text);
   if (halfClose) await client.end();
   const ending = await client.ended;
-  if (ending.kind !== 'end') throw new Error(`a probe ended by ${JSON.stringify(ending)}`);
+  if (ending.kind !== 'end') throw new Error(`the connection ended with ${JSON.stringify(ending)}`);
   if (!halfClose) await client.end();
   return client.buffered.toString('latin1');
 }

@@ -1,86 +1,89 @@
+import { logProgress } from '../report/run-metadata.ts';
 import type { SubjectName } from '../subjects/subject.ts';
-import type { L4Reading, ScenarioResult, TargetRatios } from './l4-result.ts';
+import type { L4Reading, ScenarioReadings, TargetRatios } from './l4-result.ts';
 import type { L4Run } from './l4-run.ts';
 import type { Load } from './loads.ts';
 import type { MeasuredSubject } from './measured-subject.ts';
 
-export type RoundsOptions<T> = {
-  readonly title: string;
-  readonly subjects: readonly MeasuredSubject[];
-  /** One turn of one of them. */
-  readonly measure: (contender: MeasuredSubject) => Promise<T>;
-  readonly format: (reading: T) => string;
-  readonly rounds?: number;
-  /** How many turns of each do not count, before the first round. */
-  readonly warmUps?: number;
-};
-
-/** So long the compiler of a Node process is at work on what it does all the time, and costs CPU time of its own. */
-const WARM_UP_SECONDS = 4;
-
-/** Everybody has a turn each round, and a ledger that is right at the end. */
-export async function measureRounds<T>(stage: L4Run, options: RoundsOptions<T>): Promise<Map<SubjectName, T[]>> {
-  const { title, subjects, measure, format, rounds = stage.options.pairs, warmUps = 1 } = options;
-  const readings = new Map<SubjectName, T[]>(subjects.map(({ subject }) => [subject.name, []]));
-  if (warmUps > 0) stage.logProgress(`${title}: warming up`);
-  for (let warmUp = 0; warmUp < warmUps; warmUp += 1) for (const contender of subjects) await measure(contender);
-  for (const [round, turns] of rotatedOrders(subjects, rounds).entries()) {
-    for (const contender of turns) {
-      stage.options.signal.throwIfAborted();
-      readings.get(contender.subject.name)?.push(await measure(contender));
-    }
-    const figures = [...readings].map(([name, all]) => `${name} ${all.slice(-1).map(format).join('')}`);
-    stage.logProgress(`${title}: round ${round + 1} of ${rounds}: ${figures.join(', ')}`);
-  }
-  for (const contender of subjects) await contender.verifyLedger();
-  return readings;
-}
-
 export type LoadOptions = {
-  /** Starts those who take part, for as long as `during` takes them. */
+  /** Starts the subjects, which `during` ends. */
   readonly startSubjects: (during: AsyncDisposableStack) => Promise<readonly MeasuredSubject[]>;
-  readonly bars: TargetRatios;
+  readonly targets: TargetRatios;
   readonly judgedSubject?: SubjectName;
-  /** Where it is not the load's own title. */
+  /** Replaces the title of the load. */
   readonly title?: string;
 };
 
+/** Node compiles hot code for about this long, and the CPU time of the compiler must not count. */
+const WARM_UP_SECONDS = 4;
+
 /**
- * The CPU time that a load costs each of them. All are started anew every few rounds: two processes of the same program differ
- * by up to 15 %, each for as long as it lives, which no number of rounds would even out.
+ * Measures the CPU time that a load costs each subject. All subjects restart every few rounds: two processes of the same program
+ * differ by up to 15 %, each for its whole life, and more rounds of the same processes would not average that out.
  */
-export async function measureLoad(stage: L4Run, load: Load, options: LoadOptions): Promise<ScenarioResult[]> {
-  const { startSubjects, bars, judgedSubject, title = load.title } = options;
+export async function measureLoad(run: L4Run, load: Load, options: LoadOptions): Promise<ScenarioReadings[]> {
+  const { startSubjects, targets, judgedSubject, title = load.title } = options;
+  const { rounds, seconds } = run.options;
   const readings = new Map<SubjectName, L4Reading[]>();
-  for (const rounds of roundsPerStart(stage.options.pairs)) {
+  for (const roundCount of roundsPerStart(rounds)) {
     await using during = new AsyncDisposableStack();
     const subjects = await startSubjects(during);
     if (subjects.length === 0) return [];
-    const played = await measureRounds<L4Reading>(stage, {
+    const added = await measureRounds<L4Reading>(run, {
       title,
       subjects,
-      measure: (contender) => contender.runLoad(load, stage.options.seconds),
+      measure: (subject) => subject.runLoad(load, seconds),
       format: ({ figure }) => figure.toFixed(1),
-      rounds,
-      warmUps: Math.ceil(WARM_UP_SECONDS / stage.options.seconds),
+      rounds: roundCount,
+      warmUps: Math.ceil(WARM_UP_SECONDS / seconds),
     });
-    for (const [name, all] of played) readings.set(name, [...(readings.get(name) ?? []), ...all]);
+    for (const [name, subjectReadings] of added) {
+      readings.set(name, [...(readings.get(name) ?? []), ...subjectReadings]);
+    }
   }
   return [
     {
       name: title,
       unit: load.unit,
-      ...(judgedSubject === undefined ? {} : { judged: judgedSubject }),
-      ...(bars.haproxy === undefined ? {} : { bar: bars.haproxy }),
-      bars,
+      ...(judgedSubject === undefined ? {} : { judgedSubject }),
+      targets,
       readings: Object.fromEntries(readings),
     },
   ];
 }
 
+export type RoundsOptions<T> = {
+  readonly title: string;
+  readonly subjects: readonly MeasuredSubject[];
+  /** Measures one subject in one round. */
+  readonly measure: (subject: MeasuredSubject) => Promise<T>;
+  readonly format: (reading: T) => string;
+  readonly rounds?: number;
+  /** Measurements of each subject before the first round, whose readings are dropped. */
+  readonly warmUps?: number;
+};
+
+/** Measures every subject once in each round, and verifies the ledgers at the end. */
+export async function measureRounds<T>(run: L4Run, options: RoundsOptions<T>): Promise<Map<SubjectName, T[]>> {
+  const { title, subjects, measure, format, rounds = run.options.rounds, warmUps = 1 } = options;
+  const readings = new Map<SubjectName, T[]>(subjects.map(({ subject }) => [subject.name, []]));
+  if (warmUps > 0) logProgress(`${title}: warming up`);
+  for (let warmUp = 0; warmUp < warmUps; warmUp += 1) for (const subject of subjects) await measure(subject);
+  for (const [round, order] of rotatedOrders(subjects, rounds).entries()) {
+    for (const subject of order) {
+      run.options.signal.throwIfAborted();
+      readings.get(subject.subject.name)?.push(await measure(subject));
+    }
+    const latest = [...readings].map(([name, list]) => `${name} ${list.slice(-1).map(format).join('')}`);
+    logProgress(`${title}: round ${round + 1} of ${rounds}: ${latest.join(', ')}`);
+  }
+  for (const subject of subjects) await subject.verifyLedger();
+  return readings;
+}
+
 /**
- * Who runs when: each round everybody once, and each round another one first, so that what drifts during a run (clock
- * frequency, neighbours, sockets in TIME_WAIT) meets all alike.
+ * Returns the order of the subjects in each round. Each round begins with another subject, so that drift during a run (clock
+ * frequency, other virtual machines, sockets in TIME_WAIT) affects all subjects alike.
  */
 export function rotatedOrders<T>(subjects: readonly T[], rounds: number): T[][] {
   return Array.from({ length: rounds }, (_, round) =>
@@ -90,8 +93,8 @@ export function rotatedOrders<T>(subjects: readonly T[], rounds: number): T[][] 
 
 const ROUNDS_PER_START = 2;
 
-/** How many rounds those play who are started together, one cast after the other. */
+/** Returns how many rounds each start of the subjects serves. */
 export function roundsPerStart(rounds: number): number[] {
-  const casts = Math.ceil(rounds / ROUNDS_PER_START);
-  return Array.from({ length: casts }, (_, cast) => Math.min(ROUNDS_PER_START, rounds - cast * ROUNDS_PER_START));
+  const starts = Math.ceil(rounds / ROUNDS_PER_START);
+  return Array.from({ length: starts }, (_, start) => Math.min(ROUNDS_PER_START, rounds - start * ROUNDS_PER_START));
 }

@@ -1,29 +1,28 @@
-import type { ScenarioResult } from './l4-result.ts';
+import type { ScenarioReadings, TargetRatios } from './l4-result.ts';
 import type { L4Run } from './l4-run.ts';
 import { keepAliveRequests, type Load, oneConnectionPerRequest, oneStream, udpRoundTrips } from './loads.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
+import type { L4ScenarioName } from './options.ts';
 import { measureLoad } from './rounds.ts';
-import type { L4ScenarioName } from './scenario-names.ts';
 
-type Scenario = (stage: L4Run) => Promise<ScenarioResult[]>;
+type Scenario = (run: L4Run) => Promise<ScenarioReadings[]>;
 
-/** With the bars of Weir's: how many times the figure of each its own may be. */
 export const scenarios: Readonly<Record<L4ScenarioName, Scenario>> = {
   requests: compareSubjects(keepAliveRequests, { haproxy: 1.0, envoy: 0.85 }),
   connections: compareSubjects(oneConnectionPerRequest, { haproxy: 1.5, envoy: 1.0 }),
   stream: compareSubjects(oneStream, { haproxy: 0.6 }),
   udp: compareSubjects(udpRoundTrips, { envoy: 1.4 }),
   latency: measureLatency,
-  limits: (stage) =>
-    measureVariant(stage, {
+  limits: (run) =>
+    measureVariant(run, {
       variant: 'weir-limits',
       title: 'limits on',
       loads: [keepAliveRequests, oneConnectionPerRequest, oneStream],
       maxRatio: 1.05,
     }),
-  workers: (stage) =>
-    measureVariant(stage, {
+  workers: (run) =>
+    measureVariant(run, {
       variant: 'weir-2-workers',
       title: 'two workers',
       loads: [keepAliveRequests, oneConnectionPerRequest],
@@ -32,44 +31,43 @@ export const scenarios: Readonly<Record<L4ScenarioName, Scenario>> = {
   memory: measureMemory,
 };
 
-function compareSubjects(load: Load, bars: ScenarioResult['bars']): Scenario {
-  return (stage) => {
-    const { backend } = load;
-    return measureLoad(stage, load, {
-      startSubjects: (during) => stage.startSubjects(stage.options.subjects, { backend, during }),
-      bars,
+function compareSubjects(load: Load, targets: TargetRatios): Scenario {
+  const { backend } = load;
+  return (run) =>
+    measureLoad(run, load, {
+      startSubjects: (during) => run.startSubjects(run.options.subjects, { backend, during }),
+      targets,
     });
-  };
 }
 
 export type VariantOptions = {
   readonly variant: 'weir-limits' | 'weir-2-workers';
   readonly title: string;
   readonly loads: readonly Load[];
-  /** How many times the figure of Weir with one worker and no limits. */
+  /** Maximum ratio to Weir with one worker and no limits. */
   readonly maxRatio: number;
 };
 
-/** Weir set up in another way, beside Weir as it is measured elsewhere. */
+/** Compares another configuration of Weir with the configuration that all other scenarios measure. */
 export async function measureVariant(
-  stage: L4Run,
+  run: L4Run,
   { variant, title, loads, maxRatio }: VariantOptions,
-): Promise<ScenarioResult[]> {
-  if (!stage.options.subjects.includes('weir')) return [];
-  const results: ScenarioResult[] = [];
+): Promise<ScenarioReadings[]> {
+  if (!run.options.subjects.includes('weir')) return [];
+  const results: ScenarioReadings[] = [];
   for (const load of loads) {
     const { backend } = load;
-    const played = await measureLoad(stage, load, {
-      // Alone either of them says nothing.
+    const measured = await measureLoad(run, load, {
+      // without the other configuration there is nothing to compare
       startSubjects: async (during) => {
-        const both = await stage.startSubjects(['weir', variant], { backend, during });
-        return both.length === 2 ? both : [];
+        const started = await run.startSubjects(['weir', variant], { backend, during });
+        return started.length === 2 ? started : [];
       },
-      bars: { weir: maxRatio },
+      targets: { weir: maxRatio },
       judgedSubject: variant,
       title: `${title}: ${load.title}`,
     });
-    results.push(...played);
+    results.push(...measured);
   }
   return results;
 }

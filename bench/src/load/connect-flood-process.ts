@@ -8,12 +8,12 @@ const request = 'GET / HTTP/1.1\r\nHost: flood\r\nConnection: close\r\n\r\n';
 
 const [port = 0, seconds = 0, rate = 0] = process.argv.slice(2).map(Number);
 const open = new Set<Socket>();
-const count = { begun: 0, answered: 0, refused: 0 };
+const count = { started: 0, answered: 0, refused: 0 };
 const beginAt = performance.now();
 const timer = setInterval(() => {
   const elapsedMs = performance.now() - beginAt;
   const due = Math.floor((Math.min(elapsedMs, seconds * 1000) * rate) / 1000);
-  while (count.begun < due && open.size < MAX_OPEN_CONNECTIONS) openConnection();
+  while (count.started < due && open.size < MAX_OPEN_CONNECTIONS) openConnection();
   if (elapsedMs < seconds * 1000) return;
   clearInterval(timer);
   console.log(`report ${JSON.stringify(count)}`);
@@ -21,7 +21,7 @@ const timer = setInterval(() => {
 }, 1);
 
 function openConnection(): void {
-  count.begun++;
+  count.started++;
   let isAnswered = false;
   const socket = connect({ host: '127.0.0.1', port });
   open.add(socket);

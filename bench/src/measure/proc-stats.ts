@@ -1,19 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-/** Of a process and all of its threads so far, those that have ended included. */
+/** CPU time of a process and all of its threads, including threads that have ended. */
 export type CpuTime = { readonly userMs: number; readonly systemMs: number };
-/** USER_HZ, in which Linux writes times for user space: 100 on every architecture that Node supports. */
+/** Linux reports times to user space in ticks of USER_HZ, which is 100 on every architecture that Node supports. */
 const MS_PER_TICK = 1000 / 100;
 
-/**
- * The sum is exact but for the rounding to 10 ms (the kernel keeps it in nanoseconds); how it divides into user and system
- * is sampled by the timer.
- */
+/** The sum is exact except for the rounding to 10 ms; the division into user and system time is sampled by the kernel's timer. */
 export function cpuTimeOf(pid: number): CpuTime {
   return parseProcessStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }
 
-/** Reads `/proc/<pid>/stat` (proc_pid_stat(5)): the name, field 2, may itself hold spaces and parentheses. */
+/** Parses `/proc/<pid>/stat` (proc_pid_stat(5)); the process name, field 2, may contain spaces and parentheses. */
 export function parseProcessStat(text: string): CpuTime {
   const fieldsFrom3 = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const userMs = Number(fieldsFrom3[14 - 3]) * MS_PER_TICK;
@@ -22,12 +19,12 @@ export function parseProcessStat(text: string): CpuTime {
   return { userMs, systemMs };
 }
 
-/** How long the main thread of a process was ready to run and had no processor so far, in milliseconds. */
+/** Returns how long the main thread of a process has been ready to run without a processor, in milliseconds. */
 export function runQueueMsOf(pid: number): number {
   return parseSchedstat(readFileSync(`/proc/${pid}/schedstat`, 'utf8'));
 }
 
-/** Reads `/proc/<pid>/schedstat`: nanoseconds on a processor, nanoseconds in the queue for one, how often. */
+/** Parses `/proc/<pid>/schedstat`: nanoseconds on a processor, nanoseconds in a run queue, number of time slices. */
 export function parseSchedstat(text: string): number {
   const [, queuedNs] = text.split(' ');
   const ms = Number(queuedNs) / 1e6;
@@ -35,7 +32,7 @@ export function parseSchedstat(text: string): number {
   return ms;
 }
 
-/** What of a process is in memory, in KiB: VmRSS is behind by up to 64 pages per thread, the sum over its mappings is exact. */
+/** Returns the resident memory of a process: VmRSS lags by up to 64 pages per thread, but the sum over the mappings is exact. */
 export function residentKiB(pid: number): number {
   return parseSmapsRollup(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
 }
@@ -50,60 +47,61 @@ export function ownResidentKiB(): number {
   return residentKiB(process.pid);
 }
 
-/** The most that this process, or that of the pid, ever had in memory. */
+/** Returns the highest resident memory that a process, by default this process, ever had. */
 export function peakResidentKiB(pid: number = process.pid): number {
   const [, value] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
-  if (value === undefined) throw new Error(`/proc/${pid}/status does not say the peak`);
+  if (value === undefined) throw new Error(`/proc/${pid}/status has no VmHWM`);
   return Number(value);
 }
 
-/** How many files a process that we start may have open: it inherits our limit, and Node and HAProxy raise theirs to the hard one. */
+/** Returns the descriptor limit of a child process: it inherits our limits, and Node and HAProxy raise the soft limit to the hard limit. */
 export function descriptorLimit(): number {
   return parseDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
 }
 
-/** Reads the hard limit of `/proc/<pid>/limits`. */
+/** Parses the hard limit in `/proc/<pid>/limits`. */
 export function parseDescriptorLimit(text: string): number {
   const [, hard] = /^Max open files\s+\S+\s+(\d+|unlimited)\s/m.exec(text) ?? [];
   if (hard === undefined) throw new Error(`not /proc/<pid>/limits: ${text.slice(0, 80)}`);
   return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
 }
 
-const RESERVED_DESCRIPTORS = 600;
-/** Weir leaves a quarter to tenants who have not come yet. */
+/** Descriptors that a proxy needs for other purposes than connections and listeners. */
+export const RESERVED_DESCRIPTORS = 600;
+/** Weir reserves a quarter of the descriptors for tenants without connections. */
 const MAX_TENANT_SHARE = 0.75;
 
-/** How many idle connections of one tenant a proxy can have, which holds two descriptors of each. */
+/** Returns how many idle connections of one tenant fit into a descriptor limit; each connection needs two descriptors. */
 export function maxIdleConnections(limit: number): number {
   return Math.min(10_000, Math.floor((limit * MAX_TENANT_SHARE - RESERVED_DESCRIPTORS) / 2));
 }
 
-/** Of all processors together, in clock ticks (proc_stat(5)). */
-export interface ProcessorTicks {
-  readonly all: number;
-  /** In which this machine wanted to run, and its host ran somebody else. */
+/** Sums over all processors in clock ticks (proc_stat(5)). */
+export type ProcessorTicks = {
+  readonly total: number;
+  /** Ticks in which this machine was ready to run, and the hypervisor ran another machine. */
   readonly stolen: number;
-}
+};
 
 export function readProcessorTicks(): ProcessorTicks | undefined {
   try {
     return parseProcessorTicks(readFileSync('/proc/stat', 'utf8'));
   } catch {
-    return undefined; // Not Linux.
+    return undefined; // not Linux
   }
 }
 
-/** Undefined: it does not tell. */
+/** Returns undefined if the text has no steal time. */
 export function parseProcessorTicks(stat: string): ProcessorTicks | undefined {
-  // user nice system idle iowait irq softirq steal; what guests had is in the first two already.
+  // user nice system idle iowait irq softirq steal; the time of guests is included in the first two
   const ticks = /^cpu +(.+)$/m.exec(stat)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];
   const stolen = ticks[7];
   if (stolen === undefined || !ticks.every(Number.isSafeInteger)) return undefined;
-  return { all: ticks.reduce((sum, each) => sum + each, 0), stolen };
+  return { total: ticks.reduce((sum, count) => sum + count, 0), stolen };
 }
 
-/** From 0 to 1, of what there was between the two; null: not known. */
+/** Returns the stolen share of the processors' time between two readings, 0 to 1; null if unknown. */
 export function stealShare(before: ProcessorTicks | undefined, after: ProcessorTicks | undefined): number | null {
-  if (before === undefined || after === undefined || after.all <= before.all) return null;
-  return (after.stolen - before.stolen) / (after.all - before.all);
+  if (before === undefined || after === undefined || after.total <= before.total) return null;
+  return (after.stolen - before.stolen) / (after.total - before.total);
 }

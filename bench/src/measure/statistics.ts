@@ -1,4 +1,6 @@
-export type Quartiles = {
+/** Order statistics of a list of readings. Results keep summaries only, no single readings. */
+export type Summary = {
+  readonly count: number;
   readonly lowest: number;
   readonly lowerQuartile: number;
   readonly median: number;
@@ -6,13 +8,13 @@ export type Quartiles = {
   readonly highest: number;
 };
 
-export function median(values: readonly number[]): number {
-  return quantile(sorted(values), 0.5);
-}
+/** A summary with the 99th percentile, where a target limits it. */
+export type TailSummary = Summary & { readonly p99: number };
 
-export function quartilesOf(values: readonly number[]): Quartiles {
+export function summarize(values: readonly number[]): Summary {
   const ordered = sorted(values);
   return {
+    count: ordered.length,
     lowest: quantile(ordered, 0),
     lowerQuartile: quantile(ordered, 0.25),
     median: quantile(ordered, 0.5),
@@ -21,18 +23,21 @@ export function quartilesOf(values: readonly number[]): Quartiles {
   };
 }
 
-/** `q` from 0 to 1; of few values the highest are mostly one reading. */
-export function percentile(values: readonly number[], q: number): number {
-  return quantile(sorted(values), q);
+export function summarizeTail(values: readonly number[]): TailSummary {
+  return { ...summarize(values), p99: quantile(sorted(values), 0.99) };
 }
 
-/** Pair by pair, since the two of a pair ran next to each other and the machine differs from hour to hour. */
+export function median(values: readonly number[]): number {
+  return quantile(sorted(values), 0.5);
+}
+
+/** Divides readings of the same round, since the speed of the machine differs from hour to hour. */
 export function pairwiseRatios(values: readonly number[], references: readonly number[]): number[] {
   if (values.length !== references.length) throw new Error(`${values.length} values, ${references.length} references`);
   return values.map((value, index) => value / (references[index] ?? Number.NaN));
 }
 
-/** Linear between the two nearest of the sorted values (Hyndman and Fan 1996, definition 7). */
+/** Interpolates linearly between the two nearest sorted values (Hyndman and Fan 1996, definition 7). */
 function quantile(ordered: readonly number[], q: number): number {
   const position = (ordered.length - 1) * q;
   const below = ordered[Math.floor(position)];
@@ -45,7 +50,7 @@ function sorted(values: readonly number[]): number[] {
   return [...values].sort((a, b) => a - b);
 }
 
-/** Latencies in steps of 1 µs up to a second; what is longer counts as a second. */
+/** Counts latencies in steps of 1 µs; a latency above one second counts as one second. */
 export class LatencyHistogram {
   #counts = new Uint32Array(1_000_001);
   #total = 0;
@@ -60,7 +65,7 @@ export class LatencyHistogram {
     return this.#total;
   }
 
-  /** In µs: the least latency that the share `q` of all do not exceed (nearest rank). NaN when there are none. */
+  /** The latency in µs that the share `q` (0 to 1) of all latencies does not exceed (nearest rank); NaN if there are none. */
   percentile(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.#total));
     let seen = 0;

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { eventually, freePort, spawnProcess } from '@weir/testkit';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
-import type { NodeAddress } from '../propagation/topology.ts';
 import { REPOSITORY_ROOT } from '../report/run-metadata.ts';
 
 export type ProxyProcesses = AsyncDisposable & {
-  /** What all of them have in `weir_table_propagation_seconds`, each. */
+  /** Reads `weir_table_propagation_seconds` of each proxy. */
   propagationTotals(): Promise<readonly PropagationTotals[]>;
 };
 
@@ -19,33 +18,26 @@ const PROXIES_READY_TIMEOUT_MS = 120_000;
 export type ProxyProcessesOptions = {
   readonly redis: string;
   readonly fleet: string;
-  readonly nodes: readonly NodeAddress[];
-  /** Where they write CPU profiles. */
-  readonly profile?: string | undefined;
+  readonly nodes: readonly { readonly name: string }[];
+  /** Where the proxies write CPU profiles. */
+  readonly profileDirectory?: string | undefined;
 };
 
-/** A process of one worker for each node; resolves when all of them serve. */
-export async function startProxies({ redis, fleet, nodes, profile }: ProxyProcessesOptions): Promise<ProxyProcesses> {
+/** Starts a proxy with one worker for each node, and resolves when all proxies are ready. */
+export async function startProxies({
+  redis,
+  fleet,
+  nodes,
+  profileDirectory,
+}: ProxyProcessesOptions): Promise<ProxyProcesses> {
   await using cleanup = new AsyncDisposableStack();
   const admins: string[] = [];
   for (const { name } of nodes) {
     const admin = `127.0.0.1:${await freePort()}`;
-    const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
     cleanup.use(
-      await spawnProcess({
-        command: process.execPath,
-        args: ['--conditions=source', ...profiling, PROXY_SOURCE],
-        env: {
-          ...process.env,
-          WEIR_FLEET: fleet,
-          WEIR_REDIS_URL: redis,
-          WEIR_NODE: name,
-          WEIR_WORKERS: '1',
-          WEIR_ADMIN: admin,
-          WEIR_LOG_LEVEL: 'error',
-        },
-        name: `proxy ${name}`,
-        mayExit: true,
+      await spawnProxy({
+        args: ['--conditions=source', ...profilingFlags(profileDirectory), PROXY_SOURCE],
+        ...{ redis, fleet, node: name, workers: 1, admin, logLevel: 'error' },
       }),
     );
     admins.push(admin);
@@ -69,7 +61,7 @@ async function readPropagationTotals(admin: string): Promise<PropagationTotals> 
   const text = await (await fetch(`http://${admin}/metrics`)).text();
   const value = (series: string): number => {
     const [, found] = new RegExp(`^weir_table_propagation_seconds_${series} (\\S+)$`, 'm').exec(text) ?? [];
-    if (found === undefined) throw new Error(`a proxy does not tell weir_table_propagation_seconds_${series}`);
+    if (found === undefined) throw new Error(`a proxy has no metric weir_table_propagation_seconds_${series}`);
     return Number(found);
   };
   return { count: value('count'), sumSeconds: value('sum') };
@@ -78,7 +70,7 @@ async function readPropagationTotals(admin: string): Promise<PropagationTotals> 
 export type ServingProxy = AsyncDisposable & {
   readonly pid: number;
   readonly admin: string;
-  /** From the start of the process until it said that each listener of its first table is open at all workers. */
+  /** From the start of the process until the proxy logs that all listeners of its first table are open at all workers. */
   readonly servingMs: number;
 };
 
@@ -88,20 +80,42 @@ export type ServingProxyOptions = {
   readonly fleet: string;
   readonly node: string;
   readonly workers: number;
-  /** Where it writes CPU profiles. */
-  readonly profile?: string | undefined;
+  /** Where the proxy writes CPU profiles. */
+  readonly profileDirectory?: string | undefined;
 };
 
 const PROXY_SERVING_TIMEOUT_MS = 120_000;
 
 export async function startProxyUntilServing(options: ServingProxyOptions): Promise<ServingProxy> {
-  const { program, redis, fleet, node, workers, profile } = options;
+  const { program, redis, fleet, node, workers, profileDirectory } = options;
   const admin = `127.0.0.1:${await freePort()}`;
-  const profiling = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`];
-  const beganAt = monotonicMs();
-  const proxy = await spawnProcess({
+  const startedAt = monotonicMs();
+  const proxy = await spawnProxy({
+    args: [...profilingFlags(profileDirectory), program],
+    ...{ redis, fleet, node, workers, admin, logLevel: 'info' },
+    readyWhen: /the first table is served/,
+    readyTimeoutMs: PROXY_SERVING_TIMEOUT_MS,
+  });
+  const servingMs = monotonicMs() - startedAt;
+  return { pid: proxy.pid, admin, servingMs, [Symbol.asyncDispose]: () => proxy.close() };
+}
+
+type ProxyProcessOptions = {
+  readonly args: readonly string[];
+  readonly redis: string;
+  readonly fleet: string;
+  readonly node: string;
+  readonly workers: number;
+  readonly admin: string;
+  readonly logLevel: string;
+  readonly readyWhen?: RegExp;
+  readonly readyTimeoutMs?: number;
+};
+
+function spawnProxy({ args, redis, fleet, node, workers, admin, logLevel, ...ready }: ProxyProcessOptions) {
+  return spawnProcess({
     command: process.execPath,
-    args: [...profiling, program],
+    args: [...args],
     env: {
       ...process.env,
       WEIR_FLEET: fleet,
@@ -109,18 +123,19 @@ export async function startProxyUntilServing(options: ServingProxyOptions): Prom
       WEIR_NODE: node,
       WEIR_WORKERS: String(workers),
       WEIR_ADMIN: admin,
-      WEIR_LOG_LEVEL: 'info',
+      WEIR_LOG_LEVEL: logLevel,
     },
     name: `proxy ${node}`,
-    readyWhen: /the first table is served/,
-    readyTimeoutMs: PROXY_SERVING_TIMEOUT_MS,
     mayExit: true,
+    ...ready,
   });
-  const servingMs = monotonicMs() - beganAt;
-  return { pid: proxy.pid, admin, servingMs, [Symbol.asyncDispose]: () => proxy.close() };
 }
 
-/** As in the images: from what `tsc` has written, which it writes now. Returns the program. */
+function profilingFlags(directory: string | undefined): string[] {
+  return directory === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${directory}`];
+}
+
+/** Compiles the proxy as the images do, and returns the path of the program. */
 export async function compileProxy(): Promise<string> {
   const tsc = join(REPOSITORY_ROOT, 'node_modules/typescript/bin/tsc');
   const compiler = spawn(process.execPath, [tsc, '-b', 'packages/proxy'], {

@@ -1,11 +1,11 @@
-// The real thing but for kubelets and pods: etcd, kube-apiserver, the controller as a process. In a network namespace.
+// A cluster without kubelets and pods, in a network namespace: etcd, kube-apiserver, and the controller as a process.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { KubeApi, loadKubeConfig } from '@weir/controller';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { type ControlPlane, startControlPlane } from '@weir/tools';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
+import { REPOSITORY_ROOT } from '../report/run-metadata.ts';
 import type { Environment } from './topology.ts';
 import {
   API_SERVER_ADDRESS,
@@ -24,7 +24,6 @@ export type ApiEnvironmentOptions = {
   readonly backendPort: number;
 };
 
-const REPOSITORY_ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const NAMESPACE = 'bench';
 const SLICES_PATH = `/apis/discovery.k8s.io/v1/namespaces/${NAMESPACE}/endpointslices`;
 
@@ -35,7 +34,7 @@ export async function startApiEnvironment(options: ApiEnvironmentOptions): Promi
   await createObjects(cluster, options);
   const directory = cleanup.use(temporaryDirectory('propagation'));
   const policy = join(directory.path, 'default-policy.json');
-  // Nobody runs pods here, so nobody would believe the endpoints.
+  // the cluster has no pods that would make the endpoints trusted
   writeFileSync(policy, JSON.stringify({ nodesPerService: nodes.length, allowedEndpointCIDRs: [POD_NETWORK] }));
   cleanup.use(
     await spawnProcess({
@@ -62,7 +61,7 @@ export async function startApiEnvironment(options: ApiEnvironmentOptions): Promi
     nodes,
     services,
     async switchEndpoint(service, to) {
-      const beganAt = monotonicMs();
+      const startedAt = monotonicMs();
       const { endpoints } = sliceObject(service, { to, port: backendPort });
       const annotations = { 'endpoints.kubernetes.io/last-change-trigger-time': new Date().toISOString() };
       await api.request({
@@ -71,13 +70,13 @@ export async function startApiEnvironment(options: ApiEnvironmentOptions): Promi
         contentType: 'application/merge-patch+json',
         body: { metadata: { annotations }, endpoints },
       });
-      return { beganAt, writtenAt: monotonicMs() };
+      return { startedAt, writtenAt: monotonicMs() };
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }
 
-/** Nodes, Services and their slices are objects made by hand. */
+/** No kubelet and no EndpointSlice controller runs, so nodes and EndpointSlices are created here. */
 async function createObjects(
   { kubectl, apply }: ControlPlane,
   { nodes, services, backendPort }: ApiEnvironmentOptions,
@@ -98,7 +97,7 @@ async function createObjects(
   await apply(...objects.flat());
 }
 
-/** Without selector, so that nobody else writes its slice. */
+/** Without a selector, no other controller writes EndpointSlices of the Service. */
 function serviceObject(index: number) {
   return {
     apiVersion: 'v1',

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
 import { RpcProcess } from '../processes/rpc.ts';
 import { type PropagationTotals, type ProxyProcesses, startProxies } from '../processes/weir-proxy.ts';
@@ -10,7 +10,7 @@ import type { MemoryControllerRpc } from './memory-controller-process.ts';
 import type { PropagationSource } from './options.ts';
 import { evaluateResponses, poll } from './polling-client.ts';
 import type { PropagationLayout } from './propagation-cluster.ts';
-import type { PropagationReading, PropagationRow } from './propagation-result.ts';
+import type { PropagationReading, PropagationReadings } from './propagation-result.ts';
 import {
   changedServices,
   type EndpointName,
@@ -28,45 +28,45 @@ export type PropagationRunOptions = {
   readonly redis: string;
   readonly changes: number;
   readonly signal: AbortSignal;
-  readonly say: (text: string) => void;
-  readonly profile?: string | undefined;
+  readonly logProgress: (text: string) => void;
+  readonly profileDirectory?: string | undefined;
 };
 
-/** In the namespace all backends have the same port. */
+/** In the network namespace, each backend has an address of its own. */
 const NAMESPACE_ENDPOINT_PORT = 8_080;
 
-/** One size of one source, from the start of everything to its end. Throws when it is not valid. */
-export async function measureRun(run: PropagationRun, options: PropagationRunOptions): Promise<PropagationRow> {
-  const { redis, changes, signal, say, profile } = options;
+/** Starts everything for one source and number of Services, measures, and stops everything. Throws if a run is invalid. */
+export async function measureRun(run: PropagationRun, options: PropagationRunOptions): Promise<PropagationReadings> {
+  const { redis, changes, signal, logProgress, profileDirectory } = options;
   const { source, services } = run;
   const fleet = `bench-${randomUUID().slice(0, 8)}`;
-  await using stage = await startEnvironment(run, { redis, fleet });
-  await using proxies = await startProxies({ redis, fleet, nodes: stage.stage.nodes, profile });
-  say(`${source}, ${services} Services: all proxies serve`);
-  const measured = await measureChanges({ environment: stage.stage, proxies, changes, signal });
-  const expected = measured.changes.length * stage.stage.nodes.length;
-  // A revision that was read together with others, or not at all, would be one that the histogram does not know.
+  await using environment = await startEnvironment(run, { redis, fleet });
+  await using proxies = await startProxies({ redis, fleet, nodes: environment.nodes, profileDirectory });
+  logProgress(`${source}, ${services} Services: all proxies serve`);
+  const measured = await measureChanges({ environment, proxies, changes, signal });
+  const expected = measured.changes.length * environment.nodes.length;
+  // a revision that a proxy skipped, or read together with another revision, is missing from the histogram
   if (measured.observed.count !== expected) {
-    throw new Error(`the proxies have observed ${measured.observed.count} changes, and not ${expected}`);
+    throw new Error(`the metric of the proxies counted ${measured.observed.count} changes instead of ${expected}`);
   }
-  say(`${source}, ${services} Services: ${changes} changes, after ${WARM_UP_CHANGES} that do not count`);
+  logProgress(`${source}, ${services} Services: ${changes} changes after ${WARM_UP_CHANGES} changes of warm-up`);
   return { ...run, ...measured };
 }
 
 async function startEnvironment(
   { source, services }: PropagationRun,
   { redis, fleet }: { readonly redis: string; readonly fleet: string },
-): Promise<AsyncDisposable & { readonly stage: Environment }> {
+): Promise<Environment> {
   await using cleanup = new AsyncDisposableStack();
   const backendAt = async (name: EndpointName) => {
-    const place =
+    const address =
       source === 'api'
         ? { host: NAMESPACE_ENDPOINTS[name], port: NAMESPACE_ENDPOINT_PORT }
         : { host: '127.0.0.1', port: 0 };
-    return cleanup.use(await startNamedEndpoint(name, place)).address;
+    return cleanup.use(await startNamedEndpoint(name, address)).address;
   };
   const backends = { A: await backendAt('A'), B: await backendAt('B') };
-  const stage = cleanup.use(
+  const environment = cleanup.use(
     source === 'api'
       ? await startApiEnvironment({
           redis,
@@ -78,12 +78,12 @@ async function startEnvironment(
       : await startMemoryEnvironment(redis, fleet, { services, nodes: loopbackNodes(), backends }),
   );
   const started = cleanup.move();
-  return { stage, [Symbol.asyncDispose]: () => started.disposeAsync() };
+  return { ...environment, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** These do not count: Node's compiler is at work on what is new to it. */
+/** Node compiles hot code during these changes, which do not count. */
 export const WARM_UP_CHANGES = 10;
-/** So that the loop's gap after the change before is over, as it mostly is in life. */
+/** The controller's loop waits after each change; the next change comes after that wait, as it mostly does in production. */
 const PAUSE_BETWEEN_CHANGES_MS = 20;
 const MAX_WRONG_EXAMPLES = 5;
 
@@ -94,60 +94,61 @@ export type MeasureChangesOptions = {
   readonly signal: AbortSignal;
 };
 
-/** Moves the endpoints of Services to and fro, one after the other, and looks when each proxy answers by it. */
+/** Switches the endpoints of Services one after the other, and measures when each proxy uses the new endpoint. */
 export async function measureChanges(
   options: MeasureChangesOptions,
-): Promise<Pick<PropagationRow, 'changes' | 'wrong' | 'observed'>> {
+): Promise<Pick<PropagationReadings, 'changes' | 'wrongExamples' | 'observed'>> {
   const { environment, proxies, changes, signal } = options;
   const changed = changedServices(environment.services);
-  const at: EndpointName[] = changed.map(() => 'A');
+  const current: EndpointName[] = changed.map(() => 'A');
   const readings: PropagationReading[] = [];
-  const wrong = new Set<string>();
+  const wrongExamples = new Set<string>();
   let before: readonly PropagationTotals[] = [];
   for (let round = -WARM_UP_CHANGES; round < changes; round++) {
     signal.throwIfAborted();
     if (round === 0) before = await proxies.propagationTotals();
-    const turn = (round + WARM_UP_CHANGES) % changed.length;
-    const service = changed[turn] ?? 0;
-    const from = at[turn] ?? 'A';
+    const index = (round + WARM_UP_CHANGES) % changed.length;
+    const service = changed[index] ?? 0;
+    const from = current[index] ?? 'A';
     const to = from === 'A' ? 'B' : 'A';
-    const { reading, words } = await measureChange(environment, { service, from, to });
-    at[turn] = to;
-    for (const text of words) if (wrong.size < MAX_WRONG_EXAMPLES) wrong.add(text);
+    const { reading, wrong } = await measureChange(environment, { service, from, to });
+    current[index] = to;
+    for (const example of wrong) if (wrongExamples.size < MAX_WRONG_EXAMPLES) wrongExamples.add(example);
     if (round >= 0) readings.push(reading);
-    await pause(PAUSE_BETWEEN_CHANGES_MS);
+    await sleep(PAUSE_BETWEEN_CHANGES_MS);
   }
-  return { changes: readings, wrong: [...wrong], observed: observedBetween(before, await proxies.propagationTotals()) };
+  const observed = observedBetween(before, await proxies.propagationTotals());
+  return { changes: readings, wrongExamples: [...wrongExamples], observed };
 }
 
 async function measureChange(
-  stage: Environment,
+  environment: Environment,
   { service, from, to }: { readonly service: number; readonly from: EndpointName; readonly to: EndpointName },
-): Promise<{ readonly reading: PropagationReading; readonly words: readonly string[] }> {
-  const pollings = stage.nodes.map(({ address }) => poll({ host: address, port: servicePort(service) }, to));
-  await Promise.all(pollings.map(({ firstResponse }) => firstResponse));
-  const written = await stage.switchEndpoint(service, to);
-  const answers = await Promise.all(pollings.map((each) => each.responses));
-  const verdicts = answers.map((list, index) => {
-    const verdict = evaluateResponses(list, { from, to, ...written });
-    if (verdict !== undefined) return verdict;
+): Promise<{ readonly reading: PropagationReading; readonly wrong: readonly string[] }> {
+  const polls = environment.nodes.map(({ address }) => poll({ host: address, port: servicePort(service) }, to));
+  await Promise.all(polls.map(({ firstResponse }) => firstResponse));
+  const written = await environment.switchEndpoint(service, to);
+  const responses = await Promise.all(polls.map((poll) => poll.responses));
+  const evaluations = responses.map((list, index) => {
+    const evaluation = evaluateResponses(list, { from, to, ...written });
+    if (evaluation !== undefined) return evaluation;
     throw new Error(
-      `${stage.nodes[index]?.name} does not answer by a change of port ${servicePort(service)}: ${list.at(-1)?.said}`,
+      `${environment.nodes[index]?.name} does not use the new endpoint of port ${servicePort(service)}: last response ${list.at(-1)?.text}`,
     );
   });
-  const words = verdicts.flatMap((verdict) => verdict.wrong);
+  const wrong = evaluations.flatMap((evaluation) => evaluation.wrong);
   const reading = {
-    ms: verdicts.map(({ ms }) => ms).sort((a, b) => a - b),
-    answers: verdicts.reduce((sum, verdict) => sum + verdict.answers, 0),
-    wrong: words.length,
+    ms: evaluations.map(({ ms }) => ms).sort((a, b) => a - b),
+    responses: evaluations.reduce((sum, evaluation) => sum + evaluation.responses, 0),
+    wrongResponses: wrong.length,
   };
-  return { reading, words };
+  return { reading, wrong };
 }
 
 function observedBetween(
   before: readonly PropagationTotals[],
   after: readonly PropagationTotals[],
-): PropagationRow['observed'] {
+): PropagationReadings['observed'] {
   const sum = (list: readonly PropagationTotals[], pick: (each: PropagationTotals) => number): number =>
     list.reduce((total, each) => total + pick(each), 0);
   const count = sum(after, (each) => each.count) - sum(before, (each) => each.count);
@@ -157,7 +158,7 @@ function observedBetween(
 
 const CONTROLLER_PROGRAM = new URL('memory-controller-process.ts', import.meta.url);
 
-/** In the place of an API server, which takes minutes to be filled with ten thousand Services. */
+/** Replaces the API server, which would need minutes to store ten thousand Services. */
 export async function startMemoryEnvironment(
   redis: string,
   fleet: string,
@@ -174,8 +175,8 @@ export async function startMemoryEnvironment(
     nodes,
     services,
     async switchEndpoint(service, to) {
-      const beganAt = monotonicMs();
-      return { beganAt, writtenAt: await controller.call('move', service, to) };
+      const startedAt = monotonicMs();
+      return { startedAt, writtenAt: await controller.call('switchEndpoint', service, to) };
     },
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
@@ -183,7 +184,7 @@ export async function startMemoryEnvironment(
 
 export type NamedEndpoint = AsyncDisposable & { readonly name: EndpointName; readonly address: SocketAddress };
 
-/** Says its name to whoever connects, and nothing else. */
+/** Sends its name to every client, and closes the connection. */
 export async function startNamedEndpoint(name: EndpointName, { host, port }: SocketAddress): Promise<NamedEndpoint> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

@@ -1,4 +1,4 @@
-// A process of its own: `memory-controller-process.ts REDIS-URL FLEET LAYOUT`. A controller on a source that it is told to edit.
+// Program `memory-controller-process.ts REDIS-URL FLEET LAYOUT`: a controller whose source is changed by RPC.
 import { startController } from '@weir/controller';
 import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
@@ -11,8 +11,8 @@ import type { EndpointName } from './topology.ts';
 
 export type MemoryControllerRpc = {
   start(): Promise<void>;
-  /** When, by the machine's monotonic clock, the source had it. */
-  move(service: number, to: EndpointName): number;
+  /** Returns when the source had the change, by the machine's monotonic clock. */
+  switchEndpoint(service: number, to: EndpointName): number;
 };
 
 const [url = '', fleet = '', text = ''] = process.argv.slice(2);
@@ -25,10 +25,10 @@ serveRpc<MemoryControllerRpc>({
     const store = await openRedisStore({ url, fleet, log });
     const controller = startController({ source, store, settings: DEFAULT_FLEET_SETTINGS, log, clock: systemClock });
     await controller.idle();
-    const refused = controller.problems()[0];
-    if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);
+    const problem = controller.problems()[0];
+    if (problem !== undefined) throw new Error(`the controller rejects the cluster: ${problem.message}`);
   },
-  move(service, to) {
+  switchEndpoint(service, to) {
     const next = withServiceEndpoint(source.snapshot(), service, layout.backends[to]);
     const at = monotonicMs();
     source.replace(next, Date.now());

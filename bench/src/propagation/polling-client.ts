@@ -1,103 +1,103 @@
 import { connect } from 'node:net';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
 import type { EndpointName, SocketAddress } from './topology.ts';
 
-/** What one new connection was told; times of the machine's monotonic clock. */
+/** The response to one connection; times are of the machine's monotonic clock. */
 export type PollResponse = {
   readonly startedAt: number;
   readonly endedAt: number;
-  /** The name of the backend; anything else is an error in words. */
-  readonly said: string;
+  /** The name of the backend, or the error. */
+  readonly text: string;
 };
 
 const RESPONSE_TIMEOUT_MS = 2_000;
 
-export function requestOnce(place: SocketAddress): Promise<PollResponse> {
+export function requestOnce(address: SocketAddress): Promise<PollResponse> {
   const { promise, resolve } = Promise.withResolvers<PollResponse>();
   const startedAt = monotonicMs();
-  const told = (said: string): void => {
+  const finish = (text: string): void => {
     socket.destroy();
-    resolve({ startedAt, endedAt: monotonicMs(), said });
+    resolve({ startedAt, endedAt: monotonicMs(), text });
   };
-  let said = '';
-  const socket = connect(place);
+  let received = '';
+  const socket = connect(address);
   socket.setTimeout(RESPONSE_TIMEOUT_MS);
   socket.setEncoding('utf8');
-  socket.on('data', (text: string) => {
-    said += text;
+  socket.on('data', (chunk: string) => {
+    received += chunk;
   });
-  socket.once('end', () => told(said === '' ? 'closed without an answer' : said));
-  socket.once('timeout', () => told(`no answer for ${RESPONSE_TIMEOUT_MS} ms`));
-  socket.once('error', (error: NodeJS.ErrnoException) => told(error.code ?? error.message));
+  socket.once('end', () => finish(received === '' ? 'closed without a response' : received));
+  socket.once('timeout', () => finish(`no response for ${RESPONSE_TIMEOUT_MS} ms`));
+  socket.once('error', (error: NodeJS.ErrnoException) => finish(error.code ?? error.message));
   return promise;
 }
 
-/** Between two connections: three clients that never rest would take one of two cores from those who work on the change. */
+/** Wait between two connections: three clients without a wait would take one of two processors from the measured processes. */
 const POLL_INTERVAL_MS = 2;
-/** After the first right answer: the old endpoint must not come back. */
+/** After the first right response, to see that no proxy uses the old endpoint again. */
 const EXTRA_RESPONSES = 10;
 const MAX_POLL_MS = 10_000;
 
 export type Poll = {
-  /** Resolves with the first answer. */
+  /** Resolves with the first response. */
   readonly firstResponse: Promise<void>;
-  /** All answers, from the first to some after the first from `to`, or of 10 s. */
+  /** All responses until ten responses after the first from `to`, or until 10 s have passed. */
   readonly responses: Promise<readonly PollResponse[]>;
 };
 
-/** Asks again and again, by a new connection each time. */
-export function poll(place: SocketAddress, to: EndpointName): Poll {
-  const { promise: firstResponse, resolve: begin } = Promise.withResolvers<void>();
-  return { firstResponse, responses: requestUntil(place, { to, begin }) };
+/** Connects repeatedly, with a new connection for each request. */
+export function poll(address: SocketAddress, to: EndpointName): Poll {
+  const { promise: firstResponse, resolve: onFirst } = Promise.withResolvers<void>();
+  return { firstResponse, responses: requestUntil(address, { to, onFirst }) };
 }
 
 async function requestUntil(
-  place: SocketAddress,
-  { to, begin }: { readonly to: EndpointName; begin(): void },
+  address: SocketAddress,
+  { to, onFirst }: { readonly to: EndpointName; onFirst(): void },
 ): Promise<readonly PollResponse[]> {
-  const answers: PollResponse[] = [];
-  let after = 0;
+  const responses: PollResponse[] = [];
+  let responsesSinceChange = 0;
   for (;;) {
-    const answer = await requestOnce(place);
-    answers.push(answer);
-    begin();
-    if (after > 0 || answer.said === to) after += 1;
-    if (after > EXTRA_RESPONSES || answer.endedAt - (answers[0]?.startedAt ?? 0) > MAX_POLL_MS) return answers;
-    await pause(POLL_INTERVAL_MS);
+    const response = await requestOnce(address);
+    responses.push(response);
+    onFirst();
+    if (responsesSinceChange > 0 || response.text === to) responsesSinceChange += 1;
+    const elapsedMs = response.endedAt - (responses[0]?.startedAt ?? 0);
+    if (responsesSinceChange > EXTRA_RESPONSES || elapsedMs > MAX_POLL_MS) return responses;
+    await sleep(POLL_INTERVAL_MS);
   }
 }
 
-/** The endpoint is moved: from when to when the write was on its way. */
+/** A switch of the endpoint, and the time of its write. */
 export type EndpointChange = {
   readonly from: EndpointName;
   readonly to: EndpointName;
-  readonly beganAt: number;
-  /** The source has it. */
+  readonly startedAt: number;
+  /** When the source had stored the change. */
   readonly writtenAt: number;
 };
 
 export type PollEvaluation = {
-  /** From the write to the first right answer of this proxy. */
+  /** From the write to the first right response of this proxy. */
   readonly ms: number;
-  readonly answers: number;
-  /** Of these, in words: neither the old nor the new endpoint, the old one after the new one, the new one before the write. */
+  readonly responses: number;
+  /** Descriptions of wrong responses: errors, the old endpoint after the new endpoint, the new endpoint before the write. */
   readonly wrong: readonly string[];
 };
 
-/** The answers of one proxy, each asked for after the one before was there. Undefined: none was right. */
+/** Evaluates the consecutive responses of one proxy; undefined if no response is from the new endpoint. */
 export function evaluateResponses(
-  answers: readonly PollResponse[],
-  { from, to, beganAt, writtenAt }: EndpointChange,
+  responses: readonly PollResponse[],
+  { from, to, startedAt: writeStartedAt, writtenAt }: EndpointChange,
 ): PollEvaluation | undefined {
-  const first = answers.find(({ said }) => said === to);
+  const first = responses.find(({ text }) => text === to);
   if (first === undefined) return undefined;
-  const wrong = answers.flatMap((answer) => {
-    const { said, startedAt, endedAt } = answer;
-    if (said === to) return endedAt < beganAt ? [`${to} before the write`] : [];
-    if (said !== from) return [said];
+  const wrong = responses.flatMap(({ text, startedAt, endedAt }) => {
+    if (text === to) return endedAt < writeStartedAt ? [`${to} before the write`] : [];
+    if (text !== from) return [text];
     return startedAt > first.endedAt ? [`${from} ${(startedAt - first.endedAt).toFixed(1)} ms after ${to}`] : [];
   });
-  // An API server may have told the controller before it answers whoever wrote.
-  return { ms: Math.max(0, first.endedAt - writtenAt), answers: answers.length, wrong };
+  // an API server may notify the controller before it responds to the writer
+  return { ms: Math.max(0, first.endedAt - writtenAt), responses: responses.length, wrong };
 }

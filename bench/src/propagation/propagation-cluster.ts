@@ -11,11 +11,11 @@ export type PropagationLayout = {
   readonly backends: Readonly<Record<EndpointName, SocketAddress>>;
 };
 
-/** Services of one endpoint each, A; those that are changed are on all nodes, the others on two, as they are by default. */
+/** Every Service has the endpoint A. Services that change are on all nodes, the other Services on two nodes, the default. */
 export function propagationCluster({ services, nodes, backends }: PropagationLayout): SourceSnapshot {
   const namespaces = Math.min(services, MAX_NAMESPACES);
   const changed = new Set(changedServices(services));
-  const all = Array.from({ length: services }, (_, index) =>
+  const allServices = Array.from({ length: services }, (_, index) =>
     serviceFor(index, {
       namespace: namespaceName(Math.floor((index * namespaces) / services)),
       nodes: changed.has(index) ? nodes.length : undefined,
@@ -24,8 +24,8 @@ export function propagationCluster({ services, nodes, backends }: PropagationLay
   return {
     namespaces: Array.from({ length: namespaces }, (_, index): NamespaceObject => objectMeta(namespaceName(index))),
     nodes: nodes.map(nodeFor),
-    services: all,
-    slices: all.map((service) => sliceFor(service, backends.A)),
+    services: allServices,
+    slices: allServices.map((service) => sliceFor(service, backends.A)),
     pods: [],
     policies: [],
     suspensions: [],
@@ -33,11 +33,11 @@ export function propagationCluster({ services, nodes, backends }: PropagationLay
   };
 }
 
-/** The same with another endpoint for the nth Service; objects that say the same stay the same, as in a source. */
-export function withServiceEndpoint(cluster: SourceSnapshot, index: number, place: SocketAddress): SourceSnapshot {
+/** Replaces the endpoint of the nth Service. Unchanged objects keep their identity, as in a real source. */
+export function withServiceEndpoint(cluster: SourceSnapshot, index: number, endpoint: SocketAddress): SourceSnapshot {
   const service = cluster.services[index];
-  if (service === undefined) throw new Error(`there is no Service ${index}`);
-  return { ...cluster, slices: cluster.slices.with(index, sliceFor(service, place)) };
+  if (service === undefined) throw new Error(`no Service has the index ${index}`);
+  return { ...cluster, slices: cluster.slices.with(index, sliceFor(service, endpoint)) };
 }
 
 function serviceFor(

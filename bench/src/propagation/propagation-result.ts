@@ -1,5 +1,5 @@
-import { median, percentile } from '../measure/statistics.ts';
-import { markdownTable } from '../report/markdown-table.ts';
+import { type Summary, summarize, summarizeTail, type TailSummary } from '../measure/statistics.ts';
+import { formatTarget, markdownTable } from '../report/markdown-table.ts';
 import type { RunMetadata } from '../report/run-metadata.ts';
 import type { PropagationSource } from './options.ts';
 
@@ -7,54 +7,71 @@ export type PropagationResult = RunMetadata & {
   readonly rows: readonly PropagationRow[];
 };
 
-export type PropagationRow = {
+/** What was measured with one source and one number of Services. */
+export type PropagationReadings = {
   readonly source: PropagationSource;
   readonly services: number;
   readonly changes: readonly PropagationReading[];
-  /** Of the first kinds of it, in words. */
-  readonly wrong: readonly string[];
-  /** What the proxies themselves observed: changes of all of them together, and their mean. */
+  /** Descriptions of a few wrong responses. */
+  readonly wrongExamples: readonly string[];
+  /** What the metric of the proxies says: changes of all proxies, and their mean. */
   readonly observed: { readonly count: number; readonly meanMs: number };
 };
 
-/** Of one change: milliseconds from the write to the first right answer of each proxy, ascending. */
-export type PropagationReading = { readonly ms: readonly number[]; readonly answers: number; readonly wrong: number };
+/** One change. */
+export type PropagationReading = {
+  /** Milliseconds from the write to the first right response of each proxy, ascending. */
+  readonly ms: readonly number[];
+  readonly responses: number;
+  readonly wrongResponses: number;
+};
+
+export type PropagationRow = Omit<PropagationReadings, 'changes'> & {
+  /** Time until the slowest proxy, and until the fastest proxy, used the new endpoint. */
+  readonly lastProxyMs: TailSummary;
+  readonly firstProxyMs: Summary;
+  /** Totals of all changes. */
+  readonly responses: number;
+  readonly wrongResponses: number;
+};
+
+export function summarizePropagation({ changes, ...readings }: PropagationReadings): PropagationRow {
+  return {
+    ...readings,
+    lastProxyMs: summarizeTail(changes.map(({ ms }) => Math.max(...ms))),
+    firstProxyMs: summarize(changes.map(({ ms }) => Math.min(...ms))),
+    responses: changes.reduce((sum, { responses }) => sum + responses, 0),
+    wrongResponses: changes.reduce((sum, { wrongResponses }) => sum + wrongResponses, 0),
+  };
+}
 
 const HEADER = [
-  ...['source', 'Services', 'changes', 'last proxy: median, ms', 'p99, ms', 'worst, ms', 'first proxy: median, ms'],
-  ...['answers', 'wrong', 'the metric says, mean ms', 'bar'],
+  ...['source', 'Services', 'changes', 'last proxy: median, ms', 'p99, ms', 'highest, ms', 'first proxy: median, ms'],
+  ...['responses', 'wrong', 'metric: mean, ms', 'target'],
 ];
 
 export function propagationTable(rows: readonly PropagationRow[]): string[] {
   return markdownTable([HEADER, ...rows.map(propagationCells)]);
 }
 
-/** The most that the 99th percentile of the last proxy may be. */
-export function propagationTargetMs({ services }: Pick<PropagationRow, 'services'>): number {
-  return services <= 10 ? 30 : 60;
-}
-
-export function wrongAnswerCount({ changes }: Pick<PropagationRow, 'changes'>): number {
-  return changes.reduce((sum, { wrong }) => sum + wrong, 0);
-}
-
 function propagationCells(row: PropagationRow): string[] {
-  const { source, services, changes, observed } = row;
-  const last = changes.map(({ ms }) => Math.max(...ms));
-  const first = changes.map(({ ms }) => Math.min(...ms));
-  const p99 = percentile(last, 0.99);
-  const bar = propagationTargetMs(row);
+  const { source, services, lastProxyMs, firstProxyMs, responses, wrongResponses, observed } = row;
   return [
     source,
     String(services),
-    String(changes.length),
-    median(last).toFixed(1),
-    p99.toFixed(1),
-    Math.max(...last).toFixed(1),
-    median(first).toFixed(1),
-    String(changes.reduce((sum, { answers }) => sum + answers, 0)),
-    String(wrongAnswerCount(row)),
+    String(lastProxyMs.count),
+    lastProxyMs.median.toFixed(1),
+    lastProxyMs.p99.toFixed(1),
+    lastProxyMs.highest.toFixed(1),
+    firstProxyMs.median.toFixed(1),
+    String(responses),
+    String(wrongResponses),
     observed.meanMs.toFixed(1),
-    `≤ ${bar} ms, ${p99 <= bar ? 'met' : 'missed'} (${(p99 / bar).toFixed(2)} ×)`,
+    formatTarget(lastProxyMs.p99, targetMs(row), 'ms'),
   ];
+}
+
+/** Maximum of the 99th percentile of the slowest proxy. */
+function targetMs({ services }: PropagationRow): number {
+  return services <= 10 ? 30 : 60;
 }

@@ -1,10 +1,10 @@
-// Who is where. With an API server all of it is in a network namespace, because EndpointSlices may not hold loopback addresses.
+// Addresses of nodes and endpoints. With an API server they are in a network namespace: EndpointSlices must not have loopback addresses.
 export type SocketAddress = { readonly host: string; readonly port: number };
-/** The two of which one is the endpoint of a Service. */
+/** The two backends; each Service has one of them as its endpoint. */
 export type EndpointName = 'A' | 'B';
 export type NodeAddress = { readonly name: string; readonly address: string };
 export const NODE_NAMES = ['bench-1', 'bench-2', 'bench-3'] as const;
-/** Of the nth Service; none of them is reserved. */
+/** The port of the nth Service, outside of the reserved ports. */
 export const servicePort = (service: number): number => 12_000 + service;
 export const API_SERVER_ADDRESS = '10.250.0.1';
 export const POD_NETWORK = '10.244.0.0/16';
@@ -21,23 +21,26 @@ export const NAMESPACE_ADDRESSES: readonly string[] = [
   ...Object.values(NAMESPACE_ENDPOINTS),
 ];
 
-/** Of this run alone: others may measure on the same machine. */
+/** Each process has addresses of its own, so that benchmarks can run at the same time on one machine. */
 export function loopbackNodes(): readonly NodeAddress[] {
   const net = 2 + (process.pid % 250);
   return NODE_NAMES.map((name, index) => ({ name, address: `127.91.${net}.${11 + index}` }));
 }
 
-/** What changes the world. Of every Service the endpoint is A at first. */
+/** The cluster that the benchmark changes. At first, the endpoint of every Service is A. */
 export type Environment = AsyncDisposable & {
   readonly nodes: readonly NodeAddress[];
   readonly services: number;
-  /** Makes this backend the one endpoint of the Service; when, by the machine's monotonic clock, the write began and was made. */
-  switchEndpoint(service: number, to: EndpointName): Promise<{ readonly beganAt: number; readonly writtenAt: number }>;
+  /** Makes the backend the endpoint of the Service; returns when the write started and ended, by the machine's monotonic clock. */
+  switchEndpoint(
+    service: number,
+    to: EndpointName,
+  ): Promise<{ readonly startedAt: number; readonly writtenAt: number }>;
 };
 
 const MAX_CHANGED_SERVICES = 10;
 
-/** Those whose endpoint is moved, one after the other: ten, spread over all. */
+/** Returns the indexes of the Services whose endpoints change: ten, evenly spread. */
 export function changedServices(services: number): readonly number[] {
   const count = Math.min(MAX_CHANGED_SERVICES, services);
   return Array.from({ length: count }, (_, nth) => Math.floor((nth * services) / count));

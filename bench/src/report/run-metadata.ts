@@ -2,70 +2,74 @@ import { spawnSync } from 'node:child_process';
 import { cpus, loadavg, release } from 'node:os';
 import { readProcessorTicks, stealShare } from '../measure/proc-stats.ts';
 
-/** When, of which sources, and on what a result was measured that needs Redis. */
+/** When, on which machine and from which sources a result was measured. */
 export type RunMetadata = {
   readonly at: string;
   readonly commit: string;
-  /** The sources of the commit were changed. */
+  /** True if the work tree had uncommitted changes. */
   readonly modified: boolean;
   readonly machine: string;
-  readonly versions: { readonly redis: string };
-  /** What the machine had to do: the mean of the last minute (getloadavg(3)) before and after. */
+  /** Versions of the measured programs by name. */
+  readonly versions: Readonly<Record<string, string>>;
+  /** Load average of the last minute (getloadavg(3)), before and after the run. */
   readonly load: readonly [before: number, after: number];
-  /** Which share of its processors' time its host gave to others meanwhile, from 0 to 1; null: not known. */
+  /** Share of the processors' time, 0 to 1, that the hypervisor gave to other machines during the run; null if unknown. */
   readonly stolen: number | null;
 };
 
-/** To be called before the run; and what it returns, after it. */
+/** Call it before the run, and call the function that it returns after the run. */
 export function startRun(versions: RunMetadata['versions']): () => RunMetadata {
   const at = new Date().toISOString();
-  const before = loadAverage();
-  const time = readProcessorTicks();
+  const workTree = readWorkTree();
+  const loadBefore = loadAverage();
+  const ticksBefore = readProcessorTicks();
   return () => ({
     at,
-    ...readWorkTree(),
+    ...workTree,
     machine: describeMachine(),
     versions,
-    load: [before, loadAverage()],
-    stolen: stealShare(time, readProcessorTicks()),
+    load: [loadBefore, loadAverage()],
+    stolen: stealShare(ticksBefore, readProcessorTicks()),
   });
 }
 
-/** All of it in one line, and in the middle of it what else there is to say. */
+/** Formats the metadata in one line, with `parameters` of the run in its middle. */
 export function formatHeadline(
-  { at, commit, modified, machine: where, versions, load, stolen }: RunMetadata,
-  ...more: string[]
+  { at, commit, modified, machine, versions, load, stolen }: RunMetadata,
+  ...parameters: string[]
 ): string {
-  const source = `${commit}${modified ? ' with changes' : ''}`;
-  const [before, after] = load.map((value) => value.toFixed(1));
-  const parts = [
+  const [loadBefore, loadAfter] = load.map((value) => value.toFixed(1));
+  return [
     at.slice(0, 10),
-    source,
-    where,
-    `Redis ${versions.redis}`,
-    ...more,
-    `load ${before} before`,
-    `${after} after`,
+    `${commit}${modified ? ' with changes' : ''}`,
+    machine,
+    ...Object.entries(versions).map(([name, version]) => `${name} ${version}`),
+    ...parameters,
+    `load ${loadBefore} before`,
+    `${loadAfter} after`,
     ...(stolen === null ? [] : [`${(stolen * 100).toFixed(1)} % of the processors taken by the host`]),
-  ];
-  return parts.join(', ');
+  ].join(', ');
 }
+
+/** Reports progress on stderr, since the result is written to stdout. */
+export function logProgress(text: string): void {
+  console.error(`bench: ${text}`);
+}
+
+export const REPOSITORY_ROOT: string = new URL('../../../', import.meta.url).pathname;
 
 function loadAverage(): number {
   return loadavg()[0] ?? Number.NaN;
 }
 
-/** What was measured on, in one line. */
 export function describeMachine(): string {
-  const all = cpus();
-  const model = all[0]?.model.trim() ?? 'unknown processor';
-  return `${all.length} × ${model}, Linux ${release()}, Node ${process.versions.node}`;
+  const processors = cpus();
+  const model = processors[0]?.model.trim() ?? 'unknown processor';
+  return `${processors.length} × ${model}, Linux ${release()}, Node ${process.versions.node}`;
 }
 
-export const REPOSITORY_ROOT: string = new URL('../../../', import.meta.url).pathname;
-
-/** Which sources are measured. Outside of git, as in a tarball, the commit is `unknown`. */
-export function readWorkTree(): { readonly commit: string; readonly modified: boolean } {
+/** Outside of a Git work tree, for example in a tarball, the commit is `unknown`. */
+function readWorkTree(): Pick<RunMetadata, 'commit' | 'modified'> {
   const commit = git('rev-parse', '--short', 'HEAD') || 'unknown';
   return { commit, modified: git('status', '--porcelain', '--', 'packages', 'bench/src') !== '' };
 }

@@ -1,33 +1,90 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ControlResult } from '../control/control-result.ts';
+import type { FairnessResult } from '../fairness/fairness-result.ts';
+import type { L4Result } from '../l4/l4-result.ts';
+import type { PropagationResult } from '../propagation/propagation-result.ts';
+import type { StartResult } from '../start/start-result.ts';
 import type { SubjectName } from '../subjects/subject.ts';
 import { REPOSITORY_ROOT } from './run-metadata.ts';
 
-/** Into the file of that day and commit, under the benchmark's name, beside other benchmarks. Returns the path from the root. */
-export function saveResult(benchmark: string, result: { readonly at: string; readonly commit: string }): string {
+/** What a result file holds: summaries by benchmark, and no single readings. */
+type ResultFile = {
+  readonly l4?: L4Result;
+  readonly fairness?: FairnessResult;
+  readonly control?: ControlResult;
+  readonly propagation?: PropagationResult;
+  readonly start?: StartResult;
+};
+
+export type SaveOptions = {
+  /** Why the result is not kept; undefined if it is. */
+  readonly reasonToDiscard: string | undefined;
+};
+
+/** Saves the result in `bench/results/<date>-<commit>.json`, unless there is a reason to discard it, and prints what it did. */
+export function saveOrExplain<Name extends keyof ResultFile>(
+  benchmark: Name,
+  result: Required<ResultFile>[Name],
+  { reasonToDiscard: reason }: SaveOptions,
+): void {
+  if (reason !== undefined) {
+    console.log(`\nnot written: ${reason}`);
+    return;
+  }
   const path = join('bench', 'results', `${result.at.slice(0, 10)}-${result.commit}.json`);
   const file = join(REPOSITORY_ROOT, path);
   mkdirSync(join(REPOSITORY_ROOT, 'bench', 'results'), { recursive: true });
-  const others = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>) : {};
-  writeFileSync(file, `${JSON.stringify({ ...others, [benchmark]: result }, null, 1)}\n`);
-  return path;
+  const otherBenchmarks = existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ResultFile) : {};
+  writeFileSync(file, formatResultFile({ ...otherBenchmarks, [benchmark]: result }));
+  console.log(`\nwritten to ${path}`);
 }
 
-export type RunConditions = {
-  readonly pairs: number;
+const MAX_LINE_LENGTH = 480;
+const SIGNIFICANT_DIGITS = 6;
+
+/** Formats JSON with one row of a table, or one part of a long row, per line. */
+export function formatResultFile(file: ResultFile): string {
+  return `${formatJson(file, '')}\n`;
+}
+
+function formatJson(value: unknown, indent: string): string {
+  const line = JSON.stringify(value, (_, member: unknown) => (typeof member === 'number' ? rounded(member) : member));
+  if (line.length <= MAX_LINE_LENGTH || typeof value !== 'object' || value === null) return line;
+  const inner = `${indent}  `;
+  if (Array.isArray(value)) {
+    return `[\n${value.map((item) => `${inner}${formatJson(item, inner)}`).join(',\n')}\n${indent}]`;
+  }
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
+  const lines = members.map(([key, member]) => `${inner}${JSON.stringify(key)}: ${formatJson(member, inner)}`);
+  return `{\n${lines.join(',\n')}\n${indent}}`;
+}
+
+function rounded(value: number): number {
+  return Number.isInteger(value) ? value : Number(value.toPrecision(SIGNIFICANT_DIGITS));
+}
+
+export const PROFILED_RUN = 'profiling slows processes down';
+const MIN_ROUNDS = 10;
+
+export type ComparisonConditions = {
+  readonly rounds: number;
   readonly subjects: readonly SubjectName[];
-  /** Only some of the scenarios. */
-  readonly only?: readonly string[];
-  readonly profile?: string;
+  /** The selected scenarios; absent if all ran. */
+  readonly scenarios?: readonly string[];
+  readonly profileDirectory?: string;
 };
 
-const MIN_PAIRS = 10;
-
-/** Why a run, valid in itself, is no result to be kept; undefined: it is one. */
-export function reasonToDiscard({ pairs, subjects, only, profile }: RunConditions): string | undefined {
-  if (profile !== undefined) return 'a process that is profiled is slower';
-  if (pairs < MIN_PAIRS) return `a result needs ${MIN_PAIRS} pairs or more`;
+/** Returns why a valid run of l4 or fairness is not kept; undefined if it is. */
+export function reasonToDiscardComparison({
+  rounds,
+  subjects,
+  scenarios,
+  profileDirectory,
+}: ComparisonConditions): string | undefined {
+  if (profileDirectory !== undefined) return PROFILED_RUN;
+  if (rounds < MIN_ROUNDS) return `a result needs ${MIN_ROUNDS} rounds or more`;
   if (!subjects.includes('weir') || !subjects.includes('haproxy')) return 'a result needs weir and haproxy';
-  if (only !== undefined) return 'a result needs all scenarios';
+  if (scenarios !== undefined) return 'a result needs all scenarios';
   return undefined;
 }

@@ -1,18 +1,15 @@
 import { startRedis } from '@weir/tools';
 import { compileProxy } from '../processes/weir-proxy.ts';
 import { provideRedis } from '../provide-programs.ts';
-import { formatHeadline, startRun } from '../report/run-metadata.ts';
-import { saveResult } from '../report/save-result.ts';
+import { formatHeadline, logProgress, startRun } from '../report/run-metadata.ts';
+import { PROFILED_RUN, saveOrExplain } from '../report/save-result.ts';
 import { measureStarts, WORKERS } from './measure-start.ts';
 import { START_DEFAULTS, type StartOptions } from './options.ts';
-import type { StartResult } from './start-result.ts';
-import { proxyStartTable } from './start-result.ts';
+import { proxyStartTable, type StartResult, summarizeProxyStart } from './start-result.ts';
 
-const logProgress = (text: string): void => console.error(`bench: ${text}`);
-
-/** Returns the exit code: 1 when a row failed, though the others are told. */
+/** Returns the exit code: 1 if a row failed; the table still shows the other rows. */
 export async function benchmarkStart(options: StartOptions, signal: AbortSignal): Promise<number> {
-  const { services, here, rounds, profile } = options;
+  const { services, servicesOnNode, rounds, profileDirectory } = options;
   const redis = await provideRedis();
   const program = await compileProxy();
   const endRun = startRun({ redis });
@@ -21,37 +18,40 @@ export async function benchmarkStart(options: StartOptions, signal: AbortSignal)
     redis: server.url,
     program,
     services,
-    here,
+    servicesOnNode,
     rounds,
-    profile,
+    profileDirectory,
     signal,
-    say: logProgress,
+    logProgress,
   });
-  const result: StartResult = { ...endRun(), services, workers: WORKERS, rows };
+  const result: StartResult = { ...endRun(), services, workers: WORKERS, rows: rows.map(summarizeProxyStart) };
   printResult(result);
   for (const failure of failures) console.log(`\nfailed: ${failure}`);
-  const reason = failures.length > 0 || signal.aborted ? 'a result needs all rows' : reasonToDiscard(options);
-  console.log(reason === undefined ? `\nwritten to ${saveResult('start', result)}` : `\nnot written: ${reason}`);
+  saveOrExplain('start', result, {
+    reasonToDiscard: failures.length > 0 || signal.aborted ? 'a result needs all rows' : reasonToDiscard(options),
+  });
   return failures.length > 0 ? 1 : 0;
 }
 
 function printResult(result: StartResult): void {
-  const { services, rows } = result;
-  const starts = `${rows[0]?.starts.length ?? 0} starts each`;
-  console.log(`${formatHeadline(result, `${services} Services`, `${WORKERS} workers`, starts)}\n`);
+  const { services, workers, rows } = result;
+  const starts = `${rows[0]?.servingMs.count ?? 0} starts each`;
+  console.log(`${formatHeadline(result, `${services} Services`, `${workers} workers`, starts)}\n`);
   if (rows.length > 0) console.log(proxyStartTable(rows).join('\n'));
-  for (const { here, wanted } of rows) {
-    if (here < wanted)
-      console.log(`\n${here} instead of ${wanted} Services here: each needs ${WORKERS} descriptors (ulimit -n)`);
+  for (const { servicesOnNode, requestedServices } of rows) {
+    if (servicesOnNode >= requestedServices) continue;
+    console.log(
+      `\n${servicesOnNode} instead of ${requestedServices} Services on the node: each Service needs ${workers} descriptors (ulimit -n)`,
+    );
   }
 }
 
-/** Undefined: it is a result. */
-function reasonToDiscard({ services, here, rounds, profile }: StartOptions): string | undefined {
-  if (profile !== undefined) return 'a process that is profiled is slower';
+function reasonToDiscard({ services, servicesOnNode, rounds, profileDirectory }: StartOptions): string | undefined {
+  if (profileDirectory !== undefined) return PROFILED_RUN;
   if (services !== START_DEFAULTS.services) return `a result needs ${START_DEFAULTS.services} Services`;
-  if (here.join() !== START_DEFAULTS.here.join())
-    return `a result needs ${START_DEFAULTS.here.join(', ')} of them here`;
+  if (servicesOnNode.join() !== START_DEFAULTS.servicesOnNode.join()) {
+    return `a result needs ${START_DEFAULTS.servicesOnNode.join(', ')} Services on the node`;
+  }
   if (rounds < START_DEFAULTS.rounds) return `a result needs ${START_DEFAULTS.rounds} rounds`;
   return undefined;
 }

@@ -1,33 +1,87 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, get } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
-import { cpuTimeOf, descriptorLimit, peakResidentKiB, runQueueMsOf } from '../measure/proc-stats.ts';
+import {
+  cpuTimeOf,
+  descriptorLimit,
+  peakResidentKiB,
+  RESERVED_DESCRIPTORS,
+  runQueueMsOf,
+} from '../measure/proc-stats.ts';
 import { RpcProcess } from '../processes/rpc.ts';
 import { type ServingProxy, startProxyUntilServing } from '../processes/weir-proxy.ts';
 import type { PublisherRpc } from './publisher-process.ts';
 import type { StartLayout } from './start-cluster.ts';
-import type { ProxyStartReading, ProxyStartRow, ScrapeReading } from './start-result.ts';
+import type { ProxyStartReading, ProxyStartReadings, ScrapeReading } from './start-result.ts';
 
 export const WORKERS = 2;
 
+export type MeasureStartsOptions = Omit<PublishedFleetOptions, 'servicesOnNode'> & {
+  readonly servicesOnNode: readonly number[];
+  readonly rounds: number;
+  readonly signal: AbortSignal;
+  readonly logProgress: (text: string) => void;
+};
+
+/**
+ * Starts a proxy for each number of Services in every round, so that other load on the machine affects all numbers alike. A number
+ * whose start fails is reported and not started again.
+ */
+export async function measureStarts(
+  options: MeasureStartsOptions,
+): Promise<{ rows: ProxyStartReadings[]; failures: string[] }> {
+  const { servicesOnNode: counts, rounds, signal, logProgress, ...common } = options;
+  const fleets = new Map<number, PublishedFleet>();
+  const rows: ProxyStartReadings[] = [];
+  const failures: string[] = [];
+  const attempt = async (count: number, work: () => Promise<void>): Promise<void> => {
+    if (signal.aborted) return;
+    try {
+      await work();
+    } catch (error) {
+      fleets.delete(count);
+      failures.push(`${count} Services on the node: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  };
+
+  for (const count of counts) {
+    await attempt(count, async () => {
+      fleets.set(count, await PublishedFleet.publish({ ...common, servicesOnNode: count }));
+    });
+  }
+  for (let round = 1; round < rounds; round++) {
+    for (const [count, fleet] of fleets) await attempt(count, () => fleet.startProxy());
+    logProgress(`${round} of ${rounds} starts of each`);
+  }
+  for (const [count, fleet] of fleets) {
+    await attempt(count, async () => {
+      const row = await fleet.startAndScrapeProxy();
+      rows.push(row);
+      const servingMs = row.starts.map((start) => start.servingMs.toFixed(0)).join(', ');
+      logProgress(`${row.servicesOnNode} Services on the node: serving after ${servingMs} ms`);
+    });
+  }
+  return { rows, failures };
+}
+
 export type PublishedFleetOptions = {
+  /** URL of Redis. */
   readonly redis: string;
-  /** The proxy's. */
+  /** Path of the compiled proxy. */
   readonly program: string;
   readonly services: number;
-  readonly here: number;
-  readonly profile?: string | undefined;
+  readonly servicesOnNode: number;
+  readonly profileDirectory?: string | undefined;
 };
 
 const PUBLISHER_PROGRAM = new URL('publisher-process.ts', import.meta.url);
-const RESERVED_DESCRIPTORS = 600;
 const SCRAPES = 5;
-/** What a start has left behind is over by then: the first heartbeats, and garbage. */
+/** After this time, the first heartbeats are sent and the garbage of the start is collected. */
 const REST_MS = 5_000;
 
-/** A fleet with a node that serves so many of the Services, published already. */
-export class PublishedFleet {
+/** A fleet with a published table and one node, whose proxy is started repeatedly. */
+class PublishedFleet {
   readonly #options: PublishedFleetOptions;
   readonly #fleet = `bench-${randomUUID().slice(0, 8)}`;
   readonly #node = { name: 'start-1', address: `127.93.${2 + (process.pid % 250)}.1` };
@@ -39,42 +93,42 @@ export class PublishedFleet {
   }
 
   static async publish(options: PublishedFleetOptions): Promise<PublishedFleet> {
-    const { redis, services, here } = options;
-    const share = new PublishedFleet(options);
-    share.#tableSize = await publishTable(redis, share.#fleet, {
+    const { redis, services, servicesOnNode } = options;
+    const fleet = new PublishedFleet(options);
+    fleet.#tableSize = await publishTable(redis, fleet.#fleet, {
       services,
-      here: maxServicesOnNode(here),
-      node: share.#node,
+      servicesOnNode: maxServicesOnNode(servicesOnNode),
+      node: fleet.#node,
     });
-    return share;
+    return fleet;
   }
 
-  /** Throws when the proxy does not listen for all of them. */
+  /** Throws if the proxy does not listen for all Services of its node. */
   async startProxy(): Promise<void> {
     await using _proxy = await this.#startAndVerify();
   }
 
-  /** Once more, and then scrapes. */
-  async startAndScrapeProxy(): Promise<ProxyStartRow> {
+  /** Starts the proxy for the last time, and scrapes its metrics. */
+  async startAndScrapeProxy(): Promise<ProxyStartReadings> {
     await using proxy = await this.#startAndVerify();
-    await pause(REST_MS);
-    const rest = await measureMaxResponseTime(proxy.admin, () => pause(REST_MS));
-    const read: ScrapeReading[] = [];
-    for (let nth = 0; nth < SCRAPES; nth++) read.push(await scrape(proxy.admin));
-    const { entries, listeners } = this.#tableSize;
-    const { here: wanted } = this.#options;
-    return { entries, here: listeners, wanted, starts: this.#startReadings, scrapes: read, restMs: rest.ms };
+    await sleep(REST_MS);
+    const { ms: restMs } = await measureMaxResponseTime(proxy.admin, () => sleep(REST_MS));
+    const scrapes: ScrapeReading[] = [];
+    for (let count = 0; count < SCRAPES; count++) scrapes.push(await scrape(proxy.admin));
+    const { entries, listeners: servicesOnNode } = this.#tableSize;
+    const { servicesOnNode: requestedServices } = this.#options;
+    return { entries, servicesOnNode, requestedServices, starts: this.#startReadings, scrapes, restMs };
   }
 
   async #startAndVerify(): Promise<ServingProxy> {
-    const { program, redis, profile } = this.#options;
+    const { program, redis, profileDirectory } = this.#options;
     const proxy = await startProxyUntilServing({
       program,
       redis,
       fleet: this.#fleet,
       node: this.#node.name,
       workers: WORKERS,
-      profile,
+      profileDirectory,
     });
     try {
       const { userMs, systemMs } = cpuTimeOf(proxy.pid);
@@ -91,9 +145,9 @@ export class PublishedFleet {
 }
 
 /** Each worker has a descriptor for each listener. */
-function maxServicesOnNode(wanted: number): number {
-  const most = Math.floor((descriptorLimit() - RESERVED_DESCRIPTORS) / WORKERS / 10) * 10;
-  return Math.min(wanted, most);
+function maxServicesOnNode(requested: number): number {
+  const max = Math.floor((descriptorLimit() - RESERVED_DESCRIPTORS) / WORKERS / 10) * 10;
+  return Math.min(requested, max);
 }
 
 async function publishTable(redis: string, fleet: string, layout: StartLayout) {
@@ -103,92 +157,42 @@ async function publishTable(redis: string, fleet: string, layout: StartLayout) {
 
 type ListenersView = { readonly listeners: readonly { readonly listening: boolean }[] };
 
-/** Throws unless all of them are listened to. */
+/** Throws unless the proxy has opened this many listeners. */
 async function verifyListeners({ admin }: ServingProxy, listeners: number): Promise<void> {
   const view = (await (await fetch(`http://${admin}/debug/listeners`)).json()) as ListenersView;
   const open = view.listeners.filter(({ listening }) => listening).length;
-  if (open !== listeners) throw new Error(`the proxy listens at ${open} of ${listeners} listeners`);
+  if (open !== listeners) throw new Error(`the proxy has opened ${open} of ${listeners} listeners`);
 }
 
 async function scrape(admin: string): Promise<ScrapeReading> {
-  const beganAt = monotonicMs();
+  const startedAt = monotonicMs();
   const { ms: waitMs, value } = await measureMaxResponseTime(admin, async () => {
     const text = await (await fetch(`http://${admin}/metrics`)).text();
-    return { bytes: Buffer.byteLength(text), ms: monotonicMs() - beganAt };
+    return { bytes: Buffer.byteLength(text), ms: monotonicMs() - startedAt };
   });
   return { ...value, waitMs };
 }
 
-export type MeasureStartsOptions = Omit<PublishedFleetOptions, 'here'> & {
-  readonly here: readonly number[];
-  readonly rounds: number;
-  readonly signal: AbortSignal;
-  readonly say: (text: string) => void;
-};
-
-/**
- * Starts of a proxy for each share of the Services, one of each in every round: what else the machine does for some seconds then befalls
- * all of them. A share whose start is not valid is told, and not started again.
- */
-export async function measureStarts(
-  options: MeasureStartsOptions,
-): Promise<{ rows: ProxyStartRow[]; failures: string[] }> {
-  const { here: wanted, rounds, signal, say, ...common } = options;
-  const shares = new Map<number, PublishedFleet>();
-  const rows: ProxyStartRow[] = [];
-  const failures: string[] = [];
-  const attempt = async (here: number, work: () => Promise<void>): Promise<void> => {
-    if (signal.aborted) return;
-    try {
-      await work();
-    } catch (error) {
-      shares.delete(here);
-      failures.push(`${here} Services here: ${error instanceof Error ? error.message : String(error)}`);
-    }
-  };
-
-  for (const here of wanted) {
-    await attempt(here, async () => void shares.set(here, await PublishedFleet.publish({ ...common, here })));
-  }
-  for (let round = 1; round < rounds; round++) {
-    for (const [here, share] of shares) await attempt(here, () => share.startProxy());
-    say(`${round} of ${rounds} starts of each`);
-  }
-  for (const [here, share] of shares) {
-    await attempt(here, async () => {
-      const row = await share.startAndScrapeProxy();
-      rows.push(row);
-      say(
-        `${row.here} Services here: served after ${row.starts.map(({ servingMs }) => servingMs.toFixed(0)).join(', ')} ms`,
-      );
-    });
-  }
-  return { rows, failures };
-}
-
 const PROBE_INTERVAL_MS = 5;
 
-/**
- * How long the main thread of a process keeps somebody waiting at most, while `work` goes on: what a short question costs, asked again
- * and again on a connection of its own.
- */
+/** Returns the longest response time of the main thread while `work` runs, by repeated health checks on one connection. */
 export async function measureMaxResponseTime<T>(
   admin: string,
   work: () => Promise<T>,
 ): Promise<{ readonly ms: number; readonly value: T }> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  let isOver = false;
+  let isDone = false;
   const working = work().finally(() => {
-    isOver = true;
+    isDone = true;
   });
   try {
     let ms = 0;
     do {
-      const askedAt = monotonicMs();
+      const sentAt = monotonicMs();
       await probeHealth(admin, agent);
-      ms = Math.max(ms, monotonicMs() - askedAt);
-      await pause(PROBE_INTERVAL_MS);
-    } while (!isOver);
+      ms = Math.max(ms, monotonicMs() - sentAt);
+      await sleep(PROBE_INTERVAL_MS);
+    } while (!isDone);
     return { ms, value: await working };
   } finally {
     agent.destroy();

@@ -1,55 +1,42 @@
-import { parseArgs } from 'node:util';
-import { parseIntegerListOption, parseIntegerOption } from '../option-values.ts';
+import { parseIntegerListOption, parseIntegerOption, parseOptions } from '../option-values.ts';
 
 export type StartOptions = {
-  /** Of the fleet. */
+  /** Services of the fleet. */
   readonly services: number;
-  /** How many of them the node of the proxy serves, ascending; each is a row of its own. */
-  readonly here: readonly number[];
-  /** Starts of each. */
+  /** Numbers of Services that the proxy's node serves, ascending; each number is a row of the result. */
+  readonly servicesOnNode: readonly number[];
+  /** Starts for each number of Services. */
   readonly rounds: number;
-  /** Where the proxies write CPU profiles; such a run is no result. */
-  readonly profile?: string;
+  /** Where the proxies write CPU profiles; the result of such a run is not kept. */
+  readonly profileDirectory?: string;
 };
 
-/** One of a hundred nodes, one of three, and one of two, which serve all of them. */
-export const START_DEFAULTS = { services: 10_000, here: [200, 6_670, 10_000], rounds: 5 } as const;
+/** The node is one of a hundred nodes, one of three, and one of two nodes that serve all Services. */
+export const START_DEFAULTS = { services: 10_000, servicesOnNode: [200, 6_670, 10_000], rounds: 5 } as const;
 
-const OPTION_RANGES = {
-  services: { least: 1, most: 10_000 },
-  here: { least: 1, most: 10_000 },
-  rounds: { least: 1, most: 100 },
-} as const;
+const SERVICES_RANGE = { min: 1, max: 10_000 };
 
-/** Throws with one sentence when an argument is wrong. */
 export function parseStartArguments(
   args: readonly string[],
 ): { readonly kind: 'help' } | { readonly kind: 'start'; readonly options: StartOptions } {
-  const { values, positionals } = parseArgs({
-    args: [...args],
-    allowPositionals: true,
-    options: {
-      help: { type: 'boolean', short: 'h' },
-      services: { type: 'string', default: String(START_DEFAULTS.services) },
-      here: { type: 'string', default: START_DEFAULTS.here.join(',') },
-      rounds: { type: 'string', default: String(START_DEFAULTS.rounds) },
-      profile: { type: 'string' },
+  const values = parseOptions(args, {
+    defaults: {
+      services: String(START_DEFAULTS.services),
+      'services-on-node': START_DEFAULTS.servicesOnNode.join(','),
+      rounds: String(START_DEFAULTS.rounds),
     },
+    optional: ['profile'],
   });
-  if (values.help) return { kind: 'help' };
-  if (positionals[0] !== undefined) throw new Error(`"${positionals[0]}" is too much`);
-  const services = parseIntegerOption('services', values.services, OPTION_RANGES.services);
+  if (values === 'help') return { kind: 'help' };
+  const services = parseIntegerOption('services', values.services, SERVICES_RANGE);
+  const requested = parseIntegerListOption('services-on-node', values['services-on-node'], SERVICES_RANGE);
   return {
     kind: 'start',
     options: {
       services,
-      here: [
-        ...new Set(
-          parseIntegerListOption('here', values.here, OPTION_RANGES.here).map((each) => Math.min(each, services)),
-        ),
-      ],
-      rounds: parseIntegerOption('rounds', values.rounds, OPTION_RANGES.rounds),
-      ...(values.profile === undefined ? {} : { profile: values.profile }),
+      servicesOnNode: [...new Set(requested.map((count) => Math.min(count, services)))],
+      rounds: parseIntegerOption('rounds', values.rounds, { min: 1, max: 100 }),
+      ...(values.profile === undefined ? {} : { profileDirectory: values.profile }),
     },
   };
 }

@@ -1,4 +1,4 @@
-// A process of its own: `publisher-process.ts REDIS-URL FLEET LAYOUT`. A controller that has published the table of a fleet.
+// Program `publisher-process.ts REDIS-URL FLEET LAYOUT`: a controller that publishes the table of a fleet.
 import { startController } from '@weir/controller';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
@@ -8,7 +8,7 @@ import { serveRpc } from '../processes/rpc.ts';
 import { type StartLayout, startCluster } from './start-cluster.ts';
 
 export type PublisherRpc = {
-  /** Returns how large the table is, and how many listeners of it the node of the layout has. */
+  /** Returns the number of entries of the table, and the number of listeners on the node of the layout. */
   publish(): Promise<{ readonly entries: number; readonly listeners: number }>;
 };
 
@@ -28,10 +28,10 @@ serveRpc<PublisherRpc>({
       clock: systemClock,
     });
     await controller.idle();
-    const refused = controller.problems()[0];
-    if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);
+    const problem = controller.problems()[0];
+    if (problem !== undefined) throw new Error(`the controller rejects the cluster: ${problem.message}`);
     const table = controller.translation()?.table;
-    if (table === undefined) throw new Error('nothing was decided');
+    if (table === undefined) throw new Error('the controller has no translation');
     const listeners = entriesOf(table, 'listener').filter(({ node }) => node === layout.node.name);
     return { entries: table.entries.size, listeners: listeners.length };
   },

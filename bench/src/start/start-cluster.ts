@@ -5,21 +5,21 @@ import { inMemoryCluster } from '../control/in-memory-cluster.ts';
 
 export type StartLayout = {
   readonly services: number;
-  /** How many of them the node serves. */
-  readonly here: number;
+  /** Services that the node serves. */
+  readonly servicesOnNode: number;
   readonly node: { readonly name: string; readonly address: string };
 };
 
 const OTHER_POOL = 'elsewhere';
 
-/** The cluster of `control`, on four nodes: the first two serve the tenants that are here, the others those that are not. */
-export function startCluster({ services, here, node }: StartLayout): SourceSnapshot {
+/** The cluster of `control` on four nodes: two nodes serve the first tenants, the other two nodes the remaining tenants. */
+export function startCluster({ services, servicesOnNode, node }: StartLayout): SourceSnapshot {
   const cluster = inMemoryCluster(services);
-  const tenantsHere = Math.ceil((here * cluster.namespaces.length) / services);
+  const tenantsOnNode = Math.ceil((servicesOnNode * cluster.namespaces.length) / services);
   return {
     ...cluster,
-    namespaces: cluster.namespaces.map((each, index) =>
-      index < tenantsHere ? each : { ...each, labels: { pool: OTHER_POOL } },
+    namespaces: cluster.namespaces.map((namespace, index) =>
+      index < tenantsOnNode ? namespace : { ...namespace, labels: { pool: OTHER_POOL } },
     ),
     nodes: [
       nodeFor(node.name, { address: node.address }),

@@ -27,7 +27,7 @@ export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
 const FILTER_TYPE_PREFIX = 'type.googleapis.com/envoy.extensions.filters';
 const UNLIMITED = 1_000_000_000;
 
-/** One listener and one cluster of one endpoint for each backend, without an admin port. It sets TCP_NODELAY by itself. */
+/** Each backend has a listener and a cluster with one endpoint. Envoy sets TCP_NODELAY by default. */
 export function envoyConfiguration(ports: BackendPorts, backends: BackendPorts): object {
   return {
     static_resources: {
@@ -69,15 +69,15 @@ function udpListener(name: BackendName, ports: BackendPorts): object {
   };
 }
 
-/** Its circuit breaker would refuse beyond 1,024 connections. */
+/** The default circuit breaker would refuse connections beyond 1,024. */
 function clusterFor(name: BackendName, port: number): object {
   const endpoint = { endpoint: { address: addressFor(port, name === 'datagrams' ? 'UDP' : 'TCP') } };
-  const most = { max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED };
+  const thresholds = { max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED };
   return {
     name,
     type: 'STATIC',
     connect_timeout: '5s',
-    circuit_breakers: { thresholds: [most] },
+    circuit_breakers: { thresholds: [thresholds] },
     load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints: [endpoint] }] },
   };
 }

@@ -4,7 +4,7 @@ import { freePort } from '@weir/testkit';
 import type { BackendPorts } from './subject.ts';
 
 export async function freePorts(): Promise<BackendPorts> {
-  return { answers: await freePort(), bulk: await freePort(), echo: await freePort(), datagrams: await freeUdpPort() };
+  return { http: await freePort(), stream: await freePort(), echo: await freePort(), datagrams: await freeUdpPort() };
 }
 
 async function freeUdpPort(): Promise<number> {

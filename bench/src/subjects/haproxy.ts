@@ -6,7 +6,7 @@ import { descriptorLimit, maxIdleConnections } from '../measure/proc-stats.ts';
 import { freePorts } from './free-ports.ts';
 import type { BackendPorts, Subject } from './subject.ts';
 
-/** One process of one thread in mode tcp; it may splice(2), which is at its best for bulk. */
+/** HAProxy runs one thread in TCP mode and may use splice(2). */
 export async function startHaproxy(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-haproxy'));
@@ -32,7 +32,7 @@ export async function startHaproxy(backends: BackendPorts): Promise<Subject> {
   };
 }
 
-/** It sets TCP_NODELAY by itself. It does not start when `maxconn` and the pipes for splicing need more descriptors than it may have. */
+/** HAProxy sets TCP_NODELAY by default. It does not start if `maxconn` and the pipes for splice(2) exceed the descriptor limit. */
 export function haproxyConfiguration({
   ports,
   backends,
@@ -54,7 +54,7 @@ defaults
   timeout connect 5s
   timeout client 10m
   timeout server 10m
-${(['answers', 'bulk', 'echo'] as const)
+${(['http', 'stream', 'echo'] as const)
   .map(
     (name) => `listen ${name}
   bind 127.0.0.1:${ports[name]}

@@ -5,7 +5,7 @@ import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
 import { BACKEND_NAMES, type BackendPorts, type Subject } from './subject.ts';
 
-/** The stream module; one process, which has no master beside it, so that its CPU time is all there is. */
+/** nginx runs its stream module in one process without a master, so that the process has all of the CPU time. */
 export async function startNginxStream(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx-stream'));
@@ -27,7 +27,7 @@ export async function startNginxStream(backends: BackendPorts): Promise<Subject>
   };
 }
 
-/** TCP_NODELAY is on by default. A connection takes two of `worker_connections`. */
+/** nginx sets TCP_NODELAY by default. A relayed connection takes two of `worker_connections`. */
 export function nginxStreamConfiguration({
   directory,
   ports,
@@ -38,8 +38,8 @@ export function nginxStreamConfiguration({
   readonly backends: BackendPorts;
 }): string {
   const servers = BACKEND_NAMES.map((name) => {
-    const how = name === 'datagrams' ? 'udp reuseport' : 'reuseport backlog=4096';
-    return `  server { listen 127.0.0.1:${ports[name]} ${how}; proxy_pass 127.0.0.1:${backends[name]}; }`;
+    const parameters = name === 'datagrams' ? 'udp reuseport' : 'reuseport backlog=4096';
+    return `  server { listen 127.0.0.1:${ports[name]} ${parameters}; proxy_pass 127.0.0.1:${backends[name]}; }`;
   });
   return `
 daemon off;

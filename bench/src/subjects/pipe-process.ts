@@ -1,4 +1,4 @@
-// A process of its own: `pipe-process.ts LISTEN:TARGET …`, ports at 127.0.0.1.
+// Program `pipe-process.ts LISTEN:TARGET …`: relays ports of 127.0.0.1 with socket.pipe().
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

@@ -4,19 +4,19 @@ import { startEnvoy } from './envoy.ts';
 import { freePorts } from './free-ports.ts';
 import { startHaproxy } from './haproxy.ts';
 import { startNginxStream } from './nginx-stream.ts';
-import type { BackendPorts, Subject, SubjectName } from './subject.ts';
+import type { BackendPorts, StartableSubjectName, Subject } from './subject.ts';
 import { startWeir } from './weir.ts';
 
 export function startSubject(
-  name: Exclude<SubjectName, 'direct'>,
+  name: StartableSubjectName,
   backends: BackendPorts,
-  options: { readonly profile?: string; readonly isInspected?: boolean } = {},
+  options: { readonly profileDirectory?: string; readonly isInspected?: boolean } = {},
 ): Promise<Subject> {
   switch (name) {
     case 'weir':
       return startWeir(backends, options);
     case 'weir-limits':
-      return startWeir(backends, { ...options, name, limits: 'roomy' });
+      return startWeir(backends, { ...options, name, limits: 'inactive' });
     case 'weir-2-workers':
       return startWeir(backends, { ...options, name, workers: 2 });
     case 'haproxy':
@@ -32,14 +32,14 @@ export function startSubject(
 
 const PIPE_PROGRAM = fileURLToPath(new URL('./pipe-process.ts', import.meta.url));
 
-/** What the least code gives on Node: no limits, no metering, no second endpoint to try. */
+/** The smallest proxy on Node: no limits, no metering, one endpoint. */
 export async function startPipe(backends: BackendPorts): Promise<Subject> {
   const ports = await freePorts();
-  const routes = (['answers', 'bulk', 'echo'] as const).map((name) => `${ports[name]}:${backends[name]}`);
+  const routes = (['http', 'stream', 'echo'] as const).map((name) => `${ports[name]}:${backends[name]}`);
   const proxy = await spawnProcess({
     command: process.execPath,
     args: [PIPE_PROGRAM, ...routes],
-    name: 'pipe-proxy',
+    name: 'pipe-process',
     readyWhen: /^ready$/m,
     mayExit: true,
   });
@@ -49,7 +49,7 @@ export async function startPipe(backends: BackendPorts): Promise<Subject> {
     pid: proxy.pid,
     output: proxy.output,
     ports,
-    unsupported: { datagrams: 'it has no pipe for datagrams' },
+    unsupported: { datagrams: 'socket.pipe() relays no datagrams' },
     [Symbol.asyncDispose]: () => proxy.close(),
   };
 }

@@ -4,7 +4,7 @@ import { BACKEND_NAMES, type BackendName, type Ledger, perBackend, type TrafficT
 type Items<T> = { readonly items: readonly T[] };
 type UsageItem = { readonly services: readonly ({ readonly name: string } & TrafficTotals)[] };
 
-/** What the ledger has by now; the Services are named by their backends. */
+/** Reads the ledger; each Service has the name of its backend. */
 export async function readLedger(console: string): Promise<Ledger> {
   const { items } = await requestJson<Items<UsageItem>>(new URL('api/v1/usage', console));
   const services = items.flatMap((item) => item.services);
@@ -17,13 +17,13 @@ export type ServiceItem = { readonly name: string; readonly state: string; reado
 export type ProblemItem = { readonly subject: string; readonly message: string };
 
 export type FeatureSupport = {
-  /** What it refuses, in its own words. */
+  /** Backends whose Service has an error, with the message of the Service. */
   readonly unsupported: Readonly<Partial<Record<BackendName, string>>>;
-  /** Limits that were asked for and that it does not keep. */
+  /** Limits of the manifests that this version does not enforce. */
   readonly notEnforced: readonly string[];
 };
 
-/** What this version of Weir makes of the manifests. */
+/** Reads what this version of Weir supports of the manifests. */
 export async function readFeatureSupport(console: string, limitNames: readonly string[]): Promise<FeatureSupport> {
   const [services, problems] = await Promise.all([
     requestJson<Items<ServiceItem>>(new URL('api/v1/services', console)),
@@ -32,27 +32,27 @@ export async function readFeatureSupport(console: string, limitNames: readonly s
   return featureSupportFor(services.items, problems.items, limitNames);
 }
 
-/** A Service that is refused lacks; and all do, when of the limits that were asked for none is enforced. */
+/** A refused Service is unsupported; all Services are unsupported if no limit is enforced. */
 export function featureSupportFor(
   services: readonly ServiceItem[],
   problems: readonly ProblemItem[],
   limitNames: readonly string[],
 ): FeatureSupport {
-  const about = (name: string): ProblemItem | undefined =>
+  const problemOf = (name: string): ProblemItem | undefined =>
     problems.find(({ message }) => message.includes(`limits.${name} is not enforced`));
-  const notEnforced = limitNames.filter((name) => about(name) !== undefined);
-  const isWithout = limitNames.length > 0 && notEnforced.length === limitNames.length;
-  const lacks = BACKEND_NAMES.flatMap((name) => {
+  const notEnforced = limitNames.filter((name) => problemOf(name) !== undefined);
+  const hasNoLimits = limitNames.length > 0 && notEnforced.length === limitNames.length;
+  const unsupported = BACKEND_NAMES.flatMap((name) => {
     const service = services.find((each) => each.name === name);
     const refusal = service?.state === 'Refused' ? withoutSourceLocation(service.message) : undefined;
-    const limits = isWithout ? `of its limits this version enforces none (${notEnforced.join(', ')})` : undefined;
+    const limits = hasNoLimits ? `this version enforces none of the limits (${notEnforced.join(', ')})` : undefined;
     const reason = service === undefined ? 'Weir does not know the Service' : (refusal ?? limits);
     return reason === undefined ? [] : [[name, reason] as const];
   });
-  return { unsupported: Object.fromEntries(lacks), notEnforced };
+  return { unsupported: Object.fromEntries(unsupported), notEnforced };
 }
 
-/** The file is a temporary one of ours. */
+/** Messages name the temporary file of the manifest, which means nothing in a result. */
 function withoutSourceLocation(message: string): string {
   return message.replace(/ \(\/[^)]*\)$/, '');
 }
@@ -65,7 +65,7 @@ async function requestJson<T>(url: URL): Promise<T> {
 
 const STABLE_INTERVAL_MS = 1_500;
 
-/** The ledger is written once a second: it has settled when two readings further apart than that are equal. */
+/** The ledger is written once a second: it is stable if two readings with a longer interval are equal. */
 export async function readUntilStable<T>(read: () => Promise<T>): Promise<T> {
   for (let last = await read(), attempt = 0; attempt < 10; attempt++) {
     await setTimeout(STABLE_INTERVAL_MS);
@@ -73,5 +73,5 @@ export async function readUntilStable<T>(read: () => Promise<T>): Promise<T> {
     last = await read();
     if (JSON.stringify(before) === JSON.stringify(last)) return last;
   }
-  throw new Error('the ledger goes on changing without traffic');
+  throw new Error('the ledger keeps changing without traffic');
 }

@@ -1,34 +1,31 @@
 import { BACKEND_NAMES, type BackendName, type BackendPorts } from './subject.ts';
 
-/**
- * Limits of the tenant that takes the load. `roomy`: set and counted, too high to act. `tight`: a tenth of what a flood asks for, or
- * less.
- */
-export type LimitProfile = 'none' | 'roomy' | 'tight';
+/** Limits of the loaded tenant. `inactive`: counted, but too high to act. `restrictive`: at most a tenth of a flood. */
+export type LimitProfile = 'none' | 'inactive' | 'restrictive';
 
-export const TIGHT_LIMITS = {
+export const RESTRICTIVE_LIMITS = {
   connections: 8,
   newConnectionsPerSecond: 200,
   inBitsPerSecond: '100M',
   outBitsPerSecond: '100M',
 } as const;
 
-/** What a TenantPolicy says under `limits`. */
+/** `spec.limits` of the TenantPolicy. */
 const LIMITS_BY_PROFILE = {
-  roomy: {
+  inactive: {
     connections: '100000',
     newConnectionsPerSecond: '1000000',
     inBitsPerSecond: '400G',
     outBitsPerSecond: '400G',
   },
-  tight: TIGHT_LIMITS,
+  restrictive: RESTRICTIVE_LIMITS,
 } as const;
 
-export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS_BY_PROFILE.roomy);
+export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS_BY_PROFILE.inactive);
 
 /**
- * Services without selector, and slices that point at the backends on loopback. `echo` belongs to a tenant of its own, which has no
- * limits: it is the one that must not feel what the other does.
+ * Services without selector, with EndpointSlices of the backends on loopback. `echo` belongs to a second tenant without limits, whose
+ * latency the flood of the first tenant should not change.
  */
 export function benchmarkManifests(ports: BackendPorts, backends: BackendPorts, limits: LimitProfile = 'none'): string {
   const services = BACKEND_NAMES.map((name) => backendServiceManifest(name, ports[name], backends[name]));
@@ -65,20 +62,20 @@ export type ServiceManifestOptions = {
   readonly namespace: string;
   readonly protocol: 'TCP' | 'UDP';
   readonly port: number;
-  /** Without `weir.dev/`. */
+  /** Annotation names without the prefix `weir.dev/`. */
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
-/** A Service without selector, and the one slice of its endpoints. */
+/** A Service without selector, and one EndpointSlice. */
 export function serviceManifest(
   { name, namespace, protocol, port, annotations = {} }: ServiceManifestOptions,
   { target, addresses }: { readonly target: number; readonly addresses: readonly string[] },
 ): string {
-  const noted = Object.entries(annotations).map(([key, value]) => `weir.dev/${key}: ${JSON.stringify(value)}`);
+  const prefixed = Object.entries(annotations).map(([key, value]) => `weir.dev/${key}: ${JSON.stringify(value)}`);
   const endpoints = addresses.map((address) => `{addresses: [${address}], conditions: {ready: true}}`);
   return `apiVersion: v1
 kind: Service
-metadata: {name: ${name}, namespace: ${namespace}, annotations: {${noted.join(', ')}}}
+metadata: {name: ${name}, namespace: ${namespace}, annotations: {${prefixed.join(', ')}}}
 spec:
   type: LoadBalancer
   loadBalancerClass: weir.dev/weir

@@ -8,29 +8,29 @@ import type { BackendPorts, Subject, SubjectName } from './subject.ts';
 import { readFeatureSupport, readLedger } from './weir-console.ts';
 import { benchmarkManifests, LIMIT_NAMES, type LimitProfile } from './weir-manifests.ts';
 
-// What the bin runs in a checkout; started directly, since a profile does not survive that the bin replaces itself.
+// the bin would replace its process with this program, and a CPU profile does not survive that
 const WEIR_PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
 export type WeirOptions = {
   readonly name?: SubjectName;
   readonly workers?: number;
   readonly limits?: LimitProfile;
-  readonly profile?: string;
-  /** So that it can be made to collect its garbage. */
+  readonly profileDirectory?: string;
+  /** Opens the inspector, which runs the garbage collector. */
   readonly isInspected?: boolean;
 };
 
-/** The real thing: controller, console and a proxy in one process; all their CPU time is counted. */
+/** Starts `weir standalone`; the CPU time includes controller and console, which run in the same process. */
 export async function startWeir(backends: BackendPorts, options: WeirOptions = {}): Promise<Subject> {
   const { name = 'weir', workers = 1, limits = 'none' } = options;
-  if (!existsSync(WEIR_PROGRAM)) throw new Error('packages/cli/src is not here; measure others with --subjects');
+  if (!existsSync(WEIR_PROGRAM)) throw new Error(`${WEIR_PROGRAM} is missing; select other proxies with --subjects`);
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-weir'));
   const ports = await freePorts();
   writeFileSync(join(directory.path, 'services.yaml'), benchmarkManifests(ports, backends, limits));
   const flags = [
     '--conditions=source',
-    ...(options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : []),
+    ...(options.profileDirectory ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDirectory}`] : []),
     ...(options.isInspected ? ['--inspect=127.0.0.1:0'] : []),
   ];
   const command = ['standalone', '-f', directory.path, '--workers', String(workers), '--console', '127.0.0.1:0'];
@@ -46,18 +46,18 @@ export async function startWeir(backends: BackendPorts, options: WeirOptions = {
   const [, console = ''] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
   const inspector = inspectorUrlIn(weir.output());
   const { unsupported, notEnforced } = await readFeatureSupport(console, limits === 'none' ? [] : LIMIT_NAMES);
-  const without = notEnforced.length === 0 ? '' : ` (not enforced yet: ${notEnforced.join(', ')})`;
+  const exceptions = notEnforced.length === 0 ? '' : ` (not enforced: ${notEnforced.join(', ')})`;
   const started = cleanup.move();
   const threads = `${workers} worker${workers === 1 ? '' : 's'}`;
   return {
     name,
-    description: `weir standalone, ${threads}, metering on, limits: ${limits}${without}; controller and console in the same process`,
+    description: `weir standalone, ${threads}, metering on, limits: ${limits}${exceptions}; controller and console in the same process`,
     pid: weir.pid,
     output: weir.output,
     ports,
     unsupported,
     ...(inspector === undefined ? {} : { collectGarbage: () => collectGarbage(inspector) }),
-    ledger: () => readLedger(console),
+    readLedger: () => readLedger(console),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
 }

@@ -3,8 +3,15 @@ import { describe, type TestContext, test } from 'node:test';
 import type { SourceSnapshot } from '@weir/controller';
 import { allocationsFor, EMPTY_TABLE, type Translation, translate } from '@weir/model';
 import { requireProgram, startRedis } from '@weir/tools';
-import type { ChangeRow, ControllerStartRow } from '../../src/control/control-result.ts';
-import { controlChangeTable, controllerStartTable } from '../../src/control/control-result.ts';
+import {
+  type ChangeReadings,
+  type ChangeRow,
+  type ControllerStartRow,
+  controlChangeTable,
+  controllerStartTable,
+  summarizeChanges,
+  summarizeControllerStart,
+} from '../../src/control/control-result.ts';
 import type { ControllerRpc } from '../../src/control/controller-process.ts';
 import { editsFor } from '../../src/control/edits.ts';
 import { FollowerPool } from '../../src/control/follower-pool.ts';
@@ -15,12 +22,12 @@ import { tableDigest } from '../../src/control/table-digest.ts';
 import { RpcProcess } from '../../src/processes/rpc.ts';
 
 const scenarios: readonly ChangeScenario[] = ['endpoint', 'service', 'rollout', 'tenants'];
-const decided = (cluster: SourceSnapshot): Translation =>
+const translated = (cluster: SourceSnapshot): Translation =>
   translate({ ...cluster, settings: IN_MEMORY_CLUSTER_SETTINGS }, allocationsFor(EMPTY_TABLE));
 
-describe('the cluster of a control benchmark', () => {
-  test('all of its Services are served on two nodes each, with ten endpoints', () => {
-    const { table, problems } = decided(inMemoryCluster(30));
+describe('inMemoryCluster', () => {
+  test('gives each Service two nodes and ten endpoints', () => {
+    const { table, problems } = translated(inMemoryCluster(30));
     assert.deepEqual(problems, []);
     const entries = [...table.entries.values()];
     assert.equal(entries.filter(({ kind }) => kind === 'listener').length, 60);
@@ -28,7 +35,7 @@ describe('the cluster of a control benchmark', () => {
     assert.equal(endpoints.flatMap((entry) => entry.endpoints).length, 300);
   });
 
-  test('ten thousand Services are in a thousand namespaces, sorted as a source sorts', () => {
+  test('spreads ten thousand Services over a thousand namespaces, sorted as in a source', () => {
     const { namespaces, services } = inMemoryCluster(10_000);
     assert.equal(namespaces.length, 1_000);
     assert.equal(new Set(services.map(({ namespace }) => namespace)).size, 1_000);
@@ -37,61 +44,63 @@ describe('the cluster of a control benchmark', () => {
   });
 
   for (const scenario of scenarios) {
-    test(`each change of "${scenario}" changes the table, in every round, and brings no problem`, () => {
+    test(`changes the table without a problem in every round of "${scenario}"`, () => {
       let cluster = inMemoryCluster(4);
-      const digest = (): string => tableDigest(decided(cluster).table);
-      // twice all of them: a change must not meet one that is as it would make it
+      const digest = (): string => tableDigest(translated(cluster).table);
+      // twice the number of Services, so that each Service changes again
       for (let round = 0; round < 8; round++) {
         for (const edit of editsFor('endpoint', round, cluster).slice(round % 2)) cluster = edit(cluster);
         for (const edit of editsFor(scenario, round, cluster)) {
           const before = digest();
           cluster = edit(cluster);
           assert.notEqual(digest(), before, `round ${round}`);
-          assert.deepEqual(decided(cluster).problems, []);
+          assert.deepEqual(translated(cluster).problems, []);
         }
       }
     });
   }
 
-  test('tenants at once are a hundred, each with one of its Services', () => {
+  test('changes one Service of each of a hundred tenants', () => {
     const before = inMemoryCluster(300);
     const [edit] = editsFor('tenants', 0, before);
     const after = edit?.(before) ?? before;
-    const touched = after.slices.filter((slice, index) => slice !== before.slices[index]);
-    assert.equal(touched.length, 100);
-    assert.equal(new Set(touched.map(({ namespace }) => namespace)).size, 100);
+    const changed = after.slices.filter((slice, index) => slice !== before.slices[index]);
+    assert.equal(changed.length, 100);
+    assert.equal(new Set(changed.map(({ namespace }) => namespace)).size, 100);
   });
 });
 
-describe('the table of a control benchmark', () => {
+describe('control tables', () => {
   const started = { revision: 1, entries: 5, bytes: 2048, objectsKiB: 1024, residentKiB: 2048 };
-  const start = (services: number, ms: number, peakMiB: number): ControllerStartRow => ({
-    services,
-    controllers: [{ ...started, ms, peakKiB: peakMiB * 1024 }],
-    followerMs: 7,
-    followerBytes: 1024,
-  });
-  const change = (row: Partial<ChangeRow>, ...times: number[]): ChangeRow => ({
-    services: 10_000,
-    followers: 3,
-    scenario: 'endpoint',
-    changes: times.map((allMs) => ({ allMs, halfMs: 1, sentBytes: 1024, receivedBytes: 512 })),
-    isProved: true,
-    ...row,
-  });
+  const start = (services: number, ms: number, peakMiB: number): ControllerStartRow =>
+    summarizeControllerStart({
+      services,
+      controllers: [{ ...started, ms, peakKiB: peakMiB * 1024 }],
+      followerMs: 7,
+      followerBytes: 1024,
+    });
+  const change = (readings: Partial<ChangeReadings>, ...times: number[]): ChangeRow =>
+    summarizeChanges({
+      services: 10_000,
+      followers: 3,
+      scenario: 'endpoint',
+      changes: times.map((allMs) => ({ allMs, halfMs: 1, sentBytes: 1024, receivedBytes: 512 })),
+      isVerified: true,
+      ...readings,
+    });
 
-  test('a start of 10,000 Services is judged by its worst, others are not', () => {
+  test('show the targets of a start with 10,000 Services, for the slowest and largest controller', () => {
     assert.match(controllerStartTable([start(10_000, 5_000, 600)]).join('\n'), /≤ 5000 ms, met; ≤ 600 MiB, met/);
     assert.match(controllerStartTable([start(10_000, 5_001, 601)]).join('\n'), /≤ 5000 ms, missed; ≤ 600 MiB, missed/);
     assert.doesNotMatch(controllerStartTable([start(1_000, 9_000, 900)]).join('\n'), /≤/);
   });
 
-  test('a change whose followers were not proved says so', () => {
-    assert.match(controlChangeTable([change({ isProved: false }, 10)]).join('\n'), /endpoint \(not proved\)/);
-    assert.doesNotMatch(controlChangeTable([change({}, 10)]).join('\n'), /not proved/);
+  test('mark changes whose followers were not verified', () => {
+    assert.match(controlChangeTable([change({ isVerified: false }, 10)]).join('\n'), /endpoint \(not verified\)/);
+    assert.doesNotMatch(controlChangeTable([change({}, 10)]).join('\n'), /not verified/);
   });
 
-  test('a change is judged by its 99th percentile, with three followers only', () => {
+  test('show the target of the 99th percentile with three followers only', () => {
     assert.match(controlChangeTable([change({}, 10, 59)]).join('\n'), /≤ 60 ms, met/);
     assert.match(controlChangeTable([change({}, 10, 70)]).join('\n'), /≤ 60 ms, missed/);
     assert.match(controlChangeTable([change({ services: 10 }, 10, 31)]).join('\n'), /≤ 30 ms, missed/);
@@ -100,7 +109,7 @@ describe('the table of a control benchmark', () => {
   });
 });
 
-describe('a control benchmark', requireProgram('redis-server'), () => {
+describe('measureCluster', requireProgram('redis-server'), () => {
   const controllerOn = (context: TestContext, url: string, services: number): RpcProcess<ControllerRpc> => {
     const program = new URL('../../src/control/controller-process.ts', import.meta.url);
     const controller = new RpcProcess<ControllerRpc>(program, [url, 'test', services]);
@@ -108,15 +117,15 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
     return controller;
   };
 
-  test('measures every change at every follower, and a change costs less than the table', async (t) => {
+  test('measures every change at every follower, and a change costs fewer bytes than the table', async (t) => {
     await using redis = await startRedis();
     const options: ClusterMeasurementOptions = {
       ...{ url: redis.url, services: 40, followers: 5, rounds: 2, starts: 1, scenarios },
-      ...{ signal: t.signal, say: () => {} },
+      ...{ signal: t.signal, logProgress: () => {} },
     };
     const { start, changes, failure } = await measureCluster(options);
     assert.equal(failure, undefined);
-    assert.ok(changes.every(({ isProved }) => isProved));
+    assert.ok(changes.every(({ isVerified }) => isVerified));
     const [controller] = start.controllers;
     assert.ok(controller !== undefined && controller.peakKiB >= controller.residentKiB);
     assert.ok(start.followerBytes > controller.bytes / 2);
@@ -134,19 +143,19 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
     }
   });
 
-  test('what was measured is kept when a later scenario fails, and said to be not proved', async () => {
+  test('keeps readings before a failed scenario as not verified', async () => {
     await using redis = await startRedis();
     const interruption = new AbortController();
     const { start, changes, failure } = await measureCluster({
       ...{ url: redis.url, services: 10, followers: 2, rounds: 1, starts: 1, scenarios },
       signal: interruption.signal,
-      say: (text) => {
+      logProgress: (text) => {
         if (text.includes('service:')) interruption.abort(new Error('somebody pressed a key'));
       },
     });
     assert.equal(start.controllers.length, 1);
     assert.deepEqual(
-      changes.map(({ scenario, isProved }) => [scenario, isProved]),
+      changes.map(({ scenario, isVerified }) => [scenario, isVerified]),
       [
         ['endpoint', false],
         ['service', false],
@@ -155,17 +164,20 @@ describe('a control benchmark', requireProgram('redis-server'), () => {
     assert.equal(failure, '10 Services: somebody pressed a key');
   });
 
-  test('a follower that holds something else ends the run', async (t) => {
+  test('rejects a follower with a different table', async (t) => {
     await using redis = await startRedis();
     const controller = controllerOn(t, redis.url, 10);
     await controller.call('start');
-    await using crew = new FollowerPool(redis.url, 'test');
-    await crew.growTo(2);
-    await crew.verifyTables(await controller.call('digest'));
-    await assert.rejects(crew.verifyTables('another table'), /a follower does not hold what the controller decided/);
+    await using followers = new FollowerPool(redis.url, 'test');
+    await followers.growTo(2);
+    await followers.verifyTables(await controller.call('digest'));
+    await assert.rejects(
+      followers.verifyTables('another table'),
+      /the table of a follower differs from the table of the controller/,
+    );
   });
 
-  test('a controller that ends is said to have ended, not waited for', async (t) => {
+  test('rejects a call when the controller has ended', async (t) => {
     const controller = controllerOn(t, 'redis://127.0.0.1:1', 1);
     const asked = assert.rejects(controller.call('start'), /controller-process.ts has ended before it answered/);
     process.kill(controller.pid, 'SIGKILL');

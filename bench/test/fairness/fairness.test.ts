@@ -1,19 +1,27 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { fairnessTable } from '../../src/fairness/fairness-result.ts';
+import { fairnessTable, LIMITED_WEIR, summarizeFairness } from '../../src/fairness/fairness-result.ts';
 import type { Flood } from '../../src/fairness/flood-latency.ts';
 import { measureVictimLatency } from '../../src/fairness/flood-latency.ts';
 
-const row = (subject: string, through: number) => {
-  const figures = { quiet: [100, 100, 100], beside: [150, 160, 140], through: [through, through, through] };
-  return { subject, flood: 'streams', p50: figures, p99: figures };
+const row = (subject: string, sameProcessP99: number) => {
+  const readings = (...values: number[]) => values.map((value) => ({ p50: value, p99: value }));
+  return summarizeFairness({
+    subject,
+    flood: 'streams',
+    readings: {
+      idle: readings(100, 100, 100),
+      separateProcess: readings(150, 160, 140),
+      sameProcess: readings(sameProcessP99, sameProcessP99, sameProcessP99),
+    },
+  });
 };
 
-const ports = { answers: 1, bulk: 1, echo: 1, datagrams: 1 };
+const ports = { http: 1, stream: 1, echo: 1, datagrams: 1 };
 
-describe('the fairness of a worker', () => {
-  test('is how many times its quiet latency a tenant has; what the machine does is told apart', () => {
-    const cells = fairnessTable([row('weir, limited', 210)])[2]
+describe('fairness', () => {
+  test('compares latencies during floods of both processes with the latency without a flood', () => {
+    const cells = fairnessTable([row(LIMITED_WEIR, 210)])[2]
       ?.split('|')
       .map((cell) => cell.trim());
     assert.deepEqual(cells?.slice(1, -1), [
@@ -22,22 +30,26 @@ describe('the fairness of a worker', () => {
     ]);
   });
 
-  test('has a bar for Weir with limits alone', () => {
-    const [, , fair, free, peer] = fairnessTable([row('weir, limited', 199), row('weir', 250), row('haproxy', 500)]);
-    assert.match(fair ?? '', /≤ 2, met/);
-    for (const other of [free, peer]) assert.doesNotMatch(other ?? '', /met|missed/);
+  test('has a target for Weir with limits only', () => {
+    const [, , limited, unlimited, haproxy] = fairnessTable([
+      row('weir, limited', 199),
+      row('weir', 250),
+      row('haproxy', 500),
+    ]);
+    assert.match(limited ?? '', /≤ 2, met/);
+    for (const other of [unlimited, haproxy]) assert.doesNotMatch(other ?? '', /met|missed/);
   });
 
-  test('is measured while the flood runs, and a flood that fails ends the run', async () => {
-    const asked: unknown[] = [];
+  test('is measured during the flood, and fails if the flood fails', async () => {
+    const calls: unknown[] = [];
     const flood: Flood = {
       title: 'none',
       run: (...args) => {
-        asked.push(args);
+        calls.push(args);
         return Promise.reject(new Error('the flood failed'));
       },
     };
     await assert.rejects(measureVictimLatency({ flood, flooded: ports, seconds: 1 }, ports), /the flood failed/);
-    assert.equal(asked.length, 1);
+    assert.equal(calls.length, 1);
   });
 });

@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type L4Reading, type L4Result, l4Table, summariesFor } from '../../src/l4/l4-result.ts';
-import { reasonToDiscard } from '../../src/report/save-result.ts';
+import {
+  formatL4Result,
+  type L4Reading,
+  type L4Result,
+  type ScenarioReadings,
+  summarizeScenario,
+} from '../../src/l4/l4-result.ts';
+import { formatResultFile, reasonToDiscardComparison } from '../../src/report/save-result.ts';
 
-const reading = (figure: number): L4Reading => ({ figure, userMs: 250, systemMs: 750, count: 1000, ms: 2000 });
+const reading = (figure: number): L4Reading => ({ figure, userMs: 250, systemMs: 750 });
 
-const kept = {
+const keptConnections: ScenarioReadings = {
   name: 'kept connections',
   unit: 'µs of CPU per request',
-  bar: 1,
-  bars: { haproxy: 1, envoy: 0.85 },
+  targets: { haproxy: 1, envoy: 0.85 },
   readings: {
     weir: [reading(10), reading(24)],
     haproxy: [reading(10), reading(20)],
@@ -17,38 +22,40 @@ const kept = {
   },
 };
 
-const idle = {
+const idleConnections: ScenarioReadings = {
   name: 'idle connections',
   unit: 'KiB each',
-  bars: {},
-  most: 16,
+  targets: {},
+  maxFigure: 16,
   readings: { weir: [reading(2), reading(2)] },
 };
 
-const variant = {
+const limits: ScenarioReadings = {
   name: 'limits on',
   unit: 'µs',
-  judged: 'weir-limits',
-  bars: { weir: 1.05 },
+  judgedSubject: 'weir-limits',
+  targets: { weir: 1.05 },
   readings: { weir: [reading(10), reading(10)], 'weir-limits': [reading(11), reading(11)] },
-} as const;
+};
 
-const result: L4Result = {
+const resultOf = (...scenarios: ScenarioReadings[]): L4Result => ({
   at: '2026-03-04T05:06:07.000Z',
   commit: 'abc1234',
   modified: false,
   machine: '2 × a processor',
-  versions: {},
-  pairs: 2,
+  versions: { envoy: '1.2.3' },
+  load: [0.25, 1],
+  stolen: 0.015,
+  rounds: 2,
   seconds: 1,
   subjects: [],
-  scenarios: [kept],
+  scenarios: scenarios.map(summarizeScenario),
   leftOut: [],
-};
+});
 
-describe('a report', () => {
-  test('compares each subject with HAProxy and Envoy in the same round, and with no other', () => {
-    const [weir, haproxy, envoy] = summariesFor(kept);
+describe('a result of l4', () => {
+  test('compares each subject with HAProxy and Envoy in the same round', () => {
+    const { weir, haproxy, envoy } = summarizeScenario(keptConnections).subjects;
     assert.equal(weir?.figure.median, 17);
     assert.equal(weir?.ratios.haproxy?.median, 1.1);
     assert.equal(weir?.ratios.envoy?.median, 0.65);
@@ -57,15 +64,19 @@ describe('a report', () => {
     assert.deepEqual(Object.keys(envoy?.ratios ?? {}), ['haproxy']);
   });
 
-  test('without peers compares nothing, and then judges nothing', () => {
-    const alone = { ...kept, readings: { weir: [reading(10)] } };
-    assert.deepEqual(summariesFor(alone)[0]?.ratios, {});
-    assert.equal(cellsOf({ ...result, scenarios: [alone] }, 'weir').at(-1), '≤ 1.0 × HAProxy; ≤ 0.85 × Envoy');
+  test('has no ratios and no verdicts without other subjects', () => {
+    const alone = { ...keptConnections, readings: { weir: [reading(10)] } };
+    assert.deepEqual(summarizeScenario(alone).subjects.weir?.ratios, {});
+    assert.equal(cellsOf(resultOf(alone), 'weir').at(-1), '≤ 1.0 × HAProxy; ≤ 0.85 × Envoy');
   });
 
-  test("is a Markdown table that says whether each of Weir's bars is met", () => {
-    const lines = l4Table(result).split('\n');
-    assert.equal(lines[0], '2026-03-04, abc1234, 2 × a processor, 2 rounds of 1 s');
+  test('is a Markdown table that shows whether Weir meets its targets', () => {
+    const result = resultOf(keptConnections);
+    const lines = formatL4Result(result).split('\n');
+    assert.equal(
+      lines[0],
+      '2026-03-04, abc1234, 2 × a processor, envoy 1.2.3, 2 rounds of 1 s, load 0.3 before, 1.0 after, 1.5 % of the processors taken by the host',
+    );
     assert.deepEqual(cellsOf(result, 'weir'), [
       ...['kept connections', 'µs of CPU per request', 'weir', '17.0', '13.5–20.5', '25 %'],
       ...['1.10 (1.05–1.15)', '0.65 (0.57–0.73)', '≤ 1.0 × HAProxy, missed; ≤ 0.85 × Envoy, met'],
@@ -73,39 +84,53 @@ describe('a report', () => {
     assert.equal(new Set(lines.slice(2).map((line) => line.length)).size, 1);
   });
 
-  test('judges a bar that is no ratio by the figure', () => {
-    assert.equal(cellsOf({ ...result, scenarios: [idle] }, 'weir').at(-1), '≤ 16, met');
+  test('compares an absolute target with the figure', () => {
+    assert.equal(cellsOf(resultOf(idleConnections), 'weir').at(-1), '≤ 16, met');
   });
 
-  test('judges Weir set up in another way beside Weir', () => {
-    const both = { ...result, scenarios: [variant] };
-    assert.deepEqual(cellsOf(both, 'weir-limits').slice(-2), ['1.10 (1.10–1.10)', '≤ 1.05 × Weir, missed']);
-    assert.deepEqual(cellsOf(both, 'weir').slice(-2), ['', '']);
+  test('compares a variant of Weir with Weir', () => {
+    const result = resultOf(limits);
+    assert.deepEqual(cellsOf(result, 'weir-limits').slice(-2), ['1.10 (1.10–1.10)', '≤ 1.05 × Weir, missed']);
+    assert.deepEqual(cellsOf(result, 'weir').slice(-2), ['', '']);
   });
 
-  test('says who took part and how, and who was left out and why', () => {
+  test('lists the configurations of subjects, and why subjects are left out', () => {
     assert.match(
-      l4Table({
-        ...result,
+      formatL4Result({
+        ...resultOf(keptConnections),
         subjects: [{ name: 'weir', description: 'one worker' }],
-        leftOut: ['envoy, since it is not there'],
+        leftOut: ['envoy: no wheel'],
       }),
-      /\n\n- weir: one worker\n- left out: envoy, since it is not there$/,
+      /\n\n- weir: one worker\n- left out: envoy: no wheel$/,
     );
   });
 
-  test('is kept when Weir and HAProxy ran in ten pairs or more of every scenario, unprofiled', () => {
-    const good = { pairs: 10, subjects: ['weir', 'haproxy'] } as const;
-    assert.equal(reasonToDiscard(good), undefined);
-    assert.match(reasonToDiscard({ ...good, pairs: 9 }) ?? '', /10 pairs/);
-    assert.match(reasonToDiscard({ ...good, subjects: ['weir', 'pipe'] }) ?? '', /haproxy/);
-    assert.match(reasonToDiscard({ ...good, only: ['udp'] }) ?? '', /all scenarios/);
-    assert.match(reasonToDiscard({ ...good, profile: 'x' }) ?? '', /profiled/);
+  test('is kept after ten rounds of all scenarios with Weir and HAProxy, without profiles', () => {
+    const complete = { rounds: 10, subjects: ['weir', 'haproxy'] } as const;
+    assert.equal(reasonToDiscardComparison(complete), undefined);
+    assert.match(reasonToDiscardComparison({ ...complete, rounds: 9 }) ?? '', /10 rounds/);
+    assert.match(reasonToDiscardComparison({ ...complete, subjects: ['weir', 'pipe'] }) ?? '', /haproxy/);
+    assert.match(reasonToDiscardComparison({ ...complete, scenarios: ['udp'] }) ?? '', /all scenarios/);
+    assert.match(reasonToDiscardComparison({ ...complete, profileDirectory: 'x' }) ?? '', /profiling/);
   });
 });
 
-function cellsOf(of: L4Result, subject: string): string[] {
-  const rows = l4Table(of)
+describe('a result file', () => {
+  test('has summaries instead of readings', () => {
+    const manyReadings = Array.from({ length: 50 }, (_, index) => reading(index + 0.123456789));
+    const result = resultOf({ ...keptConnections, readings: { weir: manyReadings, haproxy: manyReadings } });
+    const text = formatResultFile({ l4: result });
+    assert.deepEqual(JSON.parse(text), {
+      l4: JSON.parse(JSON.stringify(result, (_, value) => (value % 1 ? Number(value.toPrecision(6)) : value))),
+    });
+    assert.ok(text.split('\n').length < 30, text);
+    assert.equal(result.scenarios[0]?.subjects.weir?.figure.count, 50);
+    assert.doesNotMatch(text, /readings/);
+  });
+});
+
+function cellsOf(result: L4Result, subject: string): string[] {
+  const rows = formatL4Result(result)
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()));
   return (rows.find((cells) => cells[3] === subject) ?? []).slice(1, -1);

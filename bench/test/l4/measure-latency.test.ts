@@ -3,12 +3,12 @@ import { createServer } from 'node:net';
 import { describe, test } from 'node:test';
 import { echoServer } from '@weir/testkit';
 import type { L4Reading } from '../../src/l4/l4-result.ts';
-import { findHighestRate, latencyResults } from '../../src/l4/measure-latency.ts';
+import { findHighestRate, latencyReadings } from '../../src/l4/measure-latency.ts';
 import { runOpenLoop } from '../../src/load/generators.ts';
 import { LatencyHistogram } from '../../src/measure/statistics.ts';
 
-describe('latencies', () => {
-  test('the percentile is the least that so many do not exceed, in µs', () => {
+describe('LatencyHistogram', () => {
+  test('returns the smallest latency in µs that the share does not exceed', () => {
     const latencies = new LatencyHistogram();
     for (let ms = 1; ms <= 100; ms++) latencies.add(ms);
     assert.equal(latencies.percentile(0.5), 50_000);
@@ -16,7 +16,7 @@ describe('latencies', () => {
     assert.equal(latencies.count, 100);
   });
 
-  test('more than a second counts as a second, and none has no percentile', () => {
+  test('counts a latency above one second as one second, and has no percentile without latencies', () => {
     const latencies = new LatencyHistogram();
     assert.equal(latencies.percentile(0.5), Number.NaN);
     latencies.add(90_000);
@@ -24,7 +24,7 @@ describe('latencies', () => {
   });
 });
 
-describe('the highest rate', () => {
+describe('findHighestRate', () => {
   const upTo =
     (limit: number, tried: number[] = []) =>
     (rate: number) => {
@@ -32,12 +32,12 @@ describe('the highest rate', () => {
       return Promise.resolve(rate <= limit);
     };
 
-  test('is found to 1 part in 16 of the one that failed first', async () => {
+  test('finds the rate to a sixteenth of the first failed rate', async () => {
     const rate = await findHighestRate(upTo(21_000), { from: 1_000, upTo: 1_000_000 });
     assert.ok(rate <= 21_000 && rate > 21_000 - 1_000, String(rate));
   });
 
-  test('is the least when nothing above it holds, and is never tried beyond the most', async () => {
+  test('returns the lowest rate if no other rate is sustained, and never tries a rate above the maximum', async () => {
     assert.equal(await findHighestRate(upTo(500), { from: 1_000, upTo: 8_000 }), 1_000);
     const tried: number[] = [];
     assert.equal(await findHighestRate(upTo(Number.POSITIVE_INFINITY, tried), { from: 1_000, upTo: 8_000 }), 8_000);
@@ -45,31 +45,31 @@ describe('the highest rate', () => {
   });
 });
 
-const turn = (p50: number, p99: number): { p50: L4Reading; p99: L4Reading } => {
-  const reading = { userMs: 1, systemMs: 1, count: 1, ms: 1 };
+const latencyReading = (p50: number, p99: number): { p50: L4Reading; p99: L4Reading } => {
+  const reading = { userMs: 1, systemMs: 1 };
   return { p50: { ...reading, figure: p50 }, p99: { ...reading, figure: p99 } };
 };
 
-test('the median is judged by what is added to the echo of the same round, the 99th percentile as it is', () => {
-  const turns = new Map([
-    ['weir', [turn(50, 900), turn(70, 800)]],
-    ['direct', [turn(20, 5_000), turn(30, 100)]],
+test('subtracts the echo of the same round from the median, but not from the 99th percentile', () => {
+  const readings = new Map([
+    ['weir', [latencyReading(50, 900), latencyReading(70, 800)]],
+    ['direct', [latencyReading(20, 5_000), latencyReading(30, 100)]],
   ] as const);
-  const [whole, added, longest] = latencyResults('latency', turns);
-  const figures = (result: typeof whole): unknown => result?.readings.weir?.map(({ figure }) => figure);
+  const [median, added, p99] = latencyReadings('latency', readings);
+  const figures = (result: typeof median): unknown => result?.readings.weir?.map(({ figure }) => figure);
   assert.deepEqual(
-    [figures(whole), figures(added), figures(longest)],
+    [figures(median), figures(added), figures(p99)],
     [
       [50, 70],
       [30, 40],
       [900, 800],
     ],
   );
-  assert.deepEqual([whole?.bars, added?.bars, longest?.bars], [{}, { haproxy: 1.1 }, { haproxy: 1.5 }]);
+  assert.deepEqual([median?.targets, added?.targets, p99?.targets], [{}, { haproxy: 1.1 }, { haproxy: 1.5 }]);
   assert.equal(added?.readings.direct, undefined);
 });
 
-test('the generator counts each message that came back, at the rate that was asked for', async () => {
+test('sends and counts messages at the requested rate', async () => {
   await using echo = await echoServer();
   const report = await runOpenLoop({ port: echo.port, rate: 500, seconds: 1, connections: 4 });
   assert.ok(report.kind === 'measured');
@@ -79,7 +79,7 @@ test('the generator counts each message that came back, at the rate that was ask
   assert.ok(report.ms >= 1_290 && report.p50 > 0 && report.p99 >= report.p50);
 });
 
-test('the generator fails when a byte comes back that was not sent', async () => {
+test('fails if an echoed byte differs', async () => {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.on('data', (bytes: Buffer) => socket.write(bytes.fill(7, 20, 21)));

@@ -81,12 +81,12 @@ const PROC_STAT = 'cpu  100 10 50 800 5 0 15 20 7 3\ncpu0 50 5 25 400 2 0 7 10 3
 
 test('what the host took is a share of all the time of all processors', () => {
   const before = parseProcessorTicks(PROC_STAT);
-  assert.deepEqual(before, { all: 1_000, stolen: 20 });
+  assert.deepEqual(before, { total: 1_000, stolen: 20 });
   const after = parseProcessorTicks('cpu  150 10 70 810 5 0 15 40 7 3\n');
   assert.equal(stealShare(before, after), 0.2);
 });
 
-test('where nothing tells of it, it is not known, and not none', () => {
+test('returns null if the stolen share is unknown', () => {
   assert.equal(parseProcessorTicks(''), undefined);
   assert.equal(parseProcessorTicks('cpu  1 2 3 4\n'), undefined, 'an old kernel');
   assert.equal(parseProcessorTicks('cpu  a b c d e f g h\n'), undefined);
@@ -96,6 +96,6 @@ test('where nothing tells of it, it is not known, and not none', () => {
   assert.equal(stealShare(time, time), null, 'no time has passed');
 });
 
-test('this machine tells', { skip: process.platform !== 'linux' && 'only Linux has /proc/stat' }, () => {
-  assert.ok((readProcessorTicks()?.all ?? 0) > 0);
+test('reads the ticks of this machine', { skip: process.platform !== 'linux' && 'only Linux has /proc/stat' }, () => {
+  assert.ok((readProcessorTicks()?.total ?? 0) > 0);
 });

@@ -1,0 +1,44 @@
+import { COMPARISON_DEFAULTS, type ComparisonOptions, parseComparisonValues } from '../fairness/options.ts';
+import { parseNameListOption, parseOptions } from '../option-values.ts';
+
+export type L4Options = ComparisonOptions & {
+  /** The selected scenarios in the order in which they run; absent if all run. */
+  readonly scenarios?: readonly L4ScenarioName[];
+  /** Where Weir writes CPU profiles of its threads; the result of such a run is not kept. */
+  readonly profileDirectory?: string;
+};
+
+/** The scenarios in the order in which they run. */
+export const L4_SCENARIO_DESCRIPTIONS = {
+  requests: 'CPU per request over kept connections',
+  connections: 'CPU per connection with one request',
+  stream: 'CPU per GB of one stream',
+  udp: 'CPU per UDP round trip, 64 flows (without HAProxy, which does not relay UDP)',
+  latency: 'latency at half of the highest rate that HAProxy sustains',
+  limits: 'the first three: Weir with limits that do not act, compared with Weir without limits',
+  workers: 'the first two: Weir with two workers, compared with Weir with one worker',
+  memory: 'memory per idle connection, up to 10,000 connections',
+} as const;
+
+export type L4ScenarioName = keyof typeof L4_SCENARIO_DESCRIPTIONS;
+
+export const L4_SCENARIO_NAMES: readonly L4ScenarioName[] = Object.keys(L4_SCENARIO_DESCRIPTIONS) as L4ScenarioName[];
+
+export function parseL4Arguments(
+  args: readonly string[],
+): { readonly kind: 'help' } | { readonly kind: 'l4'; readonly options: L4Options } {
+  const values = parseOptions(args, {
+    defaults: COMPARISON_DEFAULTS,
+    optional: ['subjects', 'scenarios', 'profile'],
+  });
+  if (values === 'help') return { kind: 'help' };
+  const { scenarios, profile } = values;
+  return {
+    kind: 'l4',
+    options: {
+      ...parseComparisonValues(values, ['weir', 'haproxy', 'nginx', 'envoy']),
+      ...(scenarios === undefined ? {} : { scenarios: parseNameListOption('scenarios', scenarios, L4_SCENARIO_NAMES) }),
+      ...(profile === undefined ? {} : { profileDirectory: profile }),
+    },
+  };
+}
