@@ -1,15 +1,13 @@
 import type { Terminal } from './terminal.ts';
 
-/** What every command gets. */
 export interface CommandContext {
   readonly terminal: Terminal;
-  /** The exit code of the command; without it the command was fine. */
+  /** Sets the exit code of the command. Without this call the exit code is `EXIT_OK`. */
   finish(code: ExitCode): void;
 }
 
-/** What every command answers with. */
 export const EXIT_OK = 0;
 export const EXIT_PROBLEM = 1;
-/** Wrong usage, or a world in which the command cannot begin: nothing there, port taken, password refused. */
+/** Wrong usage, or the command cannot start: no console or cluster answers, the port is in use, the password is refused. */
 export const EXIT_USAGE = 2;
 export type ExitCode = typeof EXIT_OK | typeof EXIT_PROBLEM | typeof EXIT_USAGE;

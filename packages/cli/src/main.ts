@@ -1,5 +1,3 @@
-// `weir`: the only place that touches the process it runs in.
-
 import { runWeir } from './run-weir.ts';
 import { processTerminal } from './terminal.ts';
 

@@ -15,27 +15,27 @@ import { addUsage } from './commands/usage.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from './version.ts';
 
-/** Runs one command line and answers its exit code; whatever goes wrong is one message, never a stack. */
+/** Runs one command line and returns its exit code. Prints every error as one message, without a stack trace. */
 export async function runWeir(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   let code: ExitCode = EXIT_OK;
   const program = programFor({
     terminal,
-    finish(wanted) {
-      code = wanted;
+    finish(exitCode) {
+      code = exitCode;
     },
   });
   try {
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    // Asked to end while it was still beginning.
+    // SIGINT or SIGTERM while the command was starting.
     if (terminal.signal.aborted && error === terminal.signal.reason) return EXIT_OK;
     return exitCodeForError(error, terminal);
   }
 }
 
 function exitCodeForError(error: unknown, terminal: Terminal): ExitCode {
-  // Commander has printed its message, or the help that was asked for.
+  // Commander has already printed its message or the requested help.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_OK : EXIT_USAGE;
   const { code, message } = errorOutcomeFor(error);
   terminal.err(`weir: ${message}\n`);
@@ -43,12 +43,12 @@ function exitCodeForError(error: unknown, terminal: Terminal): ExitCode {
   return code;
 }
 
-/** What we say ourselves needs no cause behind it; anything else does. */
+/** The message of a `UsageError` is complete; other messages include their cause. */
 function errorOutcomeFor(error: unknown): { readonly code: ExitCode; readonly message: string } {
   return error instanceof UsageError ? { code: EXIT_USAGE, message: error.message } : exitStatusFor(error);
 }
 
-/** The whole command line. */
+/** Builds the `weir` command with all subcommands. */
 export function programFor(context: CommandContext): Command {
   const { terminal } = context;
   const program = new Command('weir')
@@ -63,7 +63,7 @@ export function programFor(context: CommandContext): Command {
       getErrHasColors: () => terminal.colour,
       ...(terminal.columns() === undefined ? { getOutHelpWidth: () => 100, getErrHelpWidth: () => 100 } : {}),
     })
-    .showHelpAfterError('(add --help to see what there is)')
+    .showHelpAfterError('(add --help for usage and examples)')
     .addHelpText('after', EXIT_CODE_HELP);
   for (const add of [
     addStandalone,
@@ -84,5 +84,5 @@ export function programFor(context: CommandContext): Command {
 }
 
 const EXIT_CODE_HELP = `
-Exit codes: 0 fine, 1 a problem was found, 2 wrong usage or nothing to talk to.
-Each command says more with --help.`;
+Exit codes: 0 success, 1 the command found a problem, 2 wrong usage, or no console, cluster or Redis answers.
+Run weir COMMAND --help for options and examples of a command.`;

@@ -1,27 +1,27 @@
-/** What a command sees of the world it was started in; `main.ts` makes the real one. */
+/** The environment of a command: variables, output streams and signals. Tests pass their own; `main.ts` passes the process. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** What was asked for. */
+  /** Writes the result of the command. */
   out(text: string): void;
-  /** Everything else: progress, problems, the line `ready`. */
+  /** Writes everything else: progress, problems, the line `ready`. */
   err(text: string): void;
-  /** Whether stdout is a terminal: then a live view redraws. */
+  /** Whether stdout is a terminal, so that a live view can redraw itself. */
   readonly isTerminal: boolean;
-  /** Width of the terminal; undefined when stdout is none. */
+  /** Width of the terminal. Undefined if stdout is not a terminal. */
   columns(): number | undefined;
   readonly colour: boolean;
-  /** Aborted by SIGINT, SIGTERM, or the end of whoever started us. */
+  /** Aborted by SIGINT, SIGTERM, SIGHUP, or when the launcher process ends. */
   readonly signal: AbortSignal;
 }
 
-/** Colours only for eyes: not into files, and not where NO_COLOR asks for none (https://no-color.org: set and not empty). */
+/** Colours are for terminals only. NO_COLOR disables colours if it is set and not empty (https://no-color.org). */
 export function wantsColour(env: Terminal['env'], isTerminal: boolean): boolean {
   return isTerminal && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
 }
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The terminal of this process, and its end. A second signal ends it at once. */
+/** The terminal of this process. The first signal aborts `terminal.signal`; a second one ends the process at once. */
 export function processTerminal(): { readonly terminal: Terminal; exit(code: number): void } {
   const stopping = new AbortController();
   for (const signal of STOP_SIGNALS) {
@@ -31,7 +31,7 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
     });
   }
   stopWithParent(stopping);
-  // `weir … | head` closes our output: that is no failure.
+  // In `weir … | head`, head may close the pipe early. That is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
     throw error;
@@ -43,20 +43,20 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
       out: (text) => void process.stdout.write(text),
       err: (text) => void process.stderr.write(text),
       isTerminal: isTTY,
-      // Some pseudo terminals say 0: they do not know.
+      // Some pseudo terminals report 0 if their width is unknown.
       columns: () => (isTTY ? process.stdout.columns || undefined : undefined),
       colour: wantsColour(process.env, isTTY),
       signal: stopping.signal,
     },
     exit(code) {
       process.exitCode = code;
-      // What was written to a pipe leaves before the process does; nothing else is worth waiting for.
+      // Waits until a pipe has taken all output, and for nothing else.
       process.stdout.write('', () => process.exit(code));
     },
   };
 }
 
-/** Started by an old Node (`bin/weir.js`): when that one is killed, nobody would end us. */
+/** Stops this process when its launcher (`bin/weir.js` on an old Node.js) is killed and can no longer forward signals. */
 function stopWithParent(stopping: AbortController): void {
   if (process.channel === undefined || process.channel === null) return;
   process.channel.unref();

@@ -2,16 +2,15 @@ import { errorMessage, WeirError } from '@weir/runtime';
 import type { ConsoleRequest, ConsoleResponse, Transport } from './transport.ts';
 
 export type ConsoleErrorCode =
-  /** Nobody answers at the address. */
+  /** No server answers at the address. */
   | 'NO_CONSOLE'
-  /** It answers that there is no such thing. */
+  /** The console does not know the requested object. */
   | 'NOT_FOUND'
-  /** It answers, but not with what was asked for. */
+  /** The console refused the request, or the server is not a console. */
   | 'REFUSED';
 
-/** The console's answer, or its silence; the message is for people. */
 export class ConsoleError extends WeirError<ConsoleErrorCode> {
-  /** The `code` of the answer's error. */
+  /** The `error.code` of the response body. Empty if the response has none. */
   readonly reason: string;
 
   constructor(
@@ -28,13 +27,13 @@ type Query = Readonly<Record<string, string | undefined>>;
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** The console's API as the client commands use it. */
+/** Sends requests to the console's HTTP API. Looks for the console on the first request. */
 export class ConsoleClient {
   readonly #findTransport: () => Promise<Transport>;
   #transport: Promise<Transport> | undefined;
 
-  constructor(find: () => Promise<Transport>) {
-    this.#findTransport = find;
+  constructor(findTransport: () => Promise<Transport>) {
+    this.#findTransport = findTransport;
   }
 
   get<T>(path: string, query: Query = {}): Promise<T> {
@@ -49,21 +48,21 @@ export class ConsoleClient {
     return this.#call('DELETE', path);
   }
 
-  /** The chunks of a stream that never ends by itself. */
+  /** Opens a stream that lasts until `signal` is aborted or the console closes the connection. */
   async stream(path: string, signal: AbortSignal): Promise<AsyncIterable<Uint8Array>> {
-    const way = await this.#getTransport();
-    const answer = await send(way, { method: 'GET', path, isStream: true, signal });
-    if (answer.status !== 200) throw refusalError(way, answer.status, await readJson(answer));
-    return answer.body;
+    const transport = await this.#getTransport();
+    const response = await send(transport, { method: 'GET', path, isStream: true, signal });
+    if (response.status !== 200) throw refusalError(transport, response.status, await readJson(response));
+    return response.body;
   }
 
   async #call<T>(method: string, path: string, body?: unknown): Promise<T> {
-    const way = await this.#getTransport();
+    const transport = await this.#getTransport();
     const signal = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
-    const answer = await send(way, { method, path, body, isStream: false, signal });
-    const json = await readJson(answer);
-    if (answer.status < 200 || answer.status > 299) throw refusalError(way, answer.status, json);
-    if (json === undefined) throw notAConsoleError(way, 'the answer is no JSON');
+    const response = await send(transport, { method, path, body, isStream: false, signal });
+    const json = await readJson(response);
+    if (response.status < 200 || response.status > 299) throw refusalError(transport, response.status, json);
+    if (json === undefined) throw notAConsoleError(transport, 'the response is not JSON');
     return json as T;
   }
 
@@ -73,18 +72,18 @@ export class ConsoleClient {
   }
 }
 
-async function send(way: Transport, question: ConsoleRequest): Promise<ConsoleResponse> {
+async function send(transport: Transport, request: ConsoleRequest): Promise<ConsoleResponse> {
   try {
-    return await way.send(question);
+    return await transport.send(request);
   } catch (error) {
-    if (question.signal.aborted && question.signal.reason?.name !== 'TimeoutError') throw error;
-    const what = `no console answers at ${way.baseUrl} (${errorMessage(error)})`;
-    const todo = isUntrustedCertificate(error) ? way.hints.untrusted : way.hints.unreachable;
-    throw new ConsoleError('NO_CONSOLE', `${what}; ${todo}`, { cause: error });
+    if (request.signal.aborted && request.signal.reason?.name !== 'TimeoutError') throw error;
+    const hint = isUntrustedCertificate(error) ? transport.hints.untrusted : transport.hints.unreachable;
+    const message = `no console answers at ${transport.baseUrl} (${errorMessage(error)}); ${hint}`;
+    throw new ConsoleError('NO_CONSOLE', message, { cause: error });
   }
 }
 
-/** What Node calls a certificate that it does not believe; those of the name that it is for are not among them. */
+/** Whether Node.js does not trust the issuer of the certificate. A wrong host name has another code. */
 function isUntrustedCertificate(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code);
@@ -100,18 +99,18 @@ async function readJson({ body }: ConsoleResponse): Promise<unknown> {
   }
 }
 
-function refusalError(way: Transport, status: number, json: unknown): ConsoleError {
+function refusalError(transport: Transport, status: number, json: unknown): ConsoleError {
   const { code: reason, message } = parseApiError(json) ?? {};
   if (reason !== undefined && message !== undefined) {
     return new ConsoleError(status === 404 ? 'NOT_FOUND' : 'REFUSED', message, { reason });
   }
-  return notAConsoleError(way, parseKubernetesStatus(json) ?? `HTTP ${status}`);
+  return notAConsoleError(transport, parseKubernetesStatus(json) ?? `HTTP ${status}`);
 }
 
-function notAConsoleError({ baseUrl, hints }: Transport, why: string): ConsoleError {
+function notAConsoleError({ baseUrl, hints }: Transport, reason: string): ConsoleError {
   return new ConsoleError(
     'REFUSED',
-    `what answers at ${baseUrl} is not a console of Weir (${why}); ${hints.notAConsole}`,
+    `the server at ${baseUrl} is not a Weir console (${reason}); ${hints.notAConsole}`,
   );
 }
 
@@ -121,7 +120,7 @@ function withQuery(path: string, query: Query): string {
   return parameters.size === 0 ? path : `${path}?${parameters}`;
 }
 
-/** What an API server says itself. */
+/** Returns the message of a Kubernetes `Status` object, which an API server sends instead of forwarding a request. */
 function parseKubernetesStatus(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('kind' in body) || body.kind !== 'Status') return undefined;
   return 'message' in body ? String(body.message) : undefined;

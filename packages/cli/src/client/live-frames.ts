@@ -1,34 +1,34 @@
 import type { LiveFrame } from '@weir/console';
 import type { ConsoleClient } from './console-client.ts';
 
-/** The frames of `/api/v1/live` as they come, until `signal` aborts or the console goes away. */
+/** Yields the frames of `/api/v1/live` until `signal` is aborted or the console closes the stream. */
 export async function* liveFrames(
   client: Pick<ConsoleClient, 'stream'>,
   signal: AbortSignal,
 ): AsyncGenerator<LiveFrame> {
-  for await (const { name, data } of serverEvents(await client.stream('/api/v1/live', signal))) {
-    // The first event is the past, for graphs.
+  for await (const { name, data } of serverSentEvents(await client.stream('/api/v1/live', signal))) {
+    // The first event, `history`, is for the graphs of the console's page.
     if (name === 'rates') yield JSON.parse(data);
   }
 }
 
-export interface ServerEvent {
+export interface ServerSentEvent {
   readonly name: string;
   readonly data: string;
 }
 
-/** The server-sent events of a stream, each when it is whole. A line is put together once, in however many pieces it comes. */
-export async function* serverEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+/** Yields each server-sent event once it is complete. A line that arrives in many chunks is joined once, at its end. */
+export async function* serverSentEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const decoder = new TextDecoder();
-  let pieces: string[] = [];
+  let lineParts: string[] = [];
   let name = '';
   let data = '';
   for await (const chunk of chunks) {
-    const [rest = '', ...beginnings] = decoder.decode(chunk, { stream: true }).split('\n');
-    pieces.push(rest);
-    for (const beginning of beginnings) {
-      const line = pieces.join('');
-      pieces = [beginning];
+    const [lineEnd = '', ...lineStarts] = decoder.decode(chunk, { stream: true }).split('\n');
+    lineParts.push(lineEnd);
+    for (const lineStart of lineStarts) {
+      const line = lineParts.join('');
+      lineParts = [lineStart];
       if (line.startsWith('event: ')) name = line.slice('event: '.length);
       if (line.startsWith('data: ')) data = line.slice('data: '.length);
       if (line !== '') continue;

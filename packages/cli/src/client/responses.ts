@@ -1,4 +1,4 @@
-// Answers of the console's API, as far as they are more than a view of the model.
+// Response bodies of the console's API that combine views of the model.
 import type { Explanation, Rate, SuspensionItem } from '@weir/console';
 import type { TenantView } from '@weir/model';
 

@@ -1,16 +1,16 @@
 import { UsageError } from '@weir/runtime';
 
-/** A target as the API writes it. */
+/** The target of a Suspension in the JSON of the console's API. */
 export type SuspensionTargetJson =
   | { readonly type: 'Tenant'; readonly tenant: string }
   | { readonly type: 'Service'; readonly namespace: string; readonly service: string };
 
-/** Reads `TENANT` or `NAMESPACE/SERVICE`. */
+/** Parses `TENANT` or `NAMESPACE/SERVICE`. */
 export function parseTarget(text: string): SuspensionTargetJson {
   const parts = text.split('/');
   const [first = '', second] = parts;
   if (parts.length > 2 || first === '' || second === '') {
-    throw new UsageError(`"${text}" is no target; use TENANT or NAMESPACE/SERVICE`);
+    throw new UsageError(`invalid target "${text}": expected TENANT or NAMESPACE/SERVICE`);
   }
   return second === undefined
     ? { type: 'Tenant', tenant: first }
@@ -19,7 +19,7 @@ export function parseTarget(text: string): SuspensionTargetJson {
 
 export function parseServiceName(text: string): { readonly namespace: string; readonly name: string } {
   const target = parseTarget(text);
-  if (target.type === 'Tenant') throw new UsageError(`"${text}" is no Service; use NAMESPACE/SERVICE`);
+  if (target.type === 'Tenant') throw new UsageError(`invalid Service "${text}": expected NAMESPACE/SERVICE`);
   return { namespace: target.namespace, name: target.service };
 }
 

@@ -3,10 +3,10 @@ import http from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { errorMessage, isLoopback, UsageError } from '@weir/runtime';
 
-// How a request comes to a console.
+// How a request reaches the console: directly by URL, or through the API server of its cluster.
 export interface ConsoleRequest {
   readonly method: string;
-  /** With the query: `/api/v1/services?tenant=shop`. */
+  /** Includes the query: `/api/v1/services?tenant=shop`. */
   readonly path: string;
   readonly body?: unknown;
   readonly isStream: boolean;
@@ -19,39 +19,51 @@ export interface ConsoleResponse {
 }
 
 export interface Transport {
-  /** The URL below which it is, for messages. */
+  /** URL of the console, for messages. */
   readonly baseUrl: string;
   readonly hints: ErrorHints;
-  send(question: ConsoleRequest): Promise<ConsoleResponse>;
+  send(request: ConsoleRequest): Promise<ConsoleResponse>;
 }
 
-/** What to do. */
+/** What the user can do about each failure. */
 export interface ErrorHints {
-  /** Nobody answers there. */
   readonly unreachable: string;
-  /** Something else does. */
   readonly notAConsole: string;
-  /** Nothing says that the certificate there may be believed. */
+  /** The issuer of the server's certificate is not trusted. */
   readonly untrusted: string;
 }
 
-export interface SendOptions extends RequestOptions {
+const DIRECT_HINTS: ErrorHints = {
+  unreachable: 'start one with `weir standalone -f DIR`, or name its URL with --server URL or WEIR_SERVER',
+  notAConsole: 'check --server or WEIR_SERVER',
+  untrusted: 'name the CA of its certificate with --ca-file',
+};
+
+const CLUSTER_HINTS: ErrorHints = {
+  unreachable:
+    'check that the cluster of the kubeconfig runs, or name the URL of a console with --server URL or WEIR_SERVER',
+  notAConsole:
+    'check that Weir serves its console as an API in this cluster (console.aggregated of the chart; kubectl get apiservice v1.console.weir.dev), or name the URL of a console with --server URL or WEIR_SERVER',
+  untrusted: 'name the CA of its certificate in the kubeconfig (certificate-authority of the cluster)',
+};
+
+interface SendOptions extends RequestOptions {
   readonly url: URL;
   readonly request: ConsoleRequest;
 }
 
-/** Rejects when nobody answers, or the signal aborts; any answer is one. */
-export async function sendRequest({
+/** Resolves with a response of any status. Rejects if the connection fails or the signal is aborted. */
+async function sendRequest({
   url,
-  request: question,
+  request: consoleRequest,
   headers,
   ...options
 }: SendOptions): Promise<ConsoleResponse> {
-  const { method, body, signal, isStream } = question;
+  const { method, body, signal, isStream } = consoleRequest;
   const text = body === undefined ? undefined : JSON.stringify(body);
   const { request } = url.protocol === 'https:' ? await import('node:https') : http;
   const { promise, resolve, reject } = Promise.withResolvers<http.IncomingMessage>();
-  const sending = request(url, {
+  const clientRequest = request(url, {
     ...options,
     method,
     signal,
@@ -61,9 +73,9 @@ export async function sendRequest({
       ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
     },
   });
-  sending.once('response', resolve);
-  sending.once('error', (error) => reject(signal.aborted ? signal.reason : error));
-  sending.end(text);
+  clientRequest.once('response', resolve);
+  clientRequest.once('error', (error) => reject(signal.aborted ? signal.reason : error));
+  clientRequest.end(text);
   const response = await promise;
   return { status: response.statusCode ?? 0, body: response };
 }
@@ -71,28 +83,22 @@ export async function sendRequest({
 export interface DirectTransportOptions {
   readonly server: string;
   readonly token?: string | undefined;
-  /** Path of a PEM file: the authority of the server's certificate. */
+  /** Path of a PEM file with the CA of the server's certificate. */
   readonly caFile?: string | undefined;
-  /** The token may go over http to another machine. */
+  /** Whether the token may be sent over http to another machine. */
   readonly allowPlainHttp?: boolean | undefined;
 }
 
-const DIRECT_HINTS = {
-  unreachable: 'start one with `weir standalone -f DIR`, or say where it is with --server URL or WEIR_SERVER',
-  notAConsole: 'check --server or WEIR_SERVER',
-  untrusted: 'name the authority of its certificate by --ca-file',
-};
-
-/** To a console by its URL. */
+/** Reaches a console by its URL. */
 export function directTransport({ server, token, caFile, allowPlainHttp = false }: DirectTransportOptions): Transport {
   const base = parseServerUrl(server);
   const ca = caFile === undefined ? undefined : readOptionFile('--ca-file', caFile);
   if (ca !== undefined && base.protocol === 'http:') {
-    throw new UsageError(`--ca-file is for https, and --server (or WEIR_SERVER) is ${base.href}`);
+    throw new UsageError(`--ca-file needs an https URL, but --server (or WEIR_SERVER) is ${base.href}`);
   }
   if (token !== undefined && !allowPlainHttp && base.protocol === 'http:' && !isLoopback(hostWithoutBrackets(base))) {
     throw new UsageError(
-      `--server (or WEIR_SERVER) is ${base.href}, and the token would go there in the clear; use https, reach the console through loopback (kubectl port-forward), or say --plain-http`,
+      `--server (or WEIR_SERVER) is ${base.href}, so the token would be sent unencrypted; use https, kubectl port-forward to a loopback address, or --plain-http`,
     );
   }
   return {
@@ -113,11 +119,10 @@ export function readOptionFile(option: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw new UsageError(`${option} is ${path}, which cannot be read (${errorMessage(error)})`);
+    throw new UsageError(`failed to read ${option} ${path}: ${errorMessage(error)}`);
   }
 }
 
-/** Without the brackets of an IPv6 address. */
 function hostWithoutBrackets({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
@@ -126,11 +131,11 @@ function parseServerUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && url.username + url.password !== '') {
     throw new UsageError(
-      '--server (or WEIR_SERVER) holds a user or password, which a console does not take; leave them out',
+      '--server (or WEIR_SERVER) contains a user or password, which the console does not accept; remove them',
     );
   }
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new UsageError(`--server (or WEIR_SERVER) is "${text}"; use a URL such as http://127.0.0.1:8686`);
+    throw new UsageError(`invalid --server (or WEIR_SERVER) "${text}": expected a URL such as http://127.0.0.1:8686`);
   }
   if (!url.pathname.endsWith('/')) url.pathname += '/';
   return url;
@@ -138,26 +143,24 @@ function parseServerUrl(text: string): URL {
 
 const AGGREGATED_API_PATH = '/apis/console.weir.dev/v1';
 
-/** To the console of a cluster, through its API server, signed in as the kubeconfig says; undefined: as kubectl finds it. */
+/**
+ * Reaches the console of a cluster through its API server, with the credentials of the kubeconfig. If `kubeconfig` is
+ * undefined, the kubeconfig is the one that kubectl would use.
+ */
 export async function clusterTransport(kubeconfig: string | undefined): Promise<Transport> {
-  // Loaded here: whoever asks a console by its URL needs none of it, and begins at once.
+  // Loaded on demand: the Kubernetes client is slow to load, and a console that is reached by URL does not need it.
   const { loadKubeConfig } = await import('@weir/controller');
   const config = loadKubeConfig(kubeconfig, '--kubeconfig or KUBECONFIG');
   const server = config.getCurrentCluster()?.server ?? '';
   const base = server.replace(/\/$/, '');
   return {
     baseUrl: `${base}${AGGREGATED_API_PATH}/`,
-    hints: {
-      unreachable: 'is the cluster of the kubeconfig there? or say where a console is with --server URL or WEIR_SERVER',
-      notAConsole:
-        'does this cluster have Weir, with its console as an API (console.aggregated of the chart; kubectl get apiservice v1.console.weir.dev)? or say where a console is with --server URL or WEIR_SERVER',
-      untrusted: 'the kubeconfig has to name the authority of its certificate (certificate-authority of the cluster)',
-    },
+    hints: CLUSTER_HINTS,
     async send(request) {
       const options: RequestOptions = {};
       await config.applyToHTTPSOptions(options as never);
       const url = new URL(`${base}${request.path.replace('/api/v1', AGGREGATED_API_PATH)}`);
-      // An API server ends after a minute what does not say that it lasts.
+      // An API server ends a request after a minute, unless the request is a watch.
       if (request.isStream) url.searchParams.set('watch', 'true');
       return sendRequest({ ...options, url, request });
     },

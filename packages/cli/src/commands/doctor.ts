@@ -10,14 +10,14 @@ import { version } from '../version.ts';
 
 const EXAMPLES = `
 Examples:
-  weir doctor                                    the cluster of the kubeconfig, and the Redis of WEIR_REDIS_URL
+  weir doctor                                    check the cluster of the kubeconfig and the Redis of WEIR_REDIS_URL
   weir doctor --redis rediss://:password@redis.weir-system:6379
   weir doctor -o json | jq '.items[] | select(.severity != "ok")'
 
-It only reads. Beside a cluster's administrator, whoever may list nodes, services, servicecidrs, leases and tenantpolicies can
-run it; a check that cannot be made says why. WEIR_LOAD_BALANCER_CLASS, WEIR_SERVICE_CIDRS and WEIR_NAMESPACE
-are honoured, as the controller has them: in its container it checks that fleet with its rights.
-Exit code 1 when a check found an error. Warnings do not count.`;
+The command changes nothing. It needs the right to list nodes, services, servicecidrs, leases and tenantpolicies;
+a check that cannot run says why. It reads WEIR_LOAD_BALANCER_CLASS, WEIR_SERVICE_CIDRS and WEIR_NAMESPACE as the
+controller does, so in the controller's container it checks that controller's fleet.
+The exit code is 1 if a check found an error. Warnings do not count.`;
 
 interface DoctorCommandOptions {
   readonly kubeconfig?: string;
@@ -29,14 +29,14 @@ interface DoctorCommandOptions {
 export function addDoctor(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('doctor')
-    .description('checks a cluster, its Redis and its proxies, and says what is wrong and what to do')
-    .option('--kubeconfig <file>', 'the way to the API server (default: as kubectl finds it)')
-    .option('--redis <url>', 'the Redis of the fleet, in a form of WEIR_REDIS_URL, instead of it')
-    .option('--fleet <name>', 'the name of the fleet (WEIR_FLEET; default weir)')
+    .description('check a cluster, its Redis and its proxies, and print what is wrong and what to do')
+    .option('--kubeconfig <file>', 'kubeconfig of the cluster (default: as kubectl finds it)')
+    .option('--redis <url>', 'Redis of the fleet, in any form that WEIR_REDIS_URL accepts (default: WEIR_REDIS_URL)')
+    .option('--fleet <name>', 'name of the fleet (default: WEIR_FLEET, else weir)')
     .addOption(outputOption())
     .addHelpText('after', EXAMPLES)
     .action(async (options: DoctorCommandOptions) => {
-      // Loaded here: commands that only ask a console need none of it, and begin at once.
+      // Loaded on demand, so that commands that only send requests to a console start fast.
       const { collectFacts } = await import('../doctor/collect-facts.ts');
       const { redisAccessFrom } = await import('@weir/store');
       const redis = redisAccessFrom(terminal.env, options.redis);
@@ -67,7 +67,7 @@ const SEVERITY_STYLES = { ok: 'green', warning: 'yellow', error: 'red' } as cons
 const SEVERITY_WIDTH = 'warning'.length;
 const CODE_WIDTH = Math.max(...CHECK_CODES.map((code) => code.length));
 
-/** One line of each finding (a message is as long as it must be, so nothing stands right of it), and how many there are of each. */
+/** One line per finding, then the number of findings of each severity. The message is the last column, because its length varies. */
 export function findingsText(findings: readonly Finding[], colour: boolean): string {
   const paint = colourizeFor(colour);
   return `${findings.map((finding) => `${findingLine(finding, paint)}\n`).join('')}\n${findingsSummary(findings)}\n`;

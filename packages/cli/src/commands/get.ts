@@ -16,15 +16,17 @@ type Kind = (typeof KINDS)[number];
 
 const EXAMPLES = `
 Examples:
-  weir get services                      every Service, its state and why
+  weir get services                      every Service, its state and the reason
   weir get services -o json | jq '.items[] | select(.state != "Programmed")'
-  weir get problems                      exit code 1 when there is an error among them`;
+  weir get problems                      every problem of the fleet
+
+The exit code of weir get problems is 1 if a problem of severity error exists.`;
 
 export function addGet(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('get')
-    .description('what the fleet knows')
-    .addArgument(new Argument('<kind>', 'what to show').choices(KINDS))
+    .description('list tenants, Services, proxies or problems')
+    .addArgument(new Argument('<kind>', 'what to list').choices(KINDS))
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
@@ -43,61 +45,67 @@ function hasError(problems: readonly FleetProblem[]): boolean {
 function textFor(kind: Kind, items: readonly unknown[], paint: Colourize): string {
   switch (kind) {
     case 'tenants':
-      return tableText(TENANT_COLUMNS(paint), items as readonly TenantItem[]);
+      return tableText(tenantColumns(paint), items as readonly TenantItem[]);
     case 'services':
-      return tableText(SERVICE_COLUMNS(paint), items as readonly ServiceView[]);
+      return tableText(serviceColumns(paint), items as readonly ServiceView[]);
     case 'proxies':
-      return tableText(PROXY_COLUMNS(paint), items as readonly ProxyView[]);
+      return tableText(proxyColumns(paint), items as readonly ProxyView[]);
     case 'problems':
-      return problemsText(items as readonly FleetProblem[], paint) || 'No problem is known.\n';
+      return problemsText(items as readonly FleetProblem[], paint) || 'No problems.\n';
   }
 }
 
-const TENANT_COLUMNS = (paint: Colourize): readonly Column<TenantItem>[] => [
-  { title: 'TENANT', value: (tenant) => tenant.name },
-  { title: 'STATE', value: (tenant) => (tenant.suspension === null ? '-' : stateText(paint, 'Suspended')) },
-  { title: 'POLICY', value: (tenant) => tenant.policy ?? '-' },
-  { title: 'SERVICES', value: ({ used, limits }) => usedOfLimit(used.services, limits.services), align: 'right' },
-  { title: 'PORTS', value: ({ used, limits }) => usedOfLimit(used.ports, limits.ports), align: 'right' },
-  { title: 'REFUSED', value: ({ services }) => String(services.Refused), align: 'right' },
-  {
-    title: 'THIS MONTH',
-    value: ({ used, limits }) =>
-      limits.trafficPerMonth === undefined
-        ? bytesText(used.trafficThisMonth)
-        : `${bytesText(used.trafficThisMonth)} of ${bytesText(limits.trafficPerMonth)}`,
-    align: 'right',
-  },
-  { title: 'NAMESPACES', value: (tenant) => tenant.namespaces.join(',') || '-' },
-];
+function tenantColumns(paint: Colourize): readonly Column<TenantItem>[] {
+  return [
+    { title: 'TENANT', value: (tenant) => tenant.name },
+    { title: 'STATE', value: (tenant) => (tenant.suspension === null ? '-' : stateText(paint, 'Suspended')) },
+    { title: 'POLICY', value: (tenant) => tenant.policy ?? '-' },
+    { title: 'SERVICES', value: ({ used, limits }) => usedOfLimit(used.services, limits.services), align: 'right' },
+    { title: 'PORTS', value: ({ used, limits }) => usedOfLimit(used.ports, limits.ports), align: 'right' },
+    { title: 'REFUSED', value: ({ services }) => String(services.Refused), align: 'right' },
+    {
+      title: 'THIS MONTH',
+      value: ({ used, limits }) =>
+        limits.trafficPerMonth === undefined
+          ? bytesText(used.trafficThisMonth)
+          : `${bytesText(used.trafficThisMonth)} of ${bytesText(limits.trafficPerMonth)}`,
+      align: 'right',
+    },
+    { title: 'NAMESPACES', value: (tenant) => tenant.namespaces.join(',') || '-' },
+  ];
+}
 
-const SERVICE_COLUMNS = (paint: Colourize): readonly Column<ServiceView>[] => [
-  { title: 'NAMESPACE', value: (service) => service.namespace },
-  { title: 'NAME', value: (service) => service.name },
-  { title: 'TENANT', value: (service) => service.tenant ?? '-' },
-  { title: 'STATE', value: (service) => stateText(paint, service.state) },
-  { title: 'ADDRESSES', value: (service) => service.addresses.join(',') || '-' },
-  { title: 'PORTS', value: portsText },
-  { title: 'ENDPOINTS', value: ({ endpoints }) => `${endpoints.ready}/${endpoints.total}`, align: 'right' },
-  { title: 'REASON', value: reasonText },
-];
+function serviceColumns(paint: Colourize): readonly Column<ServiceView>[] {
+  return [
+    { title: 'NAMESPACE', value: (service) => service.namespace },
+    { title: 'NAME', value: (service) => service.name },
+    { title: 'TENANT', value: (service) => service.tenant ?? '-' },
+    { title: 'STATE', value: (service) => stateText(paint, service.state) },
+    { title: 'ADDRESSES', value: (service) => service.addresses.join(',') || '-' },
+    { title: 'PORTS', value: portsText },
+    { title: 'ENDPOINTS', value: ({ endpoints }) => `${endpoints.ready}/${endpoints.total}`, align: 'right' },
+    { title: 'REASON', value: reasonText },
+  ];
+}
 
-const PROXY_COLUMNS = (paint: Colourize): readonly Column<ProxyView>[] => [
-  { title: 'NODE', value: (proxy) => proxy.node },
-  { title: 'LIFE', value: (proxy) => (proxy.life === null ? '-' : String(proxy.life)), align: 'right' },
-  { title: 'STATE', value: (proxy) => stateText(paint, proxy.state) },
-  { title: 'ADDRESSES', value: (proxy) => proxy.addresses.join(',') || '-' },
-  { title: 'LISTENING', value: ({ listeners }) => `${listeners.listening}/${listeners.bound}`, align: 'right' },
-  { title: 'FAILED', value: ({ listeners }) => String(listeners.failed), align: 'right' },
-  { title: 'CONNECTIONS', value: (proxy) => countText(proxy.connections), align: 'right' },
-  {
-    title: 'REVISION',
-    value: (proxy) => (proxy.applied === null ? '-' : String(proxy.applied.revision)),
-    align: 'right',
-  },
-  { title: 'WORKERS', value: (proxy) => String(proxy.workers), align: 'right' },
-  { title: 'REASON', value: (proxy) => proxy.message ?? '-' },
-];
+function proxyColumns(paint: Colourize): readonly Column<ProxyView>[] {
+  return [
+    { title: 'NODE', value: (proxy) => proxy.node },
+    { title: 'INCARNATION', value: (proxy) => (proxy.life === null ? '-' : String(proxy.life)), align: 'right' },
+    { title: 'STATE', value: (proxy) => stateText(paint, proxy.state) },
+    { title: 'ADDRESSES', value: (proxy) => proxy.addresses.join(',') || '-' },
+    { title: 'LISTENING', value: ({ listeners }) => `${listeners.listening}/${listeners.bound}`, align: 'right' },
+    { title: 'FAILED', value: ({ listeners }) => String(listeners.failed), align: 'right' },
+    { title: 'CONNECTIONS', value: (proxy) => countText(proxy.connections), align: 'right' },
+    {
+      title: 'REVISION',
+      value: (proxy) => (proxy.applied === null ? '-' : String(proxy.applied.revision)),
+      align: 'right',
+    },
+    { title: 'WORKERS', value: (proxy) => String(proxy.workers), align: 'right' },
+    { title: 'REASON', value: (proxy) => proxy.message ?? '-' },
+  ];
+}
 
 function portsText({ ports, portErrors }: ServiceView): string {
   const open = ports.map(({ port, protocol }) => `${port}/${protocol}`);
@@ -105,13 +113,13 @@ function portsText({ ports, portErrors }: ServiceView): string {
   return [...new Set([...open, ...refused])].join(',') || '-';
 }
 
-/** A Service that serves says only what is not as it should be. */
+/** A programmed Service shows only conditions that report a problem. */
 function reasonText({ state, reason, message, conditions }: ServiceView): string {
   if (state !== 'Programmed') return `${reason}: ${message}`;
-  const others = conditions.filter(
+  const unwanted = conditions.filter(
     ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False'),
   );
-  return others.map((condition) => `${condition.reason}: ${condition.message}`).join('; ') || '-';
+  return unwanted.map((condition) => `${condition.reason}: ${condition.message}`).join('; ') || '-';
 }
 
 function usedOfLimit(used: number, limit: number | undefined): string {

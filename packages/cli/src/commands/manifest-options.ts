@@ -4,7 +4,7 @@ import { PORT_RANGE_FORMAT, type PortRange, parsePortRange, parseSharedPort, SHA
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { FleetOptions } from '../standalone/directory-settings.ts';
 
-/** `-f`, `--node`, `--classless` and the lists of ports: the same for `translate`, which tries, and `standalone`, which does. */
+/** The options that `weir translate` and `weir standalone` have in common. */
 export interface ManifestOptions extends Partial<FleetOptions> {
   readonly filename: readonly string[];
   readonly node?: readonly CommandLineNode[];
@@ -13,27 +13,27 @@ export interface ManifestOptions extends Partial<FleetOptions> {
 export function addManifestOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('-f, --filename <path>', 'directory or file of manifests (repeatable)')
+      new Option('-f, --filename <path>', 'file or directory of manifests (repeatable)')
         .argParser(appendPath)
         .makeOptionMandatory(),
     )
     .addOption(
       new Option(
         '--node <name=address>',
-        'a node of the fleet (repeatable; default: the Nodes of the manifests, else local=127.0.0.1)',
+        'node of the fleet (repeatable; default: the Nodes of the manifests, else local=127.0.0.1)',
       ).argParser(appendNode),
     )
-    .option('--classless', 'take Services that name no loadBalancerClass, too')
+    .option('--classless', 'also serve Services without a loadBalancerClass')
     .addOption(
       new Option(
         '--shared-ports <ports>',
-        'TCP ports that Services share by their host names, such as 443,8443 (default: none)',
+        'TCP ports that Services share by host name, such as 443,8443 (default: none)',
       ).argParser(parseSharedPorts),
     )
     .addOption(
       new Option(
         '--reserved-ports <ports>',
-        'ports that no Service may have, beside those of Kubernetes and Weir, such as 9100,4000-4010 (default: none)',
+        'ports that no Service may use, in addition to the ports of Kubernetes and Weir, such as 9100,4000-4010 (default: none)',
       ).argParser(parseReservedPorts),
     );
 }
@@ -54,19 +54,19 @@ function parseList<T>(value: string, parse: (text: string) => T | undefined, all
   return items;
 }
 
-function appendPath(value: string, before: readonly string[] = []): readonly string[] {
-  return [...before, value];
+function appendPath(value: string, previous: readonly string[] = []): readonly string[] {
+  return [...previous, value];
 }
 
 const NODE_NAME_PATTERN = /^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/;
 
-function appendNode(value: string, before: readonly CommandLineNode[] = []): readonly CommandLineNode[] {
-  const at = value.indexOf('=');
-  const name = value.slice(0, at);
-  const address = value.slice(at + 1);
-  if (at < 1 || !NODE_NAME_PATTERN.test(name) || isIP(address) === 0) {
+function appendNode(value: string, previous: readonly CommandLineNode[] = []): readonly CommandLineNode[] {
+  const separator = value.indexOf('=');
+  const name = value.slice(0, separator);
+  const address = value.slice(separator + 1);
+  if (separator < 1 || !NODE_NAME_PATTERN.test(name) || isIP(address) === 0) {
     throw new InvalidArgumentError('Use NAME=ADDRESS, such as edge-1=192.0.2.10.');
   }
-  if (before.some((node) => node.name === name)) throw new InvalidArgumentError(`Node "${name}" is given twice.`);
-  return [...before, { name, address }];
+  if (previous.some((node) => node.name === name)) throw new InvalidArgumentError(`Node "${name}" is given twice.`);
+  return [...previous, { name, address }];
 }

@@ -1,19 +1,11 @@
 import { parseCidr } from '@weir/model';
-import {
-  createLogger,
-  formatHostPort,
-  type HostPort,
-  LOG_LEVELS,
-  type LogLevel,
-  parseHostPort,
-  UsageError,
-} from '@weir/runtime';
+import { createLogger, type HostPort, LOG_LEVELS, type LogLevel, parseHostPort, UsageError } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { EXIT_OK } from '../command-context.ts';
 import { colourizeFor } from '../output/ansi.ts';
 import { problemText, resolvedProblemText } from '../output/problem-text.ts';
-import { untilAborted } from '../standalone/until-aborted.ts';
+import { untilAborted } from '../standalone/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
 
@@ -23,14 +15,15 @@ Examples:
   weir standalone -f manifests/ --classless --node edge-1=192.0.2.10 --node edge-2=192.0.2.11
   weir standalone -f manifests/ --redis redis://:password@127.0.0.1:6379
   weir standalone -f /etc/weir/api-server --classless --console off --state /var/lib/weir-api-server \\
-    --kubeconfig /etc/weir/api-server/kubeconfig     127.0.0.1:7443 for all API servers: docs/api-server.md
+    --kubeconfig /etc/weir/api-server/kubeconfig     API server mode, see docs/api-server.md
 
-With --redis, Secrets are read only if WEIR_FLEET_SECRET is set: private keys lie there sealed with it.
-With --kubeconfig nobody waits for the API server: while it is away, or names no ready endpoint of a Service, those
-that it named last serve (kept in --state), or those of the files. It may be reached through this very process.
-A directory may hold EndpointSlices with loopback addresses. Files are watched: what changes is served at once.
-When everything listens, a line "ready" with the console's URL stands on stderr. SIGTERM and SIGINT end it in
-good order; a second one at once.`;
+The command watches the files and applies every change at once. EndpointSlices in files may have loopback addresses.
+When every port listens, it prints the line "ready" with the console's URL on stderr. SIGTERM and SIGINT drain the
+connections; a second signal ends the process at once.
+With --redis, Secrets are read only if WEIR_FLEET_SECRET is set, because Redis stores private keys encrypted with it.
+With --kubeconfig, the command does not wait for the API server. While the API server is unreachable or has no ready
+endpoint for a Service, the endpoints that it listed last are used (kept in --state), else the endpoints of the files.
+The connection to the API server may go through this process.`;
 
 interface StandaloneCommandOptions extends ManifestOptions {
   readonly console: HostPort | 'off';
@@ -43,29 +36,29 @@ interface StandaloneCommandOptions extends ManifestOptions {
 
 export function addStandalone(program: Command, { terminal, finish }: CommandContext): void {
   addManifestOptions(program.command('standalone'))
-    .description('controller, proxies and console in one process, without cluster or Redis')
+    .description('run controller, proxies and console in one process, without a cluster or Redis')
     .addOption(
-      new Option('--console <host:port>', 'where the console listens, or off')
+      new Option('--console <host:port>', 'address on which the console listens, or off')
         .argParser(parseConsoleAddress)
         .default({ host: '127.0.0.1', port: 8686 }, '127.0.0.1:8686'),
     )
     .addOption(
       new Option('--workers <n>', 'worker threads of each proxy (default: one per core)').argParser(parseWorkers),
     )
-    .option('--state <dir>', 'keeps the last good table and the ledger over restarts (default: nothing is kept)')
+    .option('--state <dir>', 'directory that keeps the routing table and the usage over restarts (default: not kept)')
     .option(
       '--redis <url>',
-      'a real Redis between the parts, in a form of WEIR_REDIS_URL, such as redis://[USER:PASSWORD@]HOST[:PORT]',
+      'Redis to use instead of memory, in any form that WEIR_REDIS_URL accepts, such as redis://[USER:PASSWORD@]HOST[:PORT]',
     )
     .addOption(
       new Option(
         '--trust-proxy-protocol <cidr>',
-        'load balancers in front: what connects from there must begin with a PROXY header (repeatable)',
+        'network of load balancers whose connections must begin with a PROXY header (repeatable)',
       ).argParser(appendCidr),
     )
     .option(
       '--kubeconfig <file>',
-      'an API server: EndpointSlices that it has for the Services of the manifests replace theirs (default: none)',
+      'kubeconfig of an API server whose EndpointSlices replace the EndpointSlices of the files (default: none)',
     )
     .addHelpText('after', EXAMPLES)
     .action(async (options: StandaloneCommandOptions) => {
@@ -74,10 +67,9 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
     });
 }
 
-/** Until somebody asks for the end. */
 async function runUntilStopped(options: StandaloneCommandOptions, terminal: Terminal): Promise<void> {
   const paint = colourizeFor(terminal.colour);
-  // Loaded here: commands that only ask a console need none of it, and begin at once.
+  // Loaded on demand, so that commands that only send requests to a console start fast.
   const { redisAccessFrom } = await import('@weir/store');
   const { startStandalone } = await import('../standalone/start-standalone.ts');
   const running = await startStandalone({
@@ -90,7 +82,7 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
       for (const problem of resolved) terminal.err(`${resolvedProblemText(problem, paint)}\n`);
       for (const problem of appeared) terminal.err(`${problemText(problem, paint)}\n`);
     },
-    onWarning: (advice) => terminal.err(`${paint('yellow', 'warning')}: ${advice}\n`),
+    onWarning: (warning) => terminal.err(`${paint('yellow', 'warning')}: ${warning}\n`),
   });
   try {
     terminal.err(`ready${running.consoleUrl === undefined ? '' : ` ${running.consoleUrl}`}\n`);
@@ -100,27 +92,23 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
   }
 }
 
-/** Problems are printed as they come; the log of the parts is for whoever asks for it. */
+/** The default level is `error`, because the command prints problems itself. */
 function logLevelFrom({ WEIR_LOG_LEVEL }: Terminal['env']): LogLevel {
   if (WEIR_LOG_LEVEL === undefined || WEIR_LOG_LEVEL === '') return 'error';
   const level = LOG_LEVELS.find((each) => each === WEIR_LOG_LEVEL);
   if (level === undefined)
-    throw new UsageError(`WEIR_LOG_LEVEL is "${WEIR_LOG_LEVEL}"; use one of ${LOG_LEVELS.join(', ')}`);
+    throw new UsageError(`invalid WEIR_LOG_LEVEL "${WEIR_LOG_LEVEL}": expected one of ${LOG_LEVELS.join(', ')}`);
   return level;
 }
 
 function parseConsoleAddress(text: string): HostPort | 'off' {
   if (text === 'off') return 'off';
-  const place = parseHostPort(text);
-  if (place === undefined) {
-    throw new InvalidArgumentError(
-      `Use ${formatHostPort({ host: '127.0.0.1', port: 8686 })}, another HOST:PORT, or off.`,
-    );
-  }
-  return place;
+  const address = parseHostPort(text);
+  if (address === undefined) throw new InvalidArgumentError('Use HOST:PORT, such as 127.0.0.1:8686, or off.');
+  return address;
 }
 
-/** More threads than this only wait for each other. */
+/** Far more than the cores of any node. */
 const MAX_WORKERS = 128;
 
 function parseWorkers(text: string): number {
@@ -129,8 +117,8 @@ function parseWorkers(text: string): number {
   return workers;
 }
 
-function appendCidr(value: string, before: readonly string[] = []): readonly string[] {
+function appendCidr(value: string, previous: readonly string[] = []): readonly string[] {
   const cidr = parseCidr(value);
   if (cidr === undefined) throw new InvalidArgumentError('Use a network such as 192.0.2.0/24 or 2001:db8::/32.');
-  return [...before, cidr.text];
+  return [...previous, cidr.text];
 }

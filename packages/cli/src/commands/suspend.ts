@@ -14,9 +14,9 @@ Examples:
   weir suspend shop/web --message "Under attack" --for 10m
   weir suspend shop/web --message "Under attack" --for 5m --replace
 
-New connections are refused and open ones reset, on every proxy. Nobody else is touched.
-By asking again you change message and end of what is yours. What somebody else
-made, or what lasts longer, stays unless you --replace it.`;
+Every proxy refuses new connections of the target and resets its open connections. Other tenants are not affected.
+If you suspend the target again, the new message and end replace those of your targeted Suspension. A Suspension
+that another user made, or that ends later, is only replaced with --replace.`;
 
 interface SuspendOptions extends ServerOptions {
   readonly message: string;
@@ -30,13 +30,13 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
     .command('suspend')
     .description('cut off a tenant or a Service at once')
     .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
-    .requiredOption('--message <text>', 'what the tenant will read')
+    .requiredOption('--message <text>', 'message that the tenant sees')
     .addOption(
-      new Option('--for <duration>', 'how long, such as 10m (default: until resumed)').argParser(
+      new Option('--for <duration>', 'duration, such as 10m or 1h30m (default: until resumed)').argParser(
         parseSuspensionDuration,
       ),
     )
-    .option('--replace', 'also in place of one that somebody else made, or that lasts longer')
+    .option('--replace', 'replace a Suspension that another user made, or that ends later')
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', SUSPEND_EXAMPLES)
@@ -63,12 +63,13 @@ Examples:
   weir resume uploader
   weir resume shop/web
 
-Lifts every Suspension of exactly this target. One that stands in a file is lifted by deleting it there.`;
+The command deletes every Suspension of exactly this target. A Suspension in a file of weir standalone must be
+deleted in that file.`;
 
 export function addResume(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('resume')
-    .description('lift what `weir suspend` did')
+    .description('end the cut-off of a tenant or a Service')
     .argument('<target>', 'TENANT or NAMESPACE/SERVICE')
     .addOption(outputOption())
     .addOption(serverOption())
@@ -77,19 +78,19 @@ export function addResume(program: Command, { terminal, finish }: CommandContext
       const target = parseTarget(text);
       const client = clientFor(terminal, options);
       const { items } = await client.get<ItemList<SuspensionItem>>('/api/v1/suspensions');
-      const own = items.filter((item) => isSameTarget(target, { ...item.target }));
-      if (own.length === 0) {
+      const targeted = items.filter((item) => isSameTarget(target, { ...item.target }));
+      if (targeted.length === 0) {
         terminal.err(`weir: ${targetText(target)} has no Suspension\n`);
         return finish(EXIT_PROBLEM);
       }
-      const { lifted, refusals } = await resumeAll(client, own);
+      const { lifted, refusals } = await resumeAll(client, targeted);
       for (const refusal of refusals) terminal.err(`weir: ${refusal}\n`);
       const line = lifted.length === 0 ? '' : `${targetText(target)} is no longer suspended\n`;
       printResult(terminal, options.output, {
         data: { items: lifted },
         table: () => (refusals.length === 0 ? line : ''),
       });
-      finish(exitCodeFor(refusals));
+      finish(exitCodeForRefusals(refusals));
     });
 }
 
@@ -98,7 +99,7 @@ interface ResumeResult {
   readonly refusals: readonly string[];
 }
 
-/** All that can be lifted, also when one of them cannot. */
+/** Deletes every Suspension that can be deleted, even if another one cannot. */
 async function resumeAll(client: ConsoleClient, items: readonly SuspensionItem[]): Promise<ResumeResult> {
   const lifted: SuspensionItem[] = [];
   const refusals: string[] = [];
@@ -113,6 +114,6 @@ async function resumeAll(client: ConsoleClient, items: readonly SuspensionItem[]
   return { lifted, refusals };
 }
 
-function exitCodeFor(refusals: readonly string[]): ExitCode {
+function exitCodeForRefusals(refusals: readonly string[]): ExitCode {
   return refusals.length === 0 ? EXIT_OK : EXIT_PROBLEM;
 }

@@ -9,7 +9,7 @@ import { SORT_COLUMNS, type SortColumn, sortedFrame, topText } from '../output/t
 
 const EXAMPLES = `
 Examples:
-  weir top                               live, by tenant and Service; Ctrl-C ends
+  weir top                               live view; Ctrl-C ends it
   weir top --tenant shop --sort in
   weir top --once -o json                one frame, for scripts`;
 
@@ -20,17 +20,19 @@ interface TopOptions extends ServerOptions {
   readonly output: OutputFormat;
 }
 
-/** Cursor home and erase what is below: the frame is drawn over the one before, without flicker. */
+/** Moves the cursor home and erases everything below, so that a frame replaces the previous frame without flicker. */
 const REDRAW = '\u001b[H\u001b[J';
 const CLEAR = '\u001b[2J';
+
+const CONNECTION_LOST = 'lost the connection to the console; run the command again';
 
 export function addTop(program: Command, { terminal }: CommandContext): void {
   program
     .command('top')
-    .description('live bandwidth, connections and requests, per tenant and Service')
-    .option('--tenant <name>', 'only this tenant')
-    .addOption(new Option('--sort <column>', 'what comes first').choices(SORT_COLUMNS).default('out'))
-    .option('--once', 'one frame, then end (also when this is no terminal)', false)
+    .description('show live bandwidth, connections and requests per tenant and Service')
+    .option('--tenant <name>', 'show only this tenant')
+    .addOption(new Option('--sort <column>', 'column to sort by').choices(SORT_COLUMNS).default('out'))
+    .option('--once', 'print one frame and exit (always, if stdout is not a terminal)', false)
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
@@ -42,29 +44,29 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
         if (options.tenant !== undefined && shown.tenants.length === 0) {
           throw new ConsoleError(
             'NOT_FOUND',
-            `tenant "${options.tenant}" is not known; \`weir get tenants\` lists them`,
+            `unknown tenant "${options.tenant}"; run \`weir get tenants\` to list the tenants`,
           );
         }
         const text = (): string => topText(shown, terminal.colour);
         if (!live) return printResult(terminal, options.output, { data: shown, table: text });
-        terminal.out(REDRAW + cut(text()));
+        terminal.out(REDRAW + truncateLines(text()));
       }
     });
 
-  /** Until Ctrl-C, which is how one leaves. */
+  /** Yields frames until Ctrl-C. */
   async function* framesOf(options: TopOptions): AsyncGenerator<LiveFrame> {
     try {
       yield* liveFrames(clientFor(terminal, options), terminal.signal);
-      if (!terminal.signal.aborted) throw new ConsoleError('NO_CONSOLE', 'the console went away');
+      if (!terminal.signal.aborted) throw new ConsoleError('NO_CONSOLE', CONNECTION_LOST);
     } catch (error) {
       if (terminal.signal.aborted) return;
       if (error instanceof ConsoleError) throw error;
-      throw new ConsoleError('NO_CONSOLE', 'the console went away', { cause: error });
+      throw new ConsoleError('NO_CONSOLE', CONNECTION_LOST, { cause: error });
     }
   }
 
-  /** A line that is too long would wrap, and the next frame would be drawn over the wrong rows. */
-  function cut(text: string): string {
+  /** A longer line would wrap, and the next frame would overwrite the wrong rows. */
+  function truncateLines(text: string): string {
     const columns = terminal.columns() ?? 80;
     return text
       .split('\n')

@@ -18,15 +18,15 @@ import { addManifestOptions, type ManifestOptions } from './manifest-options.ts'
 
 const EXAMPLES = `
 Examples:
-  weir translate -f manifests/                   what Weir would do with them, and every problem
-  weir translate -f manifests/ --classless       also Services that name no loadBalancerClass
+  weir translate -f manifests/                   a line for each Service, and every problem
+  weir translate -f manifests/ --classless       include Services without a loadBalancerClass
   weir translate -f . --node edge=192.0.2.10 -o json
 
-Exit code 1 when a problem of severity error was found. Warnings do not count.`;
+The exit code is 1 if a problem of severity error was found. Warnings do not count.`;
 
 export function addTranslate(program: Command, { terminal, finish }: CommandContext): void {
   addManifestOptions(program.command('translate'))
-    .description('dry run: the routing table that manifests become, and every problem')
+    .description('dry run: print the routing table that Weir makes of manifests, and every problem')
     .addOption(outputOption())
     .addHelpText('after', EXAMPLES)
     .action(async (options: ManifestOptions & { output: OutputFormat }) => {
@@ -41,8 +41,13 @@ async function dryRun(options: ManifestOptions): Promise<DryRun> {
   const fleet = resolveFleetOptions(options);
   const { openDirectorySource } = await import('@weir/controller');
   const { randomSecret } = await import('../standalone/fleet-secret.ts');
-  const once = { clock: systemClock, watched: false, fleetSecret: randomSecret() };
-  const source = await openDirectorySource({ paths: filename, nodes: node, ...once });
+  const source = await openDirectorySource({
+    paths: filename,
+    nodes: node,
+    clock: systemClock,
+    watched: false,
+    fleetSecret: randomSecret(),
+  });
   try {
     const snapshot = source.snapshot();
     const settings = fleetSettingsFor(snapshot.nodes, { ...fleet, secretAccess: { kind: 'cluster' } });
@@ -58,12 +63,12 @@ function hasError(problems: readonly Problem[]): boolean {
   return problems.some((problem) => problem.severity === 'error');
 }
 
-/** What `weir translate` prints. */
+/** The output of `weir translate -o json`. */
 export interface DryRun {
   readonly table: ReturnType<typeof tableToJson>;
   readonly statuses: readonly ServiceStatus[];
   readonly problems: readonly Problem[];
-  /** Well-formed objects of kinds that Weir does not read, by kind. */
+  /** Number of objects of each kind that Weir does not read. */
   readonly ignored: Readonly<Record<string, number>>;
 }
 
@@ -82,7 +87,7 @@ function servicesText({ table, statuses }: DryRun, paint: Colourize): string {
       { title: 'SERVICE', value: (status) => `${status.namespace}/${status.name}` },
       { title: 'TENANT', value: (status) => status.tenant ?? '-' },
       {
-        title: 'VERDICT',
+        title: 'REASON',
         value: ({ accepted }) => paint(accepted.reason === 'Accepted' ? 'green' : 'red', accepted.reason),
       },
       {
@@ -96,14 +101,14 @@ function servicesText({ table, statuses }: DryRun, paint: Colourize): string {
   );
 }
 
-/** Ready endpoints of each port. */
+/** Number of ready endpoints of each port. A port may have several chunks of endpoints. */
 function endpointCounts(chunks: DryRun['table']['endpoints']): number[] {
   const ports = Map.groupBy(chunks, (chunk) => `${chunk.protocol}/${chunk.port}`);
-  return [...ports.values()].map((same) => same.reduce((sum, chunk) => sum + chunk.endpoints.length, 0));
+  return [...ports.values()].map((ofPort) => ofPort.reduce((sum, chunk) => sum + chunk.endpoints.length, 0));
 }
 
 function ignoredText(ignored: DryRun['ignored']): string {
   const kinds = Object.entries(ignored).sort(([a], [b]) => (a < b ? -1 : 1));
   if (kinds.length === 0) return '';
-  return `Ignored, because Weir does not read their kind: ${kinds.map(([kind, count]) => `${count} ${toSingleLine(kind)}`).join(', ')}\n`;
+  return `Ignored objects of kinds that Weir does not read: ${kinds.map(([kind, count]) => `${count} ${toSingleLine(kind)}`).join(', ')}\n`;
 }

@@ -9,11 +9,11 @@ import { tableText } from '../output/table.ts';
 
 const EXAMPLES = `
 Examples:
-  weir usage                             this month, by tenant and Service
-  weir usage shop --month 2026-01        one tenant, another month (UTC)
-  weir usage -o json                     exact bytes, for whoever writes the bill
+  weir usage                             the current month, by tenant and Service
+  weir usage shop --month 2026-01        one tenant in one month (UTC)
+  weir usage -o json                     exact bytes, for billing
 
-in = received = what clients sent; out = sent = what clients got.`;
+IN counts the bytes that clients sent (receivedBytes), OUT the bytes that clients received (sentBytes).`;
 
 interface UsageOptions extends ServerOptions {
   readonly month?: string;
@@ -23,9 +23,9 @@ interface UsageOptions extends ServerOptions {
 export function addUsage(program: Command, { terminal }: CommandContext): void {
   program
     .command('usage')
-    .description('bytes, connections and requests of a month, against the limit')
-    .argument('[tenant]', 'only this tenant')
-    .addOption(new Option('--month <yyyy-mm>', 'which month (default: this one)').argParser(parseMonth))
+    .description('show bytes, connections and requests of a month, and the limit')
+    .argument('[tenant]', 'show only this tenant')
+    .addOption(new Option('--month <yyyy-mm>', 'month in UTC (default: the current month)').argParser(parseMonth))
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)

@@ -1,4 +1,4 @@
-// The applications of the demo's tenants: what pods would be in a cluster.
+// The applications of the demo's tenants. In a cluster they would run in pods.
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -6,7 +6,7 @@ import { formatHostPort, listenError, UsageError } from '@weir/runtime';
 import { addressIn, type DemoNetwork } from './demo-network.ts';
 
 export interface Backends {
-  /** Bytes that the intake of the uploader took so far. */
+  /** Bytes that the upload server has received so far. */
   receivedUploadBytes(): number;
   close(): Promise<void>;
 }
@@ -17,18 +17,18 @@ interface BackendServer {
   readonly port: number;
 }
 
-/** As the slices in the manifests say. */
+/** Starts servers at the addresses of the EndpointSlices in the manifests. */
 export async function startBackends(network: DemoNetwork): Promise<Backends> {
-  let taken = 0;
+  let receivedUploadBytes = 0;
   const count = (bytes: number): void => {
-    taken += bytes;
+    receivedUploadBytes += bytes;
   };
   const at = (last: number, port: number, server: Server): BackendServer => ({
     server,
     host: addressIn(network, last),
     port,
   });
-  const places = [
+  const backendServers = [
     at(41, 18_081, shopServer()),
     at(42, 18_081, shopServer()),
     at(43, 17_778, gameServer()),
@@ -37,21 +37,21 @@ export async function startBackends(network: DemoNetwork): Promise<Backends> {
   const sockets = new Set<Socket>();
   const close = async (): Promise<void> => {
     for (const socket of sockets) socket.destroy();
-    await Promise.all(places.map(({ server }) => server[Symbol.asyncDispose]().catch(() => {})));
+    await Promise.all(backendServers.map(({ server }) => server[Symbol.asyncDispose]().catch(() => {})));
   };
   try {
-    for (const place of places) {
-      place.server.on('connection', (socket) => {
+    for (const backendServer of backendServers) {
+      backendServer.server.on('connection', (socket) => {
         sockets.add(socket);
         socket.once('close', () => sockets.delete(socket));
       });
-      await listen(place);
+      await listen(backendServer);
     }
   } catch (error) {
     await close();
     throw error;
   }
-  return { receivedUploadBytes: () => taken, close };
+  return { receivedUploadBytes: () => receivedUploadBytes, close };
 }
 
 async function listen({ server, host, port }: BackendServer): Promise<void> {
@@ -59,13 +59,13 @@ async function listen({ server, host, port }: BackendServer): Promise<void> {
     server.listen({ host, port });
     await once(server, 'listening');
   } catch (error) {
-    const advice = 'end the other program (perhaps another demo), or move this demo with --network 127.0.5';
+    const advice = 'end the other program, which may be another demo, or choose other addresses with --network 127.0.5';
     const { message } = listenError(error, { address: formatHostPort({ host, port }), advice });
     throw new UsageError(`a backend of the demo ${message}`, { cause: error });
   }
 }
 
-/** Pages of the shop are of this size. */
+/** Size of the shop's page. */
 export const PAGE_BYTES = 30_000;
 
 function shopServer(): Server {
@@ -76,7 +76,7 @@ function shopServer(): Server {
   });
 }
 
-/** Every move comes back to the player. */
+/** Echoes every move to the player. */
 function gameServer(): Server {
   return createServer((socket) => {
     socket.setNoDelay(true);
@@ -85,7 +85,7 @@ function gameServer(): Server {
   });
 }
 
-/** Takes everything and says nothing. */
+/** Reads everything and sends nothing. */
 function uploadServer(onBytes: (bytes: number) => void): Server {
   return createServer((socket) => {
     socket.on('error', () => socket.destroy());

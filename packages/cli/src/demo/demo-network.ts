@@ -4,19 +4,21 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '@weir/runtime';
 
-/** What the addresses in the manifests begin with. */
+/** The prefix of all addresses in the manifests. */
 const MANIFEST_ADDRESS_PREFIX = '127.0.0.';
 
-/** Where the demo happens: the first three numbers of a loopback network. */
 export interface DemoNetwork {
+  /** The first three numbers of the loopback addresses, with the last dot: `127.0.5.`. */
   readonly prefix: string;
 }
 
-/** Reads `127.0.5`. */
+/** Parses `127.0.5`. */
 export function parseNetwork(text: string): DemoNetwork {
   const numbers = /^127\.(\d{1,3})\.(\d{1,3})$/.exec(text);
   if (numbers === null || numbers.slice(1).some((part) => Number(part) > 255)) {
-    throw new UsageError(`--network is "${text}"; use the first three numbers of a loopback address, such as 127.0.5`);
+    throw new UsageError(
+      `invalid --network "${text}": expected the first three numbers of a loopback address, such as 127.0.5`,
+    );
   }
   return { prefix: `${text}.` };
 }
@@ -25,8 +27,7 @@ export function addressIn({ prefix }: DemoNetwork, last: number): string {
   return `${prefix}${last}`;
 }
 
-/** A manifest with its addresses moved to the network. */
-export function rewriteAddresses({ prefix }: DemoNetwork, manifest: string): string {
+function rewriteAddresses({ prefix }: DemoNetwork, manifest: string): string {
   return manifest.replaceAll(MANIFEST_ADDRESS_PREFIX, prefix);
 }
 
@@ -39,7 +40,7 @@ export interface DemoManifests {
   close(): Promise<void>;
 }
 
-/** A copy that whoever watches may edit; it goes away with the demo. */
+/** Copies the manifests to a temporary directory, where the user may edit them. `close` deletes the directory. */
 export async function copyDemoManifests(network: DemoNetwork): Promise<DemoManifests> {
   const directory = await mkdtemp(join(tmpdir(), 'weir-demo-'));
   for (const name of await readdir(MANIFEST_DIRECTORY)) {

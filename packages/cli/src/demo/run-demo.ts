@@ -23,65 +23,65 @@ import { type DemoClients, startDemoClients } from './traffic.ts';
 export interface DemoOptions {
   readonly network: DemoNetwork;
   readonly console: HostPort;
-  /** One round, and then the bill. */
+  /** Runs one round, then compares the usage with the clients' counts. */
   readonly once: boolean;
 }
 
-/** Time for a watcher to look around. */
+/** Gives a person time to look at the console. */
 const STEP_PAUSE_MS = 12_000;
 const WARM_UP_MS = 1_500;
 
-/** Three tenants on this machine; answers whether everything was as it said. */
+/** Runs three tenants on this machine. The exit code says whether every check passed. */
 export async function runDemo(options: DemoOptions, terminal: Terminal): Promise<ExitCode> {
   const report = new DemoReport(terminal);
-  const opened: (() => Promise<void>)[] = [];
+  const closers: (() => Promise<void>)[] = [];
   try {
     const backends = await startBackends(options.network);
-    opened.unshift(backends.close);
+    closers.unshift(backends.close);
     const manifests = await copyDemoManifests(options.network);
-    opened.unshift(manifests.close);
+    closers.unshift(manifests.close);
     const standalone = await startDemoStandalone(options, manifests.directory, terminal);
-    opened.unshift(standalone.close);
+    closers.unshift(standalone.close);
     const url = standalone.consoleUrl ?? '';
     printIntroduction(report, { url, directory: manifests.directory });
 
-    const stage: DemoContext = {
+    const context: DemoContext = {
       client: new ConsoleClient(async () => directTransport({ server: url })),
       report,
       signal: terminal.signal,
     };
-    const services = await showAddresses(stage);
-    // Without addresses there is nothing to go on with.
+    const services = await showAddresses(context);
+    // The clients need the addresses.
     if (report.failures.length > 0) return conclude(report, terminal);
     const clients = startDemoClients(services);
-    opened.unshift(clients.stop);
-    if (options.once) await runOnce(stage, clients, backends);
-    else await runRepeatedly(stage, clients);
+    closers.unshift(clients.stop);
+    if (options.once) await runOnce(context, clients, backends);
+    else await runRepeatedly(context, clients);
   } catch (error) {
     if (!terminal.signal.aborted) throw error;
   } finally {
-    // The clients first: nobody is thrown out of a demo that ends.
-    for (const close of opened) await close();
+    // The clients close first, so that the end of the demo does not reset their connections.
+    for (const close of closers) await close();
   }
   return conclude(report, terminal);
 }
 
-async function runOnce(stage: DemoContext, clients: DemoClients, backends: Backends): Promise<void> {
-  await wait(systemClock, WARM_UP_MS, stage.signal);
-  await showBandwidth(stage);
-  await showSuspension(stage, clients);
-  await wait(systemClock, WARM_UP_MS, stage.signal);
+async function runOnce(context: DemoContext, clients: DemoClients, backends: Backends): Promise<void> {
+  await wait(systemClock, WARM_UP_MS, context.signal);
+  await showBandwidth(context);
+  await showSuspension(context, clients);
+  await wait(systemClock, WARM_UP_MS, context.signal);
   await clients.stop();
-  await showUsage(stage, clients, backends);
+  await showUsage(context, clients, backends);
 }
 
-async function runRepeatedly(stage: DemoContext, clients: DemoClients): Promise<void> {
+async function runRepeatedly(context: DemoContext, clients: DemoClients): Promise<void> {
   for (;;) {
-    await wait(systemClock, STEP_PAUSE_MS, stage.signal);
-    await showBandwidth(stage);
-    await wait(systemClock, STEP_PAUSE_MS, stage.signal);
-    await showSuspension(stage, clients);
-    stage.report.info('It begins again in a while; Ctrl-C ends the demo.');
+    await wait(systemClock, STEP_PAUSE_MS, context.signal);
+    await showBandwidth(context);
+    await wait(systemClock, STEP_PAUSE_MS, context.signal);
+    await showSuspension(context, clients);
+    context.report.info('The next round begins in a moment; Ctrl-C ends the demo.');
   }
 }
 
@@ -101,16 +101,16 @@ function startDemoStandalone(options: DemoOptions, directory: string, terminal: 
   });
 }
 
-function printIntroduction(findings: DemoReport, { url, directory }: { url: string; directory: string }): void {
-  findings.title('Weir: three tenants, two nodes, one machine');
-  findings.info(`console    ${url}`);
-  findings.info(`manifests  ${directory} (edit them: what changes is served at once)`);
-  findings.info(`ask it     npx weir top --server ${url}`);
+function printIntroduction(report: DemoReport, { url, directory }: { url: string; directory: string }): void {
+  report.title('Weir: three tenants, two nodes, one machine');
+  report.info(`console    ${url}`);
+  report.info(`manifests  ${directory} (edit the files: every change takes effect at once)`);
+  report.info(`try        npx weir top --server ${url}`);
 }
 
-function conclude(findings: DemoReport, terminal: Terminal): ExitCode {
-  if (terminal.signal.aborted) findings.info('Ended.');
-  else if (findings.failures.length === 0) findings.title('Everything was as it said.');
-  else findings.title(`Not as it said: ${findings.failures.join('; ')}`);
-  return findings.failures.length === 0 ? EXIT_OK : EXIT_PROBLEM;
+function conclude(report: DemoReport, terminal: Terminal): ExitCode {
+  if (terminal.signal.aborted) report.info('The demo has ended.');
+  else if (report.failures.length === 0) report.title('All checks passed.');
+  else report.title(`Failed checks: ${report.failures.join('; ')}`);
+  return report.failures.length === 0 ? EXIT_OK : EXIT_PROBLEM;
 }

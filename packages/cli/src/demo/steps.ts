@@ -7,12 +7,13 @@ import type { ItemList } from '../client/responses.ts';
 import { bitRateText, bytesText, countText } from '../output/amounts.ts';
 import { type Colourize, colourizeFor } from '../output/ansi.ts';
 import { sortedFrame, topText } from '../output/top-text.ts';
+import { pollUntil } from '../standalone/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import type { Backends } from './backends.ts';
 import type { DemoClients, TrafficCount } from './traffic.ts';
 
-// What a watcher sees, in order. Everything is asked of the console, as a person would, and compared with what the
-// clients themselves counted.
+// The steps of the demo, in order. Each step reads the console's API and compares the response with the clients' own counts.
+
 export interface DemoContext {
   readonly client: ConsoleClient;
   readonly report: DemoReport;
@@ -21,34 +22,34 @@ export interface DemoContext {
 
 const REFUSED_SERVICE = 'shop/web-preview';
 
-/** One that `addressesScene` tells: said before, as an error, it would look like a failure. */
+/** `showAddresses` reports this problem. An error message before that step would look like a failure of the demo. */
 export function isExpectedProblem({ code, subject }: Pick<FleetProblem, 'code' | 'subject'>): boolean {
   return code === 'QuotaExceeded' && subject === `Service ${REFUSED_SERVICE}`;
 }
 
-/** Every Service has its addresses, but the one that is too many. */
+/** Checks that every Service has two addresses, except the Service that exceeds the quota. */
 export async function showAddresses({ client, report }: DemoContext): Promise<readonly ServiceView[]> {
-  report.title('The manifests are applied: who gets an address, and who is told why not');
+  report.title('The manifests are applied: three Services get addresses, one is refused with a reason');
   const { items } = await client.get<ItemList<ServiceView>>('/api/v1/services');
   for (const service of items) {
     const name = `${service.namespace}/${service.name}`;
     if (name === REFUSED_SERVICE) {
       const isRefused = service.state === 'Refused' && service.reason === 'QuotaExceeded';
-      report.check(`${name} is refused, with the reason`, isRefused, `${service.reason}: ${service.message}`);
+      report.check(`${name} is refused with a reason`, isRefused, `${service.reason}: ${service.message}`);
     } else {
       const isServed = service.state === 'Programmed' && service.addresses.length === 2;
-      report.check(`${name} is served at two nodes`, isServed, service.addresses.join(', ') || service.message);
+      report.check(`${name} is served on two nodes`, isServed, service.addresses.join(', ') || service.message);
     }
   }
-  report.check('there are four Services of three tenants', items.length === 4, `${items.length}`);
+  report.check('three tenants have four Services', items.length === 4, `${items.length}`);
   return items;
 }
 
-/** Frames to wait for: the mean over three seconds is then one of full seconds. */
+/** The rates are means over three seconds, so the fourth frame covers three full seconds of traffic. */
 const FRAMES_TO_WAIT = 4;
 
 export async function showBandwidth({ client, report, signal }: DemoContext): Promise<void> {
-  report.title('Traffic: who uses how much, live');
+  report.title('Traffic: the bandwidth of each tenant, live');
   const frame = await frameAfter(FRAMES_TO_WAIT, { client, signal });
   report.info(topText(sortedFrame(frame, { sort: 'in' }), false).trimEnd());
   const rateOf = (name: string): number => {
@@ -59,16 +60,16 @@ export async function showBandwidth({ client, report, signal }: DemoContext): Pr
     report.check(`the bandwidth of ${name} is visible`, rateOf(name) > 0, bitRateText(rateOf(name)));
   }
   const isMost = rateOf('uploader') > rateOf('shop') + rateOf('game');
-  report.check('the uploader takes more than the others together', isMost, bitRateText(rateOf('uploader')));
+  report.check('the uploader uses more bandwidth than shop and game together', isMost, bitRateText(rateOf('uploader')));
 }
 
 async function frameAfter(count: number, { client, signal }: Omit<DemoContext, 'report'>): Promise<LiveFrame> {
   const done = new AbortController();
-  let seen = 0;
+  let frames = 0;
   try {
     for await (const frame of liveFrames(client, AbortSignal.any([signal, done.signal]))) {
-      seen += 1;
-      if (seen >= count) return frame;
+      frames += 1;
+      if (frames >= count) return frame;
     }
   } finally {
     done.abort();
@@ -76,45 +77,53 @@ async function frameAfter(count: number, { client, signal }: Omit<DemoContext, '
   throw new Error('the console stopped sending rates');
 }
 
-const SUSPENSION_MESSAGE = 'Your uploads fill the link of everybody; call the platform team.';
+const SUSPENSION_MESSAGE = 'Your uploads fill the shared link; call the platform team.';
 const MAX_TERMINATION_MS = 1_000;
 const SUSPENSION_DURATION_MS = 3_000;
 
-/** The abuser is cut off and lifted again; nobody else notices. */
+/** Suspends the uploader and resumes it. Checks that the other tenants are not affected. */
 export async function showSuspension({ client, report, signal }: DemoContext, clients: DemoClients): Promise<void> {
-  report.title('The person on call cuts the uploader off: weir suspend uploader --message …');
+  report.title('An operator cuts off the uploader: weir suspend uploader --message …');
   const { shop, game, uploader } = clients;
   const before = { shop: shop.count(), game: game.count(), open: uploader.openConnections() };
-  const severed = uploader.allClosed();
+  const connectionsClosed = uploader.allClosed();
   const startedAt = systemClock.monotonic();
   const target = { type: 'Tenant', tenant: 'uploader' };
   const { name } = await client.post<SuspensionItem>('/api/v1/suspensions', { target, message: SUSPENSION_MESSAGE });
-  const isSevered = await Promise.race([severed.then(() => true), wait(systemClock, 5_000, signal).then(() => false)]);
+  const isTerminated = await Promise.race([
+    connectionsClosed.then(() => true),
+    wait(systemClock, 5_000, signal).then(() => false),
+  ]);
   const tookMs = systemClock.monotonic() - startedAt;
   report.check(
-    `its ${before.open} open connections are reset in less than a second`,
-    isSevered && before.open > 0 && tookMs < MAX_TERMINATION_MS,
+    `the ${before.open} open connections of the uploader are reset in less than a second`,
+    isTerminated && before.open > 0 && tookMs < MAX_TERMINATION_MS,
     `${Math.round(tookMs)} ms`,
   );
   const refusedBefore = uploader.refusedConnections();
   await wait(systemClock, SUSPENSION_DURATION_MS, signal);
   const refused = uploader.refusedConnections() - refusedBefore;
   report.check(
-    'it comes back at once, and is refused',
+    'new connections of the uploader are refused',
     refused > 0 && uploader.openConnections() === 0,
     `${refused} attempts`,
   );
   const { items } = await client.get<ItemList<ServiceView>>('/api/v1/services');
   const intake = items.find((service) => service.namespace === 'uploader');
-  const isTold = intake?.state === 'Suspended' && intake.message === SUSPENSION_MESSAGE && intake.addresses.length > 0;
-  report.check('its Service says so, and keeps its addresses', isTold, `${intake?.state}: ${intake?.message}`);
-  checkUndisturbed(report, { name: 'the shop', before: before.shop, after: shop.count() });
-  checkUndisturbed(report, { name: 'the game', before: before.game, after: game.count() });
+  const isReported =
+    intake?.state === 'Suspended' && intake.message === SUSPENSION_MESSAGE && intake.addresses.length > 0;
+  report.check(
+    'the Service of the uploader shows the message and keeps its addresses',
+    isReported,
+    `${intake?.state}: ${intake?.message}`,
+  );
+  checkUndisturbed(report, { name: 'shop', before: before.shop, after: shop.count() });
+  checkUndisturbed(report, { name: 'game', before: before.game, after: game.count() });
 
-  report.title('The call was made; the uploader may come back: weir resume uploader');
+  report.title('The operator ends the cut-off: weir resume uploader');
   await client.delete(`/api/v1/suspensions/${name}`);
   const isBack = await pollUntil(() => uploader.openConnections() > 0, { withinMs: 3_000, signal });
-  report.check('it is served again', isBack, `${uploader.openConnections()} connections`);
+  report.check('the uploader is served again', isBack, `${uploader.openConnections()} connections`);
 }
 
 interface TenantTraffic {
@@ -123,20 +132,20 @@ interface TenantTraffic {
   readonly after: TrafficCount;
 }
 
-function checkUndisturbed(findings: DemoReport, { name, before, after }: TenantTraffic): void {
-  const moved = after.receivedBytes - before.receivedBytes;
-  const isUndisturbed = after.failures.length === 0 && moved > 0;
-  const seen = after.failures[0] ?? `${bytesText(moved)} more, no failed request`;
-  findings.check(`${name} did not notice`, isUndisturbed, seen);
+function checkUndisturbed(report: DemoReport, { name, before, after }: TenantTraffic): void {
+  const newBytes = after.receivedBytes - before.receivedBytes;
+  const isUndisturbed = after.failures.length === 0 && newBytes > 0;
+  const details = after.failures[0] ?? `${bytesText(newBytes)} received meanwhile, no failed request`;
+  report.check(`${name} is not affected`, isUndisturbed, details);
 }
 
-/** After everybody has gone: the ledger against the clients' own counts. */
+/** Compares the usage with the clients' own counts, after all clients have closed their connections. */
 export async function showUsage(
   { client, report, signal }: DemoContext,
   clients: DemoClients,
   backends: Backends,
 ): Promise<void> {
-  report.title('The bill: weir usage, against what the clients counted themselves');
+  report.title("Usage: weir usage equals the clients' own counts");
   const counts = { shop: clients.shop.count(), game: clients.game.count(), uploader: clients.uploader.count() };
   const read = async (): Promise<readonly UsageItem[]> =>
     (await client.get<ItemList<UsageItem>>('/api/v1/usage')).items;
@@ -146,20 +155,24 @@ export async function showUsage(
   await pollUntil(
     async () => {
       items = await read();
-      // Each proxy flushes once a second, and not all at the same moment: the last one to come may be the uploader's.
+      // The proxies flush their usage once a second, at different moments.
       return isExact('shop') && isExact('game') && billed() >= backends.receivedUploadBytes();
     },
     { withinMs: 10_000, signal },
   );
   for (const tenant of ['shop', 'game'] as const) {
-    report.check(`${tenant}: equal to the byte`, isExact(tenant), usageComparisonText(items, tenant, counts[tenant]));
+    report.check(
+      `${tenant}: usage is equal to the byte`,
+      isExact(tenant),
+      usageComparisonText(items, tenant, counts[tenant]),
+    );
     const { failures } = counts[tenant];
-    report.check(`${tenant}: not one failed request from beginning to end`, failures.length === 0, failures[0] ?? '');
+    report.check(`${tenant}: no request failed during the whole demo`, failures.length === 0, failures[0] ?? '');
   }
-  // What was under way when the connections were reset had left the client, and perhaps the proxy, but arrived nowhere.
+  // Bytes in flight when the connections were reset had left the client, and perhaps the proxy, but never reached the backend.
   const isBetween = billed() > 0 && billed() <= counts.uploader.sentBytes && billed() >= backends.receivedUploadBytes();
   report.check(
-    'uploader: no more than it sent, no less than arrived, though it was cut off in the middle',
+    'uploader: usage is at least what the backend received and at most what the client sent, despite the resets',
     isBetween,
     `${countText(backends.receivedUploadBytes())} ≤ ${countText(billed())} ≤ ${countText(counts.uploader.sentBytes)} bytes`,
   );
@@ -182,7 +195,7 @@ function usageComparisonText(items: readonly UsageItem[], tenant: string, count:
   return `in ${ledger[0]}, out ${ledger[1]} bytes, ${ledger[2]} connections; clients: ${clients.join(', ')}`;
 }
 
-/** Tells the story of the demo, and keeps what was not as it said. */
+/** Prints the progress of the demo and collects the failed checks. */
 export class DemoReport {
   readonly #terminal: Terminal;
   readonly #paint: Colourize;
@@ -205,25 +218,10 @@ export class DemoReport {
     this.#terminal.out(`${text.replace(/^/gm, '  ')}\n`);
   }
 
-  /** What is said, and whether it was so. */
-  check(said: string, isSo: boolean, seen = ''): void {
-    const mark = isSo ? this.#paint('green', 'ok ') : this.#paint('red', 'NOT');
-    this.#terminal.out(`  ${mark} ${said}${seen === '' ? '' : `: ${seen}`}\n`);
-    if (!isSo) this.#failures.push(said);
+  /** `expectation` is a whole sentence, `details` are the measured values. */
+  check(expectation: string, isMet: boolean, details = ''): void {
+    const mark = isMet ? this.#paint('green', 'ok    ') : this.#paint('red', 'FAILED');
+    this.#terminal.out(`  ${mark} ${expectation}${details === '' ? '' : `: ${details}`}\n`);
+    if (!isMet) this.#failures.push(expectation);
   }
-}
-
-const POLL_INTERVAL_MS = 20;
-
-/** Whether the condition came true within the time; it is looked at again and again. */
-export async function pollUntil(
-  condition: () => boolean | Promise<boolean>,
-  { withinMs, signal }: { readonly withinMs: number; readonly signal: AbortSignal },
-): Promise<boolean> {
-  const deadline = systemClock.monotonic() + withinMs;
-  while (!(await condition())) {
-    if (systemClock.monotonic() > deadline) return false;
-    await wait(systemClock, POLL_INTERVAL_MS, signal);
-  }
-  return true;
 }

@@ -2,30 +2,29 @@ import { connect, type Socket } from 'node:net';
 import type { ServiceView } from '@weir/model';
 import { PAGE_BYTES } from './backends.ts';
 
-// What the clients of a demo tenant did, by their own count.
+// The clients of the demo's tenants. They count their own traffic, so that the demo can check Weir's accounting.
+
 export interface TrafficCount {
-  /** Bytes that the clients sent, and got. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly connections: number;
-  /** What was tried and did not end as it should. */
   readonly failures: readonly string[];
 }
 
 export interface Traffic {
   count(): TrafficCount;
-  /** No more; resolves once every connection is closed. */
+  /** Ends the traffic. Resolves once every connection is closed. */
   stop(): Promise<void>;
 }
 
 export interface TrafficTarget {
-  /** The addresses that the Service was given. */
+  /** The addresses of the Service. */
   readonly addresses: readonly string[];
   readonly port: number;
 }
 
-/** The addresses in turn, as DNS would give them. */
-export function roundRobin(addresses: readonly string[]): () => string {
+/** Returns the addresses in turn, as DNS would. */
+function roundRobin(addresses: readonly string[]): () => string {
   let next = 0;
   return () => {
     const address = addresses[next % addresses.length] ?? '';
@@ -34,8 +33,8 @@ export function roundRobin(addresses: readonly string[]): () => string {
   };
 }
 
-/** Resolves at the end of a connection, however it ends. */
-export function untilClosed(socket: Socket): Promise<void> {
+/** Resolves when the connection is closed or reset. */
+function untilClosed(socket: Socket): Promise<void> {
   return new Promise((resolve) => {
     socket.once('close', () => resolve());
   });
@@ -45,8 +44,8 @@ const VISIT_INTERVAL_MS = 40;
 const VISIT_TIMEOUT_MS = 5_000;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n';
 
-/** Customers: 25 a second, each fetches one page on a connection of its own and checks that it came whole. */
-export function startShopTraffic({ addresses, port }: TrafficTarget): Traffic {
+/** 25 customers per second. Each fetches one page on its own connection and checks that the page is complete. */
+function startShopTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
   const open = new Set<Promise<void>>();
   const failures: string[] = [];
@@ -80,36 +79,36 @@ interface PageTransfer {
   readonly receivedBytes: number;
 }
 
-function fetchPage(where: { readonly host: string; readonly port: number }): Promise<PageTransfer> {
+function fetchPage(address: { readonly host: string; readonly port: number }): Promise<PageTransfer> {
   const { promise, resolve, reject } = Promise.withResolvers<PageTransfer>();
-  const socket = connect({ ...where, noDelay: true });
+  const socket = connect({ ...address, noDelay: true });
   const chunks: Buffer[] = [];
-  socket.setTimeout(VISIT_TIMEOUT_MS, () => socket.destroy(new Error('no answer in time')));
+  socket.setTimeout(VISIT_TIMEOUT_MS, () => socket.destroy(new Error('the shop did not respond in time')));
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('error', reject);
   socket.on('close', () => {
-    const answer = Buffer.concat(chunks);
-    const isWhole = answer.subarray(0, 12).toString() === 'HTTP/1.1 200' && bodyBytes(answer) === PAGE_BYTES;
-    if (isWhole) resolve({ sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead });
-    else reject(new Error(`the shop answered ${answer.length} bytes, which is not its page`));
+    const response = Buffer.concat(chunks);
+    const isComplete = response.subarray(0, 12).toString() === 'HTTP/1.1 200' && bodyBytes(response) === PAGE_BYTES;
+    if (isComplete) resolve({ sentBytes: socket.bytesWritten, receivedBytes: socket.bytesRead });
+    else reject(new Error(`the shop sent ${response.length} bytes, which are not the complete page`));
   });
   socket.write(REQUEST);
   return promise;
 }
 
-function bodyBytes(answer: Buffer): number {
-  const head = answer.indexOf('\r\n\r\n');
-  return head === -1 ? 0 : answer.length - head - 4;
+function bodyBytes(response: Buffer): number {
+  const headEnd = response.indexOf('\r\n\r\n');
+  return headEnd === -1 ? 0 : response.length - headEnd - 4;
 }
 
 const PLAYERS = 6;
 const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
-/** A move that is not answered by then is a failure, as a player would call it. */
+/** 2 s of moves. Players would call a longer delay a failure. */
 const MAX_UNANSWERED_MOVES = 40;
 
-/** Players who stay connected from the beginning to the end, move 20 times a second, and get every move back. */
-export function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
+/** Players stay connected during the whole demo and move 20 times a second. The server echoes every move. */
+function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
   const failures: string[] = [];
   const players = Array.from({ length: PLAYERS }, () => new Player({ host: address(), port }, failures));
@@ -134,62 +133,61 @@ class Player {
   readonly socket: Socket;
   readonly #failures: string[];
   #isLeaving = false;
-  #moved = 0;
+  #sentBytes = 0;
 
-  constructor(where: { readonly host: string; readonly port: number }, failures: string[]) {
+  constructor(address: { readonly host: string; readonly port: number }, failures: string[]) {
     this.#failures = failures;
-    this.socket = connect({ ...where, noDelay: true });
+    this.socket = connect({ ...address, noDelay: true });
     this.socket.resume();
-    this.socket.on('error', (error) => this.#fail(`a player was thrown out: ${error.message}`));
+    this.socket.on('error', (error) => this.#fail(`the connection of a player failed: ${error.message}`));
     this.socket.on('close', () => {
-      if (!this.#isLeaving) this.#fail('a player was thrown out');
+      if (!this.#isLeaving) this.#fail('the connection of a player was closed');
     });
   }
 
   move(): void {
     if (this.socket.destroyed) return;
     this.socket.write(MOVE);
-    this.#moved += MOVE.length;
-    if (this.#moved - this.socket.bytesRead > MAX_UNANSWERED_MOVES * MOVE.length)
-      this.#fail('a move was not answered in 2 s');
+    this.#sentBytes += MOVE.length;
+    if (this.#sentBytes - this.socket.bytesRead > MAX_UNANSWERED_MOVES * MOVE.length)
+      this.#fail('a move was not echoed within 2 s');
   }
 
-  /** Half-closes, and takes what still comes: both sides then have counted the same. */
+  /** Half-closes and reads the remaining echoes, so that client and proxy count the same bytes. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     if (this.socket.destroyed) return;
-    const end = untilClosed(this.socket);
+    const closed = untilClosed(this.socket);
     this.socket.end();
-    await end;
+    await closed;
   }
 
-  #fail(what: string): void {
-    if (!this.#failures.includes(what)) this.#failures.push(what);
+  #fail(failure: string): void {
+    if (!this.#failures.includes(failure)) this.#failures.push(failure);
   }
 }
 
 const PARALLEL_UPLOADS = 4;
-/** 4 × 16 KiB every 10 ms: some 50 Mbit/s, far more than the other tenants together, and no strain on the machine. */
+/** 4 × 16 KiB every 10 ms are about 50 Mbit/s: far more than the other tenants use, but little load for the machine. */
 const CHUNK = Buffer.alloc(16_384, 'more ');
 const CHUNK_INTERVAL_MS = 10;
 const UPLOAD_RETRY_DELAY_MS = 100;
 
 export interface UploadTraffic extends Traffic {
-  /** Connections open now. */
   openConnections(): number;
-  /** Resolves when all that are open now have ended, whoever ended them. */
+  /** Resolves when every connection that is open now has been closed or reset. */
   allClosed(): Promise<void>;
-  /** Attempts that were refused so far. */
+  /** Number of connection attempts that were refused so far. */
   refusedConnections(): number;
 }
 
-/** Somebody who uploads in a loop and, thrown out, comes back at once. Being cut off is no failure of the demo here. */
-export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
+/** A client that uploads in a loop and reconnects at once. Resets are expected, so they are not failures. */
+function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
   const address = roundRobin(addresses);
   const open = new Set<Socket>();
   const retries = new Set<NodeJS.Timeout>();
   let isStopping = false;
-  let sentBefore = 0;
+  let closedSentBytes = 0;
   let connections = 0;
   let refused = 0;
 
@@ -203,7 +201,7 @@ export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTr
       if (!open.has(socket)) refused += 1;
     });
     socket.on('close', () => {
-      sentBefore += socket.bytesWritten;
+      closedSentBytes += socket.bytesWritten;
       open.delete(socket);
       if (isStopping) return;
       const retry = setTimeout(() => {
@@ -221,7 +219,7 @@ export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTr
 
   return {
     count: () => ({
-      sentBytes: [...open].reduce((sum, socket) => sum + socket.bytesWritten, sentBefore),
+      sentBytes: [...open].reduce((sum, socket) => sum + socket.bytesWritten, closedSentBytes),
       receivedBytes: 0,
       connections,
       failures: [],
@@ -235,14 +233,13 @@ export function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTr
       isStopping = true;
       clearInterval(timer);
       for (const retry of retries) clearTimeout(retry);
-      const ends = [...open].map(untilClosed);
+      const closed = [...open].map(untilClosed);
       for (const socket of open) socket.end();
-      await Promise.all(ends);
+      await Promise.all(closed);
     },
   };
 }
 
-/** The clients of all tenants. */
 export interface DemoClients {
   readonly shop: Traffic;
   readonly game: Traffic;
@@ -250,7 +247,7 @@ export interface DemoClients {
   stop(): Promise<void>;
 }
 
-/** They go to the addresses that the Services were given, as DNS would send them. */
+/** Starts the clients of all tenants at the addresses of their Services. */
 export function startDemoClients(services: readonly ServiceView[]): DemoClients {
   const targetOf = (namespace: string, port: number) => {
     const service = services.find((each) => each.namespace === namespace && each.addresses.length > 0);

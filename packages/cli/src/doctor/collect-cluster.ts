@@ -4,8 +4,10 @@ import {
   type Fact,
   type Facts,
   knownFact,
+  LEASE_PREFIX,
   type LeaseFact,
   type NodeFact,
+  POOL_KEY,
   type PolicyFact,
   type ServiceFact,
   type Timed,
@@ -30,7 +32,7 @@ interface CollectClusterOptions {
   readonly signal: AbortSignal;
 }
 
-/** Reads, and changes nothing. An API server that does not answer is asked once, not once for each kind. */
+/** Reads the cluster and changes nothing. If the API server does not answer the first request, no further request is sent. */
 export async function collectCluster(options: CollectClusterOptions): Promise<ClusterFacts> {
   const { kubeConfig, clock, signal } = options;
   const server = await attemptFact(signal, () => withTimes(clock, () => probeServer(kubeConfig, signal)));
@@ -53,21 +55,21 @@ export async function collectCluster(options: CollectClusterOptions): Promise<Cl
   }
 }
 
-/** Nothing is known of the cluster, because of this. */
+/** All facts of the cluster are unknown, for the reason given by `server`. */
 export function unknownCluster(server: UnknownFact): ClusterFacts {
-  const rest = API_SERVER_UNAVAILABLE;
+  const unavailable = API_SERVER_UNAVAILABLE;
   return {
     server,
-    customResources: rest,
-    serviceRanges: rest,
-    leases: rest,
-    nodes: rest,
-    services: rest,
-    policies: rest,
+    customResources: unavailable,
+    serviceRanges: unavailable,
+    leases: unavailable,
+    nodes: unavailable,
+    services: unavailable,
+    policies: unavailable,
   };
 }
 
-/** The controller may read its own alone. */
+/** Reads one Lease if the namespace is known, because the controller's account may only read its own Lease. */
 async function listControllerLeases(
   api: KubeApi,
   { fleet, namespace, signal }: CollectClusterOptions,
@@ -75,70 +77,70 @@ async function listControllerLeases(
   if (namespace === undefined) {
     return listAllPages(api, { path: '/apis/coordination.k8s.io/v1/leases', signal, read: readLease });
   }
-  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/weir-controller-${fleet}`;
+  const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/${LEASE_PREFIX}${fleet}`;
   const raw = await undefinedIfNotFound(api.request({ method: 'GET', path, signal }));
   const lease = raw === undefined ? undefined : readLease(raw);
   return lease === undefined ? [] : [lease];
 }
 
-/** None where the kind is not served yet. */
+/** Returns an empty list if the API server does not serve ServiceCIDR (before Kubernetes 1.33). */
 async function listServiceRanges(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
   const path = '/apis/networking.k8s.io/v1/servicecidrs';
   return (await undefinedIfNotFound(listAllPages(api, { path, signal, read: readServiceRanges })))?.flat() ?? [];
 }
 
-async function undefinedIfNotFound<T>(asked: Promise<T>): Promise<T | undefined> {
+async function undefinedIfNotFound<T>(request: Promise<T>): Promise<T | undefined> {
   try {
-    return await asked;
+    return await request;
   } catch (error) {
     if (error instanceof WeirError && error.code === 'NOT_FOUND') return undefined;
     throw error;
   }
 }
 
-/** What discovery tells, which everybody may read, unlike the definitions. */
+/** Reads the discovery document, which every user may read, unlike the CustomResourceDefinitions. */
 async function listServedResources(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
-  const found = (await undefinedIfNotFound(api.request({ method: 'GET', path: WEIR_API_PATH, signal }))) as
+  const discovery = (await undefinedIfNotFound(api.request({ method: 'GET', path: WEIR_API_PATH, signal }))) as
     | { resources?: { name: string }[] }
     | undefined;
-  return (found?.resources ?? []).map(({ name }) => name);
+  return (discovery?.resources ?? []).map(({ name }) => name);
 }
 
-/** What cannot be had is a fact, too: one check less, and the others go on. Only the wish to end ends it. */
-export async function attemptFact<T>(signal: AbortSignal, look: () => Promise<T>): Promise<Fact<T>> {
+/** Returns an unknown fact if `collect` fails, so that the other checks still run. Throws only if `signal` is aborted. */
+export async function attemptFact<T>(signal: AbortSignal, collect: () => Promise<T>): Promise<Fact<T>> {
   try {
-    return knownFact(await look());
-  } catch (thrown) {
+    return knownFact(await collect());
+  } catch (error) {
     if (signal.aborted) throw signal.reason;
-    return unknownFact('failed', errorMessage(thrown));
+    return unknownFact('failed', errorMessage(error));
   }
 }
 
-export async function withTimes<T>(clock: Clock, ask: () => Promise<T>): Promise<Timed<T>> {
+export async function withTimes<T>(clock: Clock, request: () => Promise<T>): Promise<Timed<T>> {
   const askedAt = clock.now();
-  const answer = await ask();
-  return { ...answer, askedAt, answeredAt: clock.now() };
+  const response = await request();
+  return { ...response, askedAt, answeredAt: clock.now() };
 }
 
 const PAGE_LIMIT = '500';
 
-/** Every object of a kind, page by page. `read` keeps what is needed: a cluster may have many thousands. */
+/** Lists every object of a kind, page by page. `read` keeps only what the checks need, because a cluster may have thousands. */
 export async function listAllPages<T>(
   api: Pick<KubeApi, 'request'>,
   { path, signal, read }: { readonly path: string; readonly signal: AbortSignal; read(raw: unknown): T | undefined },
 ): Promise<readonly T[]> {
-  const found: T[] = [];
-  let from: string | undefined;
+  const objects: T[] = [];
+  let continueToken: string | undefined;
   do {
-    const query = { limit: PAGE_LIMIT, ...(from !== undefined && { continue: from }) };
+    const query = { limit: PAGE_LIMIT, ...(continueToken !== undefined && { continue: continueToken }) };
     const { items, metadata } = (await api.request({ method: 'GET', path, query, signal })) as ListPage;
     for (const item of items ?? []) {
       const object = read(item);
-      if (object !== undefined) found.push(object);
+      if (object !== undefined) objects.push(object);
     }
-    from = metadata?.continue || undefined;
-  } while (from !== undefined);
-  return found;
+    continueToken = metadata?.continue || undefined;
+  } while (continueToken !== undefined);
+  return objects;
 }
 
 interface ListPage {
@@ -146,7 +148,7 @@ interface ListPage {
   readonly metadata?: { readonly continue?: string };
 }
 
-// Objects as the API server gives them: it has checked their types, so absent fields are all that has to be minded.
+// The shapes of Kubernetes objects. The API server has checked the types of all fields, but optional fields may be absent.
 interface RawMetadata {
   readonly name: string;
   readonly namespace?: string;
@@ -195,7 +197,7 @@ interface RawService {
   };
 }
 
-/** Undefined of one that is no load balancer. */
+/** Returns undefined if the Service is not of type LoadBalancer. */
 export function readService(raw: unknown): ServiceFact | undefined {
   const { metadata, spec, status = {} } = raw as RawService;
   if (spec.type !== 'LoadBalancer') return undefined;
@@ -205,7 +207,7 @@ export function readService(raw: unknown): ServiceFact | undefined {
     name,
     loadBalancerClass: spec.loadBalancerClass ?? null,
     ignored: annotations['weir.dev/ignore'] === 'true',
-    pool: annotations['weir.dev/pool'] ?? null,
+    pool: annotations[POOL_KEY] ?? null,
     createdAt: parseTime(creationTimestamp),
     isDeleting: deletionTimestamp !== undefined,
     ports: (spec.ports ?? []).map(({ port }) => port),
@@ -224,10 +226,10 @@ interface RawLease {
   };
 }
 
-/** Undefined of one that is not of a controller of ours: each node has one, too. */
+/** Returns undefined if the Lease is not of a Weir controller. The kubelet of each node has a Lease as well. */
 export function readLease(raw: unknown): LeaseFact | undefined {
   const { metadata, spec = {} } = raw as RawLease;
-  if (!metadata.name.startsWith('weir-controller-')) return undefined;
+  if (!metadata.name.startsWith(LEASE_PREFIX)) return undefined;
   return {
     namespace: metadata.namespace ?? '',
     name: metadata.name,

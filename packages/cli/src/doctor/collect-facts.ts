@@ -14,28 +14,28 @@ export interface CollectOptions {
   readonly fleet: string;
   readonly loadBalancerClass: string;
   readonly serviceCidrs: string | undefined;
-  /** Where the Lease of the fleet is, if that is known; else it is looked for everywhere. */
+  /** Namespace of the fleet's Lease. If it is undefined, the Leases of all namespaces are listed. */
   readonly namespace: string | undefined;
   readonly version: string;
   readonly signal: AbortSignal;
 }
 
-/** Looks at everything that can be reached. Throws `UsageError` when there is nothing to look at. */
-export async function collectFacts(whom: CollectOptions): Promise<Facts> {
-  const { redis: access, fleet, loadBalancerClass, serviceCidrs, version, signal } = whom;
+/** Collects every fact that can be read. Throws `UsageError` if neither a cluster nor a Redis is configured. */
+export async function collectFacts(options: CollectOptions): Promise<Facts> {
+  const { redis: access, fleet, loadBalancerClass, serviceCidrs, version, signal } = options;
   if (!FLEET_NAME_FORMAT.pattern.test(fleet)) {
-    throw new UsageError(`--fleet (or WEIR_FLEET) is "${fleet}"; use ${FLEET_NAME_FORMAT.allowed}`);
+    throw new UsageError(`invalid --fleet (or WEIR_FLEET) "${fleet}": expected ${FLEET_NAME_FORMAT.allowed}`);
   }
   const clock = systemClock;
   const [cluster, redis, host] = await Promise.all([
-    collectClusterIfConfigured(whom),
+    collectClusterIfConfigured(options),
     collectRedis({ access, fleet, clock, signal }),
     collectHost(),
   ]);
   return { now: clock.now(), fleet, loadBalancerClass, serviceCidrs, version, ...cluster, ...redis, host };
 }
 
-/** A file that was named has to be there; one that was only looked for leaves Redis to be checked. */
+/** An explicit kubeconfig must exist. Without a kubeconfig the command still checks Redis. */
 async function collectClusterIfConfigured({
   kubeconfig,
   redis,
@@ -49,18 +49,18 @@ async function collectClusterIfConfigured({
   } catch (error) {
     if (!(error instanceof UsageError) || kubeconfig !== undefined) throw error;
     const message = `${errorMessage(error)}, or --kubeconfig`;
-    if (redis === undefined) throw new UsageError(`${message}; and no Redis was named by --redis or WEIR_REDIS_URL`);
+    if (redis === undefined)
+      throw new UsageError(`${message}; and no Redis is configured by --redis or WEIR_REDIS_URL`);
     return unknownCluster(unknownFact('not-asked', message));
   }
 }
 
-/** Of the machine that this runs on. */
-export async function collectHost(): Promise<HostFact> {
+async function collectHost(): Promise<HostFact> {
   const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
   return { addresses, kernelWarnings: process.platform === 'linux' ? await kernelWarnings() : undefined };
 }
 
-export type RedisFacts = Pick<Facts, 'redis' | 'heartbeats'>;
+type RedisFacts = Pick<Facts, 'redis' | 'heartbeats'>;
 
 interface CollectRedisOptions {
   readonly access: RedisAccess | undefined;
@@ -69,15 +69,15 @@ interface CollectRedisOptions {
   readonly signal: AbortSignal;
 }
 
-/** What Redis says of itself, and what the proxies have said in it. */
-export async function collectRedis(options: CollectRedisOptions): Promise<RedisFacts> {
+/** Reads the settings of Redis and the heartbeats of the proxies. */
+async function collectRedis(options: CollectRedisOptions): Promise<RedisFacts> {
   const { access, clock, signal } = options;
   if (access === undefined) {
-    const why = unknownFact(
+    const notConfigured = unknownFact(
       'not-asked',
-      'no Redis was named; give --redis URL, or WEIR_REDIS_URL as the processes have it',
+      'no Redis is configured; set --redis URL or WEIR_REDIS_URL to the value that the controller has',
     );
-    return { redis: why, heartbeats: REDIS_UNAVAILABLE };
+    return { redis: notConfigured, heartbeats: REDIS_UNAVAILABLE };
   }
   const redis = await attemptFact(signal, () =>
     withTimes(clock, () => inspectRedis({ ...access, fleet: options.fleet })),

@@ -1,13 +1,12 @@
 import * as clocks from './checks/clocks.ts';
-import * as cluster from './checks/control-plane.ts';
-import * as redis from './checks/control-plane.ts';
+import * as controlPlane from './checks/control-plane.ts';
 import * as nodes from './checks/nodes.ts';
 import * as proxies from './checks/proxies.ts';
 import * as services from './checks/services.ts';
 import type { Facts } from './facts.ts';
 import { CHECK_CODES, type CheckCode, type CheckResult, type Finding } from './finding.ts';
 
-/** Takes what was seen, returns what is to be said of it: one finding of each check, in the order of `CHECK_CODES`. */
+/** Returns one finding per check, in the order of `CHECK_CODES`. */
 export function diagnose(facts: Facts): readonly Finding[] {
   return CHECK_CODES.map((code) => {
     const { subject, run } = CHECKS[code];
@@ -22,17 +21,16 @@ interface Check {
 
 const apiServerSubject = ({ server }: Facts): string =>
   server.kind === 'known' ? `API server ${server.value.server}` : 'API server';
-const redisSubject = ({ redis: seen }: Facts): string =>
-  seen.kind === 'known' ? `Redis ${seen.value.where}` : 'Redis';
+const redisSubject = ({ redis }: Facts): string => (redis.kind === 'known' ? `Redis ${redis.value.where}` : 'Redis');
 const nodesSubject = (): string => 'Nodes';
 const servicesSubject = (): string => 'Services';
 const proxiesSubject = (): string => 'Proxies';
 
 const CHECKS: Readonly<Record<CheckCode, Check>> = {
-  KubernetesVersion: { subject: apiServerSubject, run: cluster.kubernetesVersion },
-  CustomResources: { subject: () => 'weir.dev/v1alpha1', run: cluster.customResources },
-  ServiceRanges: { subject: () => 'Cluster IPs', run: cluster.serviceRanges },
-  ControllerLeader: { subject: ({ fleet }) => `Fleet ${fleet}`, run: cluster.controllerLeader },
+  KubernetesVersion: { subject: apiServerSubject, run: controlPlane.kubernetesVersion },
+  CustomResources: { subject: () => 'weir.dev/v1alpha1', run: controlPlane.customResources },
+  ServiceRanges: { subject: () => 'Cluster IPs', run: controlPlane.serviceRanges },
+  ControllerLeader: { subject: ({ fleet }) => `Fleet ${fleet}`, run: controlPlane.controllerLeader },
   LoadBalancingNodes: { subject: nodesSubject, run: nodes.loadBalancingNodes },
   NodesLeftOut: { subject: nodesSubject, run: nodes.nodesLeftOut },
   NodeAddresses: { subject: nodesSubject, run: nodes.nodeAddresses },
@@ -43,10 +41,10 @@ const CHECKS: Readonly<Record<CheckCode, Check>> = {
   EphemeralPorts: { subject: servicesSubject, run: services.ephemeralPorts },
   UntakenServices: { subject: servicesSubject, run: services.untakenServices },
   ApiServerClock: { subject: apiServerSubject, run: clocks.apiServerClock },
-  RedisReachable: { subject: redisSubject, run: redis.redisReachable },
-  RedisVersion: { subject: redisSubject, run: redis.redisVersion },
-  RedisEviction: { subject: redisSubject, run: redis.redisEviction },
-  RedisPersistence: { subject: redisSubject, run: redis.redisPersistence },
+  RedisReachable: { subject: redisSubject, run: controlPlane.redisReachable },
+  RedisVersion: { subject: redisSubject, run: controlPlane.redisVersion },
+  RedisEviction: { subject: redisSubject, run: controlPlane.redisEviction },
+  RedisPersistence: { subject: redisSubject, run: controlPlane.redisPersistence },
   RedisClock: { subject: redisSubject, run: clocks.redisClock },
   ProxiesAlive: { subject: proxiesSubject, run: proxies.proxiesAlive },
   ProxyVersions: { subject: proxiesSubject, run: proxies.proxyVersions },

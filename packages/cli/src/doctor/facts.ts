@@ -2,20 +2,20 @@ import type { ServerProbe } from '@weir/controller';
 import { EXCLUDE_NODE_LABEL, type Heartbeat, isExcludedNode, isLoadBalancerNode, nodeAddressesOf } from '@weir/model';
 import type { RedisInspection } from '@weir/store';
 
-// What doctor sees of the world. Everything that is decided starts from here.
+// The facts that `weir doctor` collects. The checks are pure functions of these facts.
 export interface Facts {
-  /** Milliseconds since the epoch, by the clock of this machine. */
+  /** Milliseconds since the epoch, on this machine's clock. */
   readonly now: number;
   readonly fleet: string;
   readonly loadBalancerClass: string;
-  /** Of this command. */
+  /** Version of this command. */
   readonly version: string;
   readonly server: Fact<Timed<ServerProbe>>;
-  /** Resources of `weir.dev/v1alpha1` that are served. */
+  /** Resources of `weir.dev/v1alpha1` that the API server serves. */
   readonly customResources: Fact<readonly string[]>;
-  /** Of the ServiceCIDR objects: the ranges of cluster IPs; none where they are not served. */
+  /** Ranges of cluster IPs from the ServiceCIDR objects. Empty if the API server does not serve that kind. */
   readonly serviceRanges: Fact<readonly string[]>;
-  /** `WEIR_SERVICE_CIDRS`, as the controller has it. */
+  /** `WEIR_SERVICE_CIDRS` in the environment of this command. */
   readonly serviceCidrs: string | undefined;
   readonly leases: Fact<readonly LeaseFact[]>;
   readonly nodes: Fact<readonly NodeFact[]>;
@@ -26,14 +26,20 @@ export interface Facts {
   readonly host: HostFact;
 }
 
-/** An answer, and when by this machine's clock it was asked for and had. */
+/** A response, and the times of request and response on this machine's clock, in milliseconds. */
 export type Timed<T> = T & { readonly askedAt: number; readonly answeredAt: number };
+
+/** The name of the node label and of the Service annotation that choose a node pool. */
+export const POOL_KEY = 'weir.dev/pool';
+
+/** The name of a controller's Lease is this prefix and the name of the fleet. */
+export const LEASE_PREFIX = 'weir-controller-';
 
 export interface LeaseFact {
   readonly namespace: string;
   readonly name: string;
   readonly holder: string | null;
-  /** Milliseconds since the epoch, by the holder's clock. */
+  /** Milliseconds since the epoch, on the holder's clock. */
   readonly renewedAt: number | null;
   readonly durationMs: number;
 }
@@ -49,25 +55,25 @@ export interface NodeFact {
   readonly isDeleting: boolean;
 }
 
-/** Of type LoadBalancer. */
+/** A Service of type LoadBalancer. */
 export interface ServiceFact {
   readonly namespace: string;
   readonly name: string;
   readonly loadBalancerClass: string | null;
   readonly ignored: boolean;
-  /** Its annotation `weir.dev/pool`. */
+  /** The annotation `weir.dev/pool`. */
   readonly pool: string | null;
   readonly createdAt: number | null;
   readonly isDeleting: boolean;
   readonly ports: readonly number[];
   readonly nodePorts: readonly number[];
   readonly ingress: readonly IngressFact[];
-  /** Weir has said something of it. */
+  /** Whether Weir has written a condition. */
   readonly hasWeirCondition: boolean;
 }
 
 export interface IngressFact {
-  /** Null of one that is a host name. */
+  /** Null for a host name. */
   readonly ip: string | null;
   readonly ipMode: string | null;
 }
@@ -77,14 +83,14 @@ export interface PolicyFact {
   readonly pools: readonly string[];
 }
 
-/** The machine that doctor runs on. */
+/** The machine on which `weir doctor` runs. */
 export interface HostFact {
   readonly addresses: readonly string[];
-  /** What of its kernel's settings will cost clients something; undefined: it was not looked at. */
+  /** Warnings about kernel settings. Undefined if the machine does not run Linux. */
   readonly kernelWarnings: readonly string[] | undefined;
 }
 
-/** Something that was looked at, or why it could not be. */
+/** A value, or the reason why the value is unknown. */
 export type Fact<T> = KnownFact<T> | UnknownFact;
 
 interface KnownFact<T> {
@@ -92,11 +98,11 @@ interface KnownFact<T> {
   readonly value: T;
 }
 
-/** `failed`: it was asked for and did not answer as it should; `not-asked`: nobody said where it is. */
+/** `failed`: the request failed. `not-asked`: no address was given, so no request was sent. */
 export interface UnknownFact {
   readonly kind: 'unknown';
   readonly cause: 'failed' | 'not-asked';
-  /** A sentence without its full stop, with what to do. */
+  /** A sentence without a full stop, which says what to do. */
   readonly message: string;
 }
 
@@ -108,32 +114,32 @@ export function unknownFact(cause: UnknownFact['cause'], message: string): Unkno
   return { kind: 'unknown', cause, message };
 }
 
-/** Those that are to carry proxies, whether or not they can. */
+/** Nodes that are meant to run proxies. */
 export function labelledNodes(nodes: readonly NodeFact[]): readonly NodeFact[] {
   return nodes.filter(isLoadBalancerNode);
 }
 
-/** Those of them on which Services are placed. */
+/** Labelled nodes on which Weir can place Services. */
 export function usableNodes(nodes: readonly NodeFact[]): readonly NodeFact[] {
   return labelledNodes(nodes).filter(
     (node) => exclusionReason(node) === undefined && nodeAddressesOf(node).bind.length > 0,
   );
 }
 
-/** Why no Service is placed on a labelled node, and what to do; undefined: they are. */
+/** Why Weir places no Service on a labelled node, and how to change that. Undefined if the node is not excluded. */
 export function exclusionReason(node: NodeFact): string | undefined {
   const { name, isCordoned, isDeleting } = node;
   if (isDeleting) return `${name} is being deleted`;
   if (isExcludedNode(node)) {
-    return `${name} has the label ${EXCLUDE_NODE_LABEL} (to take it back: kubectl label node ${name} ${EXCLUDE_NODE_LABEL}-)`;
+    return `${name} has the label ${EXCLUDE_NODE_LABEL} (to undo: kubectl label node ${name} ${EXCLUDE_NODE_LABEL}-)`;
   }
-  if (isCordoned) return `${name} is cordoned (to take it back: kubectl uncordon ${name})`;
+  if (isCordoned) return `${name} is cordoned (to undo: kubectl uncordon ${name})`;
   return undefined;
 }
 
 /**
- * Services that Weir takes: those of its class, and those of which it has said something, as it does of Services without class
- * when the controller is classless.
+ * Services that Weir manages: Services of its class, and Services on which Weir has written a condition. A controller
+ * with WEIR_CLASSLESS=true writes conditions on Services without a class.
  */
 export function managedServices(
   services: readonly ServiceFact[],

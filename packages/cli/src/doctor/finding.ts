@@ -1,18 +1,18 @@
 import { type UnknownFact, unknownFact } from './facts.ts';
 
-/** What one check found; also when all is well. */
+/** The result of one check, also if the check found no problem. */
 export interface Finding {
   readonly code: CheckCode;
   readonly severity: Severity;
-  /** What was looked at. */
+  /** The object that was checked. */
   readonly subject: string;
-  /** What is so; of what is wrong: what, where, and what to do. */
+  /** The result. For a problem: what is wrong, where, and what to do. */
   readonly message: string;
 }
 
 export type Severity = 'ok' | 'warning' | 'error';
 
-/** Every check, in the order in which they are told; each gives one finding. */
+/** Every check, in the order of the output. Each check gives one finding. */
 export const CHECK_CODES = [
   'KubernetesVersion',
   'CustomResources',
@@ -41,7 +41,6 @@ export const CHECK_CODES = [
 ] as const;
 
 export type CheckCode = (typeof CHECK_CODES)[number];
-/** The verdict of a check, without what is the same in all of them. */
 export type CheckResult = Pick<Finding, 'severity' | 'message'>;
 
 export function ok(message: string): CheckResult {
@@ -56,28 +55,14 @@ export function error(message: string): CheckResult {
   return { severity: 'error', message };
 }
 
-/** What is not known is no error of its own: the check that stands for what does not answer says that. */
+/** A missing fact is only a warning: `KubernetesVersion` or `RedisReachable` reports the error, once. */
 export function notChecked({ message }: UnknownFact): CheckResult {
   return warning(`not checked: ${message}`);
 }
 
-/** That somebody does not answer is told once, by the check that stands for it. */
 export const API_SERVER_UNAVAILABLE: UnknownFact = unknownFact(
   'failed',
-  'the API server cannot be asked (KubernetesVersion)',
+  'the API server cannot be queried (see KubernetesVersion)',
 );
 
-export const REDIS_UNAVAILABLE: UnknownFact = unknownFact('failed', 'Redis cannot be asked (RedisReachable)');
-
-const MAX_LISTED_ITEMS = 10;
-
-/** `a, b and 12 more`: a cluster has more of everything than a line can hold. */
-export function joinList(items: readonly string[], most: number = MAX_LISTED_ITEMS): string {
-  if (items.length <= most) return items.join(', ');
-  return `${items.slice(0, most).join(', ')} and ${items.length - most} more`;
-}
-
-/** `1 node`, `2 nodes`. */
-export function pluralize(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
-}
+export const REDIS_UNAVAILABLE: UnknownFact = unknownFact('failed', 'Redis cannot be queried (see RedisReachable)');

@@ -1,6 +1,20 @@
-// Numbers with units, in powers of 1,000 as network and quota people count.
+// Texts of numbers and lists. Units are powers of 1,000, as is usual for networks and quotas.
 
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'] as const;
+
+/** `1 node`, `2 nodes`. */
+export function pluralize(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
+/** A list may have thousands of items; `-o json` prints all of them. */
+export const MAX_LISTED_ITEMS = 10;
+
+/** `a, b and 12 more`. */
+export function joinList(items: readonly string[], maxItems: number = MAX_LISTED_ITEMS): string {
+  if (items.length <= maxItems) return items.join(', ');
+  return `${items.slice(0, maxItems).join(', ')} and ${items.length - maxItems} more`;
+}
 
 /** `0 B`, `999 B`, `1.5 MB`. */
 export function bytesText(bytes: number): string {
@@ -19,12 +33,12 @@ export function countText(count: number): string {
     : Math.round(count).toLocaleString('en-US');
 }
 
-/** Part of a limit, `37 %`; a limit of 0 is always used up. */
+/** The used part of a limit: `37 %`. A limit of 0 is always used up. */
 export function percentText(used: number, limit: number): string {
   return limit === 0 ? '100 %' : `${Math.floor((used / limit) * 100)} %`;
 }
 
-/** The number with three figures, a blank and the prefix. */
+/** Three digits, a space and the prefix: `12.4 M`. */
 function scaled(amount: number): string {
   let value = amount;
   let step = 0;

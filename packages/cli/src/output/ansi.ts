@@ -1,7 +1,7 @@
 import { styleText } from 'node:util';
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'magenta';
-/** Colours a text, or leaves it as it is. */
+/** Colours a text, or returns the text unchanged if colours are off. */
 export type Colourize = (style: Style, text: string) => string;
 
 export function colourizeFor(colour: boolean): Colourize {
@@ -24,17 +24,17 @@ export function stateText(paint: Colourize, state: string): string {
   return style === undefined ? state : paint(style, state);
 }
 
-/** Our own colours (not: hidden, or black on black) and line ends are the only control characters that pass. */
+/** Matches every control character except line feeds and the colours of this file. Other styles could hide text. */
 const CONTROL_CHARACTERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about control characters
   /\u001b(?!\[(?:[012]|22|3[1-5]|39)m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
 
-/** What tenants wrote (messages, names) is printed on an operator's terminal: escape sequences must not work there. */
+/** Removes escape sequences from text that a tenant wrote, so that the text cannot manipulate an operator's terminal. */
 export function stripControlCharacters(text: string): string {
   return text.replace(CONTROL_CHARACTERS, '');
 }
 
-/** The same, for what must stay in its line. */
+/** Removes escape sequences and line breaks. */
 export function toSingleLine(text: string): string {
   return stripControlCharacters(text.replace(/[\r\n\t]+/g, ' '));
 }

@@ -6,7 +6,7 @@ export const OUTPUT_FORMATS = ['table', 'json', 'yaml'] as const;
 export type OutputFormat = (typeof OUTPUT_FORMATS)[number];
 
 export function outputOption(): Option {
-  return new Option('-o, --output <format>', 'how to print').choices(OUTPUT_FORMATS).default('table');
+  return new Option('-o, --output <format>', 'output format').choices(OUTPUT_FORMATS).default('table');
 }
 
 export interface CommandResult {
@@ -15,9 +15,8 @@ export interface CommandResult {
   readonly table: () => string;
 }
 
-/** Prints what a command found in the form that was asked for. */
-export function printResult(terminal: Terminal, format: OutputFormat, printed: CommandResult): void {
-  terminal.out(textFor(format, printed));
+export function printResult(terminal: Terminal, format: OutputFormat, result: CommandResult): void {
+  terminal.out(textFor(format, result));
 }
 
 function textFor(format: OutputFormat, { data, table }: CommandResult): string {

@@ -9,7 +9,7 @@ export interface Column<Row> {
 
 const GAP = '   ';
 
-/** Columns as wide as their widest cell; ends with a line break. Without rows: only the titles. */
+/** Each column is as wide as its widest cell. The text ends with a line break. Without rows it is the titles alone. */
 export function tableText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = [
     columns.map((column) => column.title),

@@ -18,14 +18,14 @@ export interface FrameFilter {
   readonly sort: SortColumn;
 }
 
-/** The frame of one tenant or of all, in the order that was asked for. */
+/** Keeps one tenant or all tenants, and sorts tenants and Services by the column. */
 export function sortedFrame(frame: LiveFrame, { tenant, sort }: FrameFilter): LiveFrame {
-  const byChoice = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
+  const bySortColumn = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
     (sort === 'name' ? 0 : b[RATE_FIELD_BY_COLUMN[sort]] - a[RATE_FIELD_BY_COLUMN[sort]]) || (a.name < b.name ? -1 : 1);
   return {
     at: frame.at,
-    tenants: frame.tenants.filter(({ name }) => tenant === undefined || name === tenant).sort(byChoice),
-    services: frame.services.filter((service) => tenant === undefined || service.tenant === tenant).sort(byChoice),
+    tenants: frame.tenants.filter(({ name }) => tenant === undefined || name === tenant).sort(bySortColumn),
+    services: frame.services.filter((service) => tenant === undefined || service.tenant === tenant).sort(bySortColumn),
   };
 }
 

@@ -8,30 +8,30 @@ import {
 } from '@weir/model';
 import { UsageError } from '@weir/runtime';
 
-/** What of a fleet's settings the command line says. */
+/** The fleet settings that the command line can set. */
 export type FleetOptions = Pick<FleetSettings, 'classless' | 'sharedPorts' | 'reservedPorts'>;
 
-/** With what was left out. Throws `UsageError` when they contradict each other. */
+/** Adds the defaults. Throws `UsageError` if a port is both shared and reserved. */
 export function resolveFleetOptions(options: Partial<FleetOptions>): FleetOptions {
   const { classless = false, sharedPorts = [], reservedPorts = [] } = options;
-  const both = reservedSharedPorts({ sharedPorts, reservedPorts });
-  if (both.length > 0) {
+  const conflicting = reservedSharedPorts({ sharedPorts, reservedPorts });
+  if (conflicting.length > 0) {
     throw new UsageError(
-      `--shared-ports and --reserved-ports both have ${both.join(', ')}; use one of them for each port`,
+      `--shared-ports and --reserved-ports both contain ${conflicting.join(', ')}; use one of them for each port`,
     );
   }
   return { classless, sharedPorts, reservedPorts };
 }
 
 /**
- * How a fleet of a directory is run. On a laptop one node is all there is, and no Service shall be called degraded for it: a
- * Service gets as many nodes as carry traffic at the start, and no more than the default.
+ * The settings of a fleet that runs from a directory. A laptop has only one node, which must not make every Service
+ * degraded, so nodesPerService is at most the number of usable nodes at the start.
  */
 export function fleetSettingsFor(
   nodes: readonly NodeObject[],
   options: FleetOptions & Pick<FleetSettings, 'secretAccess'>,
 ): FleetSettings {
-  const carrying = nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node)).length;
-  const nodesPerService = Math.max(1, Math.min(carrying, DEFAULT_FLEET_SETTINGS.nodesPerService));
+  const usableNodes = nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node)).length;
+  const nodesPerService = Math.max(1, Math.min(usableNodes, DEFAULT_FLEET_SETTINGS.nodesPerService));
   return { ...DEFAULT_FLEET_SETTINGS, ...options, nodesPerService };
 }

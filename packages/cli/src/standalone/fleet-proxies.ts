@@ -1,9 +1,8 @@
-import { availableParallelism } from 'node:os';
 import { entriesOf, type NodeEntry, type RoutingTable } from '@weir/model';
-import { type RunningProxy, startProxy } from '@weir/proxy';
-import { type Clock, type Logger, type Secret, systemClock, wait } from '@weir/runtime';
+import type { RunningProxy } from '@weir/proxy';
+import type { Logger } from '@weir/runtime';
 import { followTable, type Store } from '@weir/store';
-import { version } from '../version.ts';
+import { pollUntil } from './waiting.ts';
 
 export interface FleetProxiesOptions {
   readonly store: Store;
@@ -11,13 +10,13 @@ export interface FleetProxiesOptions {
   readonly log: Logger;
 }
 
-/** One proxy for each node of the table, also for nodes that come and go while it runs. */
+/** Runs one proxy for each node of the routing table. Starts and stops proxies as nodes come and go. */
 export class FleetProxies {
   readonly #options: FleetProxiesOptions;
   readonly #closing = new AbortController();
   readonly #failure: PromiseWithResolvers<never> = Promise.withResolvers<never>();
   readonly #proxies = new Map<string, Promise<RunningProxy | undefined>>();
-  /** Of nodes that went away: they may drain for long. */
+  /** Proxies of removed nodes. Draining may take long. */
   readonly #stopping = new Set<Promise<void>>();
   readonly #following: Promise<void>;
 
@@ -31,18 +30,18 @@ export class FleetProxies {
     }).catch((error) => this.#failure.reject(error));
   }
 
-  /** Rejects when a proxy could not start, or cannot go on. */
+  /** Rejects if a proxy fails to start or fails later. */
   get failed(): Promise<never> {
     return this.#failure.promise;
   }
 
-  /** Drains all of them at once, and waits for all, also when one fails to close; then it rejects. */
+  /** Drains all proxies at the same time. If one fails to close, waits for the other proxies and then rejects. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#following;
     const closed = await Promise.allSettled([...this.#proxies.keys()].map((name) => this.#stop(name)));
     await Promise.all(this.#stopping);
-    for (const each of closed) if (each.status === 'rejected') throw each.reason;
+    for (const result of closed) if (result.status === 'rejected') throw result.reason;
   }
 
   #reconcile(table: RoutingTable): void {
@@ -62,13 +61,13 @@ export class FleetProxies {
     this.#proxies.set(node.name, starting.catch(fail));
   }
 
-  /** That one node does not end well is no reason to end the others. */
+  /** A proxy that fails to close does not affect the proxies of other nodes. */
   #stopInBackground(node: string): void {
-    const leaving = this.#stop(node).catch((error) => {
-      this.#options.log.error({ err: error, node }, 'the proxy of a node that is gone failed to close');
+    const stopping = this.#stop(node).catch((error) => {
+      this.#options.log.error({ err: error, node }, 'failed to close the proxy of a removed node');
     });
-    this.#stopping.add(leaving);
-    void leaving.then(() => this.#stopping.delete(leaving));
+    this.#stopping.add(stopping);
+    void stopping.then(() => this.#stopping.delete(stopping));
   }
 
   async #stop(name: string): Promise<void> {
@@ -79,58 +78,32 @@ export class FleetProxies {
   }
 }
 
-export interface NodeProxyOptions {
-  /** Two proxies of one fleet and node on this machine would serve the same: the second one waits. */
-  readonly fleet: string;
-  readonly node: string;
-  readonly store: Store;
-  /** What private keys are sealed with; undefined: none can be opened. */
-  readonly fleetSecret: Secret | undefined;
-  readonly workers: number | undefined;
-  readonly trustProxyProtocol: readonly string[] | undefined;
-  readonly state: string | undefined;
-  /** Somebody asked for a drain on its local socket. */
-  readonly onDrain: () => void;
-  readonly log: Logger;
-  readonly clock: Clock;
-}
-
-/** The proxy of one node in this process. */
-export function startNodeProxy(options: NodeProxyOptions): Promise<RunningProxy> {
-  const { workers = availableParallelism(), state, log, ...same } = options;
-  return startProxy({
-    ...same,
-    workers,
-    stateDirectory: state,
-    log: log.child({ part: 'proxy' }),
-    version: version(),
-  });
-}
-
-const SERVING_POLL_INTERVAL_MS = 20;
-/** Then it is ready with what it has: a node whose address is not here never answers. */
+/** A node whose address is not on this machine never reports its listeners. */
 const MAX_SERVING_WAIT_MS = 5_000;
 
-/** Resolves once every node's proxy has the table and has said of each of its listeners whether it could be bound. */
+/**
+ * Resolves once the proxy of every node has applied the table and has reported each of its listeners as bound or failed, or
+ * after 5 s.
+ */
 export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<void> {
-  const until = systemClock.monotonic() + MAX_SERVING_WAIT_MS;
-  while (!signal.aborted && systemClock.monotonic() < until) {
-    if (await areAllListenersReported(store)) return;
-    await wait(systemClock, SERVING_POLL_INTERVAL_MS, signal).catch(() => {});
+  try {
+    await pollUntil(() => areAllListenersReported(store), { withinMs: MAX_SERVING_WAIT_MS, signal });
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 
 async function areAllListenersReported(store: Store): Promise<boolean> {
-  const [copy, heartbeats] = await Promise.all([store.table.read(), store.heartbeats.list()]);
-  if (copy === undefined) return false;
+  const [snapshot, heartbeats] = await Promise.all([store.table.read(), store.heartbeats.list()]);
+  if (snapshot === undefined) return false;
   const byNode = new Map(heartbeats.map((heartbeat) => [heartbeat.node, heartbeat]));
-  const listeners = Map.groupBy(entriesOf(copy.table, 'listener'), (listener) => listener.node);
-  return entriesOf(copy.table, 'node').every(({ name }) => {
+  const listeners = Map.groupBy(entriesOf(snapshot.table, 'listener'), (listener) => listener.node);
+  return entriesOf(snapshot.table, 'node').every(({ name }) => {
     const heartbeat = byNode.get(name);
-    if (heartbeat?.applied?.id !== copy.position.id) return false;
-    const answered = new Set(
+    if (heartbeat?.applied?.id !== snapshot.position.id) return false;
+    const reported = new Set(
       heartbeat.listeners.filter((report) => report.bound || report.error !== null).map((report) => report.id),
     );
-    return (listeners.get(name) ?? []).every((listener) => answered.has(listener.id));
+    return (listeners.get(name) ?? []).every((listener) => reported.has(listener.id));
   });
 }

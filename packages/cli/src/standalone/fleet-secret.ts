@@ -5,22 +5,23 @@ import { ensureDirectory, errorMessage, readFileIfPresent, Secret, UsageError, w
 import { FLEET_SECRET_FORMAT, type RedisAccess } from '@weir/store';
 
 export interface ResolvedFleetSecret {
-  /** Undefined: there is none, and Secrets are not read. */
+  /** Undefined if no secret is configured, so that Secrets are not read. */
   readonly secret: Secret | undefined;
-  /** What the state directory holds was sealed with another one. */
+  /** Whether private keys in the state directory were encrypted with another secret. */
   readonly cannotOpenState: boolean;
 }
 
 export interface FleetSecretOptions {
-  /** WEIR_FLEET_SECRET, as it stands there. */
+  /** The value of WEIR_FLEET_SECRET, not validated yet. */
   readonly given?: string | undefined;
   readonly redis?: RedisAccess | undefined;
   readonly state?: string | undefined;
 }
 
 /**
- * What private keys are sealed with. This process makes one for itself, and keeps it in the state directory, so that what lies there can
- * be opened after a restart. In a Redis keys lie for others, too, who must have the same one: none when none is given.
+ * Returns the secret that encrypts private keys. Without Redis this process creates the secret itself and keeps it in the
+ * state directory, so that a restarted process can decrypt that directory. With Redis, several processes must have the
+ * same secret, so a secret is never created.
  */
 export async function resolveFleetSecret({
   given = '',
@@ -30,22 +31,21 @@ export async function resolveFleetSecret({
   if (given.trim() !== '') {
     const secret = FLEET_SECRET_FORMAT.parse(given);
     if (secret === undefined)
-      throw new UsageError(`WEIR_FLEET_SECRET is [redacted]; use ${FLEET_SECRET_FORMAT.allowed}`);
+      throw new UsageError(`invalid WEIR_FLEET_SECRET [redacted]: expected ${FLEET_SECRET_FORMAT.allowed}`);
     return { secret, cannotOpenState: false };
   }
   if (redis !== undefined) return { secret: undefined, cannotOpenState: false };
   return state === undefined ? { secret: randomSecret(), cannotOpenState: false } : readOrCreateSecret(state);
 }
 
-/** For as long as this process lasts. */
 export function randomSecret(): Secret {
   return new Secret(randomBytes(32).toString('base64url'));
 }
 
 async function readOrCreateSecret(directory: string): Promise<ResolvedFleetSecret> {
   const path = join(directory, 'fleet-secret');
-  const kept = await asUsageError(readFileIfPresent(path));
-  if (kept === undefined) {
+  const content = await asUsageError(readFileIfPresent(path));
+  if (content === undefined) {
     const secret = randomSecret();
     await asUsageError(ensureDirectory(directory).then(() => writeFileAtomic(path, `${secret.reveal()}\n`)));
     return {
@@ -53,18 +53,18 @@ async function readOrCreateSecret(directory: string): Promise<ResolvedFleetSecre
       cannotOpenState: (await asUsageError(readdir(directory))).some((name) => name.startsWith('proxy-')),
     };
   }
-  const secret = FLEET_SECRET_FORMAT.parse(kept);
+  const secret = FLEET_SECRET_FORMAT.parse(content);
   if (secret === undefined)
     throw new UsageError(
-      `--state: ${path} is damaged; restore it, or delete it: another is made, and certificates are shown once their Secrets are read`,
+      `--state: ${path} is damaged; restore the file, or delete it so that a new secret is created (certificates are then served once their Secrets are read again)`,
     );
   return { secret, cannotOpenState: false };
 }
 
-/** Where its state is kept is the choice of whoever starts it. */
-async function asUsageError<T>(doing: Promise<T>): Promise<T> {
+/** The user chose the state directory, so a failure to use that directory is a usage error. */
+async function asUsageError<T>(operation: Promise<T>): Promise<T> {
   try {
-    return await doing;
+    return await operation;
   } catch (error) {
     throw new UsageError(`--state: ${errorMessage(error)}`, { cause: error });
   }

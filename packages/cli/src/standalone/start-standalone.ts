@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { pid } from 'node:process';
 import {
@@ -17,179 +18,184 @@ import {
   type Source,
   startController,
 } from '@weir/controller';
-import { kernelWarnings, trustedProxyWarnings } from '@weir/proxy';
+import { kernelWarnings, startProxy, trustedProxyWarnings } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
+import { version } from '../version.ts';
 import { type FleetOptions, fleetSettingsFor, resolveFleetOptions } from './directory-settings.ts';
-import { FleetProxies, startNodeProxy, waitUntilServing } from './fleet-proxies.ts';
+import { FleetProxies, waitUntilServing } from './fleet-proxies.ts';
 import { resolveFleetSecret } from './fleet-secret.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
-import { untilAborted } from './until-aborted.ts';
+import { untilAborted } from './waiting.ts';
 
-// Controller, proxies and console over one store in one process: the same parts as in a cluster, composed here.
+// Runs controller, proxies and console over one store in one process. A cluster runs the same components in separate processes.
+
 export interface StandaloneOptions extends Partial<FleetOptions> {
   /** Files and directories of manifests. */
   readonly filename: readonly string[];
   readonly node?: readonly CommandLineNode[];
   readonly console: HostPort | 'off';
-  /** Threads of each proxy. */
+  /** Worker threads of each proxy. */
   readonly workers?: number;
-  /** CIDRs from which every connection begins with a PROXY header. */
+  /** CIDRs of load balancers whose connections must begin with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[];
   readonly state?: string;
   readonly redis?: RedisAccess | undefined;
-  /** Of an API server that names the endpoints of the Services of the manifests. */
+  /** Kubeconfig of an API server whose EndpointSlices replace the EndpointSlices of the manifests. */
   readonly kubeconfig?: string;
-  /** WEIR_FLEET_SECRET, as it stands there. */
+  /** The value of WEIR_FLEET_SECRET, not validated yet. */
   readonly fleetSecret?: string | undefined;
   readonly log: Logger;
-  /** Aborted while it starts: it gives up. */
+  /** Aborts the start. */
   readonly signal: AbortSignal;
-  readonly onProblemChanges: (news: ProblemChangeSet) => void;
-  /** What of this host, or of whom it trusts, will cost somebody something; absent: nobody wants to know. */
-  readonly onWarning?: (advice: string) => void;
+  readonly onProblemChanges: (changes: ProblemChangeSet) => void;
+  /** Called with each warning about this host, trusted networks or Secrets. */
+  readonly onWarning?: (warning: string) => void;
 }
 
 export interface RunningStandalone {
   readonly consoleUrl: string | undefined;
-  /** Rejects when a part cannot go on. */
+  /** Rejects if a component fails. */
   readonly failed: Promise<unknown>;
-  /** Resolves when a drain was asked for on the local socket of a proxy: to be closed, as by SIGTERM. */
+  /** Resolves when a drain is requested on the admin socket of a proxy. The caller then closes, as after SIGTERM. */
   readonly drained: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Resolves when everything that the manifests ask for is served, or is a problem that was told. */
+/** Resolves when every Service of the manifests is served or has a reported problem. */
 export async function startStandalone(options: StandaloneOptions): Promise<RunningStandalone> {
-  const draining = Promise.withResolvers<void>();
-  const made = { onDrain: draining.resolve } as StartedParts;
-  const running = await startParts(partsFor(options, made), options);
-  return {
-    consoleUrl: made.console?.url,
-    failed: Promise.race([made.proxies.failed, ...(made.console === undefined ? [] : [made.console.failed])]),
-    drained: draining.promise,
-    close: () => running.close(),
-  };
-}
+  const { filename, node = [], state, redis, log, onProblemChanges, onWarning } = options;
+  const fleetOptions = resolveFleetOptions(options);
+  const drained = Promise.withResolvers<void>();
+  const failures: Promise<unknown>[] = [];
+  /** Undefined if Secrets are not read. */
+  let fleetSecret: Secret | undefined;
+  let source: Source;
+  let store: Store;
+  let console: RunningConsole | undefined;
+  let controller: Controller;
+  let proxies: FleetProxies;
+  let problems: { close(): Promise<void> };
 
-/** The parts, each from its start on. */
-interface StartedParts {
-  readonly onDrain: () => void;
-  /** Undefined: Secrets are not read. */
-  fleetSecret: Secret | undefined;
-  files: DirectorySource;
-  source: Source;
-  store: Store;
-  console?: RunningConsole;
-  controller: Controller;
-  proxies: FleetProxies;
-  problems: { close(): Promise<void> };
-}
-
-function partsFor(options: StandaloneOptions, made: StartedParts): Part[] {
-  const { filename, node = [], log, onProblemChanges, onWarning } = options;
-  const fleet = resolveFleetOptions(options);
-  return [
+  const parts: Part[] = [
     {
       name: 'source',
       async start() {
-        const { fleetSecret: given, redis, state } = options;
-        const { secret: fleetSecret, cannotOpenState } = await resolveFleetSecret({ given, redis, state });
-        made.fleetSecret = fleetSecret;
-        if (cannotOpenState) onWarning?.(NEW_FLEET_SECRET_WARNING);
-        made.files = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
-        made.source = await openSource(made.files, options);
-        if (made.files.ignoredKinds().has('Secret')) onWarning?.(SECRETS_NOT_READ_WARNING);
+        const resolved = await resolveFleetSecret({ given: options.fleetSecret, redis, state });
+        fleetSecret = resolved.secret;
+        if (resolved.cannotOpenState) onWarning?.(NEW_FLEET_SECRET_WARNING);
+        const files = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
+        source = await openSource(files, options);
+        if (files.ignoredKinds().has('Secret')) onWarning?.(SECRETS_NOT_READ_WARNING);
       },
-      close: () => made.source.close(),
+      close: () => source.close(),
     },
     {
       name: 'store',
       async start() {
-        made.store = await openStore(options);
+        store = await openStore(options);
       },
-      close: () => made.store.close(),
+      close: () => store.close(),
     },
-    // Before anything is served: a port that is taken is a mistake of the command line.
-    consolePartFor(options, made),
+    // Starts before the proxies, so that a console port that is in use is reported before any Service is served.
+    {
+      name: 'console',
+      async start() {
+        if (options.console === 'off') return;
+        console = await openConsole(store, options.console, log);
+        failures.push(console.failed);
+      },
+      close: () => console?.close(),
+    },
     {
       name: 'controller',
       async start(signal) {
-        const { source, store, fleetSecret } = made;
         const secretAccess = { kind: fleetSecret === undefined ? 'none' : 'cluster' } as const;
-        const settings = fleetSettingsFor(source.snapshot().nodes, { ...fleet, secretAccess });
-        made.controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
-        await closeOnFailure(made.controller, Promise.race([made.controller.idle(), untilAborted(signal)]));
+        const settings = fleetSettingsFor(source.snapshot().nodes, { ...fleetOptions, secretAccess });
+        controller = startController({ source, store, settings, log: log.child({ part: 'controller' }), clock });
+        await closeOnFailure(controller, Promise.race([controller.idle(), untilAborted(signal)]));
       },
-      close: () => made.controller.close(),
+      close: () => controller.close(),
     },
     {
       name: 'proxies',
       async start(signal) {
-        const { store, onDrain, fleetSecret } = made;
-        const { workers, trustProxyProtocol, state } = options;
-        for (const advice of [...trustedProxyWarnings(trustProxyProtocol), ...(await kernelWarnings())])
-          onWarning?.(advice);
-        const of = { fleet: fleetNameFor(options), store, fleetSecret };
-        const each = { ...of, workers, trustProxyProtocol, state, onDrain, log, clock };
-        made.proxies = new FleetProxies({
+        const { trustProxyProtocol, workers = availableParallelism() } = options;
+        for (const warning of [...trustedProxyWarnings(trustProxyProtocol), ...(await kernelWarnings())])
+          onWarning?.(warning);
+        proxies = new FleetProxies({
           store,
           log: log.child({ part: 'proxies' }),
-          start: ({ name }) => startNodeProxy({ ...each, node: name }),
+          start: ({ name }) =>
+            startProxy({
+              // Two proxies of the same fleet and node on one machine would conflict: the second one waits for the first one.
+              fleet: fleetNameFor(options),
+              node: name,
+              store,
+              fleetSecret,
+              workers,
+              trustProxyProtocol,
+              stateDirectory: state,
+              onDrain: drained.resolve,
+              version: version(),
+              log: log.child({ part: 'proxy' }),
+              clock,
+            }),
         });
-        const serving = Promise.race([waitUntilServing(store, signal), made.proxies.failed, untilAborted(signal)]);
-        await closeOnFailure(made.proxies, serving);
+        const serving = Promise.race([waitUntilServing(store, signal), proxies.failed, untilAborted(signal)]);
+        await closeOnFailure(proxies, serving);
+        failures.push(proxies.failed);
       },
-      close: () => made.proxies.close(),
+      close: () => proxies.close(),
     },
     {
       name: 'problems',
       async start(signal) {
-        made.problems = watchProblems({ store: made.store, clock, log, onChangeSet: onProblemChanges });
-        await closeOnFailure(made.problems, Promise.race([made.console?.refresh(), untilAborted(signal)]));
+        problems = watchProblems({ store, clock, log, onChangeSet: onProblemChanges });
+        await closeOnFailure(problems, Promise.race([console?.refresh(), untilAborted(signal)]));
       },
-      close: () => made.problems.close(),
+      close: () => problems.close(),
     },
   ];
+
+  const running = await startParts(parts, options);
+  return {
+    consoleUrl: console?.url,
+    failed: Promise.race(failures),
+    drained: drained.promise,
+    close: () => running.close(),
+  };
 }
 
 const NEW_FLEET_SECRET_WARNING =
-  'the fleet-secret of --state was not there, and another was made: certificates that are kept there are not shown before their Secrets are read again';
+  'the file fleet-secret in the --state directory was missing, so a new secret was created: certificates in that directory cannot be decrypted and are not served until their Secrets are read again';
 
 const SECRETS_NOT_READ_WARNING =
-  'Secrets are not read: with --redis the keys in them lie there sealed, and WEIR_FLEET_SECRET is not set, which they are sealed with; set it to the same secret of at least 32 characters for all processes of the fleet';
+  'Secrets are not read: with --redis, private keys are stored encrypted in Redis, and WEIR_FLEET_SECRET is not set; set WEIR_FLEET_SECRET to the same secret of at least 32 characters for all processes of the fleet';
 
-/** A part whose start fails has cleaned up after itself. */
-async function closeOnFailure(begun: { close(): Promise<void> }, settled: Promise<unknown>): Promise<void> {
+/** Closes a part whose start fails, because `startParts` does not close it. Rethrows the failure of the start. */
+async function closeOnFailure(part: { close(): Promise<void> }, started: Promise<unknown>): Promise<void> {
   try {
-    await settled;
+    await started;
   } catch (error) {
-    await begun.close().catch(() => {}); // The reason of the start counts.
+    await part.close().catch(() => {}); // The failure of the start matters more.
     throw error;
   }
 }
 
-function consolePartFor({ console: place, log }: StandaloneOptions, made: StartedParts): Part {
-  return {
-    name: 'console',
-    async start() {
-      if (place === 'off') return;
-      const { store } = made;
-      made.console = await startConsole({
-        store,
-        fleet: STANDALONE_FLEET,
-        ...place,
-        suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
-        auth: { kind: 'none' },
-        clock,
-        log: log.child({ part: 'console' }),
-      });
-    },
-    close: () => made.console?.close(),
-  };
+function openConsole(store: Store, address: HostPort, log: Logger): Promise<RunningConsole> {
+  return startConsole({
+    store,
+    fleet: STANDALONE_FLEET,
+    ...address,
+    suspensionWriter: storeSuspensionWriter({ suspensionStore: store.suspensions, clock }),
+    auth: { kind: 'none' },
+    clock,
+    log: log.child({ part: 'console' }),
+  });
 }
 
-/** In memory each process is a fleet of its own; whoever shares a Redis shares the fleet, and takes turns on a node. */
+/** Without Redis each process is its own fleet. Processes that share a Redis are one fleet, and one of them serves a node at a time. */
 function fleetNameFor({ redis }: StandaloneOptions): string {
   return redis === undefined ? `${STANDALONE_FLEET}-${pid}` : STANDALONE_FLEET;
 }
@@ -201,12 +207,12 @@ export interface SourceOptions {
 }
 
 /**
- * An API server that hangs is mostly one that is being lost. The connection to it may lead through this process, so nothing but its
- * silence tells; the next one goes to another API server.
+ * Short, because the connection to the API server may go through this very process, so a lost API server is noticed only
+ * by its silence. The next connection goes to another API server.
  */
 const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, watchIdleTimeoutMs: 30_000 };
 
-/** The files, refined by an API server if there is one. */
+/** The source of the manifests, with the endpoints of an API server if a kubeconfig is given. */
 export async function openSource(files: DirectorySource, { kubeconfig, state, log }: SourceOptions): Promise<Source> {
   if (kubeconfig === undefined) return files;
   const api = new ReloadingKubeApi(kubeconfig, API_SERVER_TIMEOUTS);

@@ -1,45 +1,43 @@
+import { joinList } from '../../output/amounts.ts';
 import type { Facts } from '../facts.ts';
 import {
   API_SERVER_UNAVAILABLE,
   type CheckResult,
   error,
-  joinList,
   notChecked,
   ok,
   REDIS_UNAVAILABLE,
   warning,
 } from '../finding.ts';
 
-/** The header is cut to the second. */
+/** The Date header has no fractions of a second (RFC 9110, section 5.6.7). */
 const DATE_HEADER_RESOLUTION_MS = 1_000;
 
 export function apiServerClock({ server }: Facts): CheckResult {
   if (server.kind === 'unknown') return notChecked(API_SERVER_UNAVAILABLE);
   const { date, askedAt, answeredAt } = server.value;
-  if (date === undefined) return warning('not checked: its answer has no Date header');
-  return checkClockSkew(
-    [{ name: 'it', reading: { from: date, to: date + DATE_HEADER_RESOLUTION_MS, askedAt, answeredAt } }],
-    'its clock is',
-  );
+  if (date === undefined) return warning('not checked: the response of the API server has no Date header');
+  const reading = { from: date, to: date + DATE_HEADER_RESOLUTION_MS, askedAt, answeredAt };
+  return checkClockSkew([{ name: 'the API server', reading }], "the API server's clock is");
 }
 
 export function redisClock({ redis }: Facts): CheckResult {
   if (redis.kind === 'unknown') return notChecked(REDIS_UNAVAILABLE);
   const { now, askedAt, answeredAt } = redis.value;
-  return checkClockSkew([{ name: 'it', reading: { from: now, to: now, askedAt, answeredAt } }], 'its clock is');
+  return checkClockSkew([{ name: 'Redis', reading: { from: now, to: now, askedAt, answeredAt } }], "Redis's clock is");
 }
 
-/** How old a heartbeat may be that the store still has. */
+/** The store drops a heartbeat that is older. */
 const MAX_HEARTBEAT_AGE_MS = 3_000;
 
 export function proxyClocks({ heartbeats }: Facts): CheckResult {
   if (heartbeats.kind === 'unknown') return notChecked(heartbeats);
   const { items, askedAt, answeredAt } = heartbeats.value;
-  if (items.length === 0) return ok('no proxy is heard whose clock could be compared');
-  const silent = items.filter((beat) => beat.sentAt === undefined).map((beat) => beat.node);
+  if (items.length === 0) return ok('no proxy sends heartbeats, so no clock is compared');
+  const withoutTime = items.filter((heartbeat) => heartbeat.sentAt === undefined).map((heartbeat) => heartbeat.node);
   const clocks = items.map(({ node, sentAt, startedAt }) => ({
     name: node,
-    // Of one that does not tell, its start at least cannot lie in the future.
+    // A heartbeat of an old version has no `sentAt`, but its `startedAt` cannot be in the future.
     reading: {
       from: sentAt ?? startedAt,
       to: sentAt === undefined ? Number.POSITIVE_INFINITY : sentAt + MAX_HEARTBEAT_AGE_MS,
@@ -47,14 +45,17 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
       answeredAt,
     },
   }));
-  const verdict = checkClockSkew(clocks, 'their clocks are');
-  if (verdict.severity !== 'ok' || silent.length === 0) return verdict;
+  const result = checkClockSkew(clocks, "the proxies' clocks are");
+  if (result.severity !== 'ok' || withoutTime.length === 0) return result;
   return warning(
-    `not checked: the proxies of ${joinList(silent)} are of a version that does not tell its time; look with chronyc tracking there`,
+    `not checked: the proxies on ${joinList(withoutTime)} have a version that does not report the time; run chronyc tracking there`,
   );
 }
 
-/** A reading of another clock: it showed a time from `from` to `to` at some moment from `askedAt` to `answeredAt` of ours. */
+/**
+ * A reading of another clock, in milliseconds: at some moment between `askedAt` and `answeredAt` on this machine's clock,
+ * the other clock showed a time between `from` and `to`.
+ */
 export interface ClockReading {
   readonly from: number;
   readonly to: number;
@@ -62,30 +63,30 @@ export interface ClockReading {
   readonly answeredAt: number;
 }
 
-/** By how many milliseconds the other clock is ahead (behind: negative) at least: what the reading leaves open counts for it. */
+/** The smallest skew that explains the reading, in milliseconds. Positive if the other clock is ahead, negative if it is behind. */
 export function minSkewMs({ from, to, askedAt, answeredAt }: ClockReading): number {
-  const least = from - answeredAt;
-  const most = to - askedAt;
-  return least > 0 ? least : most < 0 ? most : 0;
+  const minAhead = from - answeredAt;
+  const maxAhead = to - askedAt;
+  return minAhead > 0 ? minAhead : maxAhead < 0 ? maxAhead : 0;
 }
 
 const WARNING_SKEW_MS = 2_000;
-/** Usage goes into a minute that is not its own, and Suspensions end at the wrong time. */
+/** With this skew, usage is counted in the wrong minute, and Suspensions end at the wrong time. */
 const ERROR_SKEW_MS = 60_000;
 
-export interface NamedClockReading {
+interface NamedClockReading {
   readonly name: string;
   readonly reading: ClockReading;
 }
 
-/** Of the clocks of some machines against ours. */
-export function checkClockSkew(clocks: readonly NamedClockReading[], what: string): CheckResult {
+/** Compares other clocks with this machine's clock. `okSubject` begins the message if no clock differs. */
+function checkClockSkew(clocks: readonly NamedClockReading[], okSubject: string): CheckResult {
   const skews = clocks
     .map(({ name, reading }) => ({ name, skew: minSkewMs(reading) }))
     .filter(({ skew }) => Math.abs(skew) >= WARNING_SKEW_MS);
-  if (skews.length === 0) return ok(`${what} within ${WARNING_SKEW_MS / 1_000} s of this machine's clock`);
-  const told = skews.map(({ name, skew }) => `${name} is ${secondsText(skew)} ${skew > 0 ? 'ahead' : 'behind'}`);
-  const message = `compared with this machine's clock ${told.join(', ')}; usage is counted by minutes and Suspensions end by the clock: let all machines, this one too, follow NTP (chronyc tracking)`;
+  if (skews.length === 0) return ok(`${okSubject} within ${WARNING_SKEW_MS / 1_000} s of this machine's clock`);
+  const skewTexts = skews.map(({ name, skew }) => `${name} is ${secondsText(skew)} ${skew > 0 ? 'ahead' : 'behind'}`);
+  const message = `compared with this machine's clock, ${skewTexts.join(', ')}; usage per minute and the end of Suspensions depend on the clocks: synchronize all machines, including this machine, with NTP (chronyc tracking)`;
   return skews.some(({ skew }) => Math.abs(skew) >= ERROR_SKEW_MS) ? error(message) : warning(message);
 }
 

@@ -1,14 +1,16 @@
 import { NODE_ADDRESSES_ANNOTATION, nodeAddressesOf, nodePoolOf, parseCidr } from '@weir/model';
+import { joinList, pluralize } from '../../output/amounts.ts';
 import {
   exclusionReason,
   type Facts,
   labelledNodes,
   managedServices,
   type NodeFact,
+  POOL_KEY,
   serviceName,
   usableNodes,
 } from '../facts.ts';
-import { type CheckResult, error, joinList, notChecked, ok, pluralize, warning } from '../finding.ts';
+import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
 
 const LABEL_COMMAND = 'kubectl label node NAME role=loadbalancer';
 
@@ -18,30 +20,32 @@ export function loadBalancingNodes({ nodes }: Facts): CheckResult {
   const names = usableNodes(nodes.value).map((node) => node.name);
   if (labelled.length === 0) {
     return error(
-      `none of ${pluralize(nodes.value.length, 'node')} carries the label role=loadbalancer, so nothing is served; ${LABEL_COMMAND}`,
+      `none of ${pluralize(nodes.value.length, 'node')} has the label role=loadbalancer, so nothing is served; ${LABEL_COMMAND}`,
     );
   }
   if (names.length === 0) {
     return error(
-      `none of the labelled nodes can be used (NodesLeftOut, NodeAddresses), so nothing new is served; take one back, or ${LABEL_COMMAND}`,
+      `none of the labelled nodes is usable (see NodesLeftOut and NodeAddresses), so no new Service is served; make a node usable, or ${LABEL_COMMAND}`,
     );
   }
   if (names.length === 1) {
     return warning(
-      `only ${names[0]} carries load balancers: nothing is served while it is down; ${LABEL_COMMAND} for a second one`,
+      `only ${names[0]} is usable, so nothing is served while that node is down; for a second node: ${LABEL_COMMAND}`,
     );
   }
   return ok(`${pluralize(names.length, 'node')}: ${joinList(names)}`);
 }
 
-/** Labelled, but no Service is placed there; a node that is not ready still counts, because its proxy's heartbeat decides. */
+/** A node that is not ready is reported but remains usable, because the heartbeat of its proxy decides. */
 export function nodesLeftOut({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
   const reasons = labelled.flatMap((node) => exclusionReason(node) ?? notReadyText(node) ?? []);
   return reasons.length === 0
     ? ok('no labelled node is excluded, cordoned or not ready')
-    : warning(`of ${pluralize(labelled.length, 'labelled node')} some are left out, or may be: ${joinList(reasons)}`);
+    : warning(
+        `some of ${pluralize(labelled.length, 'labelled node')} get no Services, or may get none: ${joinList(reasons)}`,
+      );
 }
 
 function notReadyText({ name, isReady }: NodeFact): string | undefined {
@@ -51,7 +55,7 @@ function notReadyText({ name, isReady }: NodeFact): string | undefined {
 export function nodeAddresses({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
-  const wrong = labelled.flatMap((node) =>
+  const invalid = labelled.flatMap((node) =>
     nodeAddressesOf(node).invalid.map(
       (text) => `${node.name}: annotation ${NODE_ADDRESSES_ANNOTATION}: "${text}" is not an IP address`,
     ),
@@ -61,59 +65,57 @@ export function nodeAddresses({ nodes }: Facts): CheckResult {
     .map(
       ({ name }) => `${name} has no InternalIP, so nothing is bound there (the kubelet or its cloud provider sets it)`,
     );
-  const all = [...wrong, ...without];
-  if (all.length > 0) return wrong.length > 0 ? error(joinList(all)) : warning(joinList(all));
+  const all = [...invalid, ...without];
+  if (all.length > 0) return invalid.length > 0 ? error(joinList(all)) : warning(joinList(all));
   return ok('every labelled node has an address to bind');
 }
-
-const POOL_LABEL = 'weir.dev/pool';
 
 export function nodePools(facts: Facts): CheckResult {
   const { nodes, policies, services } = facts;
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const members = Map.groupBy(usableNodes(nodes.value), nodePoolOf);
-  const wishes: { pool: string; by: string }[] = [];
+  const demands: { pool: string; by: string }[] = [];
   if (policies.kind === 'known') {
     for (const { name, pools } of policies.value)
-      wishes.push(...pools.map((pool) => ({ pool, by: `TenantPolicy ${name}` })));
+      demands.push(...pools.map((pool) => ({ pool, by: `TenantPolicy ${name}` })));
   }
   if (services.kind === 'known') {
     for (const service of managedServices(services.value, facts)) {
-      if (service.pool !== null) wishes.push({ pool: service.pool, by: `Service ${serviceName(service)}` });
+      if (service.pool !== null) demands.push({ pool: service.pool, by: `Service ${serviceName(service)}` });
     }
   }
   const empty = Map.groupBy(
-    wishes.filter(({ pool }) => !members.has(pool)),
+    demands.filter(({ pool }) => !members.has(pool)),
     ({ pool }) => pool,
   );
   if (empty.size === 0) {
-    const pools = [...members].map(([pool, of]) => `${pool}: ${joinList(of.map((node) => node.name))}`);
-    return ok(pools.length === 0 ? 'there are no nodes to be in pools' : pools.join('; '));
+    const pools = [...members].map(([pool, poolNodes]) => `${pool}: ${joinList(poolNodes.map((node) => node.name))}`);
+    return ok(pools.length === 0 ? 'no node is usable, so every pool is empty' : pools.join('; '));
   }
-  const told = [...empty].map(
+  const poolTexts = [...empty].map(
     ([pool, by]) =>
       `"${pool}" (${joinList(
-        by.map((wish) => wish.by),
+        by.map((demand) => demand.by),
         3,
       )})`,
   );
   return warning(
-    `no usable node is in the pool ${joinList(told)}; kubectl label node NAME ${POOL_LABEL}=POOL, or correct who names it`,
+    `no usable node is in the pool ${joinList(poolTexts)}; kubectl label node NAME ${POOL_KEY}=POOL, or correct the policy or Service`,
   );
 }
 
-/** Whoever writes a NetworkPolicy has to know: proxies are in the host's network, so pods see an address of the node. */
+/** Proxies use the host's network, so pods see an address of the node. NetworkPolicies must allow these addresses. */
 export function proxySourceAddresses({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const usable = usableNodes(nodes.value);
-  if (usable.length === 0) return ok('there are no nodes that pods could see connections from');
+  if (usable.length === 0) return ok('no node is usable, so no proxy connects to pods');
   const all = usable.flatMap((node) => [...node.internalIPs, ...tunnelAddresses(node)]);
   return ok(
-    `NetworkPolicies have to let these in, which pods see instead of the client: ${joinList([...new Set(all)], 20)}`,
+    `pods see these addresses instead of the client's address, so NetworkPolicies must allow them: ${joinList([...new Set(all)], 20)}`,
   );
 }
 
-/** Annotations in which network plugins say the node's address towards pods of other nodes. */
+/** Annotations in which network plugins store the address that a node uses towards pods of other nodes. */
 const TUNNEL_ADDRESS_ANNOTATIONS = [
   'network.cilium.io/ipv4-cilium-host',
   'network.cilium.io/ipv6-cilium-host',
@@ -124,11 +126,11 @@ const TUNNEL_ADDRESS_ANNOTATIONS = [
 
 const FLANNEL_BACKEND_ANNOTATION = 'flannel.alpha.coreos.com/backend-type';
 
-/** Through an overlay a process in the host's network is seen with the address of the overlay's device, not with the InternalIP. */
-export function tunnelAddresses({ annotations, podCIDRs }: NodeFact): readonly string[] {
-  const said = TUNNEL_ADDRESS_ANNOTATIONS.flatMap((name) => annotations[name] ?? []);
-  // Its vxlan device has the first address of the node's range.
+/** In an overlay network, pods see the address of the node's tunnel device, not the InternalIP. */
+function tunnelAddresses({ annotations, podCIDRs }: NodeFact): readonly string[] {
+  const annotated = TUNNEL_ADDRESS_ANNOTATIONS.flatMap((name) => annotations[name] ?? []);
+  // Flannel gives its VXLAN device the first address of the node's pod CIDR.
   const isVxlan = annotations[FLANNEL_BACKEND_ANNOTATION] === 'vxlan';
   const flannel = isVxlan ? podCIDRs.flatMap((range) => parseCidr(range)?.address.toString() ?? []) : [];
-  return [...said, ...flannel];
+  return [...annotated, ...flannel];
 }

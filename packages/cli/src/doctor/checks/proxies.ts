@@ -1,43 +1,49 @@
 import type { Heartbeat } from '@weir/model';
+import { joinList, pluralize } from '../../output/amounts.ts';
 import type { Facts } from '../facts.ts';
 import { labelledNodes, usableNodes } from '../facts.ts';
-import { type CheckResult, error, joinList, notChecked, ok, pluralize, warning } from '../finding.ts';
+import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
 
 export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
   if (heartbeats.kind === 'unknown') return notChecked(heartbeats);
-  const beats = Map.groupBy(heartbeats.value.items, (beat) => beat.node);
+  const byNode = Map.groupBy(heartbeats.value.items, (heartbeat) => heartbeat.node);
   const labelled = nodes.kind === 'known' ? labelledNodes(nodes.value).map((node) => node.name) : undefined;
-  const wanted = nodes.kind === 'known' ? usableNodes(nodes.value).map((node) => node.name) : [];
-  const silent = wanted.filter((node) => !beats.has(node));
-  const stray = [...beats.keys()].filter((node) => labelled !== undefined && !labelled.includes(node));
-  const leaving = [...beats].filter(([, lives]) => lives.every((beat) => beat.draining)).map(([node]) => node);
-  const strange = [...beats].flatMap(
-    ([, lives]) => lives.find((beat) => beat.unreadable !== undefined)?.unreadable ?? [],
-  );
-  const idle = [...beats]
-    .filter(([, lives]) => lives.every((beat) => beat.applied === null && beat.unreadable === undefined))
+  const expected = nodes.kind === 'known' ? usableNodes(nodes.value).map((node) => node.name) : [];
+  const silent = expected.filter((node) => !byNode.has(node));
+  const unlabelled = [...byNode.keys()].filter((node) => labelled !== undefined && !labelled.includes(node));
+  // During an upgrade a node has the heartbeats of two proxies.
+  const draining = [...byNode]
+    .filter(([, ofNode]) => ofNode.every((heartbeat) => heartbeat.draining))
     .map(([node]) => node);
-  const told = [
+  const unreadable = [...byNode].flatMap(
+    ([, ofNode]) => ofNode.find((heartbeat) => heartbeat.unreadable !== undefined)?.unreadable ?? [],
+  );
+  const withoutTable = [...byNode]
+    .filter(([, ofNode]) => ofNode.every(({ applied, unreadable }) => applied === null && unreadable === undefined))
+    .map(([node]) => node);
+  const problems = [
     silent.length > 0 &&
-      `no proxy is heard of ${joinList(silent)}: look at the pod there, and whether it reaches Redis with the same WEIR_FLEET and WEIR_NODE`,
-    stray.length > 0 &&
-      `a proxy is heard of ${joinList(stray)}, which carries no label role=loadbalancer, so it serves nothing: label it, or correct WEIR_NODE`,
-    leaving.length > 0 && `${joinList(leaving)} only drains: nothing new is served there`,
-    strange.length > 0 && strange.join('; '),
-    idle.length > 0 && `${joinList(idle)} has no routing table yet (ControllerLeader)`,
+      `no heartbeat from a proxy on ${joinList(silent)}: check its pod, and that it uses the same Redis and WEIR_FLEET and has the right WEIR_NODE`,
+    unlabelled.length > 0 &&
+      `a proxy runs on ${joinList(unlabelled)}, which has no label role=loadbalancer, so it serves nothing: label the node, or correct WEIR_NODE`,
+    draining.length > 0 && `the proxy on ${joinList(draining)} drains and accepts no new connections`,
+    unreadable.length > 0 && unreadable.join('; '),
+    withoutTable.length > 0 && `the proxy on ${joinList(withoutTable)} has no routing table yet (see ControllerLeader)`,
   ].filter((text) => text !== false);
-  if (told.length > 0) return silent.length > 0 ? error(told.join('; ')) : warning(told.join('; '));
-  if (beats.size === 0) return warning('no proxy is heard at all');
-  return ok(`${pluralize(beats.size, 'node')} with a proxy that is heard: ${joinList([...beats.keys()])}`);
+  if (problems.length > 0) return silent.length > 0 ? error(problems.join('; ')) : warning(problems.join('; '));
+  if (byNode.size === 0) return warning('no proxy sends heartbeats');
+  return ok(`proxies on ${pluralize(byNode.size, 'node')} send heartbeats: ${joinList([...byNode.keys()])}`);
 }
 
 export function proxyVersions({ heartbeats, version }: Facts): CheckResult {
   if (heartbeats.kind === 'unknown') return notChecked(heartbeats);
-  const versions = Map.groupBy(heartbeats.value.items, (beat) => beat.version);
-  if (versions.size === 0) return ok('no proxy is heard that could have a version');
-  const told = [...versions].map(([each, beats]) => `${each} (${joinList(nodeNames(beats))})`);
-  if (versions.size > 1) return warning(`not all proxies are of one version: ${told.join(', ')}; end the upgrade`);
-  return ok(`all are ${[...versions.keys()].join()}${versions.has(version) ? '' : `; this command is ${version}`}`);
+  const versions = Map.groupBy(heartbeats.value.items, (heartbeat) => heartbeat.version);
+  if (versions.size === 0) return ok('no proxy sends heartbeats, so no version is compared');
+  const versionTexts = [...versions].map(([each, ofVersion]) => `${each} (${joinList(nodeNames(ofVersion))})`);
+  if (versions.size > 1)
+    return warning(`the proxies have several versions: ${versionTexts.join(', ')}; finish the upgrade`);
+  const commandText = versions.has(version) ? '' : `; this command has version ${version}`;
+  return ok(`all proxies have version ${[...versions.keys()].join()}${commandText}`);
 }
 
 export function proxyPorts({ heartbeats }: Facts): CheckResult {
@@ -48,41 +54,48 @@ export function proxyPorts({ heartbeats }: Facts): CheckResult {
   if (failed.length > 0)
     return error(`${pluralize(failed.length, 'port')} could not be bound: ${joinList([...new Set(failed)], 5)}`);
   const bound = heartbeats.value.items.reduce((sum, { listeners }) => sum + listeners.length, 0);
-  return ok(`${pluralize(bound, 'listener')}, none that could not be bound`);
+  return ok(`all of ${pluralize(bound, 'port')} could be bound`);
 }
 
 const RUN_ON_NODE_HINT =
-  'run weir doctor on one of them, or look for "this host is not set" in the log of their proxies';
+  'run weir doctor on one of these nodes, or search the logs of their proxies for "this host is not set"';
 
-/** As the proxies tell it; of those that do not, what can be seen where doctor runs. */
+/** Uses the warnings that the proxies report. For a node whose proxy reports none, uses this machine's settings if it is that node. */
 export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult {
-  const beats = heartbeats.kind === 'known' ? heartbeats.value.items : [];
+  const items = heartbeats.kind === 'known' ? heartbeats.value.items : [];
   const usable = nodes.kind === 'known' ? usableNodes(nodes.value) : [];
-  const told = new Map(beats.flatMap(({ node, hostAdvice }) => (hostAdvice === undefined ? [] : [[node, hostAdvice]])));
-  const here = usable.find((node) => node.internalIPs.some((address) => host.addresses.includes(address)));
-  if (here !== undefined && host.kernelWarnings !== undefined && !told.has(here.name)) {
-    told.set(here.name, host.kernelWarnings.map(asSeenLocally));
+  const warningsByNode = new Map(
+    items.flatMap(({ node, hostAdvice }) => (hostAdvice === undefined ? [] : [[node, hostAdvice]])),
+  );
+  const localNode = usable.find((node) => node.internalIPs.some((address) => host.addresses.includes(address)));
+  if (localNode !== undefined && host.kernelWarnings !== undefined && !warningsByNode.has(localNode.name)) {
+    warningsByNode.set(localNode.name, host.kernelWarnings.map(localWarningText));
   }
-  const names = new Set([...usable.map((node) => node.name), ...nodeNames(beats)]);
-  const unseen = [...names].filter((name) => !told.has(name));
-  const parts = groupWarnings(told);
-  if (names.size === 0) parts.push('not checked: no node is known');
-  if (unseen.length > 0) parts.push(`not checked: ${joinList(unseen)}, whose proxies do not tell; ${RUN_ON_NODE_HINT}`);
-  return parts.length === 0 ? ok(`as they should be on ${joinList([...told.keys()])}`) : warning(parts.join('; '));
+  const names = new Set([...usable.map((node) => node.name), ...nodeNames(items)]);
+  const unchecked = [...names].filter((name) => !warningsByNode.has(name));
+  const problems = groupWarnings(warningsByNode);
+  if (names.size === 0) problems.push('not checked: no node is known');
+  if (unchecked.length > 0)
+    problems.push(
+      `not checked: ${joinList(unchecked)}, whose proxies do not report kernel settings; ${RUN_ON_NODE_HINT}`,
+    );
+  return problems.length === 0
+    ? ok(`the settings are right on ${joinList([...warningsByNode.keys()])}`)
+    : warning(problems.join('; '));
 }
 
-/** The limit of open files is that of this process, which may differ from the proxy's. */
-function asSeenLocally(advice: string): string {
-  return `as this shell sees it, ${advice}`;
+/** The limit of open files of this process may differ from the limit of the proxy. */
+function localWarningText(text: string): string {
+  return `in this shell, ${text}`;
 }
 
-/** What several nodes lack is told once. */
-function groupWarnings(told: ReadonlyMap<string, readonly string[]>): string[] {
-  const all = [...told].flatMap(([node, texts]) => texts.map((text) => ({ node, text })));
-  const nodes = Map.groupBy(all, ({ text }) => text);
-  return [...nodes].map(([text, of]) => `${joinList(of.map(({ node }) => node))}: ${text}`);
+/** Lists a warning once, with all nodes that have it. */
+function groupWarnings(warningsByNode: ReadonlyMap<string, readonly string[]>): string[] {
+  const all = [...warningsByNode].flatMap(([node, texts]) => texts.map((text) => ({ node, text })));
+  const byText = Map.groupBy(all, ({ text }) => text);
+  return [...byText].map(([text, ofText]) => `${joinList(ofText.map(({ node }) => node))}: ${text}`);
 }
 
-function nodeNames(beats: readonly Heartbeat[]): string[] {
-  return [...new Set(beats.map((beat) => beat.node))];
+function nodeNames(heartbeats: readonly Heartbeat[]): string[] {
+  return [...new Set(heartbeats.map((heartbeat) => heartbeat.node))];
 }

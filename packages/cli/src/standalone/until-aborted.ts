@@ -1,7 +1,0 @@
-/** Resolves when the signal is aborted. */
-export function untilAborted(signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  if (signal.aborted) resolve();
-  else signal.addEventListener('abort', () => resolve(), { once: true });
-  return promise;
-}
