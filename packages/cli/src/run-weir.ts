@@ -48,6 +48,8 @@ function errorOutcomeFor(error: unknown): { readonly code: ExitCode; readonly me
   return error instanceof UsageError ? { code: EXIT_USAGE, message: error.message } : exitStatusFor(error);
 }
 
+const DEFAULT_HELP_COLUMNS = 100;
+
 /** Builds the `weir` command with all subcommands. */
 export function programFor(context: CommandContext): Command {
   const { terminal } = context;
@@ -61,7 +63,8 @@ export function programFor(context: CommandContext): Command {
       outputError: (text, write) => write(text.replace(/^error: /, 'weir: ')),
       getOutHasColors: () => terminal.colour,
       getErrHasColors: () => terminal.colour,
-      ...(terminal.columns() === undefined ? { getOutHelpWidth: () => 100, getErrHelpWidth: () => 100 } : {}),
+      getOutHelpWidth: () => terminal.columns() ?? DEFAULT_HELP_COLUMNS,
+      getErrHelpWidth: () => terminal.columns() ?? DEFAULT_HELP_COLUMNS,
     })
     .showHelpAfterError('(add --help for usage and examples)')
     .addHelpText('after', EXIT_CODE_HELP);

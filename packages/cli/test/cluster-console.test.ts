@@ -1,4 +1,4 @@
-// The commands of somebody who has a kubeconfig and nothing else: a real API server, which forwards them to the console.
+// Commands of a user who has only a kubeconfig. A real API server forwards the requests to the console.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -71,7 +71,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
   const as = (kubeconfig: string, ...args: string[]): Promise<InProcessResult> =>
     runWeirInProcess([...args, '--kubeconfig', kubeconfig]);
 
-  test('a developer whose kubeconfig signs in by a program sees their own', async () => {
+  test("shows a developer who signs in with a credential plugin only the developer's Services", async () => {
     const { code, stdout, stderr } = await as(dev, 'get', 'services', '-o', 'json');
     assert.equal(code, 0, stderr);
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     );
   });
 
-  test('an administrator cuts off and lifts; a developer does not', async () => {
+  test('lets an administrator suspend and resume a Service, but not a developer', async () => {
     const { kubeconfig: admin } = plane;
     const stop = ['suspend', 'shop/web', '--message', 'stop'];
     assert.match((await as(dev, ...stop)).stderr, /lacks the right to create suspensions\.weir\.dev/);
@@ -104,7 +104,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
     assert.deepEqual((await store.suspensions.read()).suspensions, []);
   });
 
-  test('the live view comes through as it is sent', async () => {
+  test('forwards the live view', async () => {
     const { code, stdout, stderr } = await as(dev, 'top', '--once', '-o', 'json');
     assert.equal(code, 0, stderr);
     assert.deepEqual(
@@ -114,7 +114,7 @@ describe('by a kubeconfig', requireProgram('etcd', 'kube-apiserver', 'kube-contr
   });
 });
 
-/** As cloud providers have it: kubectl asks a program for the token. */
+/** Uses a credential plugin, as kubeconfigs of cloud providers do. */
 function signedInByProgram(config: { users: { user: object }[] }, token: string): object {
   const apiVersion = 'client.authentication.k8s.io/v1';
   const credential = JSON.stringify({ apiVersion, kind: 'ExecCredential', status: { token } });
@@ -122,7 +122,7 @@ function signedInByProgram(config: { users: { user: object }[] }, token: string)
   return { ...config, users: config.users.map((each) => ({ ...each, user: { exec } })) };
 }
 
-/** Of each a tenant with one Service that waits. */
+/** A store with one tenant per name. Each tenant has one Service without an address. */
 async function storeOf(...names: readonly string[]): Promise<MemoryStore> {
   const store = new MemoryStore({ clock });
   const changes = names.flatMap(entriesOf).map((entry) => ({ kind: 'put', entry }) as const);

@@ -14,28 +14,28 @@ const BIN = fileURLToPath(new URL('../bin/weir.js', import.meta.url));
 const node = findOldNode() ?? '';
 const run = promisify(execFile);
 
-describe('started by an old Node', { skip: node === '' && 'no Node older than 22.19 on the PATH' }, () => {
-  test('installed without one of its own, it is refused in one sentence', async () => {
+describe('weir on an old Node.js', { skip: node === '' && 'no Node older than 22.19 on the PATH' }, () => {
+  test('prints one message and exits with 2 when installed', async () => {
     await using directory = temporaryDirectory('old-node');
     copyFileSync(BIN, join(directory.path, 'weir.mjs'));
     await assert.rejects(run(node, [join(directory.path, 'weir.mjs'), 'get', 'services']), (error: unknown) => {
       const { code, stderr } = error as { code: number; stderr: string };
       assert.equal(code, 2);
-      assert.match(stderr, /^weir needs Node\.js 22\.19 or newer and this is \d+\.\d+\.\d+; install .*\n$/);
+      assert.match(stderr, /^weir needs Node\.js 22\.19 or newer, but this is \d+\.\d+\.\d+; install .*\n$/);
       return true;
     });
   });
 
-  test('in a checkout it runs on the Node of the checkout', async () => {
+  test('runs on the Node.js of the checkout', async () => {
     const { stdout } = await run(node, [BIN, '--version']);
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
   });
 
-  test('the exit code comes through', async () => {
+  test('passes the exit code on', async () => {
     await assert.rejects(run(node, [BIN, 'bogus']), (error: unknown) => (error as { code: number }).code === 2);
   });
 
-  test('SIGTERM reaches the command, and so does the end of whoever started it', async () => {
+  test('stops the command on SIGTERM, and when the launcher is killed', async () => {
     await using files = manifestDirectory();
     await using backend = await echoServer();
     const port = await freePort();

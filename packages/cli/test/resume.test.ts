@@ -5,7 +5,7 @@ import { systemClock as clock, silentLogger } from '@weir/runtime';
 import { MemoryStore } from '@weir/store';
 import { runWeirProcess } from './fixtures/weir-process.ts';
 
-test('resume of a Suspension that the console cannot delete fails, and names the line that lifts it', async () => {
+test('weir resume fails and prints the kubectl command if the console cannot delete the Suspension', async () => {
   const store = new MemoryStore();
   await store.suspensions.put({
     uid: 'u',

@@ -4,7 +4,7 @@ import { parse } from 'yaml';
 import { endpointSlice, manifestDirectory, service, tenantPolicy } from './fixtures/manifests.ts';
 import { runWeirProcess } from './fixtures/weir-process.ts';
 
-test('good manifests become a table, a status for each Service, and no problem', async () => {
+test('prints the table, a status for each Service and no problems for valid manifests', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
   const { code, json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
@@ -26,7 +26,7 @@ test('good manifests become a table, a status for each Service, and no problem',
   assert.deepEqual(json.table.endpoints[0].endpoints, [{ address: '127.0.0.1', port: 18_080 }]);
 });
 
-test('yaml says the same as json', async () => {
+test('prints the same data as YAML and as JSON', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
   const [asJson, asYaml] = await Promise.all(
@@ -35,7 +35,7 @@ test('yaml says the same as json', async () => {
   assert.deepEqual(parse(asYaml?.stdout ?? ''), asJson?.json);
 });
 
-test('an error is exit code 1, a warning is not', async () => {
+test('exits with 1 for an error and with 0 for a warning', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'));
   const warned = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
@@ -47,7 +47,7 @@ test('an error is exit code 1, a warning is not', async () => {
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'QuotaExceeded']]);
 });
 
-test('ports that are shared are those of the option', async () => {
+test('refuses a Service without hosts on a port of --shared-ports', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
   const refused = await runWeirProcess(['translate', '-f', files.path, '--shared-ports', '8080, 443', '-o', 'json']);
@@ -55,7 +55,7 @@ test('ports that are shared are those of the option', async () => {
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
 });
 
-test('ports that the nodes need are those of the option, too', async () => {
+test('refuses a Service on a port of --reserved-ports', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
   const refused = await runWeirProcess([
@@ -71,7 +71,7 @@ test('ports that the nodes need are those of the option, too', async () => {
   assert.deepEqual(codesOf(refused.json.problems), [['error', 'PortReserved']]);
 });
 
-test('a node that is kept out is not one of those that a Service could be on', async () => {
+test('does not count an excluded node as usable', async () => {
   await using files = manifestDirectory();
   const node = (name: string, address: string, labels: object = {}): object => ({
     apiVersion: 'v1',
@@ -86,7 +86,7 @@ test('a node that is kept out is not one of those that a Service could be on', a
   assert.deepEqual(codesOf(json.problems), []);
 });
 
-test('a document that is wrong is named by file and line, and hides nothing else', async () => {
+test('names file and line of an invalid document and reads the other documents', async () => {
   await using files = manifestDirectory();
   files.write('good.yaml', service('web'), endpointSlice('web', 1));
   files.writeText('bad.yaml', 'kind: Service\n---\na: [1\n');
@@ -99,17 +99,17 @@ test('a document that is wrong is named by file and line, and hides nothing else
   );
 });
 
-test('kinds that Weir does not read are counted', async () => {
+test('counts objects of kinds that Weir does not read', async () => {
   await using files = manifestDirectory();
   const deployment = (name: string): unknown => ({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name } });
   files.write('shop.yaml', service('web'), endpointSlice('web', 1), deployment('a'), deployment('b'));
   assert.deepEqual((await runWeirProcess(['translate', '-f', files.path, '-o', 'json'])).json.ignored, {
     Deployment: 2,
   });
-  assert.match((await runWeirProcess(['translate', '-f', files.path])).stdout, /Ignored, .*: 2 Deployment/);
+  assert.match((await runWeirProcess(['translate', '-f', files.path])).stdout, /Ignored objects .*: 2 Deployment/);
 });
 
-test('when no Service names the class, it says so and names --classless, which takes them', async () => {
+test('suggests --classless if no Service has the class, and --classless accepts the Services', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web', { loadBalancerClass: null }), endpointSlice('web', 1));
   const without = await runWeirProcess(['translate', '-f', files.path]);
@@ -119,7 +119,7 @@ test('when no Service names the class, it says so and names --classless, which t
   assert.equal(taken.json.statuses.length, 1);
 });
 
-test('--node makes a fleet', async () => {
+test('uses the nodes of --node', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'), endpointSlice('web', 1));
   const nodes = ['--node', 'a=127.0.0.2', '--node', 'b=127.0.0.3'];
@@ -130,7 +130,7 @@ test('--node makes a fleet', async () => {
   );
 });
 
-test('the table for people has a line per Service, and per problem with what to do', async () => {
+test('prints a line per Service and a line per problem with its remedy', async () => {
   await using files = manifestDirectory();
   files.write(
     'shop.yaml',
@@ -147,7 +147,7 @@ test('the table for people has a line per Service, and per problem with what to 
   assert.match(stdout, /^error: Service shop\/web: QuotaExceeded: 1 of 1 .*\(api\); delete one or ask/m);
 });
 
-test('a directory that is not there is one line and exit code 2', async () => {
+test('exits with 2 and one line if the directory does not exist', async () => {
   const { code, output } = await runWeirProcess(['translate', '-f', '/nowhere/at/all']);
   assert.equal(code, 2);
   assert.match(output, /^weir: -f \/nowhere\/at\/all: does not exist; name a file or directory of manifests\n$/);

@@ -18,26 +18,29 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['translate -f . --reserved-ports 9100,80-70', /'9100,80-70' is invalid.*each item: a port .* or a range/],
   [
     'translate -f . --reserved-ports 400-500 --shared-ports 443',
-    /--shared-ports and --reserved-ports both have 443; use one/,
+    /--shared-ports and --reserved-ports both contain 443; use one/,
   ],
   ['get', /missing required argument 'kind'/],
   ['get pods', /'pods' is invalid.*tenants, services, proxies, problems/],
   ['usage --month 2026-13', /Use YYYY-MM, such as 2026-01/],
-  ['explain web', /"web" is no Service; use NAMESPACE\/SERVICE/],
+  ['explain web', /invalid Service "web": expected NAMESPACE\/SERVICE/],
   ['suspend shop', /required option '--message <text>' not specified/],
-  ['suspend a/b/c --message x', /"a\/b\/c" is no target; use TENANT or NAMESPACE\/SERVICE/],
+  ['suspend a/b/c --message x', /invalid target "a\/b\/c": expected TENANT or NAMESPACE\/SERVICE/],
   ['suspend shop --message x --for soon', /Use a duration such as 30s, 10m or 2h/],
-  ['resume /web', /"\/web" is no target/],
+  ['resume /web', /invalid target "\/web"/],
   ['top --sort bytes', /'bytes' is invalid/],
-  ['get services --server http://u:secret@x', /^(?!.*secret).*holds a user or password/],
-  ['get services --server ftp://x', /--server .* is "ftp:\/\/x"; use a URL such as http:\/\/127\.0\.0\.1:8686/],
-  ['demo --network 10.0.0', /--network is "10\.0\.0"; use the first three numbers of a loopback address/],
+  ['get services --server http://u:secret@x', /^(?!.*secret).*contains a user or password/],
+  [
+    'get services --server ftp://x',
+    /invalid --server .* "ftp:\/\/x": expected a URL such as http:\/\/127\.0\.0\.1:8686/,
+  ],
+  ['demo --network 10.0.0', /invalid --network "10\.0\.0": expected the first three numbers of a loopback address/],
   ['doctor --kubeconfig /nowhere', /\/nowhere cannot be read: the file does not exist/],
-  ['doctor --fleet Weir', /--fleet \(or WEIR_FLEET\) is "Weir"; use up to 63 lower-case letters/],
+  ['doctor --fleet Weir', /invalid --fleet \(or WEIR_FLEET\) "Weir": expected up to 63 lower-case letters/],
 ];
 
 for (const [args, message] of WRONG) {
-  test(`weir ${args}: is told what is wrong, exit code 2`, async () => {
+  test(`weir ${args} exits with 2 and names the mistake`, async () => {
     const { code, stdout, stderr } = await runWeirInProcess(args.split(' '));
     assert.equal(code, 2);
     assert.match(stderr, message);
@@ -46,22 +49,25 @@ for (const [args, message] of WRONG) {
   });
 }
 
-test('the real command says it the same way, without a stack', async () => {
+test('the weir process prints the same message without a stack trace', async () => {
   const { code, output, stdout } = await runWeirProcess(['translate', '-f', '.', '--bla']);
   assert.equal(code, 2);
   assert.equal(stdout, '');
-  assert.equal(output, "weir: unknown option '--bla'\n(add --help to see what there is)\n");
+  assert.equal(output, "weir: unknown option '--bla'\n(add --help for usage and examples)\n");
 });
 
 const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
 
-test('a doctor without a patient says how to name one', async () => {
+test('weir doctor without a cluster or Redis says how to configure them', async () => {
   const { code, output } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: undefined });
   assert.equal(code, 2);
-  assert.match(output, /^weir: no Kubernetes API server found: .*--kubeconfig; and no Redis was named by --redis.*\n$/);
+  assert.match(
+    output,
+    /^weir: no Kubernetes API server found: .*--kubeconfig; and no Redis is configured by --redis.*\n$/,
+  );
 });
 
-test('without a kubeconfig the doctor looks at Redis alone', async () => {
+test('weir doctor without a kubeconfig checks only Redis', async () => {
   const redis = `redis://127.0.0.1:${await freePort()}`;
   const { code, stdout } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: redis });
   assert.equal(code, 1);
@@ -69,7 +75,7 @@ test('without a kubeconfig the doctor looks at Redis alone', async () => {
   assert.match(stdout, /^error +RedisReachable .* refuses the connection: no process listens/m);
 });
 
-test('nobody at the address: one line that says what to start, or to set', async () => {
+test('client commands exit with 2 and say what to start or set if no console answers', async () => {
   const server = `http://127.0.0.1:${await freePort()}`;
   for (const args of ['get services', 'usage', 'top --once', 'explain a/b', 'resume a', 'suspend a --message b']) {
     const { code, stderr } = await runWeirInProcess(args.split(' '), { WEIR_SERVER: server });
@@ -81,7 +87,7 @@ test('nobody at the address: one line that says what to start, or to set', async
   }
 });
 
-test('something else at the address: it says that this is no console', async () => {
+test('reports a server that is not a Weir console', async () => {
   const { createServer } = await import('node:http');
   await using server = createServer((_request, response) => void response.end('hello'));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
@@ -89,10 +95,10 @@ test('something else at the address: it says that this is no console', async () 
   const port = typeof address === 'object' ? address?.port : 0;
   const { code, stderr } = await runWeirInProcess(['usage', '--server', `http://127.0.0.1:${port}`]);
   assert.equal(code, 1);
-  assert.match(stderr, /is not a console of Weir.*check --server or WEIR_SERVER/);
+  assert.match(stderr, /is not a Weir console.*check --server or WEIR_SERVER/);
 });
 
-test('every command explains itself with examples', async () => {
+test('the help of every command has examples', async () => {
   for (const command of [
     'standalone',
     'translate',
@@ -116,7 +122,7 @@ test('every command explains itself with examples', async () => {
   }
 });
 
-test('weir alone shows what there is, and is no success', async () => {
+test('weir without arguments lists the commands and exits with 2', async () => {
   const { code, stderr } = await runWeirInProcess([]);
   assert.equal(code, 2);
   assert.match(stderr, /Commands:/);
@@ -124,7 +130,7 @@ test('weir alone shows what there is, and is no success', async () => {
 
 const isRoot = process.getuid?.() === 0;
 
-test('a directory that may not be read is told', { skip: isRoot && 'root may read everything' }, async () => {
+test('reports a directory that may not be read', { skip: isRoot && 'root may read everything' }, async () => {
   await using files = manifestDirectory();
   chmodSync(files.path, 0);
   const { code, output } = await runWeirProcess(['translate', '-f', files.path]);

@@ -15,7 +15,7 @@ Examples:
   weir suspend shop/web --message "Under attack" --for 5m --replace
 
 Every proxy refuses new connections of the target and resets its open connections. Other tenants are not affected.
-If you suspend the target again, the new message and end replace those of your targeted Suspension. A Suspension
+If you suspend the target again, the new message and end replace those of your own Suspension. A Suspension
 that another user made, or that ends later, is only replaced with --replace.`;
 
 interface SuspendOptions extends ServerOptions {

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { minSkewMs } from '../../src/doctor/checks/clocks.ts';
 import { findingFor, heartbeat, heartbeats, NOW, redis, server } from '../fixtures/doctor-facts.ts';
 
-test('only what a reading does not leave open counts as skew', () => {
+test('minSkewMs returns the smallest skew that explains a reading', () => {
   const askedAt = 1_000;
   const answeredAt = 1_200;
   const skews = [
@@ -15,27 +15,27 @@ test('only what a reading does not leave open counts as skew', () => {
   assert.deepEqual(skews, [0, 0, 3_800, -600]);
 });
 
-test('ApiServerClock: a second of the header is no skew, seconds are a warning, minutes an error', () => {
-  const of = (ahead: number) => findingFor('ApiServerClock', { server: server('v1.36.0', NOW + ahead) });
+test('ApiServerClock tolerates the resolution of the Date header, warns from 2 s and fails from 60 s', () => {
+  const findingAt = (ahead: number) => findingFor('ApiServerClock', { server: server('v1.36.0', NOW + ahead) });
   assert.deepEqual(
-    [-2_500, 0, 1_900, -30_000, 30_000, 120_000].map((ahead) => of(ahead).severity),
+    [-2_500, 0, 1_900, -30_000, 30_000, 120_000].map((ahead) => findingAt(ahead).severity),
     ['ok', 'ok', 'ok', 'warning', 'warning', 'error'],
   );
-  assert.match(of(30_000).message, /it is 30 s ahead; .*NTP/);
-  assert.match(of(-5_000).message, /it is 4\.0 s behind/);
+  assert.match(findingAt(30_000).message, /the API server is 30 s ahead; .*NTP/);
+  assert.match(findingAt(-5_000).message, /the API server is 4\.0 s behind/);
 });
 
-test('ApiServerClock: without a Date header it is not checked', () => {
+test('ApiServerClock is not checked without a Date header', () => {
   const { severity, message } = findingFor('ApiServerClock', { server: server('v1.36.0', null) });
-  assert.deepEqual([severity, message], ['warning', 'not checked: its answer has no Date header']);
+  assert.deepEqual([severity, message], ['warning', 'not checked: the response of the API server has no Date header']);
 });
 
-test('RedisClock: is compared exactly', () => {
+test('RedisClock compares milliseconds', () => {
   assert.equal(findingFor('RedisClock', { redis: redis({ now: NOW + 1_900 }) }).severity, 'ok');
-  assert.match(findingFor('RedisClock', { redis: redis({ now: NOW - 12_345 }) }).message, /it is 12 s behind/);
+  assert.match(findingFor('RedisClock', { redis: redis({ now: NOW - 12_345 }) }).message, /Redis is 12 s behind/);
 });
 
-test('ProxyClocks: a heartbeat may be 3 s old; more is skew, and the node is named', () => {
+test('ProxyClocks accepts heartbeats up to 3 s old and names nodes with skew', () => {
   const fine = heartbeats(heartbeat('edge-1', { sentAt: NOW - 2_900 }), heartbeat('edge-2'));
   assert.equal(findingFor('ProxyClocks', { heartbeats: fine }).severity, 'ok');
   const off = heartbeats(heartbeat('edge-1', { sentAt: NOW - 9_000 }), heartbeat('edge-2', { sentAt: NOW + 90_000 }));
@@ -44,11 +44,11 @@ test('ProxyClocks: a heartbeat may be 3 s old; more is skew, and the node is nam
   assert.match(message, /edge-1 is 6\.0 s behind, edge-2 is 90 s ahead/);
 });
 
-test('ProxyClocks: of a proxy that does not tell its time, a start in the future is seen; else it is not checked', () => {
+test('ProxyClocks checks only the start time of a proxy that does not report its time', () => {
   const { sentAt: _untold, ...old } = heartbeat('edge-1');
   const unknown = findingFor('ProxyClocks', { heartbeats: heartbeats(old) });
   assert.equal(unknown.severity, 'warning');
-  assert.match(unknown.message, /^not checked: the proxies of edge-1/);
+  assert.match(unknown.message, /^not checked: the proxies on edge-1/);
   const ahead = findingFor('ProxyClocks', { heartbeats: heartbeats({ ...old, startedAt: NOW + 10_000 }) });
   assert.match(ahead.message, /edge-1 is 10 s ahead/);
 });

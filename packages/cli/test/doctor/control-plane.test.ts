@@ -3,17 +3,17 @@ import { test } from 'node:test';
 import { knownFact } from '../../src/doctor/facts.ts';
 import { findingFor, lease, NOW, server } from '../fixtures/doctor-facts.ts';
 
-test('KubernetesVersion: 1.30 is the oldest that knows ipMode', () => {
+test('KubernetesVersion requires 1.30, the first version with ipMode', () => {
   const verdicts = ['v1.29.9', 'v1.30.0', 'v1.36.2+k3s1', 'v1.9.0', 'v2.0.0'].map(
     (version) => findingFor('KubernetesVersion', { server: server(version) }).severity,
   );
   assert.deepEqual(verdicts, ['error', 'ok', 'ok', 'error', 'ok']);
   const odd = findingFor('KubernetesVersion', { server: server('unknown') });
   assert.equal(odd.severity, 'warning');
-  assert.match(odd.message, /^not checked: its version is "unknown"/);
+  assert.match(odd.message, /^not checked: unknown version "unknown"/);
 });
 
-test('CustomResources: those that are not served are named, with how to install them', () => {
+test('CustomResources names missing resources and how to install them', () => {
   const some = findingFor('CustomResources', { customResources: knownFact(['tenantusages']) });
   assert.equal(some.severity, 'error');
   assert.match(some.message, /^tenantpolicies, suspensions are not served; .*kubectl apply -f charts/);
@@ -23,45 +23,48 @@ test('CustomResources: those that are not served are named, with how to install 
   );
 });
 
-test('ControllerLeader: no Lease means that none has led, and a Lease of another fleet gives a hint', () => {
+test('ControllerLeader fails without a Lease and names other fleets with a Lease', () => {
   const none = findingFor('ControllerLeader', { leases: knownFact([]) });
   assert.equal(none.severity, 'error');
-  assert.match(none.message, /^no controller has ever led: there is no Lease weir-controller-weir;/);
+  assert.match(none.message, /^no controller of this fleet has ever led: Lease weir-controller-weir does not exist;/);
   const other = findingFor('ControllerLeader', { leases: knownFact([lease({ name: 'weir-controller-blue' })]) });
-  assert.match(other.message, /there is one of fleet blue: --fleet/);
+  assert.match(other.message, /\(fleets with a Lease: blue; choose one with --fleet\)/);
 });
 
-test('ControllerLeader: a Lease that is not renewed, or given back, is no leader', () => {
+test('ControllerLeader fails if the Lease is expired or has no holder', () => {
   const late = findingFor('ControllerLeader', { leases: knownFact([lease({ renewedAt: NOW - 120_000 })]) });
   assert.equal(late.severity, 'error');
   assert.match(late.message, /controller-a has not renewed Lease weir-system\/weir-controller-weir for 120 s/);
   const free = findingFor('ControllerLeader', { leases: knownFact([lease({ holder: null })]) });
-  assert.match(free.message, /is held by nobody/);
+  assert.match(free.message, /has no holder/);
 });
 
-test('ControllerLeader: a fleet has one Lease, and other fleets may stand beside it', () => {
+test('ControllerLeader fails for two leaders of one fleet and accepts leaders of other fleets', () => {
   const twice = knownFact([lease(), lease({ namespace: 'other' })]);
   const two = findingFor('ControllerLeader', { leases: twice });
   assert.equal(two.severity, 'error');
   assert.match(
     two.message,
-    /^more than one leads: .*weir-controller-weir, other\/weir-controller-weir; a fleet has one/,
+    /^2 controllers lead: .*weir-controller-weir, other\/weir-controller-weir; run all controllers of a fleet in one/,
   );
   const beside = findingFor('ControllerLeader', {
     leases: knownFact([lease(), lease({ name: 'weir-controller-blue' })]),
   });
   assert.equal(beside.severity, 'ok');
-  assert.match(beside.message, /; beside it fleet blue/);
+  assert.match(beside.message, /; the cluster also has fleet blue/);
   const old = knownFact([lease(), lease({ namespace: 'other', renewedAt: NOW - 900_000 })]);
   assert.equal(findingFor('ControllerLeader', { leases: old }).severity, 'ok');
 });
 
-test('ServiceRanges: told by the cluster, or by the setting of the controller, and else a warning with where they stand', () => {
-  const told = findingFor('ServiceRanges');
-  assert.deepEqual([told.severity, told.message], ['ok', '10.96.0.0/16; no endpoint may be there']);
+test('ServiceRanges come from the cluster or from WEIR_SERVICE_CIDRS; without both it warns', () => {
+  const published = findingFor('ServiceRanges');
+  assert.deepEqual(
+    [published.severity, published.message],
+    ['ok', '10.96.0.0/16; Weir refuses endpoints in these ranges'],
+  );
   const none = findingFor('ServiceRanges', { serviceRanges: knownFact([]) });
   assert.equal(none.severity, 'warning');
-  assert.match(none.message, /^the API server does not tell their ranges .*set WEIR_SERVICE_CIDRS of the controller/);
+  assert.match(none.message, /^the API server does not publish the ranges of cluster IPs .*set WEIR_SERVICE_CIDRS to/);
   const set = findingFor('ServiceRanges', { serviceRanges: knownFact([]), serviceCidrs: '10.43.0.0/16' });
   assert.deepEqual([set.severity, set.message.slice(0, 12)], ['ok', '10.43.0.0/16']);
 });

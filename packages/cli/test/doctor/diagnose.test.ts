@@ -7,7 +7,7 @@ import { diagnose } from '../../src/doctor/diagnose.ts';
 import { CHECK_CODES } from '../../src/doctor/finding.ts';
 import { FAILED, healthyFacts, NOT_ASKED, node } from '../fixtures/doctor-facts.ts';
 
-test('where all is well, every check says so', () => {
+test('every check is ok for healthy facts', () => {
   const findings = diagnose(healthyFacts());
   assert.deepEqual(
     findings.map(({ code }) => code),
@@ -28,17 +28,17 @@ const NOTHING = {
   policies: FAILED,
 };
 
-test('an API server that does not answer is one error; every check that needs it says that it was not made', () => {
+test('an unreachable API server is one error, and every check that needs it is not checked', () => {
   const findings = diagnose(healthyFacts({ server: FAILED, ...NOTHING }));
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error').map(({ code, message }) => `${code}: ${message}`),
     ['KubernetesVersion: not checked: it does not answer'],
   );
-  const unmade = findings.filter(({ message }) => message.startsWith('not checked')).map(({ code }) => code);
-  assert.deepEqual(unmade, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
+  const unchecked = findings.filter(({ message }) => message.startsWith('not checked')).map(({ code }) => code);
+  assert.deepEqual(unchecked, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
 });
 
-test('a Redis that does not answer is one error; the cluster is checked all the same', () => {
+test('an unreachable Redis is one error, and the checks of the cluster still run', () => {
   const findings = diagnose(healthyFacts({ redis: FAILED, heartbeats: FAILED }));
   const errors = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
   assert.deepEqual(errors, ['RedisReachable']);
@@ -46,26 +46,29 @@ test('a Redis that does not answer is one error; the cluster is checked all the 
   assert.deepEqual(fine, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
 });
 
-test('what nobody asked for is no error, but said', () => {
+test('a Redis that is not configured is not an error, but reported as not checked', () => {
   const findings = diagnose(healthyFacts({ redis: NOT_ASKED, heartbeats: NOT_ASKED }));
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error'),
     [],
   );
-  assert.match(findings.find(({ code }) => code === 'RedisReachable')?.message ?? '', /^not checked: nobody said/);
+  assert.match(
+    findings.find(({ code }) => code === 'RedisReachable')?.message ?? '',
+    /^not checked: no Redis is configured/,
+  );
 });
 
-test('the list for people has a line of each check, without what names could do to a terminal, and a sum', () => {
+test('the table has one line per check without control characters, and a summary', () => {
   const nodes = { kind: 'known', value: [node('evil\u001b[2J\nnode', '10.0.0.1')] } as const;
   const text = findingsText(diagnose(healthyFacts({ nodes })), false);
   const lines = text.trimEnd().split('\n');
   assert.equal(lines.length, CHECK_CODES.length + 2);
   assert.match(lines[0] ?? '', /^ok {7}KubernetesVersion {5}API server https:\/\/10\.0\.0\.1:6443: v1\.36\.2 is/);
-  assert.match(text, /^warning {2}LoadBalancingNodes {4}Nodes: only evil\[2J node carries/m);
+  assert.match(text, /^warning {2}LoadBalancingNodes {4}Nodes: only evil\[2J node is usable/m);
   assert.match(lines.at(-1) ?? '', /^24 checks: \d+ ok, \d+ warning, \d+ error$/);
 });
 
-test('docs/troubleshooting.md explains every check of weir doctor, and no other', () => {
+test('docs/troubleshooting.md lists exactly the checks of weir doctor', () => {
   const page = readFileSync(fileURLToPath(new URL('../../../../docs/troubleshooting.md', import.meta.url)), 'utf8');
   const [, section = ''] = page.split('\n## weir doctor\n');
   const rows = (section.split('\n## ')[0] ?? '').matchAll(/^\| (`[^|]+)\|/gm);

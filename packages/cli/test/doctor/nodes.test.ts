@@ -7,19 +7,19 @@ const EXCLUDED = 'node.kubernetes.io/exclude-from-external-load-balancers';
 const a = node('a', '10.0.0.1');
 const b = node('b', '10.0.0.2');
 
-test('LoadBalancingNodes: none is an error, one is a warning', () => {
+test('LoadBalancingNodes fails without a usable node and warns for a single node', () => {
   const none = findingFor('LoadBalancingNodes', { nodes: knownFact([node('w', '10.0.0.1', { labels: {} })]) });
   assert.equal(none.severity, 'error');
-  assert.match(none.message, /^none of 1 node carries the label role=loadbalancer.*kubectl label node NAME/);
+  assert.match(none.message, /^none of 1 node has the label role=loadbalancer.*kubectl label node NAME/);
   const one = findingFor('LoadBalancingNodes', { nodes: knownFact([a, { ...b, isCordoned: true }]) });
   assert.equal(one.severity, 'warning');
-  assert.match(one.message, /^only a carries load balancers/);
+  assert.match(one.message, /^only a is usable/);
   const unusable = findingFor('LoadBalancingNodes', { nodes: knownFact([{ ...b, isCordoned: true }]) });
   assert.equal(unusable.severity, 'error');
-  assert.match(unusable.message, /^none of the labelled nodes can be used/);
+  assert.match(unusable.message, /^none of the labelled nodes is usable/);
 });
 
-test('NodesLeftOut: excluded, cordoned, deleted and unready ones are told, with the way back', () => {
+test('NodesLeftOut lists excluded, cordoned, deleting and unready nodes with the command to undo it', () => {
   const excluded = node('x', '10.0.0.3', { labels: { role: 'loadbalancer', [EXCLUDED]: '' } });
   const nodes = knownFact([
     a,
@@ -42,17 +42,17 @@ test('NodesLeftOut: excluded, cordoned, deleted and unready ones are told, with 
   assert.ok(!message.includes('w is'), message);
 });
 
-test('NodeAddresses: no InternalIP is a warning, an annotation that is no address an error', () => {
-  const bare = findingFor('NodeAddresses', { nodes: knownFact([a, { ...b, internalIPs: [] }]) });
-  assert.equal(bare.severity, 'warning');
-  assert.match(bare.message, /^b has no InternalIP/);
+test('NodeAddresses warns without an InternalIP and fails for an invalid annotation', () => {
+  const withoutAddress = findingFor('NodeAddresses', { nodes: knownFact([a, { ...b, internalIPs: [] }]) });
+  assert.equal(withoutAddress.severity, 'warning');
+  assert.match(withoutAddress.message, /^b has no InternalIP/);
   const annotations = { 'weir.dev/addresses': '192.0.2.1, 192.0.2.300,2001:db8::1' };
-  const wrong = findingFor('NodeAddresses', { nodes: knownFact([{ ...a, annotations }]) });
-  assert.equal(wrong.severity, 'error');
-  assert.equal(wrong.message, 'a: annotation weir.dev/addresses: "192.0.2.300" is not an IP address');
+  const invalid = findingFor('NodeAddresses', { nodes: knownFact([{ ...a, annotations }]) });
+  assert.equal(invalid.severity, 'error');
+  assert.equal(invalid.message, 'a: annotation weir.dev/addresses: "192.0.2.300" is not an IP address');
 });
 
-test('NodePools: a pool that a policy or a Service names needs a node that can be used', () => {
+test('NodePools warns if a policy or Service names a pool without a usable node', () => {
   const pooled = { ...b, labels: { role: 'loadbalancer', 'weir.dev/pool': 'dmz' } };
   const policies = knownFact([{ name: 'shop', pools: ['default', 'dmz'] }]);
   const fine = findingFor('NodePools', { nodes: knownFact([a, pooled]), policies });
@@ -63,7 +63,7 @@ test('NodePools: a pool that a policy or a Service names needs a node that can b
   assert.match(empty.message, /^no usable node is in the pool "dmz" \(TenantPolicy shop, Service shop\/web\); kubectl/);
 });
 
-test('ProxySourceAddresses: what NetworkPolicies have to let in, through overlays too', () => {
+test('ProxySourceAddresses lists the addresses that NetworkPolicies must allow, with tunnel addresses', () => {
   const calico = { ...a, annotations: { 'projectcalico.org/IPv4VXLANTunnelAddr': '10.244.1.0' } };
   const annotations = { 'flannel.alpha.coreos.com/backend-type': 'vxlan' };
   const flannel = { ...b, annotations, podCIDRs: ['10.244.2.0/24', 'fd00:2::/64'] };
@@ -72,7 +72,7 @@ test('ProxySourceAddresses: what NetworkPolicies have to let in, through overlay
   assert.match(message, /: 10\.0\.0\.1, 10\.244\.1\.0, 10\.0\.0\.2, 10\.244\.2\.0, fd00:2::$/);
 });
 
-test('a node counts as translation has it: addresses may come from the annotation alone, an empty pool is the default one', () => {
+test('nodes are usable by the rules of translation: addresses from the annotation suffice, an empty pool is the default', () => {
   const annotations = { 'weir.dev/addresses': '192.0.2.7' };
   const annotated = node('x', '', {
     internalIPs: [],

@@ -28,19 +28,19 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
   });
   after(() => plane?.close());
 
-  test('a cluster in which nothing is done yet: what is missing are errors, the rest is said', async () => {
+  test('reports what is missing in a cluster without Weir', async () => {
     const { code, stdout } = await doctor('-o', 'json');
     assert.equal(code, 1);
     assert.deepEqual(errorsIn(stdout), ['CustomResources', 'ControllerLeader', 'LoadBalancingNodes']);
     const { KubernetesVersion, ServiceRanges, ApiServerClock, RedisReachable } = byCode(stdout);
     assert.match(KubernetesVersion?.message ?? '', /^v1\.\d+\.\d+ is 1\.30 or later$/);
     assert.match(KubernetesVersion?.subject ?? '', /^API server https:\/\/127\.0\.0\.1:\d+$/);
-    assert.equal(ServiceRanges?.message, '10.96.0.0/16; no endpoint may be there');
-    assert.match(ApiServerClock?.message ?? '', /^its clock is within 2 s/);
-    assert.match(RedisReachable?.message ?? '', /^not checked: no Redis was named; give --redis URL/);
+    assert.equal(ServiceRanges?.message, '10.96.0.0/16; Weir refuses endpoints in these ranges');
+    assert.match(ApiServerClock?.message ?? '', /^the API server's clock is within 2 s/);
+    assert.match(RedisReachable?.message ?? '', /^not checked: no Redis is configured; set --redis URL/);
   });
 
-  test('what nodes, Services and policies say is read as the API server gives it', async () => {
+  test('checks the nodes, Services and policies of the API server', async () => {
     await plane.kubectl('apply', '-f', CRDS);
     await plane.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
     const cordoned = { unschedulable: true, podCIDR: '10.244.2.0/24', podCIDRs: ['10.244.2.0/24'] };
@@ -68,21 +68,21 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     assert.equal(code, 1);
     assert.deepEqual(errorsIn(stdout), ['ControllerLeader', 'PublishedAddresses']);
     const findings = byCode(stdout);
-    const says = (check: string, words: RegExp): void => assert.match(findings[check]?.message ?? '', words);
+    const says = (check: string, message: RegExp): void => assert.match(findings[check]?.message ?? '', message);
     says('CustomResources', /are served$/);
     says('ControllerLeader', /controller-a has not renewed Lease default\/weir-controller-weir/);
-    says('LoadBalancingNodes', /^only edge-1 carries/);
-    says('NodesLeftOut', /^of 2 labelled nodes .*: edge-2 is cordoned/);
+    says('LoadBalancingNodes', /^only edge-1 is usable/);
+    says('NodesLeftOut', /^some of 2 labelled nodes .*: edge-2 is cordoned/);
     says('NodeAddresses', /^edge-2 has no InternalIP/);
     says('NodePools', /^no usable node is in the pool "dmz" \(TenantPolicy shop\)/);
     says('ProxySourceAddresses', /: 10\.0\.0\.1$/);
     says('PublishedAddresses', /^default\/web: an address is published without ipMode: Proxy/);
     says('NodePorts', /^2 Services can be reached by node ports.*default\/quiet \(3\d+\), default\/web \(3\d+\)/);
-    // They were made a moment ago: whoever takes them may not have seen them yet.
-    says('UntakenServices', /^3 Services of type LoadBalancer, none that nobody takes$/);
+    // The Services are younger than 30 s, so a controller may not have seen them yet.
+    says('UntakenServices', /^3 Services of type LoadBalancer, each with a controller$/);
   });
 
-  test('Redis and the proxies that are heard in it', async () => {
+  test('checks Redis and the proxies that send heartbeats', async () => {
     await using redis = await startRedis({ appendonly: false });
     const store = await openRedisStore({ url: redis.url, fleet: 'blue', log: silentLogger() });
     try {
@@ -95,9 +95,9 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
       assert.equal(verdict('RedisReachable'), 'ok: answers, as a primary');
       assert.match(verdict('RedisVersion'), /^ok: \d+\.\d+\.\d+ is 7\.0 or later$/);
       assert.equal(verdict('RedisEviction'), 'ok: maxmemory-policy is noeviction');
-      assert.match(verdict('RedisPersistence'), /^warning: keeps no log, nor snapshots/);
+      assert.match(verdict('RedisPersistence'), /^warning: Redis writes no append-only log \(no snapshots\)/);
       assert.match(verdict('RedisClock'), /^ok: /);
-      assert.match(verdict('ProxiesAlive'), /^warning: a proxy is heard of stranger, which carries no label/);
+      assert.match(verdict('ProxiesAlive'), /^warning: a proxy runs on stranger, which has no label/);
       assert.match(verdict('ProxyClocks'), /^error: .* stranger is \d+ s ahead;/);
       assert.match(verdict('KernelSettings'), /^warning: edge-1: set x=1$/);
     } finally {
@@ -105,17 +105,17 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     }
   });
 
-  test('who may read only some of it is told what was not checked, and gets the rest', async () => {
-    await plane.kubectl('create', 'clusterrole', 'looker', '--verb=list', '--resource=services');
-    await plane.kubectl('create', 'serviceaccount', 'looker');
+  test('says what it could not check with limited rights, and checks the rest', async () => {
+    await plane.kubectl('create', 'clusterrole', 'reader', '--verb=list', '--resource=services');
+    await plane.kubectl('create', 'serviceaccount', 'reader');
     await plane.kubectl(
       'create',
       'clusterrolebinding',
-      'looker',
-      '--clusterrole=looker',
-      '--serviceaccount=default:looker',
+      'reader',
+      '--clusterrole=reader',
+      '--serviceaccount=default:reader',
     );
-    const token = (await plane.kubectl('create', 'token', 'looker')).trim();
+    const token = (await plane.kubectl('create', 'token', 'reader')).trim();
     const config = JSON.parse(await plane.kubectl('config', 'view', '--raw', '-o', 'json')) as {
       users: { user: object }[];
     };
@@ -132,7 +132,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
   });
 });
 
-test('neither API server nor Redis answers: that is two errors, not a failure of the command', async () => {
+test('reports two errors if neither the API server nor Redis answers', async () => {
   await using directory = temporaryDirectory('doctor');
   const kubeconfig = kubeconfigOf(directory.path, await freePort());
   const redis = `redis://:secret@127.0.0.1:${await freePort()}`;
@@ -145,25 +145,28 @@ test('neither API server nor Redis answers: that is two errors, not a failure of
   assert.match(stdout, /^error {4}RedisReachable +Redis: not checked: Redis at 127\.0\.0\.1:\d+ refuses the connection/m);
   assert.match(
     stdout,
-    /^warning {2}NodePorts +Services: not checked: the API server cannot be asked \(KubernetesVersion\)$/m,
+    /^warning {2}NodePorts +Services: not checked: the API server cannot be queried \(see KubernetesVersion\)$/m,
   );
-  assert.match(stdout, /^warning {2}ProxiesAlive +Proxies: not checked: Redis cannot be asked \(RedisReachable\)$/m);
+  assert.match(
+    stdout,
+    /^warning {2}ProxiesAlive +Proxies: not checked: Redis cannot be queried \(see RedisReachable\)$/m,
+  );
   assert.match(stdout, /^24 checks: 0 ok, 22 warning, 2 error$/m);
   assert.doesNotMatch(stdout, /secret/);
 });
 
-test('an API server that takes the connection and says nothing keeps nobody who wants to go', async () => {
+test('ends at once on Ctrl-C while the API server does not respond', async () => {
   await using directory = temporaryDirectory('doctor');
-  const asked = Promise.withResolvers<Socket>();
-  await using server = createServer((socket) => asked.resolve(socket));
+  const accepted = Promise.withResolvers<Socket>();
+  await using server = createServer((socket) => accepted.resolve(socket));
   await new Promise<void>((resolve) => server.listen({ host: '127.0.0.1', port: 0 }, resolve));
   const kubeconfig = kubeconfigOf(directory.path, (server.address() as AddressInfo).port);
-  const leaving = new AbortController();
-  const said = runWeirOnTerminal({ signal: leaving.signal }, ['doctor', '--kubeconfig', kubeconfig]);
-  const socket = await asked.promise;
+  const interrupt = new AbortController();
+  const result = runWeirOnTerminal({ signal: interrupt.signal }, ['doctor', '--kubeconfig', kubeconfig]);
+  const socket = await accepted.promise;
   socket.on('error', () => undefined);
-  leaving.abort();
-  assert.deepEqual(await said, { code: 0, stdout: '', stderr: '' });
+  interrupt.abort();
+  assert.deepEqual(await result, { code: 0, stdout: '', stderr: '' });
   socket.destroy();
 });
 

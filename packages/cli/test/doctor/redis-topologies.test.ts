@@ -7,8 +7,8 @@ import { runWeirProcess } from '../fixtures/weir-process.ts';
 
 const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
 
-describe('the command line and a Redis of several servers', requireProgram('redis'), () => {
-  test('the doctor looks at the primary, and says which server that is', async () => {
+describe('the command line with Redis Sentinel and Redis Cluster', requireProgram('redis'), () => {
+  test('weir doctor checks the primary of a Sentinel group and prints its address', async () => {
     await using group = await startRedisSentinel({ password: 'p1', sentinelPassword: 'p2' });
     const env = { ...NO_CLUSTER, WEIR_REDIS_URL: group.url, WEIR_REDIS_PASSWORD: 'p1' };
     const { port } = await group.primary();
@@ -18,7 +18,7 @@ describe('the command line and a Redis of several servers', requireProgram('redi
     assert.match(barred.stdout, /^error +RedisReachable .*Sentinel at .* WEIR_REDIS_SENTINEL_PASSWORD$/m);
   });
 
-  test('a standalone runs over a cluster', async () => {
+  test('weir standalone runs with Redis Cluster', async () => {
     await using group = await startRedisCluster();
     await using files = manifestDirectory();
     const wrong = await runWeirProcess([

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { knownFact } from '../../src/doctor/facts.ts';
 import { findingFor, NOW, service } from '../fixtures/doctor-facts.ts';
 
-test('PublishedAddresses: an address of ours without ipMode: Proxy is an error; a host name has none', () => {
+test('PublishedAddresses fails for a Service of Weir with an address without ipMode: Proxy', () => {
   const services = knownFact([
     service('vip', { ingress: [{ ip: '10.0.0.1', ipMode: 'VIP' }] }),
     service('old', { ingress: [{ ip: '10.0.0.1', ipMode: null }] }),
@@ -19,7 +19,7 @@ test('PublishedAddresses: an address of ours without ipMode: Proxy is an error; 
   assert.match(message, /^shop\/vip, shop\/old: an address is published without ipMode: Proxy/);
 });
 
-test('NodePorts: those of Services that Weir takes, without class too, bypass the quota', () => {
+test('NodePorts warns about Services of Weir with node ports, also without a class', () => {
   const services = knownFact([
     service('web', { nodePorts: [30_080, 30_443] }),
     service('plain', { loadBalancerClass: null, nodePorts: [31_000] }),
@@ -30,29 +30,32 @@ test('NodePorts: those of Services that Weir takes, without class too, bypass th
   assert.equal(severity, 'warning');
   assert.match(
     message,
-    /^2 Services can be reached.*: shop\/web \(30080, 30443\), shop\/plain \(31000\); set spec\.alloc/,
+    /^2 Services can be reached by node ports, .*: shop\/web \(30080, 30443\), shop\/plain \(31000\); set spec\.alloc/,
   );
 });
 
 const WAITING = { hasWeirCondition: false, ingress: [] };
 
-test('UntakenServices: of our class and nothing said is an error of the controller', () => {
+test('UntakenServices fails for a Service of the class without a condition', () => {
   const { severity, message } = findingFor('UntakenServices', { services: knownFact([service('web', WAITING)]) });
   assert.equal(severity, 'error');
-  assert.match(message, /^nobody takes 1 Service .*of class weir\.dev\/weir, but no controller.*: shop\/web$/);
+  assert.match(
+    message,
+    /^no controller serves 1 Service .*of class weir\.dev\/weir, without a condition.*: shop\/web$/,
+  );
 });
 
-test('UntakenServices: without class, or of a class that nobody serves, is a warning that says how to get one', () => {
+test('UntakenServices warns about Services without a class or of another class', () => {
   const services = knownFact([
     service('plain', { ...WAITING, loadBalancerClass: null }),
     service('foreign', { ...WAITING, loadBalancerClass: 'other/class' }),
   ]);
   const { severity, message } = findingFor('UntakenServices', { services });
   assert.equal(severity, 'warning');
-  assert.match(message, /WEIR_CLASSLESS=true takes them: shop\/plain; .*: shop\/foreign \(other\/class\)$/);
+  assert.match(message, /WEIR_CLASSLESS=true serves: shop\/plain; .*: shop\/foreign \(other\/class\)$/);
 });
 
-test('UntakenServices: who is young, goes, asks to be left alone or has an address is not missed', () => {
+test('UntakenServices skips new, deleted and ignored Services and Services with an address', () => {
   const services = knownFact([
     service('young', { ...WAITING, createdAt: NOW - 5_000 }),
     service('going', { ...WAITING, isDeleting: true }),
@@ -62,7 +65,7 @@ test('UntakenServices: who is young, goes, asks to be left alone or has an addre
   assert.equal(findingFor('UntakenServices', { services }).severity, 'ok');
 });
 
-test('a class of its own is honoured', () => {
+test('checks the Services of another loadBalancerClass if that class is configured', () => {
   const services = knownFact([
     service('web', { loadBalancerClass: 'blue/weir', hasWeirCondition: false, nodePorts: [30_000] }),
   ]);
@@ -70,7 +73,7 @@ test('a class of its own is honoured', () => {
   assert.equal(findingFor('NodePorts', { services, loadBalancerClass: 'blue/weir' }).severity, 'warning');
 });
 
-test('of many Services some are named and the rest counted', () => {
+test('lists ten Services and counts the rest', () => {
   const many = Array.from({ length: 40 }, (_, index) => service(`s${index}`, { nodePorts: [30_000] }));
   assert.match(
     findingFor('NodePorts', { services: knownFact(many) }).message,
@@ -78,7 +81,7 @@ test('of many Services some are named and the rest counted', () => {
   );
 });
 
-test('EphemeralPorts: ports that Linux gives to outgoing connections are told with what keeps them free', () => {
+test('EphemeralPorts warns about ports of the ephemeral range and names the kernel setting', () => {
   const services = knownFact([
     service('below', { ports: [80, 32_767] }),
     service('first', { ports: [80, 32_768] }),
@@ -88,7 +91,7 @@ test('EphemeralPorts: ports that Linux gives to outgoing connections are told wi
   ]);
   const { severity, message } = findingFor('EphemeralPorts', { services });
   assert.equal(severity, 'warning');
-  assert.match(message, /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); keep/);
+  assert.match(message, /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); reserve/);
   assert.match(message, /net\.ipv4\.ip_local_reserved_ports/);
   assert.equal(findingFor('EphemeralPorts').severity, 'ok');
 });

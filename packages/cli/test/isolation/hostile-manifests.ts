@@ -1,51 +1,53 @@
-// The manifests of a tenant who is careless or worse: objects that are right, objects that are nearly so, and text that is nothing.
+// Generates the manifests of a careless or malicious tenant: valid objects, almost valid objects, and arbitrary text.
 import fc from 'fast-check';
 
-/** What it may want to hit. */
+/** The resources of another tenant that the generated objects try to claim. */
 export interface AttackTargets {
-  /** Where another tenant is served, and by whom. */
+  /** Addresses of the listeners of another tenant. */
   readonly listeners: readonly string[];
   readonly tcpPort: number;
   readonly udpPort: number;
-  /** Which the fleet shares by host names. */
+  /** The port that tenants share by host name. */
   readonly sharedPort: number;
   readonly backends: readonly number[];
 }
 
-/** By name, the text of each file; of a name that is left out there is none. */
+/** The text of each file, by name. A file that is absent here is deleted. */
 export type ManifestFiles = Readonly<Record<string, string>>;
 
 export function hostileManifests(targets: AttackTargets): fc.Arbitrary<ManifestFiles> {
-  const of = (pick: ValueChooser): fc.Arbitrary<unknown>[] => [
+  const objectsWith = (pick: ValueChooser): fc.Arbitrary<unknown>[] => [
     serviceOf(targets, pick),
     sharedPortServiceOf(targets, pick),
     sliceOf(targets, pick),
   ];
-  const right = fc.array(fc.oneof(...of(validValues)), { minLength: 1, maxLength: 6 });
-  const wrong = fc.array(
-    fc.oneof(...of(validValues), ...of(mostlyValidValues), namespaces, fc.jsonValue({ maxDepth: 3 })),
+  const validObjects = fc.array(fc.oneof(...objectsWith(validValues)), { minLength: 1, maxLength: 6 });
+  const mixedObjects = fc.array(
+    fc.oneof(...objectsWith(validValues), ...objectsWith(mostlyValidValues), namespaces, fc.jsonValue({ maxDepth: 3 })),
     {
       maxLength: 8,
     },
   );
-  const text = fc.oneof(right, wrong).map((all) => all.map((each) => JSON.stringify(each)).join('\n---\n'));
+  const text = fc
+    .oneof(validObjects, mixedObjects)
+    .map((all) => all.map((each) => JSON.stringify(each)).join('\n---\n'));
   const nonsense = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.constant('a: [1\n---\nb: {'));
   const file = fc.oneof({ arbitrary: text, weight: 8 }, { arbitrary: nonsense, weight: 1 });
   return fc.record({ 'one.yaml': file, 'two.yaml': file }, { requiredKeys: [] }) as fc.Arbitrary<ManifestFiles>;
 }
 
-/** A value that the API server would take, or one that it would not. */
-type ValueChooser = (right: readonly unknown[], wrong: readonly unknown[]) => fc.Arbitrary<unknown>;
+/** Chooses among values that the API server would accept and values that it would reject. */
+type ValueChooser = (valid: readonly unknown[], invalid: readonly unknown[]) => fc.Arbitrary<unknown>;
 
-const validValues: ValueChooser = (right) => fc.constantFrom(...right);
-const mostlyValidValues: ValueChooser = (right, wrong) =>
-  fc.oneof({ arbitrary: fc.constantFrom(...right), weight: 4 }, { arbitrary: fc.constantFrom(...wrong), weight: 1 });
+const validValues: ValueChooser = (valid) => fc.constantFrom(...valid);
+const mostlyValidValues: ValueChooser = (valid, invalid) =>
+  fc.oneof({ arbitrary: fc.constantFrom(...valid), weight: 4 }, { arbitrary: fc.constantFrom(...invalid), weight: 1 });
 
 const names = fc.constantFrom('web', 'api', 'db');
 const metadata = <T>(more: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
   fc.tuple(names, more).map(([name, rest]) => ({ namespace: 'a', name, ...rest }));
 
-/** Also what the API server takes and Weir refuses, though rarely: few Services ask for anything. */
+/** Mostly few annotations; rarely an annotation that the API server accepts and Weir refuses. */
 const annotationsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
   fc.oneof(
     { arbitrary: fc.constant({}), weight: 3 },
@@ -64,7 +66,7 @@ const annotationsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
     fc.constantFrom({ 'weir.dev/__proto__': 'x' }, { 'weir.dev/nodes': 'all' }),
   );
 
-/** Of hosts: its own, those of b, and whatever stands above or below these. */
+/** Claims hosts of tenant a, hosts of tenant b, and parent and child domains of both. */
 const hostClaimsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
   fc
     .uniqueArray(
@@ -89,7 +91,7 @@ const hostClaimsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
       ),
     );
 
-/** What b has, ports that are free, and one that nobody may have. */
+/** The ports of tenant b, free ports, and a reserved port. */
 function portsOf({ tcpPort, udpPort, sharedPort }: AttackTargets, pick: ValueChooser): fc.Arbitrary<unknown> {
   const port = fc.record(
     {
@@ -127,13 +129,13 @@ function serviceOf(
     .map(([meta, own]) => ({ apiVersion: 'v1', kind: 'Service', metadata: meta, spec: own }));
 }
 
-/** On the port of the fleet, for hosts. */
+/** A Service on the shared port that claims hosts. */
 function sharedPortServiceOf(targets: AttackTargets, pick: ValueChooser): fc.Arbitrary<unknown> {
   const ports = fc.constant([{ name: 'main', port: targets.sharedPort, protocol: 'TCP' }]);
   return serviceOf(targets, pick, { annotations: hostClaimsOf(pick), ports });
 }
 
-/** Of its own Services, and as if it were of those of the other tenant; to the endpoints and the listeners of that one. */
+/** EndpointSlices for names of Services of both tenants, with the backends and listener addresses of tenant b as endpoints. */
 function sliceOf(
   { listeners, tcpPort, sharedPort, backends }: AttackTargets,
   pick: ValueChooser,

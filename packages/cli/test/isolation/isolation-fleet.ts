@@ -1,5 +1,5 @@
-// Two tenants on two nodes, as `weir standalone` composes them: a directory, a store in memory, and a proxy for each node.
-
+// Runs two tenants, a and b, on two nodes with the components of `weir standalone`: a directory of manifests, a store in
+// memory, and a proxy for each node.
 import assert from 'node:assert/strict';
 import { randomInt, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -18,16 +18,16 @@ import { startUdpEchoServer } from './udp-echo-server.ts';
 
 export interface IsolationFleet extends AsyncDisposable {
   readonly targets: AttackTargets;
-  /** What a has written, instead of what it had; resolves with the table when every proxy has applied it. */
+  /** Replaces the manifests of tenant a. Resolves with the new routing table once every proxy has applied it. */
   apply(files: ManifestFiles): Promise<RoutingTable>;
-  /** All that concerns b: its entries, and what it is told. */
+  /** The entries of tenant b in the routing table, and the views of its Services. */
   stateOfB(): Promise<{ readonly entries: readonly Entry[]; readonly views: readonly ServiceView[] }>;
-  /** Clients of b. */
+  /** Connects clients of tenant b. */
   connect(): Promise<LongLivedClients>;
 }
 
 const [TCP_PORT, UDP_PORT, SHARED_PORT] = [8_080, 5_353, 8_443];
-/** The first may be claimed by a as well, if b had not been first; the second one by nobody but b. */
+/** Hosts of tenant b. The policy of tenant a also allows the first host, which b has claimed first; only b may have the second host. */
 const HOSTS = ['b.example.com', 'www.b.test'];
 
 export async function startIsolationFleet(): Promise<IsolationFleet> {
@@ -36,7 +36,7 @@ export async function startIsolationFleet(): Promise<IsolationFleet> {
   const tcp = stack.use(await echoServer());
   const [tlsOfA, tlsOfB] = [stack.use(await startTlsEchoServer('a')), stack.use(await startTlsEchoServer('b'))];
   const udp = stack.use(await startUdpEchoServer());
-  // Of this host, and nobody else's.
+  // Random loopback addresses, so that concurrent tests do not conflict.
   const nodes = ['n1', 'n2'].map((name, index) => ({ name, address: `127.${randomInt(16, 250)}.7.${index + 1}` }));
   const inB = { namespace: 'b' };
   files.write('b-echo.yaml', service('echo', { ...inB, port: TCP_PORT }), endpointSlice('echo', tcp.port, inB));
@@ -142,13 +142,12 @@ function belongsToB(entry: Entry, services: ReadonlySet<string>): boolean {
   }
 }
 
-/** The same policy with hosts that may be claimed. */
 function withAllowedHosts(manifest: unknown, allowedHosts: readonly string[]): unknown {
   const { spec, ...rest } = manifest as { readonly spec: object };
   return { ...rest, spec: { ...spec, allowedHosts } };
 }
 
-/** The same manifest with ports of UDP. */
+/** Changes the protocol of all ports to UDP. */
 function overUdp(manifest: unknown): unknown {
   return JSON.parse(JSON.stringify(manifest), (key, value) =>
     key === 'ports' ? value.map((port: object) => ({ ...port, protocol: 'UDP' })) : value,

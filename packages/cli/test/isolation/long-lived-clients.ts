@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { connectClient, type TestClient } from '@weir/testkit';
 import { connectTls, greetingFrom } from '../fixtures/tls-echo-server.ts';
 
-/** Clients that stay: of TCP, of TLS by each name, and one flow of UDP to each host. */
+/** Clients with open connections: TCP and one UDP flow to each host, and TLS to each server name on each host. */
 export interface LongLivedClients extends AsyncDisposable {
-  /** Everybody sends and gets back what it sent, a few times. */
+  /** Each client sends several messages and receives their echo. */
   echoAll(): Promise<void>;
-  /** Others come, for each name at each host, and meet whom they look for. */
+  /** Connects once to each server name on each host, and checks that tenant b responds. */
   connectNewClients(): Promise<void>;
-  /** Everybody says good-bye, and has got every byte. */
+  /** Closes all connections, and checks that every byte was echoed and that no UDP flow was restarted. */
   closeAll(): Promise<void>;
 }
 
@@ -18,9 +18,9 @@ interface ClientOptions {
   readonly hosts: readonly string[];
   readonly tcpPort: number;
   readonly udpPort: number;
-  /** A port that is shared by names. */
+  /** The port that tenants share by host name, and the server names of tenant b. */
   readonly secure: { readonly port: number; readonly names: readonly string[] };
-  /** Flows that have reached the endpoint of the UDP Service. */
+  /** Source addresses of the flows that have reached the endpoint of the UDP Service. */
   readonly udpPeers: ReadonlySet<string>;
 }
 
@@ -41,21 +41,23 @@ export async function connectLongLivedClients(options: ClientOptions): Promise<L
   }
   const flows = await Promise.all(hosts.map((host) => openFlow(host, udpPort)));
   for (const flow of flows) stack.use(flow);
-  const places = hosts.flatMap((host) => secure.names.map((servername) => ({ host, port: secure.port, servername })));
-  const named = await Promise.all(places.map(connectTls));
+  const tlsAddresses = hosts.flatMap((host) =>
+    secure.names.map((servername) => ({ host, port: secure.port, servername })),
+  );
+  const named = await Promise.all(tlsAddresses.map(connectTls));
   for (const client of named) stack.use(client);
   return {
     async echoAll() {
       for (let round = 0; round < ROUNDS; round += 1) {
         await Promise.all([
           ...streams.map(echo),
-          ...flows.map((flow) => flow.ask(`${round} ${SEED}`)),
+          ...flows.map((flow) => flow.sendAndReceive(`${round} ${SEED}`)),
           ...named.map(async (client) => assert.equal(await client.echo(`${round} ${SEED}`), `${round} ${SEED}`)),
         ]);
       }
     },
     async connectNewClients() {
-      for (const greeting of await Promise.all(places.map(greetingFrom))) assert.equal(greeting, 'b');
+      for (const greeting of await Promise.all(tlsAddresses.map(greetingFrom))) assert.equal(greeting, 'b');
     },
     async closeAll() {
       for (const { client, bytes } of streams) {
@@ -63,7 +65,7 @@ export async function connectLongLivedClients(options: ClientOptions): Promise<L
         assert.deepEqual(await client.ended, { kind: 'end' });
         assert.equal(client.received, bytes);
       }
-      assert.equal(udpPeers.size, hosts.length, 'no flow ended and began again');
+      assert.equal(udpPeers.size, hosts.length, 'each flow kept its source port');
     },
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
@@ -77,7 +79,7 @@ async function echo(stream: { readonly client: TestClient; bytes: number }): Pro
 }
 
 interface Flow extends AsyncDisposable {
-  ask(text: string): Promise<void>;
+  sendAndReceive(text: string): Promise<void>;
 }
 
 async function openFlow(host: string, port: number): Promise<Flow> {
@@ -85,10 +87,10 @@ async function openFlow(host: string, port: number): Promise<Flow> {
   socket.connect(port, host);
   await once(socket, 'connect');
   return {
-    async ask(text) {
-      const answer = once(socket, 'message', { signal: AbortSignal.timeout(DATAGRAM_TIMEOUT_MS) });
+    async sendAndReceive(text) {
+      const response = once(socket, 'message', { signal: AbortSignal.timeout(DATAGRAM_TIMEOUT_MS) });
       socket.send(text);
-      assert.equal(String((await answer)[0]), text);
+      assert.equal(String((await response)[0]), text);
     },
     [Symbol.asyncDispose]: () => new Promise<void>((done) => socket.close(() => done())),
   };

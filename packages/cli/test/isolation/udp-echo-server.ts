@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 export interface UdpEchoServer extends AsyncDisposable {
   readonly port: number;
-  /** `address:port` of those who have sent something: each flow of a proxy has one of its own. */
+  /** The source `address:port` of each received datagram. Each flow of a proxy has its own source port. */
   readonly peers: ReadonlySet<string>;
 }
 

@@ -10,7 +10,7 @@ import { resolvedProblemText } from '../../src/output/problem-text.ts';
 import { tableText } from '../../src/output/table.ts';
 import { wantsColour } from '../../src/terminal.ts';
 
-test('amounts have three figures and a unit', () => {
+test('prints amounts with three digits and a unit', () => {
   const bytes = [0, 1, 999, 1_000, 1_549, 99_940, 99_950, 999_499, 999_500, 1.5e9, 2.5e15, 7e18].map(bytesText);
   assert.deepEqual(bytes, [
     '0 B',
@@ -29,12 +29,12 @@ test('amounts have three figures and a unit', () => {
   assert.equal(bitRateText(12_400_000), '12.4 Mbit/s');
 });
 
-test('counts are whole where they are large, and parts of a limit are never rounded up to all of it', () => {
+test('rounds large counts to integers and never rounds a used part up to 100 %', () => {
   assert.deepEqual([0, 0.34, 3, 12.6, 1_234_567].map(countText), ['0', '0.3', '3', '13', '1,234,567']);
   assert.deepEqual([percentText(999, 1_000), percentText(1, 0), percentText(3_000, 1_000)], ['99 %', '100 %', '300 %']);
 });
 
-test('columns are as wide as what stands in them, and colours take no room', () => {
+test('makes columns as wide as their widest cell without counting colour codes', () => {
   const rows = [
     { name: '\u001b[32mweb\u001b[39m', bytes: '5 B' },
     { name: 'a-long-name', bytes: '100 kB' },
@@ -49,29 +49,29 @@ test('columns are as wide as what stands in them, and colours take no room', () 
   assert.equal(text, 'NAME           BYTES\n\u001b[32mweb\u001b[39m              5 B\na-long-name   100 kB\n');
 });
 
-test('what a tenant wrote cannot move the cursor of an operator, break a line, or ring', () => {
+test('removes control characters that a tenant wrote from table cells', () => {
   const evil = 'a\u001b[2J\u001b]0;title\u0007b\nc\u009bd';
   const text = tableText([{ title: 'MESSAGE', value: (row: string) => row }], [evil]);
   assert.equal(text, 'MESSAGE\na[2J]0;titleb cd\n');
 });
 
-test('neither can a name, the subject of a problem, or a kind that is ignored; nor hide what comes after it', () => {
+test('removes control characters from the subject and message of a problem and from ignored kinds', () => {
   const evil = 'a\u001b[2J\nfake\u001b[8m';
   const problem = { code: 'InvalidObject', subject: evil, severity: 'error', heals: false, message: evil } as const;
   const run = { table: tableToJson(EMPTY_TABLE), statuses: [], problems: [problem], ignored: { [evil]: 1 } };
-  const said = 'a[2J fake[8m';
+  const printed = 'a[2J fake[8m';
   assert.equal(
     dryRunText(run, false),
-    `error: ${said}: InvalidObject: ${said}\n\nIgnored, because Weir does not read their kind: 1 ${said}\n`,
+    `error: ${printed}: InvalidObject: ${printed}\n\nIgnored objects of kinds that Weir does not read: 1 ${printed}\n`,
   );
 });
 
-test('neither can the subject of a problem that is gone', () => {
+test('removes control characters from the subject of a resolved problem', () => {
   const text = resolvedProblemText({ code: 'InvalidObject', subject: 'a\u001b[2J\nfake' }, colourizeFor(false));
-  assert.equal(text, 'gone: a[2J fake: InvalidObject');
+  assert.equal(text, 'resolved: a[2J fake: InvalidObject');
 });
 
-test('colours are for terminals, and NO_COLOR takes them away', () => {
+test('uses colours only on a terminal and without NO_COLOR', () => {
   assert.equal(wantsColour({}, true), true);
   assert.equal(wantsColour({}, false), false);
   assert.equal(wantsColour({ NO_COLOR: '1' }, true), false);
@@ -79,7 +79,7 @@ test('colours are for terminals, and NO_COLOR takes them away', () => {
   assert.equal(wantsColour({ TERM: 'dumb' }, true), false);
 });
 
-test('of what a Service may have thousands of, ten are explained and the others counted', () => {
+test('weir explain lists ten items of a long list and counts the rest', () => {
   const names = (count: number): string[] => Array.from({ length: count }, (_, index) => `h${index}.example`);
   const hosts = names(12);
   const ready = hosts.map((address) => ({ address, port: 80 }));
@@ -89,13 +89,13 @@ test('of what a Service may have thousands of, ten are explained and the others 
     false,
   );
   const listed = names(10).join(', ');
-  assert.match(text, new RegExp(`^  clients that ask for ${listed} and 2 more$`, 'm'));
+  assert.match(text, new RegExp(`^  hosts ${listed} and 2 more$`, 'm'));
   assert.match(text, /^ {2}clients from 10\.0\.0\.0\/8$/m);
-  assert.match(text, /^ {2}endpoints are told the client by the PROXY protocol v2$/m);
+  assert.match(text, /^ {2}endpoints receive the client's address in a header of the PROXY protocol v2$/m);
   assert.match(text, /h9\.example:80 and 2 more\)$/m);
 });
 
-test('a check says how it asks, and what becomes of open connections if the Service says so', () => {
+test('weir explain shows the request, timing and drain timeout of a health check', () => {
   const timing = { intervalMs: 1_000, timeoutMs: 500, healthyThreshold: 1, unhealthyThreshold: 3 };
   const linesOf = (healthCheck: HealthCheck): string[] => {
     const settings = { ...DEFAULT_SERVICE_SETTINGS, healthCheck };
@@ -103,12 +103,12 @@ test('a check says how it asks, and what becomes of open connections if the Serv
       .split('\n')
       .filter((line) => line.includes('health-check'));
   };
-  const how = 'each 1s for at most 500ms; out after 3 bad, back after 1 good';
-  assert.deepEqual(linesOf({ kind: 'tcp', ...timing }), [`  health-check tcp ${how}`]);
-  assert.deepEqual(linesOf({ kind: 'http', path: '/', ...timing }), [`  health-check http / ${how}`]);
+  const timingText = 'every 1s, timeout 500ms; unhealthy after 3 failed checks, healthy after 1 passed check';
+  assert.deepEqual(linesOf({ kind: 'tcp', ...timing }), [`  health-check tcp ${timingText}`]);
+  assert.deepEqual(linesOf({ kind: 'http', path: '/', ...timing }), [`  health-check http / ${timingText}`]);
   assert.deepEqual(linesOf({ kind: 'http', path: '/', overTls: true, ...timing, drainTimeoutMs: 2_000 }), [
-    `  health-check https / ${how}`,
-    '  health-check-drain-timeout 2s: connections to one that is out are reset then',
+    `  health-check https / ${timingText}`,
+    '  health-check-drain-timeout 2s: connections to an unhealthy endpoint are reset after this time',
   ]);
 });
 

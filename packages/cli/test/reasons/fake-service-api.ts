@@ -1,4 +1,4 @@
-// As much of an API server as the writer of status and Events meets: what it is told stays, and is told back.
+// A fake API server for the writers of status and Events. It stores each status and sends it back to the watch.
 import { type KubeApi, KubeApiError, type KubernetesStatus } from '@weir/controller';
 
 type Request = Parameters<KubeApi['request']>[0];
@@ -35,12 +35,12 @@ export class FakeServiceApi {
   #version = 0;
   #sink: Pick<KubernetesStatus, 'observe'> | undefined;
 
-  /** Who has to know what Services say. */
+  /** Sets the observer that receives every change of a Service, as a watch would. */
   setSink(sink: Pick<KubernetesStatus, 'observe'>): void {
     this.#sink = sink;
   }
 
-  /** These exist now, and no others. */
+  /** Creates these Services and deletes all other Services. */
   setServices(services: readonly ServiceName[]): void {
     const paths = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
     for (const path of [...this.#services.keys()].filter((known) => !paths.has(known))) {
@@ -57,7 +57,7 @@ export class FakeServiceApi {
     return this.#services.get(path)?.status ?? {};
   }
 
-  /** Those about a Service since it was last asked. */
+  /** Returns and removes the Events about a Service since the last call. */
   takeEventsOf(path: string): readonly ReportedEvent[] {
     const events = this.#events.get(path) ?? [];
     this.#events.delete(path);
@@ -65,7 +65,7 @@ export class FakeServiceApi {
   }
 
   request = async ({ method, path, body }: Request): Promise<Json> => {
-    if (method === 'GET') throw new KubeApiError('NOT_FOUND', 'there is none', { missingName: path });
+    if (method === 'GET') throw new KubeApiError('NOT_FOUND', 'not found', { missingName: path });
     if (path.includes('/events/'))
       return this.#recordEvent(body as unknown as ReportedEvent & { readonly regarding: ServiceName });
     const [, namespace, name] = /namespaces\/(.*)\/services\/(.*)\/status$/.exec(path) ?? [];

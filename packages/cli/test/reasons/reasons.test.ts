@@ -1,5 +1,5 @@
-// Every reason that there is, from the objects to what a tenant reads: `scenarios/REASON.yaml` is what happens, and beside it stands what
-// is said in the Service's status, in its Events and by `weir explain`.
+// One scenario per reason: `scenarios/REASON.yaml` contains objects and events, `scenarios/REASON.golden.txt` the resulting
+// status and Events of the Service and the output of `weir explain`.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -18,34 +18,34 @@ const REASONS: readonly string[] = [
 const SCENARIOS = new URL('scenarios/', import.meta.url);
 const MAX_MESSAGE_BYTES = 1_024;
 
-describe('what a Service is told', () => {
+describe('reasons', () => {
   for (const reason of REASONS) {
-    test(`${reason}: in status, Events and explain`, async () => {
+    test(`${reason} appears in status, Events and weir explain`, async () => {
       const { steps, ...fleet } = parseScenario(readFileSync(new URL(`${reason}.yaml`, SCENARIOS), 'utf8'));
-      await using stage = await startScenarioRunner(fleet);
+      await using runner = await startScenarioRunner(fleet);
       const texts: string[] = [];
       let last: StepResult | undefined;
       for (const step of steps) {
-        last = await stage.runStep(step);
+        last = await runner.runStep(step);
         texts.push(`# ${step.title}\n${resultText(last)}`);
       }
-      assert.ok(last !== undefined, 'a scene has steps');
+      assert.ok(last !== undefined, 'the scenario has no steps');
       const conditions = last.status.conditions ?? [];
-      const told = conditions.find((condition) => condition.reason === reason);
-      assert.ok(told, `the last step says ${conditions.map((condition) => condition.reason).join(', ')}`);
-      for (const { type, status, reason: why, message } of conditions) {
+      const reasons = conditions.map((condition) => condition.reason);
+      assert.ok(reasons.includes(reason), `the reasons after the last step are ${reasons.join(', ')}`);
+      for (const { type, status, reason: code, message } of conditions) {
         assert.ok(Buffer.byteLength(message) <= MAX_MESSAGE_BYTES, message);
-        assert.ok(last.explanation.includes(`(${why}): ${message}`), `explain says the same: ${message}`);
+        assert.ok(last.explanation.includes(`(${code}): ${message}`), `weir explain lacks the message: ${message}`);
         if (type !== 'weir.dev/Accepted' || status === 'True') continue;
-        const problem: Problem | undefined = last.problems.find(({ code }) => code === why);
-        assert.equal(problem?.message, message, 'so do get problems and translate');
+        const problem: Problem | undefined = last.problems.find((each) => each.code === code);
+        assert.equal(problem?.message, message, 'the problem has the same message');
       }
       for (const { note } of last.events) assert.ok(Buffer.byteLength(note) <= MAX_MESSAGE_BYTES, note);
       golden(new URL(`${reason}.golden.txt`, SCENARIOS), `${texts.join('\n')}\n# weir explain\n${last.explanation}`);
     });
   }
 
-  test('no scene is of a reason that there is not', () => {
+  test('every scenario belongs to a reason', () => {
     const known = REASONS.flatMap((reason) => [`${reason}.golden.txt`, `${reason}.yaml`]);
     assert.deepEqual(readdirSync(SCENARIOS).sort(), known.sort());
   });

@@ -1,5 +1,5 @@
-// Controller, store and console in this process, over a time that stands still between the steps of a scene; proxies say what the scene
-// tells them to. What is shown is what a tenant sees: status and Events of the Service, and `weir explain`.
+// Runs a scenario with controller, store and console in this process and a manual clock. The heartbeats of the proxies come
+// from the scenario. The result of a step is what a tenant sees: status and Events of the Service, and `weir explain`.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,11 +24,11 @@ import { type Manifest, manifestName, type Scenario, type Step } from './scenari
 
 export interface StepResult {
   readonly status: ReportedStatus;
-  /** Since the step before. */
+  /** The Events since the previous step. */
   readonly events: readonly ReportedEvent[];
-  /** What `weir explain` prints. */
+  /** The output of `weir explain`. */
   readonly explanation: string;
-  /** Of the Service. */
+  /** The problems of the Service. */
   readonly problems: readonly Problem[];
 }
 
@@ -49,16 +49,16 @@ export async function startScenarioRunner({
     paths: [directory.path],
     clock,
     watched: false,
-    fleetSecret: new Secret('of a fleet that plays one scene only'),
+    fleetSecret: new Secret('a fleet secret for the scenarios only'),
   });
-  const told = new FakeServiceApi();
+  const serviceApi = new FakeServiceApi();
   const status = new KubernetesStatus({
-    api: told,
-    events: new EventWriter({ api: told, clock, log, instance: 'test' }),
+    api: serviceApi,
+    events: new EventWriter({ api: serviceApi, clock, log, instance: 'test' }),
     clock,
     log,
   });
-  told.setSink(status);
+  serviceApi.setSink(status);
   const settings = {
     ...DEFAULT_FLEET_SETTINGS,
     sharedPorts,
@@ -71,7 +71,7 @@ export async function startScenarioRunner({
   const console = await startConsole({ ...shared, host: '127.0.0.1', port: 0 });
   const objects = new Map<string, object>();
 
-  async function beat(step: Step): Promise<void> {
+  async function sendHeartbeats(step: Step): Promise<void> {
     const table = (await store.table.read())?.table;
     if (table === undefined) return;
     const { suspensions } = await store.suspensions.read();
@@ -102,20 +102,20 @@ export async function startScenarioRunner({
       const items = [...objects.values()];
       writeFileSync(join(directory.path, 'scene.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
       await source.scan();
-      told.setServices(source.snapshot().services);
+      serviceApi.setServices(source.snapshot().services);
       if (step.store === 'away') store.faults.goAway();
       else store.faults.comeBack();
       await clock.advance(1_000);
       if (step.store === 'up') await use(step);
       for (let second = 0; second < step.seconds; second += 1) {
-        if (step.store === 'up') await beat(step);
+        if (step.store === 'up') await sendHeartbeats(step);
         await clock.advance(1_000);
       }
       await console.refresh();
       const { stdout, stderr } = await runWeirInProcess(['explain', step.about, '--server', console.url]);
       return {
-        status: told.statusOf(step.about),
-        events: told.takeEventsOf(step.about),
+        status: serviceApi.statusOf(step.about),
+        events: serviceApi.takeEventsOf(step.about),
         explanation: `${stdout}${stderr}`.replaceAll(directory.path, 'manifests'),
         problems: controller.problems().filter(({ subject }) => subject === `Service ${step.about}`),
       };
@@ -131,7 +131,7 @@ export async function startScenarioRunner({
 }
 
 function tlsSecret(name: string, { about }: Step, [notBefore, notAfter]: readonly Date[]): Manifest {
-  assert.ok(notBefore && notAfter, 'a certificate has two days');
+  assert.ok(notBefore && notAfter, 'a certificate needs two days');
   const { chain, key } = makeCertificate({ name: 'web.example', notBefore, notAfter });
   const [namespace = ''] = about.split('/');
   const stringData = { 'tls.crt': chain, 'tls.key': key };
@@ -164,7 +164,7 @@ interface ProxyState {
   readonly now: number;
 }
 
-/** As a proxy does: a port without a ready endpoint, or cut off, is held and not listened on. */
+/** Reports listeners as a proxy does: a port without a ready endpoint, or of a suspended Service, is bound but does not listen. */
 function listenerReportsFor(table: RoutingTable, { node, error, cutoffs, now }: ProxyState): Heartbeat['listeners'] {
   const services = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
   const ready = new Set(

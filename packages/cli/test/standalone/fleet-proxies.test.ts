@@ -7,7 +7,7 @@ import { MemoryStore, type Store } from '@weir/store';
 import { eventually } from '@weir/testkit';
 import { FleetProxies } from '../../src/standalone/fleet-proxies.ts';
 
-test('a node that goes away and does not close well ends neither the others nor the process', async () => {
+test('keeps the other proxies running if the proxy of a removed node fails to close', async () => {
   const store = new MemoryStore();
   const publish = await publisher(store);
   const started: string[] = [];
@@ -37,7 +37,7 @@ test('a node that goes away and does not close well ends neither the others nor 
   await store.close();
 });
 
-test('when one does not close well the others are waited for, and it is told', async () => {
+test('waits for all proxies if one fails to close, and then rejects', async () => {
   const store = new MemoryStore();
   const publish = await publisher(store);
   const started: string[] = [];
@@ -64,7 +64,7 @@ test('when one does not close well the others are waited for, and it is told', a
   await store.close();
 });
 
-test('a table that cannot be followed is a failure, not an unhandled rejection', async () => {
+test('rejects `failed` if following the table fails', async () => {
   const store = new MemoryStore();
   const publish = await publisher(store);
   const proxies = new FleetProxies({

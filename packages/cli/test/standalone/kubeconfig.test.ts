@@ -7,7 +7,7 @@ import { startWeirProcess } from '../fixtures/weir-process.ts';
 
 const WITHOUT_CONSOLE = ['--console', 'off', '--workers', '1'];
 
-test('a kubeconfig that is not there yet is one line of warning; the files serve', async () => {
+test('serves the endpoints of the files and warns once if the kubeconfig does not exist', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();

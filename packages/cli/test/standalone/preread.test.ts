@@ -1,4 +1,4 @@
-// What must be known of a client before it is let in: who it is, and whom it wants.
+// What a proxy must read of a connection before it can route the connection: the PROXY header and the ClientHello.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -9,7 +9,7 @@ import { startTestStandalone } from '../fixtures/standalone.ts';
 
 const HEADER = 'PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n';
 
-test('the client that a trusted load balancer names is told to the endpoint', async () => {
+test("forwards the client's address from a trusted load balancer to the endpoint", async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -22,7 +22,7 @@ test('the client that a trusted load balancer names is told to the endpoint', as
   assert.equal((await client.take(/!$/)).toString(), `${HEADER}!`);
 });
 
-test('nobody is trusted unless it was said: the endpoint is told who connected, and the header is payload', async () => {
+test('treats a PROXY header as payload if no load balancer is trusted', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -31,11 +31,11 @@ test('nobody is trusted unless it was said: the endpoint is told who connected, 
   await using _fleet = await startTestStandalone(files);
   await using client = await connectClient({ port });
   await client.send(`${HEADER}!`);
-  const told = `PROXY TCP4 127.0.0.1 127.0.0.1 ${client.localPort} ${port}\r\n`;
-  assert.equal((await client.take(/!$/)).toString(), `${told}${HEADER}!`);
+  const expectedHeader = `PROXY TCP4 127.0.0.1 127.0.0.1 ${client.localPort} ${port}\r\n`;
+  assert.equal((await client.take(/!$/)).toString(), `${expectedHeader}${HEADER}!`);
 });
 
-test('with passthrough a client that asks for another host gets an alert, and one that asks for ours its endpoint', async () => {
+test('routes TLS passthrough by server name and refuses other names with an alert', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();

@@ -22,7 +22,7 @@ const annotations = { 'weir.dev/tls-secret': 'web-tls', 'weir.dev/tls-ports': '8
 const made = makeCertificate({ name: 'shop.example.com' });
 const keyLine = made.key.split('\n')[1] ?? '';
 
-test('a dry run shows which certificate is used, and never a key', async () => {
+test('weir translate prints the certificate but never the private key', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web', { annotations }), endpointSlice('web', 18_080), secret(made));
   const { code, json, stdout } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
@@ -43,7 +43,7 @@ test('a dry run shows which certificate is used, and never a key', async () => {
   assert.ok(keyLine.length > 40 && !stdout.includes(keyLine));
 });
 
-test('a dry run says what is wrong with a certificate, also with its time', async () => {
+test('weir translate reports a missing, expired or invalid certificate', async () => {
   await using files = manifestDirectory();
   const reasonOf = async (...more: readonly unknown[]): Promise<string> => {
     files.write('shop.yaml', service('web', { annotations }), endpointSlice('web', 18_080), ...more);
@@ -63,7 +63,7 @@ test('a dry run says what is wrong with a certificate, also with its time', asyn
   );
 });
 
-test('what keys are sealed with is kept in the state directory, for its owner only', async () => {
+test('keeps the fleet secret in the state directory, readable only by its owner', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   files.write('shop.yaml', service('web', { port: await freePort() }), secret(made));
@@ -81,28 +81,34 @@ test('what keys are sealed with is kept in the state directory, for its owner on
   writeFileSync(path, 'short');
   const { code, output } = await runWeirProcess(args);
   assert.equal(code, 2);
-  assert.match(output, /^weir: --state: \S+\/fleet-secret is damaged; restore it, or delete it: another is made/);
+  assert.match(
+    output,
+    /^weir: --state: \S+\/fleet-secret is damaged; restore the file, or delete it so that a new secret is created/,
+  );
   rmSync(path);
   await using anew = await startWeirProcess(args, { readyWhen: /^ready/m });
   assert.match(
     anew.output(),
-    /^warning: the fleet-secret of --state was not there, and another was made: certificates that are kept/m,
+    /^warning: the file fleet-secret in the --state directory was missing, so a new secret was created: certificates/m,
   );
   assert.notEqual(readFileSync(path, 'utf8'), first);
 });
 
-test('a secret of the fleet that is too short is refused, and not shown', async () => {
+test('refuses a short WEIR_FLEET_SECRET without printing it', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'));
   const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
   const { code, output } = await runWeirProcess(args, { WEIR_FLEET_SECRET: 'swordfish' });
   assert.equal(code, 2);
-  assert.match(output, /^weir: WEIR_FLEET_SECRET is \[redacted\]; use a secret of at least 32 characters[^\n]*\n$/);
+  assert.match(
+    output,
+    /^weir: invalid WEIR_FLEET_SECRET \[redacted\]: expected a secret of at least 32 characters[^\n]*\n$/,
+  );
   assert.doesNotMatch(output, /swordfish/);
 });
 
 test(
-  'with a Redis Secrets are read only with a secret of the fleet, and it is said',
+  'with Redis, reads Secrets only if WEIR_FLEET_SECRET is set, and warns otherwise',
   requireProgram('redis'),
   async () => {
     await using redis = await startRedis();
@@ -114,7 +120,10 @@ test(
     const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off', '--redis', redis.url];
     {
       await using running = await startWeirProcess(args, { readyWhen: /^ready/m });
-      assert.match(running.output(), /^warning: Secrets are not read: with --redis .*set it to the same secret/m);
+      assert.match(
+        running.output(),
+        /^warning: Secrets are not read: with --redis.*set WEIR_FLEET_SECRET to the same secret/m,
+      );
       await running.waitForOutput(/SecretForbidden/);
     }
     const env = { WEIR_FLEET_SECRET: 'a secret of this fleet, long enough' };
@@ -124,7 +133,7 @@ test(
   },
 );
 
-test('a Secret of a file is shown to clients, also after it is renewed and after a restart', async () => {
+test('serves the certificate of a Secret in a file, after a renewal and after a restart as well', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   await using backend = await echoServer();
@@ -138,22 +147,22 @@ test('a Secret of a file is shown to clients, also after it is renewed and after
   writeWith(first);
   {
     await using _running = await startTestStandalone(files, ['--state', state.path]);
-    assert.deepEqual(await met({ port, ca }), ['hello', first.certificate]);
+    assert.deepEqual(await echoOverTls({ port, ca }), ['hello', first.certificate]);
     writeWith(renewed);
-    await eventually(async () => assert.deepEqual(await met({ port, ca }), ['hello', renewed.certificate]));
+    await eventually(async () => assert.deepEqual(await echoOverTls({ port, ca }), ['hello', renewed.certificate]));
   }
   await using _again = await startTestStandalone(files, ['--state', state.path]);
-  assert.deepEqual(await met({ port, ca }), ['hello', renewed.certificate]);
+  assert.deepEqual(await echoOverTls({ port, ca }), ['hello', renewed.certificate]);
 });
 
-/** What comes back of what a client says, and the certificate that it was shown. */
-async function met({ port, ca }: { readonly port: number; readonly ca: Certificate }): Promise<unknown> {
+/** Sends a message over TLS. Returns the echo and the certificate that the server presented. */
+async function echoOverTls({ port, ca }: { readonly port: number; readonly ca: Certificate }): Promise<unknown> {
   const socket = connect({ port, host: '127.0.0.1', servername: 'shop.example.com', ca: ca.certificate });
   try {
     await once(socket, 'secureConnect');
-    const shown = String(socket.getPeerX509Certificate());
+    const presented = String(socket.getPeerX509Certificate());
     socket.end('hello');
-    return [await text(socket), shown];
+    return [await text(socket), presented];
   } finally {
     socket.destroy();
   }

@@ -1,4 +1,4 @@
-// From manifests to the wire: tenants that have one port of one address together.
+// Tenants that share one port of one address, from manifests to the wire.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freePort } from '@weir/testkit';
@@ -15,7 +15,7 @@ const allowing = (name: string, allowedHosts: readonly string[]): unknown => ({
   spec: { namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': name } }, allowedHosts },
 });
 
-test('tenants share a port by host names within their policies, and are told why not', async () => {
+test('shares a port between tenants by host name, and refuses hosts outside the policies', async () => {
   await using files = manifestDirectory();
   await using shop = await startTlsEchoServer('shop');
   await using game = await startTlsEchoServer('game');
@@ -26,8 +26,8 @@ test('tenants share a port by host names within their policies, and are told why
   files.write('late.yaml', named('late', 'late.example', port));
   await using fleet = await startTestStandalone(files, ['--shared-ports', String(port)]);
   const { json } = await fleet.weir('get', 'services', '-o', 'json');
-  const told = json.items.map(({ namespace, state, reason }: Record<string, string>) => [namespace, state, reason]);
-  assert.deepEqual(told, [
+  const states = json.items.map(({ namespace, state, reason }: Record<string, string>) => [namespace, state, reason]);
+  assert.deepEqual(states, [
     ['game', 'Programmed', 'Programmed'],
     ['late', 'Refused', 'HostNotAllowed'],
     ['shop', 'Programmed', 'Programmed'],

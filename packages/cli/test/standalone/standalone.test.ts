@@ -5,7 +5,7 @@ import { endpointSlice, manifestDirectory, service, suspension, tenantPolicy } f
 import { startTestStandalone } from '../fixtures/standalone.ts';
 import { runWeirProcess, startWeirProcess } from '../fixtures/weir-process.ts';
 
-test('a Service of a manifest is served, and its Service says where', async () => {
+test('serves a Service of a manifest and reports its address', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -21,7 +21,7 @@ test('a Service of a manifest is served, and its Service says where', async () =
   assert.equal((await client.take(5)).toString(), 'hello');
 });
 
-test('usage equals what the clients counted, to the byte', async () => {
+test("usage equals the clients' own counts to the byte", async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -48,7 +48,7 @@ test('usage equals what the clients counted, to the byte', async () => {
   });
 });
 
-test('explain says which endpoints do not work, and why', async () => {
+test('weir explain lists unhealthy endpoints with the reason', async () => {
   await using files = manifestDirectory();
   const port = await freePort();
   const annotations = {
@@ -61,17 +61,20 @@ test('explain says which endpoints do not work, and why', async () => {
   await using fleet = await startTestStandalone(files);
   await eventually(async () => {
     const { stdout } = await fleet.weir('explain', 'shop/web');
-    assert.match(stdout, /health-check tcp each 1s for at most 1s; out after 1 bad, back after 1 good/);
+    assert.match(
+      stdout,
+      /health-check tcp every 1s, timeout 1s; unhealthy after 1 failed check, healthy after 1 passed check/,
+    );
     assert.ok(
       stdout.includes(
-        `127.0.0.1:${closed} for ${port}/TCP, seen by local: its tcp check fails: ECONNREFUSED; used all the same`,
+        `127.0.0.1:${closed} for ${port}/TCP, reported by local: its tcp check fails: ECONNREFUSED; still used`,
       ),
       stdout,
     );
   });
 });
 
-test('endpoints that serve while they terminate are in use, and not called ready', async () => {
+test('uses terminating endpoints that still serve, and does not count them as ready', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -91,7 +94,7 @@ test('endpoints that serve while they terminate are in use, and not called ready
   assert.equal(String(await client.take(5)), 'hello');
 });
 
-test('an edited file changes the routing, and connections that are open stay', async () => {
+test('routes new connections by an edited file and keeps open connections', async () => {
   await using files = manifestDirectory();
   await using before = await echoServer();
   await using after = await httpBackend({ name: 'after' });
@@ -113,7 +116,7 @@ test('an edited file changes the routing, and connections that are open stay', a
   assert.ok(fleet.url);
 });
 
-test('a tenant is cut off and lifted by the command line; others stay connected', async () => {
+test('suspends and resumes a tenant without closing connections of other tenants', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const [shop, game] = [await freePort(), await freePort()];
@@ -147,7 +150,7 @@ test('a tenant is cut off and lifted by the command line; others stay connected'
   assert.match((await fleet.weir('resume', 'shop')).output, /tenant shop has no Suspension/);
 });
 
-test('a Suspension that stands in a file is lifted there, and resume says where', async () => {
+test('weir resume names the file of a Suspension that a file contains', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -167,7 +170,7 @@ test('a Suspension that stands in a file is lifted there, and resume says where'
   });
 });
 
-test('problems are told as they come and as they go', async () => {
+test('prints problems when they appear and when they are resolved', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const [one, two] = [await freePort(), await freePort()];
@@ -179,10 +182,10 @@ test('problems are told as they come and as they go', async () => {
   const problems = await fleet.weir('get', 'problems');
   assert.match(problems.stdout, /shop\/(web|api)/);
   files.remove('policy.yaml');
-  await fleet.process.waitForOutput(/^gone: .*(OverLimit|QuotaExceeded)/m);
+  await fleet.process.waitForOutput(/^resolved: .*(OverLimit|QuotaExceeded)/m);
 });
 
-test('several nodes are a fleet in one process', async () => {
+test('runs a proxy for each node of --node', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort('127.0.0.2');
@@ -203,7 +206,7 @@ test('several nodes are a fleet in one process', async () => {
   );
 });
 
-test('top shows the present rates as one frame when nobody looks at a terminal', async () => {
+test('weir top prints one frame if stdout is not a terminal', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   files.write('shop.yaml', service('web', { port: await freePort() }), endpointSlice('web', backend.port));
@@ -211,10 +214,10 @@ test('top shows the present rates as one frame when nobody looks at a terminal',
   const [asText, asJson] = await Promise.all([fleet.weir('top'), fleet.weir('top', '--once', '-o', 'json')]);
   assert.match(asText.stdout, /^shop +0 bit\/s +0 bit\/s/m);
   assert.equal(asJson.json.tenants[0].name, 'shop');
-  assert.match((await fleet.weir('top', '--tenant', 'shpo')).output, /tenant "shpo" is not known/);
+  assert.match((await fleet.weir('top', '--tenant', 'shpo')).output, /unknown tenant "shpo"/);
 });
 
-test('the end is in good order: exit code 0, and the address is free again', async () => {
+test('exits with 0 on SIGTERM and releases its ports', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -224,7 +227,7 @@ test('the end is in good order: exit code 0, and the address is free again', asy
   await assert.rejects(connectClient({ port }), /ECONNREFUSED/);
 });
 
-test('without a console there is no URL to say', async () => {
+test('prints ready without a URL if the console is off', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   files.write('shop.yaml', service('web', { port: await freePort() }), endpointSlice('web', backend.port));
@@ -232,14 +235,14 @@ test('without a console there is no URL to say', async () => {
   assert.match(fleet.process.output(), /^ready$/m);
 });
 
-test('no Service of the class: it runs, says so, and names --classless', async () => {
+test('suggests --classless if no Service has the class', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web', { loadBalancerClass: null }));
   await using fleet = await startTestStandalone(files);
   await fleet.process.waitForOutput(/--classless/);
 });
 
-test('what of this host will cost clients something is told before it is ready', async () => {
+test('warns about limits of this host before it is ready', async () => {
   await using files = manifestDirectory();
   const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
   await using fleet = await startWeirProcess(args, { readyWhen: /^ready/m, shell: 'ulimit -n 1024' });
@@ -249,32 +252,29 @@ test('what of this host will cost clients something is told before it is ready',
   );
 });
 
-test('to trust everybody as a load balancer is allowed, and told before it is ready', async () => {
+test('warns before it is ready if every client is trusted to send a PROXY header', async () => {
   await using files = manifestDirectory();
   await using fleet = await startTestStandalone(files, ['--trust-proxy-protocol', '0.0.0.0/0']);
   assert.match(fleet.process.output(), /^warning: every client in 0\.0\.0\.0\/0 .*can claim any address(.*\n)*ready/m);
 });
 
-test('what keeps it from beginning is one line and exit code 2', async () => {
+test('exits with 2 and one line if it cannot start', async () => {
   await using files = manifestDirectory();
-  await using taken = await echoServer();
+  await using occupied = await echoServer();
   files.write('shop.yaml', service('web'));
-  const from = ['standalone', '-f', files.path];
+  const validArgs = ['standalone', '-f', files.path];
   const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
     [['standalone', '-f', '/nowhere'], /-f \/nowhere: does not exist/],
     [
-      [...from, '--console', `127.0.0.1:${taken.port}`],
+      [...validArgs, '--console', `127.0.0.1:${occupied.port}`],
       /cannot listen on 127\.0\.0\.1:\d+: the port is in use.*--console/,
     ],
-    [[...from, '--console', '0.0.0.0:0'], /must not listen on 0\.0\.0\.0/],
-    [[...from, '--console', 'here'], /Use 127\.0\.0\.1:8686, another HOST:PORT, or off/],
-    [[...from, '--workers', '0'], /Use an integer from 1 to 128/],
-    [[...from, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
-    [
-      [...from, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`],
-      /--redis: Redis at .* refuses the connection/,
-    ],
-    [[...from, '--trust-proxy-protocol', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
+    [[...validArgs, '--console', '0.0.0.0:0'], /may therefore not listen on 0\.0\.0\.0/],
+    [[...validArgs, '--console', 'here'], /Use HOST:PORT, such as 127\.0\.0\.1:8686, or off/],
+    [[...validArgs, '--workers', '0'], /Use an integer from 1 to 128/],
+    [[...validArgs, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
+    [[...validArgs, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`], /--redis: Redis at .* refuses the connection/],
+    [[...validArgs, '--trust-proxy-protocol', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
   ];
   for (const [args, message] of cases) {
     const { code, output } = await runWeirProcess(args);

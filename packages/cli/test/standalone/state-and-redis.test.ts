@@ -9,7 +9,7 @@ import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests
 import { startTestStandalone, type TestStandalone } from '../fixtures/standalone.ts';
 import { runWeirProcess } from '../fixtures/weir-process.ts';
 
-test('with --state the ledger and what was suspended survive a restart', async () => {
+test('with --state, usage and Suspensions survive a restart', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   await using backend = await echoServer();
@@ -31,19 +31,19 @@ test('with --state the ledger and what was suspended survive a restart', async (
   await usesExactly(after, 1_500);
 });
 
-test('a drain that is asked for on the local socket ends it in good order', async () => {
+test('exits with 0 after a drain request on the admin socket', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   files.write('shop.yaml', service('web', { port: await freePort() }));
   await using running = await startTestStandalone(files, ['--state', state.path]);
   const socketPath = join(state.path, 'proxy-local', 'admin.sock');
-  const asked = request({ socketPath, path: '/drain', method: 'POST' }).end();
-  const [answer] = await once(asked, 'response');
-  assert.equal(answer.statusCode, 202);
+  const drainRequest = request({ socketPath, path: '/drain', method: 'POST' }).end();
+  const [response] = await once(drainRequest, 'response');
+  assert.equal(response.statusCode, 202);
   assert.equal((await running.process.exited).code, 0);
 });
 
-test('a state directory that another one keeps is told, and left as it is', async () => {
+test('refuses a state directory that another process uses', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   files.write('shop.yaml', service('web', { port: await freePort() }));
@@ -61,7 +61,7 @@ test('a state directory that another one keeps is told, and left as it is', asyn
   assert.match(output, /^weir: --state: the state directory \S+ is in use by another process; [^\n]*\n$/);
 });
 
-test('a state directory that cannot be used is told', async () => {
+test('reports an unusable state directory', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'));
   files.writeText('file', '');
@@ -79,7 +79,7 @@ test('a state directory that cannot be used is told', async () => {
 });
 
 describe('over a real Redis', requireProgram('redis'), () => {
-  test('it serves, counts and suspends as in memory', async () => {
+  test('serves, counts and suspends as with a store in memory', async () => {
     await using redis = await startRedis({ password: 'open sesame' });
     await using files = manifestDirectory();
     await using backend = await echoServer();
@@ -92,7 +92,7 @@ describe('over a real Redis', requireProgram('redis'), () => {
     await eventually(() => assert.rejects(connectClient({ port }), /ECONNREFUSED/));
   });
 
-  test('a wrong password is one line, which does not show it, and exit code 2', async () => {
+  test('exits with 2 on a wrong password without printing the password', async () => {
     await using redis = await startRedis({ password: 'right' });
     await using files = manifestDirectory();
     files.write('shop.yaml', service('web'));
@@ -104,7 +104,7 @@ describe('over a real Redis', requireProgram('redis'), () => {
   });
 });
 
-/** So many bytes to the Service and back, on one connection. */
+/** Sends the bytes to the Service on one connection and receives their echo. */
 async function exchange(port: number, bytes: number): Promise<void> {
   await using client = await connectClient({ port, expectPattern: 3 });
   await client.sendPattern({ bytes, seed: 3 });
