@@ -142,7 +142,10 @@ test('reports two errors if neither the API server nor Redis answers', async () 
     stdout,
     /^error {4}KubernetesVersion +API server: not checked: the API server https:\S+ does not answer/m,
   );
-  assert.match(stdout, /^error {4}RedisReachable +Redis: not checked: Redis at 127\.0\.0\.1:\d+ refuses the connection/m);
+  assert.match(
+    stdout,
+    /^error {4}RedisReachable +Redis: not checked: Redis at 127\.0\.0\.1:\d+ refuses the connection/m,
+  );
   assert.match(
     stdout,
     /^warning {2}NodePorts +Services: not checked: the API server cannot be queried \(see KubernetesVersion\)$/m,

@@ -91,7 +91,10 @@ test('EphemeralPorts warns about ports of the ephemeral range and names the kern
   ]);
   const { severity, message } = findingFor('EphemeralPorts', { services });
   assert.equal(severity, 'warning');
-  assert.match(message, /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); reserve/);
+  assert.match(
+    message,
+    /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); reserve/,
+  );
   assert.match(message, /net\.ipv4\.ip_local_reserved_ports/);
   assert.equal(findingFor('EphemeralPorts').severity, 'ok');
 });

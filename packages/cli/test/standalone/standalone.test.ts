@@ -273,7 +273,10 @@ test('exits with 2 and one line if it cannot start', async () => {
     [[...validArgs, '--console', 'here'], /Use HOST:PORT, such as 127\.0\.0\.1:8686, or off/],
     [[...validArgs, '--workers', '0'], /Use an integer from 1 to 128/],
     [[...validArgs, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
-    [[...validArgs, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`], /--redis: Redis at .* refuses the connection/],
+    [
+      [...validArgs, '--redis', `redis://:secret@127.0.0.1:${await freePort()}`],
+      /--redis: Redis at .* refuses the connection/,
+    ],
     [[...validArgs, '--trust-proxy-protocol', '10.0.0.1'], /Use a network such as 192\.0\.2\.0\/24/],
   ];
   for (const [args, message] of cases) {
