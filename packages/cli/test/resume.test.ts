@@ -31,7 +31,7 @@ test('weir resume fails and prints the kubectl command if the console cannot del
     const { code, stdout, output } = await runWeirProcess(['resume', 'shop', '--server', console.url]);
     assert.equal(code, 1, output);
     assert.equal(stdout, '');
-    assert.match(output, /^weir: Suspension "stop-shop" .*; kubectl delete suspension stop-shop, or .*\n$/);
+    assert.match(output, /^weir: Suspension "stop-shop" .*; use kubectl delete suspension stop-shop, or .*\n$/);
   } finally {
     await console.close();
     await store.close();

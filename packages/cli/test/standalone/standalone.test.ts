@@ -160,7 +160,7 @@ test('weir resume names the file of a Suspension that a file contains', async ()
   await eventually(async () => {
     const { code, output } = await fleet.weir('resume', 'shop');
     assert.equal(code, 1, output);
-    assert.match(output, /Suspension "by-hand" comes from .*stop\.yaml; delete it there/);
+    assert.match(output, /Suspension "by-hand" comes from .*stop\.yaml; delete it in that file/);
   });
   files.remove('stop.yaml');
   await eventually(async () => {
