@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { diff } from 'node:util';
 
 /**
- * Compares with the text of a file: strings as they are (YAML, say), anything else as indented JSON. `name` is a URL, or a path
- * relative to the test file that is running. `UPDATE_GOLDEN=1` writes the file instead.
+ * Compares `actual` with a golden file: a string as its text, any other value as indented JSON. `name` is a URL or a path
+ * relative to the running test file. Writes the file instead if `UPDATE_GOLDEN=1`.
  */
 export function golden(name: string | URL, actual: unknown): void {
   const path = goldenPath(name);
@@ -16,12 +16,15 @@ export function golden(name: string | URL, actual: unknown): void {
     writeFileSync(path, text);
     return;
   }
-  assert.ok(existsSync(path), `${path} does not exist; UPDATE_GOLDEN=1 writes it`);
+  assert.ok(existsSync(path), `${path} does not exist: run the test with UPDATE_GOLDEN=1 to write it`);
   const expected = readFileSync(path, 'utf8');
-  if (text !== expected) assert.fail(`${path} differs (UPDATE_GOLDEN=1 accepts it):\n${formatDiff(expected, text)}`);
+  if (text !== expected)
+    assert.fail(
+      `${path} differs (run the test with UPDATE_GOLDEN=1 to accept the change):\n${formatDiff(expected, text)}`,
+    );
 }
 
-/** node --test runs each test file as a process of its own, with the file as its script. */
+/** node --test runs each test file in a process of its own, so argv[1] is the test file. */
 function goldenPath(name: string | URL): string {
   return name instanceof URL ? fileURLToPath(name) : resolve(dirname(process.argv[1] ?? ''), name);
 }
@@ -34,7 +37,7 @@ function goldenText(actual: unknown): string {
 const CONTEXT_LINES = 3;
 const MAX_DIFF_LINES = 80;
 
-/** `-` is expected and not there, `+` is there and not expected; lines far from any difference are left out. */
+/** Marks expected lines that are missing with `-` and unexpected lines with `+`; omits lines far from any difference. */
 function formatDiff(expected: string, actual: string): string {
   const lines = diff(actual.split('\n'), expected.split('\n'));
   const changed = lines.flatMap(([operation], index) => (operation === 0 ? [] : [index]));
@@ -51,16 +54,16 @@ function formatDiff(expected: string, actual: string): string {
     shown.push(`${operation === 0 ? ' ' : operation === 1 ? '+' : '-'} ${line}`);
   }
   if (shown.length > MAX_DIFF_LINES)
-    shown.splice(MAX_DIFF_LINES, shown.length, `  … and ${shown.length - MAX_DIFF_LINES} lines more`);
+    shown.splice(MAX_DIFF_LINES, shown.length, `  … and ${shown.length - MAX_DIFF_LINES} more lines`);
   return shown.join('\n');
 }
 
 export type EventuallyOptions = { readonly timeoutMs?: number; readonly intervalMs?: number };
 
 /**
- * Repeats an assertion until it holds, and returns what it returned; after the timeout throws the last failure.
- * Only for the state of other processes (a status in the API server, a key in Redis), which send us no event to wait for:
- * this is the one place in the tests that waits on a clock. Inside one process wait for the event.
+ * Repeats an assertion until it holds and returns its result; throws the last failure after the timeout. Use it only for the
+ * state of other processes (a status in the API server, a key in Redis), which send no event to wait for. Inside one process,
+ * wait for the event.
  */
 export async function eventually<T>(assertion: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
   const { timeoutMs = 10_000, intervalMs = 20 } = options;
@@ -76,13 +79,13 @@ export async function eventually<T>(assertion: () => T | Promise<T>, options: Ev
 }
 
 function timeoutMessage(error: unknown, timeoutMs: number): string {
-  return `still so after ${timeoutMs} ms: ${error instanceof Error ? error.message : String(error)}`;
+  return `still failing after ${timeoutMs} ms: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** Freezes a value and everything that it holds, so that a function that changes its input throws. Returns the same value. */
+/** Freezes a value and everything it contains, so that a function that changes its input throws. Returns the same value. */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  // the content of typed arrays cannot be frozen, and Object.freeze refuses to try
+  // Object.freeze throws for typed arrays, whose content cannot be frozen.
   if (ArrayBuffer.isView(value)) return value;
   Object.freeze(value);
   if (value instanceof Map || value instanceof Set) freezeCollection(value);
@@ -90,7 +93,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** Object.freeze leaves the entries of a Map or Set open: they live in internal slots. */
+/** Object.freeze does not freeze the entries of a Map or Set, because they live in internal slots. */
 function freezeCollection(collection: Map<unknown, unknown> | Set<unknown>): void {
   for (const [key, value] of collection.entries()) {
     deepFreeze(key);

@@ -6,7 +6,7 @@ import { listenTestServer } from './sockets/servers.ts';
 
 export type ProxiedRequest = {
   readonly method: string;
-  /** Without the query. */
+  /** The path without the query. */
   readonly path: string;
   readonly query: URLSearchParams;
   readonly isWatch: boolean;
@@ -21,30 +21,30 @@ export type ProxiedResponse = {
 };
 
 /**
- * What becomes of a request. `through`: it goes on to the real server; `cut`: its connection breaks off without an answer. Until the
- * promise resolves the client waits.
+ * Decides what happens to a request: `forward` sends it to the real server, `disconnect` closes the client's connection without
+ * a response, a response is sent as it is. The client waits until the promise resolves.
  */
-export type Interceptor = (request: ProxiedRequest) => Promise<ProxiedResponse | 'through' | 'cut'>;
+export type Interceptor = (request: ProxiedRequest) => Promise<ProxiedResponse | 'forward' | 'disconnect'>;
 
 export type ApiServerProxy = AsyncDisposable & {
-  /** Plain HTTP: whoever signs in by a token can come this way. */
+  /** An http:// URL, for clients that authenticate with a token. */
   readonly server: string;
-  /** All that came, in order, whatever became of them. */
+  /** All received requests, in order, including intercepted requests. */
   readonly requests: readonly ProxiedRequest[];
-  /** Of the requests from here on, in place of what was said before; at first all go through. */
-  intercept(behaviour: Interceptor): void;
-  /** What the real server answers to it. */
+  /** Replaces the interceptor for later requests. The default interceptor forwards every request. */
+  intercept(interceptor: Interceptor): void;
+  /** Returns the real server's response to the request. */
   forward(request: ProxiedRequest): Promise<ProxiedResponse>;
-  /** The last line of every open watch, which then ends. */
+  /** Ends every open watch, after `lastEvent` if given. */
   endWatches(lastEvent?: object): void;
-  /** Every open watch stays open, and tells nothing any more. */
+  /** Keeps every open watch open but sends no more events. */
   freezeWatches(): void;
-  /** Breaks off every connection, in both directions. */
+  /** Closes every connection to clients and to the real server. */
   closeConnections(): void;
   close(): Promise<void>;
 };
 
-/** In front of a real API server, one that lags, refuses, hangs and breaks off as the test says. */
+/** Starts a proxy for a real API server that can delay, refuse or drop requests as a test demands. */
 export async function startApiServerProxy(to: {
   readonly server: string;
   readonly ca: string;
@@ -52,7 +52,7 @@ export async function startApiServerProxy(to: {
   const agent = new https.Agent({ keepAlive: true, ca: to.ca });
   const requests: ProxiedRequest[] = [];
   const watches = new Map<ServerResponse, IncomingMessage>();
-  let behave: Interceptor = async () => 'through';
+  let interceptor: Interceptor = async () => 'forward';
 
   const send = async ({ method, path, query, headers, body }: ProxiedRequest): Promise<IncomingMessage> => {
     const { host: _, connection: __, ...passed } = headers;
@@ -93,14 +93,16 @@ export async function startApiServerProxy(to: {
       body: await readText(message),
     };
     requests.push(request);
-    const verdict = await behave(request);
+    const decision = await interceptor(request);
     if (response.destroyed) return;
-    if (verdict === 'cut') response.destroy();
-    else if (verdict === 'through') await passThrough(request, response);
+    if (decision === 'disconnect') response.destroy();
+    else if (decision === 'forward') await passThrough(request, response);
     else
-      response.writeHead(verdict.status, { 'content-type': 'application/json', ...verdict.headers }).end(verdict.body);
+      response
+        .writeHead(decision.status, { 'content-type': 'application/json', ...decision.headers })
+        .end(decision.body);
   };
-  // Of a real server that is away the client sees that nobody answers.
+  // If the real server is down, the client's connection closes without a response.
   const server = createServer((message, response) => void answer(message, response).catch(() => response.destroy()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -112,8 +114,8 @@ export async function startApiServerProxy(to: {
   return {
     server: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     requests,
-    intercept(behaviour) {
-      behave = behaviour;
+    intercept(replacement) {
+      interceptor = replacement;
     },
     forward,
     endWatches(lastEvent) {
@@ -128,7 +130,7 @@ export async function startApiServerProxy(to: {
   };
 }
 
-/** Whoever passes the body on decides how it is framed. */
+/** Removes the hop-by-hop headers and the content length, because the sender of the body decides on the framing. */
 function endToEndHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const framing = ['connection', 'transfer-encoding', 'content-length'];
   return Object.fromEntries(
@@ -146,11 +148,11 @@ async function readText(message: IncomingMessage): Promise<string> {
 
 export type ForwardProxy = AsyncDisposable & {
   readonly url: string;
-  /** Where its clients wanted to go, as `HOST:PORT`, in order. */
+  /** Targets of CONNECT requests, as `HOST:PORT`, in order. */
   readonly connectTargets: readonly string[];
 };
 
-/** A proxy that connects its clients to wherever they ask (HTTP CONNECT). */
+/** Starts an HTTP CONNECT proxy that accepts any target. */
 export async function startForwardProxy(): Promise<ForwardProxy> {
   const connectTargets: string[] = [];
   const server = createServer();
@@ -162,7 +164,7 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
       client.write('HTTP/1.1 200 OK\r\n\r\n');
       client.pipe(upstream).pipe(client);
     });
-    // The other side learns of it by its own end.
+    // Destroying one socket closes the other.
     upstream.on('error', () => client.destroy());
     client.on('error', () => upstream.destroy());
     client.once('close', () => upstream.destroy());

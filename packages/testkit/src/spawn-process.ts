@@ -8,12 +8,15 @@ export type SpawnOptions = {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** For messages; the command by default. */
+  /** Name for messages; default: the command. */
   readonly name?: string;
-  /** What its output must show, stdout and stderr together, before `spawnProcess` returns. Absent: returns at once. */
+  /**
+   * Resolves `spawnProcess` when the combined output of stdout and stderr matches. If undefined, `spawnProcess` returns at
+   * once.
+   */
   readonly readyWhen?: RegExp | ((output: string) => boolean);
   readonly readyTimeoutMs?: number;
-  /** It may end by itself. Otherwise an end that nobody asked for fails the test that runs. */
+  /** The process may exit by itself. Otherwise an exit without `stop` or a terminating signal fails the running test. */
   readonly mayExit?: boolean;
 };
 
@@ -21,15 +24,15 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export type SpawnedProcess = AsyncDisposable & {
   readonly pid: number;
-  /** What it has written so far, stdout and stderr together; `stdout` alone for those that print data. */
+  /** The output so far: stdout and stderr combined. `stdout` returns stdout only. */
   output(): string;
   stdout(): string;
-  /** Resolves when it has ended and its output is complete. */
+  /** Resolves when the process has exited and its output is complete. */
   readonly exited: Promise<Exit>;
-  /** Resolves when the output shows it. */
+  /** Resolves when the output matches. */
   waitForOutput(what: RegExp | ((output: string) => boolean), options?: { timeoutMs?: number }): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Sends the signal (default SIGTERM) and waits for the end; SIGKILL follows after 10 s. */
+  /** Sends the signal (default SIGTERM) and waits for the exit; sends SIGKILL after 10 s. */
   stop(signal?: NodeJS.Signals): Promise<Exit>;
   close(): Promise<void>;
 };
@@ -41,26 +44,26 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     cwd: options.cwd,
     env: options.env ?? process.env,
     stdio: 'pipe',
-    // Ctrl-C in a terminal goes to our whole group; it is for us, who end the others in their order.
+    // Ctrl-C in a terminal signals the whole process group. A separate group lets us stop the children in order.
     detached: program !== command,
   });
   child.stdin.end();
   const output = new ProcessOutput(name, child);
   const { promise: exited, resolve: resolveExited } = Promise.withResolvers<Exit>();
-  let ended: Exit | undefined;
-  /** Before it is ready its end is reported by whoever waits for that. */
-  let mayEnd = true;
+  let exitStatus: Exit | undefined;
+  /** True until the process is ready, because `waitFor` reports an earlier exit. */
+  let mayExit = true;
 
   const handles = [child, child.stdout as Socket, child.stderr as Socket];
-  const hold = (): void => {
+  const keepEventLoopAlive = (): void => {
     for (const handle of handles) handle.ref();
   };
   const finish = (exit: Exit): void => {
-    if (ended) return;
-    ended = exit;
-    output.end(describeExit(exit));
+    if (exitStatus) return;
+    exitStatus = exit;
+    output.close(describeExit(exit));
     resolveExited(exit);
-    if (!mayEnd) throw new Error(`${name} ended by itself, ${describeExit(exit)}:\n${output.tail}`);
+    if (!mayExit) throw new Error(`${name} exited unexpectedly, ${describeExit(exit)}:\n${output.tail}`);
   };
   child.once('error', (error) => {
     output.append(`${error.message}\n`);
@@ -69,19 +72,19 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   child.once('close', (code, signal) => finish({ code, signal }));
 
   const signal = (which: NodeJS.Signals): void => {
-    mayEnd ||= TERMINATING_SIGNALS.has(which);
+    mayExit ||= TERMINATING_SIGNALS.has(which);
     child.kill(which);
   };
   const stop = async (which: NodeJS.Signals = 'SIGTERM'): Promise<Exit> => {
-    mayEnd = true;
-    if (ended) return ended;
-    hold();
+    mayExit = true;
+    if (exitStatus) return exitStatus;
+    keepEventLoopAlive();
     signal(which);
-    // one that is stopped by SIGSTOP takes no other signal before it goes on
+    // A process stopped by SIGSTOP handles no signal but SIGKILL until SIGCONT.
     if (which !== 'SIGKILL') signal('SIGCONT');
-    const last = setTimeout(() => signal('SIGKILL'), 10_000);
+    const killTimer = setTimeout(() => signal('SIGKILL'), 10_000);
     const exit = await exited;
-    clearTimeout(last);
+    clearTimeout(killTimer);
     return exit;
   };
 
@@ -93,8 +96,8 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
       throw error;
     }
   }
-  mayEnd = options.mayExit ?? false;
-  // one that a failing test forgets does not hold up the run: the process of the test ends, and with it this one
+  mayExit = options.mayExit ?? false;
+  // A child that a failing test forgot must not keep the test's process alive; the child dies with its parent.
   for (const handle of handles) handle.unref();
 
   const close = async (): Promise<void> => void (await stop());
@@ -103,10 +106,10 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     output: () => output.combined,
     stdout: () => output.stdout,
     get exited() {
-      hold();
+      keepEventLoopAlive();
       return exited;
     },
-    waitForOutput: (what, how) => output.waitFor(what, how),
+    waitForOutput: (what, waitOptions) => output.waitFor(what, waitOptions),
     signal,
     stop,
     close,
@@ -114,7 +117,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   };
 }
 
-/** Whoever sends one of these means it to end. */
+/** A process may exit after one of these signals. */
 const TERMINATING_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGTERM',
   'SIGINT',
@@ -127,10 +130,10 @@ function describeExit({ code, signal }: Exit): string {
   return signal ? `by ${signal}` : `exit code ${code}`;
 }
 
-/** Of what a long-lived program writes only the end is kept. */
+/** The output keeps the last characters of long-lived programs only. */
 const MAX_OUTPUT_CHARACTERS = 8 * 1024 * 1024;
 
-/** What a process writes, as text, and who waits for something in it. */
+/** Collects the output of a process and resolves `waitFor` when the output matches. */
 export class ProcessOutput {
   #combined = '';
   #stdout = '';
@@ -164,21 +167,21 @@ export class ProcessOutput {
     for (const check of this.#listeners) check();
   }
 
-  /** No more will come; `how` says why. Whoever still waits fails. */
-  end(how: string): void {
-    this.#endReason = how;
+  /** Marks the output as complete. Pending `waitFor` calls fail with `reason`. */
+  close(reason: string): void {
+    this.#endReason = reason;
     for (const check of this.#listeners) check();
   }
 
   async waitFor(what: RegExp | ((output: string) => boolean), options: { timeoutMs?: number } = {}): Promise<void> {
     const { timeoutMs = 30_000 } = options;
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const fail = (why: string): void => reject(new Error(`${this.#name} ${why}:\n${this.tail}`));
+    const fail = (reason: string): void => reject(new Error(`${this.#name} ${reason}:\n${this.tail}`));
     const check = (): void => {
       if (what instanceof RegExp ? what.test(this.#combined) : what(this.#combined)) resolve();
-      else if (this.#endReason !== undefined) fail(`ended before it showed ${what}, ${this.#endReason}`);
+      else if (this.#endReason !== undefined) fail(`exited before its output matched ${what}, ${this.#endReason}`);
     };
-    const timer = setTimeout(() => fail(`has not shown ${what} in ${timeoutMs} ms`), timeoutMs);
+    const timer = setTimeout(() => fail(`did not print ${what} within ${timeoutMs} ms`), timeoutMs);
     this.#listeners.add(check);
     check();
     try {
@@ -193,8 +196,8 @@ export class ProcessOutput {
 const SETPRIV = '/usr/bin/setpriv';
 
 /**
- * The command, such that Linux sends it the signal when we end, even by SIGKILL: nothing is left behind that runs on, or holds a
- * lock. The request survives exec, so that the pid is the program's own.
+ * Wraps a command so that Linux sends it the signal when this process dies, even by SIGKILL: no orphan keeps running or holding
+ * a lock. The setting survives exec, so the pid is the program's own.
  */
 export function withParentDeathSignal(
   signal: 'KILL' | 'TERM',

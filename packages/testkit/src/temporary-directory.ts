@@ -6,7 +6,7 @@ export type TemporaryDirectory = AsyncDisposable & { readonly path: string; clos
 
 const openDirectories = new Set<string>();
 
-/** An empty folder of its own; `close` removes it with all that is in it, and so does the end of the process. */
+/** Creates an empty directory. `close` and the exit of this process remove it with its content. */
 export function temporaryDirectory(label = 'test'): TemporaryDirectory {
   if (openDirectories.size === 0) process.once('exit', removeOpenDirectories);
   const path = mkdtempSync(join(tmpdir(), `weir-${label}-`));
@@ -18,7 +18,9 @@ export function temporaryDirectory(label = 'test'): TemporaryDirectory {
   return { path, close, [Symbol.asyncDispose]: close };
 }
 
-/** Those that a failing test did not come to close. A child that ends after us may still write into one: then some of it stays. */
+/**
+ * Removes directories that a failing test did not close. A child that outlives this process may write into one of them again.
+ */
 function removeOpenDirectories(): void {
   for (const path of openDirectories) {
     try {

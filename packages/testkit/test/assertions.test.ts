@@ -5,16 +5,16 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { deepFreeze, eventually, golden, temporaryDirectory } from '../src/index.ts';
 
-// this file is a process of its own, and these files are not what `UPDATE_GOLDEN=1 npm test` is meant for
+// These files must not change when somebody runs `UPDATE_GOLDEN=1 npm test`.
 delete process.env.UPDATE_GOLDEN;
 
 describe('golden', () => {
-  test('accepts what equals the file beside the test, text as it is and anything else as JSON', () => {
+  test('accepts a string equal to the file and a value equal to the file as JSON', () => {
     golden('golden/three-lines.yaml', 'one: 1\ntwo: 2\nthree: 3\n');
     golden('golden/three-keys.golden.json', { one: 1, two: 2, three: 3 });
   });
 
-  test('fails on a difference, and shows the lines that differ, with their neighbours', () => {
+  test('shows the differing lines with their context', () => {
     assert.throws(
       () => golden('golden/three-lines.yaml', 'one: 1\ntwo: changed\nthree: 3\n'),
       (error: Error) => {
@@ -27,11 +27,14 @@ describe('golden', () => {
     );
   });
 
-  test('fails on a file that does not exist, and says how to write it', () => {
-    assert.throws(() => golden('golden/nobody.yaml', 'text'), /does not exist; UPDATE_GOLDEN=1 writes it/);
+  test('names the command that writes a missing file', () => {
+    assert.throws(
+      () => golden('golden/nobody.yaml', 'text'),
+      /does not exist: run the test with UPDATE_GOLDEN=1 to write it/,
+    );
   });
 
-  test('writes the file under UPDATE_GOLDEN=1, after which it is accepted', async () => {
+  test('writes the file if UPDATE_GOLDEN=1', async () => {
     await using directory = temporaryDirectory('golden');
     const file = join(directory.path, 'new', 'value.golden.json');
     process.env.UPDATE_GOLDEN = '1';
@@ -44,7 +47,7 @@ describe('golden', () => {
   });
 });
 
-test('eventually returns what the assertion returned when it first held', async () => {
+test('eventually returns the result of the first assertion that holds', async () => {
   let attempts = 0;
   const answer = await eventually(
     () => {
@@ -57,12 +60,12 @@ test('eventually returns what the assertion returned when it first held', async 
   assert.equal(answer, 'after 3');
 });
 
-test('eventually gives up with the last failure and how long it waited', async () => {
-  const failing = eventually(() => assert.fail('still no address'), { timeoutMs: 5, intervalMs: 1 });
-  await assert.rejects(failing, /still so after 5 ms: still no address/);
+test('eventually throws the last failure and the waiting time', async () => {
+  const failing = eventually(() => assert.fail('no address'), { timeoutMs: 5, intervalMs: 1 });
+  await assert.rejects(failing, /still failing after 5 ms: no address/);
 });
 
-test('a deeply frozen value refuses every change, however deep', () => {
+test('deepFreeze makes changes at every depth throw', () => {
   const value = deepFreeze({ list: [{ port: 80 }], byName: new Map([['web', { port: 443 }]]) });
   assert.throws(() => Object.assign(value, { more: true }), TypeError);
   assert.throws(() => value.list.push({ port: 81 }), TypeError);
@@ -70,7 +73,7 @@ test('a deeply frozen value refuses every change, however deep', () => {
   assert.throws(() => Object.assign(value.byName.get('web') ?? {}, { port: 444 }), TypeError);
 });
 
-test('a value that refers to itself is frozen too', () => {
+test('deepFreeze accepts a value that refers to itself', () => {
   const value: { self?: unknown } = {};
   value.self = value;
   assert.ok(Object.isFrozen(deepFreeze(value)));

@@ -9,13 +9,13 @@ import { type Certificate, makeCertificate } from '@weir/testkit';
 const root = makeCertificate({ name: 'root', isAuthority: true });
 const intermediate = makeCertificate({ name: 'between', isAuthority: true, issuer: root });
 
-test('a server and its client know each other by certificates of one authority, the server by one in between', async () => {
+test('a server with an intermediate and a client authenticate each other with one root', async () => {
   const server = makeCertificate({ name: 'shop.example.com', issuer: intermediate, usage: 'server' });
   const client = makeCertificate({ name: 'a client', issuer: root, usage: 'client', keyType: 'rsa' });
   assert.deepEqual(await handshake({ server, client }), { seenByServer: 'a client', seenByClient: 'shop.example.com' });
 });
 
-test('one of another authority of the same name is not believed', async () => {
+test('a client rejects a certificate of a different authority with the same name', async () => {
   const imposter = makeCertificate({ name: 'root', isAuthority: true });
   const server = makeCertificate({ name: 'shop.example.com', issuer: imposter });
   await assert.rejects(handshake({ server, client: server }), {
@@ -23,7 +23,7 @@ test('one of another authority of the same name is not believed', async () => {
   });
 });
 
-test('names, addresses, times and keys are those that were asked for', () => {
+test('a certificate has the requested names, addresses, times and key', () => {
   const notBefore = new Date('2021-02-03T04:05:06Z');
   const notAfter = new Date('2051-12-31T23:59:59Z');
   const names = ['*.example.com', '192.0.2.7', '2001:db8::7'];

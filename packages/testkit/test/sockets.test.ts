@@ -4,8 +4,8 @@ import { connectClient, discardServer, echoServer, freePort, httpBackend, patter
 
 const million = 1_000_000;
 
-describe('the raw client and the servers agree on every byte', () => {
-  test('of a pattern that is echoed and checked on its way back', async () => {
+describe('client and server count the same bytes', () => {
+  test('when a server echoes a pattern', async () => {
     await using server = await echoServer();
     await using client = await connectClient({ port: server.port, expectPattern: 7 });
     await client.sendPattern({ bytes: million, seed: 7, chunk: 10_007 });
@@ -15,7 +15,7 @@ describe('the raw client and the servers agree on every byte', () => {
     assert.deepEqual([server.received, server.sent], [million, million]);
   });
 
-  test('of an upload that nobody answers', async () => {
+  test('when a server discards an upload', async () => {
     await using server = await discardServer();
     await using client = await connectClient({ port: server.port });
     await client.sendPattern({ bytes: million });
@@ -24,7 +24,7 @@ describe('the raw client and the servers agree on every byte', () => {
     assert.deepEqual([client.received, server.received, server.sent], [0, million, 0]);
   });
 
-  test('of a download that the client read slowly', async () => {
+  test('when a client pauses during a download', async () => {
     await using server = await patternServer({ bytes: million, seed: 3 });
     await using client = await connectClient({ port: server.port, expectPattern: 3 });
     client.pause();
@@ -35,25 +35,25 @@ describe('the raw client and the servers agree on every byte', () => {
   });
 });
 
-test('a byte that is not of the pattern fails whoever waits, with its place', async () => {
+test('waitForBytes rejects with the offset of the first byte that does not match the pattern', async () => {
   await using server = await patternServer({ bytes: 1_000, seed: 3 });
   await using client = await connectClient({ port: server.port, expectPattern: 4 });
-  await assert.rejects(client.waitForBytes(1_000), /byte 0 is not of pattern 4/);
+  await assert.rejects(client.waitForBytes(1_000), /byte 0 does not match pattern 4/);
 });
 
-test('a reset reaches the other side as a reset, not as an end', async () => {
+test('a server counts a reset by its client', async () => {
   await using server = await echoServer();
   await using client = await connectClient({ port: server.port });
   await client.send('hello');
   assert.equal(String(await client.take(5)), 'hello');
-  const gone = server.waitUntilIdle();
+  const idle = server.waitUntilIdle();
   client.reset();
-  await gone;
+  await idle;
   assert.equal(server.openConnections, 0);
   assert.equal(server.resetConnections, 1);
 });
 
-test('a server that closes ends its open connections, and then refuses new ones', async () => {
+test('a closed server has ended its connections and refuses new ones', async () => {
   const server = await echoServer();
   await using client = await connectClient({ port: server.port });
   await client.send('x');
@@ -63,13 +63,13 @@ test('a server that closes ends its open connections, and then refuses new ones'
   await assert.rejects(connectClient({ port: server.port }), /ECONNREFUSED/);
 });
 
-test('the client connects from the address that it was given', async () => {
+test('a client connects from the requested local address', async () => {
   await using server = await echoServer({ host: '127.0.0.1' });
   await using client = await connectClient({ port: server.port, localAddress: '127.0.0.5' });
   assert.equal(client.localAddress, '127.0.0.5');
 });
 
-test('take leaves in the buffer what comes after what it took', async () => {
+test('take leaves later bytes in the buffer', async () => {
   await using server = await echoServer();
   await using client = await connectClient({ port: server.port });
   await client.send('head\r\n\r\nbody');
@@ -77,13 +77,13 @@ test('take leaves in the buffer what comes after what it took', async () => {
   assert.equal(String(await client.take(4)), 'body');
 });
 
-test('an HTTP backend answers its name and counts', async () => {
+test('an HTTP backend answers with its name and counts requests', async () => {
   await using backend = await httpBackend({ name: 'web-1' });
-  const answer = await fetch(`http://127.0.0.1:${backend.port}/`);
-  assert.equal(await answer.text(), 'web-1\n');
+  const response = await fetch(`http://127.0.0.1:${backend.port}/`);
+  assert.equal(await response.text(), 'web-1\n');
   assert.equal(backend.requests, 1);
 });
 
-test('nobody listens on a free port', async () => {
+test('a free port refuses connections', async () => {
   await assert.rejects(connectClient({ port: await freePort() }), /ECONNREFUSED/);
 });

@@ -8,26 +8,26 @@ const node = (script: string): { command: string; args: string[] } => ({
 });
 const forever = 'setInterval(() => {}, 1000);';
 
-test('a process is handed over when it says that it is ready, and its end is waited for', async () => {
+test('resolves when the process is ready, and stop waits for its exit', async () => {
   const child = await spawnProcess({ ...node(`console.log('ready'); ${forever}`), readyWhen: /ready/ });
   assert.equal(child.output(), 'ready\n');
   assert.deepEqual(await child.stop(), { code: null, signal: 'SIGTERM' });
 });
 
-test('one that ends before it is ready fails with the end of its output', async () => {
+test('fails with the last output of a process that exits before it is ready', async () => {
   const starting = spawnProcess({ ...node(`console.error('no such file'); process.exit(2)`), readyWhen: /ready/ });
-  await assert.rejects(starting, /ended before it showed \/ready\/, exit code 2:\nno such file/);
+  await assert.rejects(starting, /exited before its output matched \/ready\/, exit code 2:\nno such file/);
 });
 
-test('one that is silent too long fails, and is ended', async () => {
-  await assert.rejects(spawnProcess({ ...node(forever), readyWhen: /ready/, readyTimeoutMs: 50 }), /has not shown/);
+test('kills a process that is not ready in time', async () => {
+  await assert.rejects(spawnProcess({ ...node(forever), readyWhen: /ready/, readyTimeoutMs: 50 }), /did not print/);
 });
 
-test('a command that does not exist fails with its name', async () => {
+test('names a command that does not exist', async () => {
   await assert.rejects(spawnProcess({ command: '/no/such/program', readyWhen: /ready/ }), /\/no\/such\/program/);
 });
 
-test('one that may exit tells how it did', async () => {
+test('reports the exit code of a process that may exit', async () => {
   const child = await spawnProcess({
     ...node(`console.log('data'); console.error('note'); process.exit(3)`),
     mayExit: true,
@@ -36,7 +36,7 @@ test('one that may exit tells how it did', async () => {
   assert.equal(child.stdout(), 'data\n');
 });
 
-test('the end of a process that nobody asked for is an uncaught error, so that it fails the test that runs', async () => {
+test('an unexpected exit is an uncaught error', async () => {
   const script = `
     import { spawnProcess } from '${new URL('../src/index.ts', import.meta.url)}';
     await spawnProcess({ command: 'sh', args: ['-c', 'echo ready; sleep 0.05; echo sorry; exit 5'], readyWhen: /ready/ });
@@ -47,16 +47,16 @@ test('the end of a process that nobody asked for is an uncaught error, so that i
     mayExit: true,
   });
   assert.equal((await outer.exited).code, 1);
-  assert.match(outer.output(), /sh ended by itself, exit code 5:\nready\nsorry/);
+  assert.match(outer.output(), /sh exited unexpectedly, exit code 5:\nready\nsorry/);
 });
 
-test('one that is told to end by a signal has not ended by itself', async () => {
+test('an exit after a signal is expected', async () => {
   const child = await spawnProcess({ ...node(`console.log('ready'); ${forever}`), readyWhen: /ready/ });
   child.signal('SIGKILL');
   assert.deepEqual(await child.exited, { code: null, signal: 'SIGKILL' });
 });
 
-test('one that was forgotten does not keep the process that started it', async () => {
+test('a forgotten child does not keep its parent alive', async () => {
   const script = `
     import { spawnProcess } from '${new URL('../src/index.ts', import.meta.url)}';
     await spawnProcess({ command: process.execPath, args: ['-e', "console.log('ready'); setInterval(() => {}, 1000)"], readyWhen: /ready/ });
@@ -70,7 +70,7 @@ test('one that was forgotten does not keep the process that started it', async (
   assert.equal(outer.stdout(), 'done\n');
 });
 
-test('children end with the process that started them, even when that is killed', async () => {
+test('children die with their parent, even if SIGKILL ends the parent', async () => {
   const script = `
     import { spawnProcess } from '${new URL('../src/index.ts', import.meta.url)}';
     const child = await spawnProcess({ command: process.execPath, args: ['-e', "console.log('ready'); setInterval(() => {}, 1000)"], readyWhen: /ready/ });
@@ -83,7 +83,7 @@ test('children end with the process that started them, even when that is killed'
   });
   const pid = Number(/child=(\d+)/.exec(outer.output())?.[1]);
   assert.ok(isRunning(pid));
-  // tail --pid ends when the child has; -s is how often it looks
+  // tail --pid exits when the child has exited; -s is the polling interval in seconds.
   const watcher = await spawnProcess({
     command: 'tail',
     args: ['-s', '0.02', '-f', '/dev/null', `--pid=${pid}`],

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { spawnProcess, temporaryDirectory } from '../src/index.ts';
 
-test('a temporary folder is new, and gone with its content when closed', async () => {
+test('close removes a temporary directory with its content', async () => {
   const one = temporaryDirectory();
   const other = temporaryDirectory();
   assert.notEqual(one.path, other.path);
@@ -15,7 +15,7 @@ test('a temporary folder is new, and gone with its content when closed', async (
   await other.close();
 });
 
-test('one that was forgotten is gone when the process ends', async () => {
+test('the exit of the process removes a forgotten temporary directory', async () => {
   const script = `
     import { temporaryDirectory } from '${new URL('../src/index.ts', import.meta.url)}';
     await temporaryDirectory().close();

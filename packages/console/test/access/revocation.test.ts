@@ -29,7 +29,7 @@ describe('revocation', requireProgram('etcd', 'kube-apiserver', 'kube-controller
     console = await startTestConsole({ seeded, clock, auth: { kind: 'kubernetes', kubeconfig: cluster.kubeconfig } });
   });
   afterEach(async () => {
-    cluster.proxy.intercept(async () => 'through');
+    cluster.proxy.intercept(async () => 'forward');
     await console[Symbol.asyncDispose]();
   });
 
@@ -110,7 +110,7 @@ describe('revocation', requireProgram('etcd', 'kube-apiserver', 'kube-controller
 
   test('keeps signed-in users for 30 seconds while the API server is away, and answers 503 to others', async () => {
     assert.equal((await request('/api/v1/services')).status, 200);
-    for (const response of ['cut', { status: 503, body: '{"message":"etcd is away"}' }] as const) {
+    for (const response of ['disconnect', { status: 503, body: '{"message":"etcd is away"}' }] as const) {
       cluster.proxy.intercept(async () => response);
       assert.equal((await request('/api/v1/services')).status, 200);
       const refused = await request('/api/v1/services', other);
@@ -124,13 +124,13 @@ describe('revocation', requireProgram('etcd', 'kube-apiserver', 'kube-controller
     await clock.advance(30_000);
     assert.equal((await request('/api/v1/services')).status, 503);
     assert.equal((await console.request('/healthz')).status, 200);
-    cluster.proxy.intercept(async () => 'through');
+    cluster.proxy.intercept(async () => 'forward');
     assert.equal((await request('/api/v1/services')).status, 200);
   });
 
   test('names the right that the console itself lacks', async () => {
     const body = JSON.stringify({ message: 'cannot create resource' });
-    cluster.proxy.intercept(async ({ path }) => (path.includes('tokenreviews') ? { status: 403, body } : 'through'));
+    cluster.proxy.intercept(async ({ path }) => (path.includes('tokenreviews') ? { status: 403, body } : 'forward'));
     const refused = await request('/api/v1/services');
     assert.equal(refused.status, 503);
     assert.match(refused.json.error.message, /grant the console create of tokenreviews\.authentication\.k8s\.io/);
@@ -150,7 +150,7 @@ describe('revocation', requireProgram('etcd', 'kube-apiserver', 'kube-controller
     const { promise: end, resolve } = Promise.withResolvers<void>();
     cluster.proxy.intercept(async ({ body }) => {
       if (body.includes('invalid')) await end;
-      return 'through';
+      return 'forward';
     });
     const flood = Array.from({ length: 40 }, (_, index) => request('/api/v1/services', `invalid${index}`));
     await clock.advance(30_000);

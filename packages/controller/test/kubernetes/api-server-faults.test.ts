@@ -44,7 +44,7 @@ describe(
 
     test('writes no table, status or Event after an outage that cost its leadership', async (context) => {
       const { proxy, running, web, metric } = await startServing(context, cluster, 'away');
-      proxy.intercept(async () => 'cut');
+      proxy.intercept(async () => 'disconnect');
       proxy.closeConnections();
       await eventually(async () => {
         await sendHeartbeat(running.store, 'a');
@@ -54,7 +54,7 @@ describe(
       assert.deepEqual(await running.store.table.meta(), web.meta, 'the table stays');
       assert.ok((await metric('weir_controller_watch_restarts_total{reason="error"}')) >= KINDS_WATCHED);
       const from = proxy.requests.length;
-      proxy.intercept(async () => 'through');
+      proxy.intercept(async () => 'forward');
       await eventually(async () => {
         await sendHeartbeat(running.store, 'a');
         assert.ok(running.controller.translation());
@@ -81,7 +81,7 @@ describe(
       const gap = Promise.withResolvers<void>();
       proxy.intercept(async () => {
         await gap.promise;
-        return 'through';
+        return 'forward';
       });
       proxy.endWatches(EXPIRED);
       await cluster.kubectl('delete', 'service', '-n', 'gone', 'web');
@@ -96,10 +96,10 @@ describe(
       const change = Promise.withResolvers<void>();
       let statuses = 0;
       proxy.intercept(async ({ method, path }) => {
-        if (method !== 'PATCH' || !path.endsWith('/conflict/services/late/status')) return 'through';
+        if (method !== 'PATCH' || !path.endsWith('/conflict/services/late/status')) return 'forward';
         statuses += 1;
         await change.promise;
-        return 'through';
+        return 'forward';
       });
       await cluster.apply(service('late', 'conflict', 411));
       await eventually(() => assert.equal(statuses, 1));
@@ -120,9 +120,9 @@ describe(
       const busy = { status: 429, headers: { 'retry-after': '2' }, body: '{"message": "too many requests"}' };
       const requestedAt: number[] = [];
       proxy.intercept(async ({ path, isWatch }) => {
-        if (isLease(path)) return 'through';
+        if (isLease(path)) return 'forward';
         if (path === SERVICES && isWatch) requestedAt.push(performance.now());
-        return requestedAt.length >= 3 ? 'through' : busy;
+        return requestedAt.length >= 3 ? 'forward' : busy;
       });
       proxy.endWatches();
       await cluster.apply(service('late', 'throttled', 421));
@@ -158,7 +158,7 @@ describe(
       assert.deepEqual(before.served, ['heir', 'new']);
 
       const from = proxy.requests.length;
-      proxy.intercept(async (request) => (isList(request) ? (oldLists.get(request.path) ?? 'through') : 'through'));
+      proxy.intercept(async (request) => (isList(request) ? (oldLists.get(request.path) ?? 'forward') : 'forward'));
       proxy.endWatches(EXPIRED);
       const servicesAsked = () => proxy.requests.slice(from).filter((each) => each.path === SERVICES).length;
       await eventually(async () => {
@@ -171,7 +171,7 @@ describe(
       assert.deepEqual(writesOf(proxy.requests.slice(from)), []);
 
       await cluster.kubectl('delete', 'service', '-n', 'stale', 'new');
-      proxy.intercept(async () => 'through');
+      proxy.intercept(async () => 'forward');
       await eventually(async () => assert.deepEqual(await served(running, 'stale'), ['heir']));
       assert.equal((await running.store.table.meta())?.epoch, before.meta?.epoch);
     });
@@ -226,7 +226,7 @@ async function startServing(
   const { proxy, kubeConfig } = await startProxiedApi(cluster);
   context.after(() => proxy.close());
   if (lists !== undefined)
-    proxy.intercept(async (request) => (isList(request) ? lists(request, proxy.forward) : 'through'));
+    proxy.intercept(async (request) => (isList(request) ? lists(request, proxy.forward) : 'forward'));
   await cluster.apply(namespace(name), service('web', name, 400));
   const metrics = createMetrics();
   const running = startRunningController(cluster, { kubeConfig, metrics });

@@ -50,7 +50,7 @@ describe(
       const held = Promise.withResolvers<void>();
       proxy.intercept(async (request) => {
         if (isStatusWrite(request)) await held.promise;
-        return 'through';
+        return 'forward';
       });
       await cluster.apply(...SERVICES.map((name, index) => service(name, 'shop', 200 + index)));
       await eventually(async () => {

@@ -1,5 +1,5 @@
-// X.509 v3 certificates (RFC 5280) for tests. Node reads them and makes none; with a few lines of DER and its own keys a test needs no
-// program, no files, and can have one that ended yesterday.
+// Makes X.509 v3 certificates (RFC 5280) for tests, including expired certificates. Node can only read certificates; encoding
+// them here saves tests a dependency on openssl(1) and on files.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import {
@@ -19,21 +19,21 @@ import {
 export interface CertificateOptions {
   /** The common name. */
   readonly name: string;
-  /** DNS names and IP addresses that it is for; default: the name, and of an authority none. */
+  /** DNS names and IP addresses of the subject. Default: `name`, or no names for an authority. */
   readonly names?: readonly string[];
-  /** Default: it is signed by its own key. */
+  /** Default: the certificate is self-signed. */
   readonly issuer?: Certificate;
-  /** Whether it may issue others. */
+  /** Whether the certificate may issue other certificates. */
   readonly isAuthority?: boolean;
   /** Default: both. */
   readonly usage?: 'server' | 'client';
   /** Default `ec` (P-256). */
   readonly keyType?: 'ec' | 'rsa';
-  /** Of an RSA key; default 2,048. */
+  /** Size of an RSA key; default 2,048. */
   readonly rsaBits?: number;
-  /** Default: an hour ago. */
+  /** Default: one hour ago. */
   readonly notBefore?: Date;
-  /** Default: `days` after it began. */
+  /** Default: `days` after `notBefore`. */
   readonly notAfter?: Date;
   /** Default 30. */
   readonly days?: number;
@@ -41,9 +41,11 @@ export interface CertificateOptions {
 
 export interface Certificate {
   readonly name: string;
-  /** PEM of this one alone. */
+  /** PEM of this certificate without its issuers. */
   readonly certificate: string;
-  /** PEM of this one and of those that issued it, as a server shows them: without one that signed itself, unless it is this. */
+  /**
+   * PEM of this certificate and its issuers, as a server presents them: without the self-signed root, unless this is the root.
+   */
   readonly chain: string;
   /** PEM (PKCS #8). */
   readonly key: string;
@@ -55,7 +57,7 @@ export interface Certificate {
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-/** A new one each time, with a key of its own. */
+/** Makes a certificate with a new key pair. */
 export function makeCertificate(options: CertificateOptions): Certificate {
   const { name, issuer, days = 30, notBefore = new Date(Date.now() - HOUR_MS) } = options;
   const { notAfter = new Date(notBefore.getTime() + days * DAY_MS) } = options;
@@ -74,11 +76,11 @@ export function makeCertificate(options: CertificateOptions): Certificate {
   );
   const der = sequence(content, algorithm, bitString(sign('sha256', content, signer.privateKey)));
   const certificate = pemEncode(der);
-  const above = issuer?.issuer === undefined ? '' : issuer.chain;
+  const issuerChain = issuer?.issuer === undefined ? '' : issuer.chain;
   return {
     name,
     certificate,
-    chain: certificate + above,
+    chain: certificate + issuerChain,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString(),
     privateKey,
     publicKey,
@@ -95,7 +97,7 @@ function generateKeys({ keyType = 'ec', rsaBits: modulusLength = 2048 }: Certifi
     : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 }
 
-/** SHA-256 with what the key is for: RFC 5758, RFC 4055. */
+/** SHA-256 with RSA (RFC 4055) or ECDSA (RFC 5758), depending on the key. */
 function signatureAlgorithm(key: KeyObject): Buffer {
   return key.asymmetricKeyType === 'rsa'
     ? sequence(objectIdentifier('1.2.840.113549.1.1.11'), nullValue)
@@ -129,7 +131,7 @@ function extensionsFor(
     ...(alternatives.length === 0
       ? []
       : [extension('2.5.29.17', sequence(...alternatives.map(subjectAlternativeName)))]),
-    // Two authorities of one name are told apart by these.
+    // The key identifiers distinguish two authorities with the same name.
     extension('2.5.29.14', octetString(keyIdentifier(publicKey))),
     extension('2.5.29.35', sequence(taggedValue(0x80, keyIdentifier(signerKey)))),
   ];

@@ -1,4 +1,4 @@
-// As much of DER (ITU-T X.690) as a certificate takes.
+// The subset of DER (ITU-T X.690) that a certificate needs.
 
 export const sequence = (...parts: readonly Buffer[]): Buffer => taggedValue(0x30, ...parts);
 export const setOf = (...parts: readonly Buffer[]): Buffer => taggedValue(0x31, ...parts);
@@ -6,22 +6,22 @@ export const utf8String = (text: string): Buffer => taggedValue(0x0c, Buffer.fro
 export const octetString = (bytes: Buffer): Buffer => taggedValue(0x04, bytes);
 export const booleanTrue: Buffer = taggedValue(0x01, Buffer.from([0xff]));
 export const nullValue: Buffer = taggedValue(0x05);
-/** Bits, of which the last octet leaves some unused. */
+/** A bit string whose last octet has `unused` unused bits. */
 export const bitString = (bytes: Buffer, unused = 0): Buffer => taggedValue(0x03, Buffer.from([unused]), bytes);
 
-/** Of digits that stand for a number above zero. */
+/** Encodes a big-endian integer greater than zero. */
 export function positiveInteger(bytes: Buffer): Buffer {
   const isNegative = ((bytes[0] ?? 0) & 0x80) !== 0;
   return taggedValue(0x02, Buffer.from(isNegative ? [0] : []), bytes);
 }
 
-/** `2.5.29.17` */
+/** Encodes an identifier such as `2.5.29.17`. */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return taggedValue(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));
 }
 
-/** In whole seconds; RFC 5280, 4.1.2.5: two digits for the year until 2049. */
+/** Encodes a time in whole seconds. RFC 5280, 4.1.2.5 requires a two-digit year through 2049. */
 export function time(date: Date): Buffer {
   const digits = `${date.toISOString().replaceAll(/[-:T]|\..*/g, '')}Z`;
   return date.getUTCFullYear() < 2050

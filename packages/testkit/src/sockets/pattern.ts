@@ -1,6 +1,7 @@
 /**
- * A stream of bytes that any part of can be computed and checked alone. Seeds 0 to 255 differ in every byte, and the period
- * (251 · 65,536) is far longer than any buffer, so that lost, repeated, moved or foreign bytes do not go unseen.
+ * Computes a part of a repeatable byte stream, so that any part can be checked alone. Different seeds (0 to 255) differ in
+ * every byte. The period (251 · 65,536 bytes) is far longer than any buffer, so lost, repeated, reordered and foreign bytes are
+ * detected.
  */
 export function patternBytes({ seed, offset, length }: { seed: number; offset: number; length: number }): Buffer {
   const bytes = Buffer.allocUnsafe(length);
@@ -8,7 +9,7 @@ export function patternBytes({ seed, offset, length }: { seed: number; offset: n
   return bytes;
 }
 
-/** The first offset in `bytes` that is not as the pattern says, or -1. */
+/** Returns the index of the first byte that does not match the pattern, or -1. */
 export function firstMismatch(bytes: Uint8Array, { seed, offset }: { seed: number; offset: number }): number {
   for (let index = 0; index < bytes.length; index++) {
     if (bytes[index] !== patternByte(seed, offset + index)) return index;

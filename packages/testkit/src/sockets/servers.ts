@@ -9,7 +9,7 @@ export type ByteCountingServer = TestServer & {
   readonly sent: number;
 };
 
-/** Sends back what it gets, and half-closes when the client has. What it says first is not among `sent`. */
+/** Echoes what it receives and half-closes after the client did. `sent` does not count the greeting. */
 export function echoServer(options: ListenOptions & { greeting?: string } = {}): Promise<ByteCountingServer> {
   const { greeting, ...where } = options;
   return byteCountingServer(where, (socket, count) => {
@@ -24,7 +24,7 @@ export function echoServer(options: ListenOptions & { greeting?: string } = {}):
   });
 }
 
-/** Takes everything and answers nothing; half-closes when the client has. */
+/** Reads everything, sends nothing, and half-closes after the client did. */
 export function discardServer(where: ListenOptions = {}): Promise<ByteCountingServer> {
   return byteCountingServer(where, (socket, count) => {
     socket.on('data', (chunk) => {
@@ -39,7 +39,7 @@ export function patternServer(options: ListenOptions & { bytes: number; seed?: n
   const { bytes, seed = 0, ...where } = options;
   return byteCountingServer(where, (socket, count) => {
     let at = 0;
-    const more = (): void => {
+    const sendMore = (): void => {
       while (at < bytes && !socket.destroyed) {
         const chunk = patternBytes({ seed, offset: at, length: Math.min(65_536, bytes - at) });
         at += chunk.length;
@@ -51,14 +51,14 @@ export function patternServer(options: ListenOptions & { bytes: number; seed?: n
     socket.on('data', (chunk) => {
       count.received += chunk.length;
     });
-    socket.on('drain', more);
-    more();
+    socket.on('drain', sendMore);
+    sendMore();
   });
 }
 
 export type HttpBackend = TestServer & { readonly requests: number };
 
-/** An HTTP/1.1 server; answers its own name unless a handler is given. */
+/** An HTTP/1.1 server that answers with its name, unless `handler` is given. */
 export async function httpBackend(
   options: ListenOptions & { name?: string; handler?: RequestListener } = {},
 ): Promise<HttpBackend> {
@@ -89,7 +89,7 @@ async function byteCountingServer(
   });
 }
 
-/** Live figures as properties; spreading would copy their first values. */
+/** Adds counters as getters; an object spread would copy their first values. */
 function withLiveCounts<K extends string>(
   server: TestServer,
   counts: Record<K, () => number>,
@@ -113,7 +113,7 @@ export type TestServer = AsyncDisposable & {
   close(): Promise<void>;
 };
 
-/** Listens (default: 127.0.0.1, any free port) and remembers the connections, so that `close` ends at once. */
+/** Listens (default: 127.0.0.1 and any free port) and tracks the connections, so that `close` can end them. */
 export async function listenTestServer(server: Server, where: ListenOptions = {}): Promise<TestServer> {
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
@@ -122,7 +122,7 @@ export async function listenTestServer(server: Server, where: ListenOptions = {}
   server.on('connection', (socket: Socket) => {
     accepted++;
     sockets.add(socket);
-    // node destroys the socket by itself; resets are part of what the tests do
+    // Node destroys the socket after an error; tests reset connections on purpose.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNRESET') resets++;
     });
@@ -162,8 +162,8 @@ export async function listenTestServer(server: Server, where: ListenOptions = {}
 }
 
 /**
- * A TCP port that is free now, for programs that cannot choose one themselves. Another process may take it before it is used:
- * whoever starts something on it tries again with another.
+ * Returns a TCP port that is free now, for programs that cannot choose a port themselves. Another process may take the port
+ * before the program listens on it: callers retry with a new port.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   const server = createServer().listen({ port: 0, host });

@@ -9,61 +9,64 @@ export type TestClientOptions = {
   /** The address to connect from. */
   readonly localAddress?: string;
   readonly timeoutMs?: number;
-  /** Speak TLS: everything else is then of the plaintext. */
+  /** Use TLS. All counts and buffers are then plaintext. */
   readonly tls?: ConnectionOptions;
-  /** Check what arrives against this pattern instead of keeping it: for amounts that should not be held in memory. */
+  /** Compare received bytes with this pattern seed instead of storing them: for transfers that should not fill the memory. */
   readonly expectPattern?: number;
 };
 
-/** How it ended: by the other side's FIN, by an error such as ECONNRESET, or by bytes that are not of the expected pattern. */
+/**
+ * How the connection ended: by the peer's FIN, by an error such as ECONNRESET, or by a byte that does not match the expected
+ * pattern.
+ */
 export type ConnectionEnd =
   | { readonly kind: 'end' }
   | { readonly kind: 'error'; readonly code: string }
-  | { readonly kind: 'foreign'; readonly message: string };
+  | { readonly kind: 'mismatch'; readonly message: string };
 
 export type TestClient = AsyncDisposable & {
   readonly localPort: number;
   readonly localAddress: string;
-  /** Bytes that the kernel has taken from us, and bytes that we have read. */
+  /** Bytes written to the kernel, and bytes read from it. */
   readonly sent: number;
   readonly received: number;
-  /** What arrived and was not yet taken by `take`. */
+  /** Bytes that arrived and that `take` has not removed yet. */
   readonly buffered: Buffer;
-  /** Resolves when the kernel has taken it all. */
+  /** Resolves when the kernel has accepted all bytes. */
   send(data: string | Uint8Array): Promise<void>;
   sendPattern(what: { bytes: number; seed?: number; chunk?: number }): Promise<void>;
-  /** Half-close: our FIN. */
+  /** Half-closes the connection with a FIN. */
   end(): Promise<void>;
-  /** RST instead of FIN. */
+  /** Closes the connection with a RST. */
   reset(): void;
-  /** A bare FIN, of whatever TLS: as if somebody on the way had sent it. */
+  /** Sends a FIN without a TLS close_notify, as an attacker on the path could. */
   sendBareFin(): void;
   pause(): void;
   resume(): void;
-  /** Waits for `bytes` bytes, or until the text of what is buffered matches, and takes them out of the buffer. */
+  /** Waits for `bytes` bytes, or until the buffered text matches, and removes these bytes from the buffer. */
   take(what: number | RegExp): Promise<Buffer>;
-  /** Waits until the total received is at least this. */
+  /** Waits until at least this many bytes were received in total. */
   waitForBytes(bytes: number): Promise<void>;
-  /** Waits for the end, and says how it came. */
+  /** Resolves with the reason when the connection has ended. */
   readonly ended: Promise<ConnectionEnd>;
   close(): Promise<void>;
 };
 
-/** A TCP client that does exactly what it is told, for exact accounts of bytes. Rejects when it cannot connect. */
+/** Connects a TCP client that counts every byte and sends FIN or RST on demand. Rejects if the connection fails. */
 export async function connectClient(options: TestClientOptions): Promise<TestClient> {
   const { host = '127.0.0.1', port, localAddress, timeoutMs = 10_000, expectPattern, tls } = options;
   const raw = connect({ host, port, allowHalfOpen: true, noDelay: true, ...(localAddress ? { localAddress } : {}) });
-  const late = setTimeout(
+  const connectTimer = setTimeout(
     () => raw.destroy(new Error(`no connection to ${host}:${port} in ${timeoutMs} ms`)),
     timeoutMs,
   );
   try {
     await once(raw, 'connect');
   } finally {
-    clearTimeout(late);
+    clearTimeout(connectTimer);
   }
   const socket = tls === undefined ? raw : await startTls(raw, tls);
-  // A TLSSocket does not always tell by `closed` that it is.
+  // TLSSocket.closed can be false after the close event.
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const reading = startReader(socket, { expectPattern, timeoutMs, name: `${host}:${port}` });
   const { localPort = 0, localAddress: from = '' } = raw;
@@ -135,9 +138,9 @@ function startReader(socket: Socket, { expectPattern, timeoutMs, name }: ReaderO
   socket.on('data', (chunk: Buffer) => {
     if (expectPattern === undefined) chunks.push(chunk);
     else {
-      const foreign = firstMismatch(chunk, { seed: expectPattern, offset: received });
-      if (foreign >= 0)
-        finish({ kind: 'foreign', message: `byte ${received + foreign} is not of pattern ${expectPattern}` });
+      const mismatch = firstMismatch(chunk, { seed: expectPattern, offset: received });
+      if (mismatch >= 0)
+        finish({ kind: 'mismatch', message: `byte ${received + mismatch} does not match pattern ${expectPattern}` });
     }
     received += chunk.length;
     wake();
@@ -146,8 +149,8 @@ function startReader(socket: Socket, { expectPattern, timeoutMs, name }: ReaderO
   socket.on('error', (error: NodeJS.ErrnoException) => finish({ kind: 'error', code: error.code ?? error.message }));
   socket.on('close', () => finish({ kind: 'error', code: 'CLOSED_HERE' }));
 
-  function finish(how: ConnectionEnd): void {
-    ending ??= how;
+  function finish(end: ConnectionEnd): void {
+    ending ??= end;
     resolveEnded(ending);
     wake();
   }
@@ -164,9 +167,10 @@ function startReader(socket: Socket, { expectPattern, timeoutMs, name }: ReaderO
     const progress = (): string => `${name} sent ${received} bytes`;
     const check = (): void => {
       if (condition()) resolve();
-      else if (ending) reject(new Error(`${progress()} and ended (${JSON.stringify(ending)}) before ${what}`));
+      else if (ending)
+        reject(new Error(`${progress()} and the connection ended (${JSON.stringify(ending)}) before ${what}`));
     };
-    const timer = setTimeout(() => reject(new Error(`${progress()} in ${timeoutMs} ms, not ${what}`)), timeoutMs);
+    const timer = setTimeout(() => reject(new Error(`${progress()} in ${timeoutMs} ms, expected ${what}`)), timeoutMs);
     watchers.add(check);
     check();
     try {
