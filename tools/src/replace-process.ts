@@ -1,8 +1,8 @@
-/** Replaces this process by another program, which keeps its pid, stdio and signals. Does not return. */
+/** Replaces this process by another program, which keeps the pid, stdio and signal dispositions. Does not return. */
 export function replaceProcess(command: readonly [string, ...string[]], env: NodeJS.ProcessEnv): never {
   if (!process.execve)
-    throw new Error(`Node ${process.version} cannot replace itself; 22.15 or later can, on Linux and macOS`);
+    throw new Error(`Node ${process.version} lacks process.execve: use Node 22.15 or later on Linux or macOS`);
   const defined = Object.entries(env).filter((entry): entry is [string, string] => entry[1] !== undefined);
-  // env(1) looks the program up on PATH, which execve itself does not
+  // env(1) searches PATH, which execve(2) does not.
   return process.execve('/usr/bin/env', ['env', ...command], Object.fromEntries(defined));
 }

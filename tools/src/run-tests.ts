@@ -1,14 +1,14 @@
 /*
- * What `npm test` and `npm run e2e` start: fetches what the chosen tests need and lack, then becomes one `node --test`.
+ * Entry of `npm test` and `npm run e2e`: fetches the programs that the selected tests need, then runs one `node --test`.
  *
- *   npm test                            all unit and end-to-end tests but those with real nodes
- *   npm test -- store ledger.test.ts    only files whose path contains one of these
- *   npm test -- --test-name-pattern=lua flags of node --test go through
- *   npm run e2e                         the end-to-end tests, with those
- *   npm run e2e -- cluster              only those on a cluster with real nodes: as root; builds kubelets first, once
+ *   npm test                            all unit and end-to-end tests, except tests with real nodes
+ *   npm test -- store ledger.test.ts    only files whose path contains one of these words
+ *   npm test -- --test-name-pattern=lua passes flags to node --test
+ *   npm run e2e                         the end-to-end tests, including tests with real nodes
+ *   npm run e2e -- cluster              only tests with real nodes; needs root and builds kubelets on the first run
  *
- * WEIR_CACHE   where programs are kept (default ~/.cache/weir)
- * WEIR_REQUIRE=all   what cannot run fails, instead of being left out
+ * WEIR_CACHE=DIRECTORY   where programs are cached (default ~/.cache/weir)
+ * WEIR_REQUIRE=all       fails tests that would be skipped
  */
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -21,7 +21,7 @@ import { parseTestArguments, selectTestFiles } from './test-runner/select-tests.
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 const reporter = fileURLToPath(new URL('test-runner/reporter.ts', import.meta.url));
-const deadline = new URL('test-runner/file-timeout.ts', import.meta.url);
+const fileTimeout = new URL('test-runner/file-timeout.ts', import.meta.url);
 
 const { suite, filters, flags } = parseTestArguments(process.argv.slice(2));
 const files = selectTestFiles(root, { suite, filters });
@@ -33,15 +33,16 @@ if (files.length === 0) {
 const needs = files.map((file) => requirementsOf(join(root, file)));
 const missing = unavailableIsolation(needs);
 const programs = await providePrograms(programsToProvide(needs, new Set(missing.keys())));
-const notes = skipReasons({ programs, quarters: [...missing.values()] });
+const reasons = skipReasons({ programs, isolation: [...missing.values()] });
 const required = process.env.WEIR_REQUIRE === 'all';
-for (const note of notes) console.error(`weir: ${required ? 'WEIR_REQUIRE=all, and' : 'left out, since'} ${note}`);
+for (const reason of reasons)
+  console.error(`weir: ${required ? 'WEIR_REQUIRE=all, but' : 'skipping tests:'} ${reason}`);
 
-const ownReporter = flags.some((flag) => flag.startsWith('--test-reporter'))
+const reporterFlags = flags.some((flag) => flag.startsWith('--test-reporter'))
   ? []
   : [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
 process.chdir(root);
-// replaces this process: signals and the exit code are then node's own
+// The process is replaced, so that signals and the exit code belong to node --test.
 replaceProcess(
   [
     process.execPath,
@@ -49,14 +50,14 @@ replaceProcess(
     '--test',
     '--test-concurrency=4',
     '--test-timeout=300000',
-    `--import=${deadline}`,
-    ...ownReporter,
+    `--import=${fileTimeout}`,
+    ...reporterFlags,
     ...flags,
     ...files,
   ],
   {
     ...process.env,
     [FOUND_PROGRAMS_VARIABLE]: JSON.stringify(Object.fromEntries(programs.map((program) => [program.name, program]))),
-    [SKIP_REASONS_VARIABLE]: JSON.stringify(notes),
+    [SKIP_REASONS_VARIABLE]: JSON.stringify(reasons),
   },
 );

@@ -13,29 +13,29 @@ function componentsOf(contents: Partial<ImageContents>): BillOfMaterials['compon
   return billOfMaterials('image', { ...EMPTY, ...contents }).components;
 }
 
-test('a package is named by the address that advisories use, with its licence', () => {
+test('a package has its package URL and its license', () => {
   const npm = [{ name: '@scope/one', version: '1.2.3', license: '(MIT OR CC0-1.0)' }];
   const debian = [{ name: 'libc6', version: '2.36-9+deb12u10', architecture: 'amd64' }];
-  const [ours, theirs] = componentsOf({ npm, debian }).filter(({ name }) => name !== 'node');
-  assert.equal(ours?.purl, 'pkg:deb/debian/libc6@2.36-9%2Bdeb12u10?arch=amd64&distro=debian-12');
-  assert.equal(theirs?.purl, 'pkg:npm/%40scope/one@1.2.3');
-  assert.deepEqual(theirs?.licenses, [{ expression: '(MIT OR CC0-1.0)' }]);
+  const [debianComponent, npmComponent] = componentsOf({ npm, debian }).filter(({ name }) => name !== 'node');
+  assert.equal(debianComponent?.purl, 'pkg:deb/debian/libc6@2.36-9%2Bdeb12u10?arch=amd64&distro=debian-12');
+  assert.equal(npmComponent?.purl, 'pkg:npm/%40scope/one@1.2.3');
+  assert.deepEqual(npmComponent?.licenses, [{ expression: '(MIT OR CC0-1.0)' }]);
 });
 
-test('our own packages have no address: in a registry somebody else may have the name', () => {
+test('packages of Weir have no package URL', () => {
   const npm = [{ name: '@weir/proxy', version: '0.0.0', license: 'Apache-2.0' }];
-  const ours = componentsOf({ npm }).find(({ name }) => name === '@weir/proxy');
-  assert.equal(ours?.purl, undefined);
-  assert.deepEqual(ours?.licenses, [{ license: { id: 'Apache-2.0' } }]);
+  const component = componentsOf({ npm }).find(({ name }) => name === '@weir/proxy');
+  assert.equal(component?.purl, undefined);
+  assert.deepEqual(component?.licenses, [{ license: { id: 'Apache-2.0' } }]);
 });
 
-test('Node is named with the libraries that are compiled into it', () => {
+test('Node has the libraries compiled into it as components', () => {
   const [node] = componentsOf({ node: { node: '26.1.0', openssl: '3.5.1', modules: '147' } });
   assert.equal(node?.cpe, 'cpe:2.3:a:nodejs:node.js:26.1.0:*:*:*:*:*:*:*');
   assert.deepEqual(node?.components, [{ type: 'library', name: 'openssl', version: '3.5.1' }]);
 });
 
-test('a package that lies in two places is named once, and the order does not depend on where', () => {
+test('duplicate packages are listed once, in an order independent of the input', () => {
   const [a, b] = [
     { name: 'a', version: '1.0.0' },
     { name: 'b', version: '2.0.0' },
@@ -43,7 +43,7 @@ test('a package that lies in two places is named once, and the order does not de
   assert.deepEqual(componentsOf({ npm: [a, b] }), componentsOf({ npm: [b, a, b] }));
 });
 
-test('the bill in an image names packages at every depth, ours, and those of Debian', async () => {
+test('the script lists nested npm packages, packages of Weir and Debian packages', async () => {
   await using root = temporaryDirectory('image');
   const write = (path: string, text: string): void => {
     mkdirSync(dirname(join(root.path, path)), { recursive: true });

@@ -5,14 +5,14 @@ import { type ControlPlane, insideNamespace, requireProgram, startControlPlane }
 
 const namespace = insideNamespace({ addresses: ['10.250.0.1', '10.250.0.2', '10.244.7.8'] });
 
-describe('a control plane in a namespace of its own', { ...requireProgram('kubernetes'), ...namespace }, () => {
+describe('a control plane in its own network namespace', { ...requireProgram('kubernetes'), ...namespace }, () => {
   let cluster: ControlPlane;
   before(async () => {
     cluster = await startControlPlane();
   });
   after(() => cluster.close());
 
-  test('makes EndpointSlices from pods that were made ready by hand', async () => {
+  test('creates EndpointSlices for pods with a patched ready status', async () => {
     const { kubectl } = cluster;
     await kubectl('apply', '-f', '-', { stdin: podAndService });
     await kubectl('patch', 'pod', 'web', '--subresource=status', '--type=merge', '-p', JSON.stringify(readyStatus));
@@ -25,17 +25,17 @@ describe('a control plane in a namespace of its own', { ...requireProgram('kuber
     });
   });
 
-  test('calls itself by the version that it was built from', async () => {
+  test('reports the version that it was built from', async () => {
     const { serverVersion, clientVersion } = JSON.parse(await cluster.kubectl('version', '-o', 'json'));
     assert.match(serverVersion.gitVersion, /^v1\.\d+\.\d+$/);
     assert.equal(serverVersion.gitVersion, clientVersion.gitVersion);
   });
 
-  test('fails a kubectl command with what kubectl said', async () => {
+  test('rejects a failed kubectl command with the stderr of kubectl', async () => {
     await assert.rejects(cluster.kubectl('get', 'pod', 'nobody'), /pods "nobody" not found/);
   });
 
-  test('keeps its objects when the API server goes away and comes back', async () => {
+  test('keeps objects when the API server restarts', async () => {
     await cluster.kubectl('create', 'namespace', 'kept');
     await cluster.stopApiServer();
     await assert.rejects(cluster.kubectl('get', 'namespace', 'kept'), /refused/);
@@ -44,8 +44,8 @@ describe('a control plane in a namespace of its own', { ...requireProgram('kuber
   });
 });
 
-describe('a control plane of two API servers', { ...requireProgram('kubernetes'), ...namespace }, () => {
-  test('names both in the EndpointSlice that clients find them by, under one certificate', async () => {
+describe('a control plane with two API servers', { ...requireProgram('kubernetes'), ...namespace }, () => {
+  test('lists both API servers in the EndpointSlice kubernetes, with one certificate', async () => {
     await using cluster = await startControlPlane({
       host: '10.250.0.1',
       certificateNames: ['10.250.0.2', '127.0.0.1'],

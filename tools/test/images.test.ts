@@ -6,7 +6,7 @@ import { temporaryDirectory } from '@weir/testkit';
 import { buildContextFiles, imagesFingerprint } from '../src/images/image-sources.ts';
 import { keepMostRecent } from '../src/programs/cache-directory.ts';
 
-test('images are made of sources and what builds them, not of tests', () => {
+test('the build context contains sources and build scripts but no tests', () => {
   const files = buildContextFiles();
   for (const path of [
     'package-lock.json',
@@ -17,7 +17,7 @@ test('images are made of sources and what builds them, not of tests', () => {
     'packages/console/page/index.html',
     'tools/images/copy-application',
   ]) {
-    assert.ok(files.includes(path), `${path} is among them`);
+    assert.ok(files.includes(path), `${path} is in the build context`);
   }
   assert.deepEqual(
     files.filter((path) => /\btest\b|node_modules|dist\//.test(path)),
@@ -25,12 +25,12 @@ test('images are made of sources and what builds them, not of tests', () => {
   );
 });
 
-test('the same sources are named the same', () => {
+test('equal sources have equal fingerprints', () => {
   assert.match(imagesFingerprint(), /^[0-9a-f]{16}$/);
   assert.equal(imagesFingerprint(), imagesFingerprint());
 });
 
-test('of what was built the most recently used are kept', async () => {
+test('keepMostRecent keeps the given folder and the most recently used folders', async () => {
   await using folder = temporaryDirectory('recent');
   const names = ['oldest', 'older', 'newer', 'newest'];
   for (const [index, name] of names.entries()) {

@@ -13,8 +13,8 @@ const namespace = insideNamespace({
 
 const here = namespace.skip ? '' : readlinkSync('/proc/self/ns/net');
 
-describe('a test file in a network namespace of its own', namespace, () => {
-  test('has its addresses, and no way out', async () => {
+describe('a test file in its own network namespace', namespace, () => {
+  test('has the requested addresses and no route to other networks', async () => {
     assert.deepEqual(Object.keys(networkInterfaces()), ['lo']);
     await using server = await echoServer({ host: '10.244.1.2' });
     await using client = await connectClient({ host: '10.244.1.2', port: server.port, localAddress: '10.250.0.1' });
@@ -23,13 +23,13 @@ describe('a test file in a network namespace of its own', namespace, () => {
     await assert.rejects(connectClient({ host: '192.0.2.1', port: 80 }), /ENETUNREACH/);
   });
 
-  test('has its sysctls, and they hold', async () => {
+  test('has the requested sysctls', async () => {
     assert.match(readFileSync('/proc/sys/net/ipv4/ip_local_port_range', 'utf8'), /40000\s+40999/);
     await using server = await echoServer();
     assert.ok(server.port >= 40_000 && server.port <= 40_999);
   });
 
-  test('reports its failures to the runner that started it outside', async () => {
+  test('reports failures to the test runner outside of the namespace', async () => {
     await using folder = temporaryDirectory('namespace');
     const file = join(folder.path, 'inner.test.ts');
     writeFileSync(file, innerFile);
@@ -41,7 +41,7 @@ describe('a test file in a network namespace of its own', namespace, () => {
       mayExit: true,
     });
     assert.equal((await runner.exited).code, 1);
-    assert.match(runner.output(), /✔ stands in another namespace/);
+    assert.match(runner.output(), /✔ runs in a different namespace/);
     assert.match(runner.output(), /✖ fails/);
     assert.match(runner.output(), /pass 1\n.*fail 1\n/);
   });
@@ -53,8 +53,8 @@ import { readlinkSync } from 'node:fs';
 import { test } from 'node:test';
 import { insideNamespace } from '${new URL('../src/index.ts', import.meta.url)}';
 const options = insideNamespace();
-test('stands in another namespace', options, () => {
+test('runs in a different namespace', options, () => {
   assert.notEqual(readlinkSync('/proc/self/ns/net'), ${JSON.stringify(here)});
 });
-test('fails', options, () => assert.fail('as it should'));
+test('fails', options, () => assert.fail('intended failure'));
 `;

@@ -13,7 +13,7 @@ const FILES: readonly TarEntry[] = [
   { kind: 'file', path: 'empty', mode: 0o644, data: Buffer.alloc(0) },
 ];
 
-test('an archive is what tar(1) unpacks, with contents and modes', async () => {
+test('tar(1) unpacks an archive with contents and modes', async () => {
   await using folder = temporaryDirectory('tar');
   unpack(tarArchive(FILES), folder.path);
   assert.equal(readFileSync(join(folder.path, 'program'), 'utf8'), 'x'.repeat(1000));
@@ -22,7 +22,7 @@ test('an archive is what tar(1) unpacks, with contents and modes', async () => {
   assert.ok(statSync(join(folder.path, 'tmp')).isDirectory());
 });
 
-test('images of one archive share their layer, and every digest is that of its blob', async () => {
+test('images of one archive share a layer, and every digest matches its blob', async () => {
   await using folder = temporaryDirectory('oci');
   const images = ['one', 'two'].map((name) => ({ name: `weir.test/${name}:1`, entrypoint: [`/${name}`] }));
   unpack(ociArchive(images, FILES), folder.path);

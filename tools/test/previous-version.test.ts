@@ -16,7 +16,7 @@ const git = (cwd: string, ...args: readonly string[]): string =>
     stdio: ['ignore', 'pipe', 'ignore'],
   }).trim();
 
-/** A history with one commit for each name, which has it as its tag if that is one of a release. */
+/** Creates a repository with one commit and one tag per name. */
 function history(name: string, commits: readonly string[]): { readonly path: string; of(commit: string): string } {
   const path = join(folder, name);
   git(folder, 'init', '--quiet', path);
@@ -29,8 +29,8 @@ function history(name: string, commits: readonly string[]): { readonly path: str
 
 const found = (version: FoundVersion): string => (version.kind === 'found' ? version.name : version.reason);
 
-describe('the version before this one', () => {
-  test('is the last release in its history, by number and not its own', () => {
+describe('the previous version', () => {
+  test('is the release with the highest number below the current commit', () => {
     const { path, of } = history('releases', ['begin', 'v0.9.0', 'v0.10.0-rc.1', 'v0.10.0', 'next']);
     assert.deepEqual(findVersion(path, { fallbackCommit: 'begin' }), {
       kind: 'found',
@@ -43,7 +43,7 @@ describe('the version before this one', () => {
     assert.equal(found(findVersion(path, { fallbackCommit: 'begin' })), 'v0.9.0');
   });
 
-  test('is the one that is named where nothing is released, and the wanted one in any case', () => {
+  test('is the fallback commit without releases, and always a requested version', () => {
     const { path, of } = history('unreleased', ['begin', 'next']);
     assert.deepEqual(findVersion(path, { fallbackCommit: of('begin') }), {
       kind: 'found',
@@ -54,33 +54,33 @@ describe('the version before this one', () => {
     assert.equal(found(findVersion(path, { requestedVersion: 'next', fallbackCommit: 'begin' })), 'next');
   });
 
-  test('has to be fetched where the clone lacks it: the message says how', () => {
-    const { path, of } = history('whole', ['begin', 'next']);
+  test('throws with the command to fetch a commit that the clone lacks', () => {
+    const { path, of } = history('complete', ['begin', 'next']);
     git(folder, 'clone', '--quiet', '--depth=1', '--no-tags', `file://${path}`, 'shallow');
     assert.throws(() => findVersion(join(folder, 'shallow'), { fallbackCommit: of('begin') }), {
-      message: `the version before this one is ${of('begin')}, which this clone does not have (it is shallow); fetch it: git fetch --unshallow --tags`,
+      message: `the previous version is ${of('begin')}, which this clone does not contain (it is shallow); run: git fetch --unshallow --tags`,
     });
     assert.throws(
       () => findVersion(path, { requestedVersion: 'gone', fallbackCommit: 'begin' }),
-      /is gone, .* not have; fetch it: git fetch origin gone$/,
+      /is gone, .* not contain; run: git fetch origin gone$/,
     );
   });
 
-  test('cannot be had of sources without a history, also in a folder of another repository', () => {
+  test('is missing for sources without history and inside another repository', () => {
     const { path } = history('another', ['v1.0.0', 'next']);
     const unpacked = join(path, 'unpacked');
     mkdirSync(unpacked);
     for (const sources of [folder, unpacked]) {
-      assert.match(found(findVersion(sources, { fallbackCommit: 'v1.0.0' })), /is no clone of the repository/);
+      assert.match(found(findVersion(sources, { fallbackCommit: 'v1.0.0' })), /is not a clone of the repository/);
       assert.throws(
         () => findVersion(sources, { requestedVersion: 'v1.0.0', fallbackCommit: 'v1.0.0' }),
-        /WEIR_PREVIOUS is v1\.0\.0, and/,
+        /cannot use WEIR_PREVIOUS=v1\.0\.0: /,
       );
     }
   });
 });
 
-describe('the modules of another version', () => {
+describe('the node_modules of the previous version', () => {
   const lock = (packages: object): string => JSON.stringify({ packages });
   const ours = lock({
     '': {},
@@ -88,7 +88,7 @@ describe('the modules of another version', () => {
     'node_modules/b': { integrity: 'sha512-b' },
   });
 
-  test('are ours when what it runs on is the same at the same place', () => {
+  test('are shared if every runtime package has the same path and integrity', () => {
     const runs = { '': {}, 'node_modules/a': { integrity: 'sha512-a' }, 'node_modules/@weir/x': { link: true } };
     assert.equal(
       hasAllPackages(ours, lock({ ...runs, 'node_modules/lint': { integrity: 'sha512-lint', dev: true } })),
@@ -101,7 +101,7 @@ describe('the modules of another version', () => {
     );
   });
 
-  test('are linked into its tree, in which its own packages stand for those of the other', () => {
+  test('are linked into the unpacked tree, except the packages of Weir', () => {
     const write = (path: string, value: object): void => {
       mkdirSync(join(folder, path, '..'), { recursive: true });
       writeFileSync(join(folder, path), JSON.stringify(value));
@@ -113,11 +113,11 @@ describe('the modules of another version', () => {
     mkdirSync(join(folder, 'from/node_modules/@weir'));
     symlinkSync(join(folder, 'from/packages/store'), join(folder, 'from/node_modules/@weir/store'));
     linkModules(join(folder, 'tree'), join(folder, 'from'));
-    const leadsTo = (path: string): string =>
+    const target = (path: string): string =>
       realpathSync(join(folder, 'tree', path)).slice(realpathSync(folder).length);
-    assert.equal(leadsTo('node_modules/ioredis'), '/from/node_modules/ioredis');
-    assert.equal(leadsTo('node_modules/@fastify/static'), '/from/node_modules/@fastify/static');
-    assert.equal(leadsTo('packages/store/node_modules/ioredis'), '/from/packages/store/node_modules/ioredis');
-    assert.equal(leadsTo('node_modules/@weir/store'), '/tree/packages/store');
+    assert.equal(target('node_modules/ioredis'), '/from/node_modules/ioredis');
+    assert.equal(target('node_modules/@fastify/static'), '/from/node_modules/@fastify/static');
+    assert.equal(target('packages/store/node_modules/ioredis'), '/from/packages/store/node_modules/ioredis');
+    assert.equal(target('node_modules/@weir/store'), '/tree/packages/store');
   });
 });

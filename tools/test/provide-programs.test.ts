@@ -3,14 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { temporaryDirectory } from '@weir/testkit';
 import { catalog, goBuilds } from '../src/programs/catalog.ts';
 import { programsToProvide, requirementsOf } from '../src/test-runner/requirements.ts';
 import { debianRepository } from './debian-repository.ts';
+import { type Evaluation, evaluateInProcess } from './evaluate-in-process.ts';
 
 const isDebian = hasCommand('apt-get') && hasCommand('dpkg-deb');
 
-/** It finds its library by the path that the launcher sets, as a program finds its shared objects. */
+/** Reads a file through LD_LIBRARY_PATH, as the dynamic loader finds shared objects. */
 const WRK_PACKAGE = {
   name: 'wrk',
   depends: 'libweirtest9',
@@ -18,10 +19,8 @@ const WRK_PACKAGE = {
 };
 const LIBRARY_PACKAGE = { name: 'libweirtest9', files: { 'usr/lib/weirtest/libweirtest.so.9': 'its library\n' } };
 
-const index = new URL('../src/index.ts', import.meta.url);
-
-describe('a program that is missing', () => {
-  test('comes from its Debian package, with the packages that it needs, once, though two processes ask at the same time', {
+describe('a missing program', () => {
+  test('is fetched once with its dependencies if two processes request it at the same time', {
     skip: isDebian ? false : 'needs apt-get and dpkg-deb',
   }, async () => {
     await using folder = temporaryDirectory('repository');
@@ -30,17 +29,17 @@ describe('a program that is missing', () => {
       WEIR_CACHE: join(folder.path, 'cache'),
       ...debianRepository(join(folder.path, 'debian'), [WRK_PACKAGE, LIBRARY_PACKAGE]),
     };
-    const both = await Promise.all([provide('wrk', env), provide('wrk', env)]);
-    for (const { program } of both) {
+    const results = await Promise.all([provide('wrk', env), provide('wrk', env)]);
+    for (const { value: program } of results) {
       assert.deepEqual([program.kind, program.version], ['available', '9.9']);
       assert.ok(program.path.startsWith(env.WEIR_CACHE), `${program.path} is in the cache`);
       assert.equal(spawnSync(program.path, { encoding: 'utf8' }).stdout, 'wrk 9.9 with its library\n');
     }
-    const fetches = both.filter(({ progress }) => /downloading 2 Debian packages/.test(progress));
+    const fetches = results.filter(({ progress }) => /downloading 2 Debian packages/.test(progress));
     assert.equal(fetches.length, 1);
   });
 
-  test('comes with the module of another package, and is started with it', {
+  test('is started with the module of a second package', {
     skip: isDebian ? false : 'needs apt-get and dpkg-deb',
   }, async () => {
     await using folder = temporaryDirectory('repository');
@@ -54,14 +53,14 @@ describe('a program that is missing', () => {
       WEIR_CACHE: join(folder.path, 'cache'),
       ...debianRepository(join(folder.path, 'debian'), [server, module]),
     };
-    const { program } = await provide('nginx-stream', env);
+    const { value: program } = await provide('nginx-stream', env);
     assert.deepEqual([program.kind, program.version], ['available', '9.9']);
-    const said = spawnSync(program.path, ['-v'], { encoding: 'utf8' }).stdout;
-    const [, path = ''] = /^nginx\/9\.9 with load_module (\/.+\.so);$/m.exec(said) ?? [];
+    const output = spawnSync(program.path, ['-v'], { encoding: 'utf8' }).stdout;
+    const [, path = ''] = /^nginx\/9\.9 with load_module (\/.+\.so);$/m.exec(output) ?? [];
     assert.equal(readFileSync(path, 'utf8'), 'module\n');
   });
 
-  test('comes with what it looks for at a place of the system, and is told where that is now', {
+  test('finds its data files and programs in the unpacked packages', {
     skip: isDebian ? false : 'needs apt-get and dpkg-deb',
   }, async () => {
     await using folder = temporaryDirectory('repository');
@@ -72,7 +71,7 @@ describe('a program that is missing', () => {
         depends: 'weirtest-fetch',
         files: { 'usr/sbin/debootstrap': script, 'usr/share/debootstrap/functions': 'its functions' },
       },
-      { name: 'weirtest-fetch', files: { 'usr/bin/weirtest-fetch': '#!/bin/sh\necho "what it starts"\n' } },
+      { name: 'weirtest-fetch', files: { 'usr/bin/weirtest-fetch': '#!/bin/sh\necho "its fetcher"\n' } },
       { name: 'debian-archive-keyring', files: { 'usr/share/keyrings/debian-archive-keyring.gpg': 'keys' } },
     ];
     const env = {
@@ -80,64 +79,69 @@ describe('a program that is missing', () => {
       WEIR_CACHE: join(folder.path, 'cache'),
       ...debianRepository(join(folder.path, 'debian'), packages),
     };
-    const { program } = await provide('debootstrap', env);
+    const { value: program } = await provide('debootstrap', env);
     assert.equal(program.kind, 'available', program.reason);
-    const said = spawnSync(program.path, { encoding: 'utf8', env: { PATH: env.PATH } }).stdout;
-    assert.equal(said, 'debootstrap 9.9 with its functions, what it starts\n');
+    const output = spawnSync(program.path, { encoding: 'utf8', env: { PATH: env.PATH } }).stdout;
+    assert.equal(output, 'debootstrap 9.9 with its functions, its fetcher\n');
   });
 
-  test('is said to be missing when no repository has it', { skip: isDebian ? false : 'needs apt-get' }, async () => {
+  test('stays missing if no repository contains the package', {
+    skip: isDebian ? false : 'needs apt-get',
+  }, async () => {
     await using folder = temporaryDirectory('repository');
     const env = {
       PATH: pathWithout('wrk', folder.path),
       WEIR_CACHE: join(folder.path, 'cache'),
       ...debianRepository(join(folder.path, 'debian'), [LIBRARY_PACKAGE]),
     };
-    const { program } = await provide('wrk', env);
+    const { value: program } = await provide('wrk', env);
     assert.equal(program.kind, 'missing');
     assert.match(program.reason, /Unable to locate package wrk/);
   });
 
-  test('is named with the reason and the line that gets it, where there is nothing to fetch it with', async () => {
+  test('has a reason and a remedy if apt-get is not installed', async () => {
     await using cache = temporaryDirectory('cache');
-    const { program } = await provide('wrk', { WEIR_CACHE: cache.path, PATH: cache.path });
+    const { value: program } = await provide('wrk', { WEIR_CACHE: cache.path, PATH: cache.path });
     assert.deepEqual(program, {
       kind: 'missing',
       name: 'wrk',
-      reason: 'there is no apt-get on PATH',
+      reason: 'apt-get is not on PATH',
       remedy: 'apt-get install wrk',
     });
   });
 
-  test('is missing too when it is there in a version too old', async () => {
+  test('is missing if the installed version is too old', async () => {
     await using folder = temporaryDirectory('old');
     const redis = join(folder.path, 'redis-server');
     writeFileSync(redis, '#!/bin/sh\necho "Redis server v=6.0.16"\n');
     chmodSync(redis, 0o755);
-    const { program } = await evaluate(`findProgram('redis-server')`, { WEIR_CACHE: folder.path, PATH: folder.path });
+    const { value: program } = await evaluateInProcess<Result>(`findProgram('redis-server')`, {
+      WEIR_CACHE: folder.path,
+      PATH: folder.path,
+    });
     assert.equal(program.kind, 'missing');
     assert.match(program.reason, /redis-server is 6\.0\.16, older than 7\.0/);
     assert.equal(program.remedy, 'apt-get install redis-server');
   });
 
-  test('skips the tests that require it, and fails them under WEIR_REQUIRE=all', async () => {
+  test('skips the tests that require it, or fails them with WEIR_REQUIRE=all', async () => {
     await using cache = temporaryDirectory('cache');
     const bare = { WEIR_CACHE: cache.path, PATH: cache.path };
-    const { program: requirement } = await evaluate(`requireProgram('redis')`, bare);
-    assert.match(requirement.skip, /^redis-server is missing \(.*\); to get it: apt-get install redis-server$/);
+    const { value: requirement } = await evaluateInProcess<Result>(`requireProgram('redis')`, bare);
+    assert.match(requirement.skip, /^redis-server is missing \(.*\); to install: apt-get install redis-server$/);
     await assert.rejects(
-      evaluate(`requireProgram('redis')`, { ...bare, WEIR_REQUIRE: 'all' }),
+      evaluateInProcess(`requireProgram('redis')`, { ...bare, WEIR_REQUIRE: 'all' }),
       /WEIR_REQUIRE=all, but redis-server/,
     );
   });
 });
 
-test('what is built from Go modules is what the catalog names', () => {
-  const { 'echo-pod': ours, ...others } = goBuilds;
+test('the Go modules pin the versions and packages of the catalog', () => {
+  const { 'echo-pod': echoPod, ...others } = goBuilds;
   for (const [build, { folder, version, extraPackages = [] }] of Object.entries(others)) {
     const read = (file: string): string => readFileSync(new URL(`../go/${folder}/${file}`, import.meta.url), 'utf8');
     assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
-    // A program of ours is in its folder itself.
+    // Programs of Weir are main packages in the folder itself.
     const modules = Object.values(catalog).flatMap((origin) =>
       origin.kind === 'go' && origin.build === build && !origin.module.startsWith('weir.dev/') ? [origin.module] : [],
     );
@@ -145,56 +149,37 @@ test('what is built from Go modules is what the catalog names', () => {
       assert.ok(read('tools.go').includes(`"${module}"`), `${module} is in ${folder}/tools.go`);
   }
   const source = readFileSync(new URL('../go/echo-pod/main.go', import.meta.url), 'utf8');
-  assert.ok(source.includes(`const version = "${ours.version}"`));
+  assert.ok(source.includes(`const version = "${echoPod.version}"`));
 });
 
-test('only what the chosen test files declare is fetched, and nothing for files that cannot run anyway', async () => {
+test('only programs declared by runnable test files are fetched', async () => {
   await using folder = temporaryDirectory('needs');
   const file = (name: string, text: string): string => {
     writeFileSync(join(folder.path, name), text);
     return join(folder.path, name);
   };
   const plain = file('plain.test.ts', `test('adds', () => {});`);
-  // put together here, since this file is one of those whose text is read
+  // The names are concatenated, because `npm test` searches the text of this file as well.
   const store = file('store.test.ts', `describe('store', ${'requireProgram'}('redis', 'wrk'), () => {});`);
-  const whole = file('whole.test.ts', `const here = ${'insideNamespace'}({}); ${'requireProgram'}('etcd');`);
+  const namespaced = file('namespaced.test.ts', `const here = ${'insideNamespace'}({}); ${'requireProgram'}('etcd');`);
   const nodes = file('nodes.test.ts', `const here = ${'insideSandbox'}(); ${'requireProgram'}('runc');`);
   assert.deepEqual(requirementsOf(plain), { programs: [], isolation: 'none' });
   assert.deepEqual(requirementsOf(store), { programs: ['redis-server', 'wrk'], isolation: 'none' });
-  assert.deepEqual(requirementsOf(whole), { programs: ['etcd', 'ip'], isolation: 'namespace' });
+  assert.deepEqual(requirementsOf(namespaced), { programs: ['etcd', 'ip'], isolation: 'namespace' });
   assert.deepEqual(requirementsOf(nodes), { programs: ['runc'], isolation: 'sandbox' });
-  const needs = [plain, store, whole, nodes].map(requirementsOf);
+  const needs = [plain, store, namespaced, nodes].map(requirementsOf);
   assert.deepEqual(programsToProvide(needs, new Set()), ['redis-server', 'etcd', 'wrk', 'ip', 'runc']);
   assert.deepEqual(programsToProvide(needs, new Set(['sandbox'])), ['redis-server', 'etcd', 'wrk', 'ip']);
   assert.deepEqual(programsToProvide(needs, new Set(['namespace', 'sandbox'])), ['redis-server', 'wrk']);
 });
 
-type ProvideResult = {
-  program: Record<string, string> & { path: string; skip: string; reason: string };
-  progress: string;
-};
+type Result = Record<string, string> & { path: string; skip: string; reason: string };
 
-function provide(name: string, env: NodeJS.ProcessEnv): Promise<ProvideResult> {
-  return evaluate(`(await providePrograms(['${name}']))[0]`, env);
+function provide(name: string, env: NodeJS.ProcessEnv): Promise<Evaluation<Result>> {
+  return evaluateInProcess(`(await providePrograms(['${name}']))[0]`, env);
 }
 
-/** In a process of its own, with an environment of its own. */
-async function evaluate(expression: string, env: NodeJS.ProcessEnv): Promise<ProvideResult> {
-  const script = `
-    import { findProgram, providePrograms, requireProgram } from '${index}';
-    console.log(JSON.stringify(${expression}));`;
-  const child = await spawnProcess({
-    command: process.execPath,
-    args: ['--input-type=module', '-e', script],
-    env: { ...process.env, WEIR_PROGRAMS: '', WEIR_REQUIRE: '', ...env },
-    mayExit: true,
-  });
-  const { code } = await child.exited;
-  if (code !== 0) throw new Error(child.output());
-  return { program: JSON.parse(child.stdout()), progress: child.output() };
-}
-
-/** A PATH with what apt and dpkg need, and nothing that the machine may happen to have beside them. */
+/** Returns a PATH that contains only the programs that apt and dpkg need. */
 function pathWithout(program: string, folder: string): string {
   const path = join(folder, `without-${program}`);
   mkdirSync(path, { recursive: true });

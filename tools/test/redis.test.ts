@@ -4,7 +4,7 @@ import { connectClient } from '@weir/testkit';
 import { requireProgram, startRedis } from '../src/index.ts';
 
 describe('a real redis-server', requireProgram('redis'), () => {
-  test('keeps its port and data over a restart, even by SIGKILL', async () => {
+  test('keeps its port and data across restarts, including SIGKILL', async () => {
     await using redis = await startRedis();
     await assertReply(redis.port, 'SET name weir', /\+OK\r\n/);
     await redis.restart();
@@ -20,12 +20,12 @@ describe('a real redis-server', requireProgram('redis'), () => {
     await assertReply(redis.port, 'GET name', /^\$-1\r\n/);
   });
 
-  test('evicts nothing, as production does not', async () => {
+  test('does not evict keys, as in production', async () => {
     await using redis = await startRedis();
     await assertReply(redis.port, 'CONFIG GET maxmemory-policy', /noeviction/);
   });
 
-  test('answers nothing while paused, and what was asked meanwhile after resuming', async () => {
+  test('answers commands sent during a pause after resuming', async () => {
     await using redis = await startRedis();
     await using client = await connectClient({ port: redis.port });
     redis.pause();
@@ -38,7 +38,7 @@ describe('a real redis-server', requireProgram('redis'), () => {
     await other.take(/\+PONG\r\n/);
   });
 
-  test('asks for the password that it was given', async () => {
+  test('requires the given password', async () => {
     await using redis = await startRedis({ password: 'secret' });
     assert.match(redis.url, /:secret@/);
     await assertReply(redis.port, 'PING', /NOAUTH/);
@@ -48,8 +48,8 @@ describe('a real redis-server', requireProgram('redis'), () => {
   });
 });
 
-async function assertReply(port: number, command: string, answer: RegExp): Promise<void> {
+async function assertReply(port: number, command: string, reply: RegExp): Promise<void> {
   await using client = await connectClient({ port });
   await client.send(`${command}\r\n`);
-  await client.take(answer);
+  await client.take(reply);
 }

@@ -32,7 +32,7 @@ const chartVersions = (folder: string): Versions =>
       ];
     }),
   );
-/** Of the images that pages and manifests of the docs name. */
+/** Versions of Weir's images in pages and manifests of the docs. */
 const imageVersions = (folder: string): Versions =>
   Object.fromEntries(
     globSync(PAGES, { cwd: folder }).flatMap((path) => {
@@ -42,7 +42,7 @@ const imageVersions = (folder: string): Versions =>
   );
 
 describe('npm run release', () => {
-  test('gives packages, charts, lock, changelog and the images of the docs one version', async () => {
+  test('sets one version in packages, charts, lock file, changelog and docs', async () => {
     await using copy = temporaryDirectory('release');
     const at = (path: string): string => join(copy.path, path);
     for (const path of globSync(VERSIONED, { cwd: root })) cpSync(join(root, path), at(path), { recursive: true });
@@ -51,20 +51,20 @@ describe('npm run release', () => {
     writeFileSync(at('.changeset/of-the-test.md'), FRAGMENT);
     inGit(copy.path);
     const before = packageVersions(copy.path);
-    const said = await spawnProcess({
+    const release = await spawnProcess({
       command: process.execPath,
       args: ['--conditions=source', join(root, 'tools/src/release/prepare.ts')],
       cwd: copy.path,
       env: { ...process.env, SOURCE_DATE_EPOCH: '1796083200' },
       mayExit: true,
     });
-    const { code } = await said.exited;
-    assert.equal(code, 0, said.output());
+    const { code } = await release.exited;
+    assert.equal(code, 0, release.output());
 
     const after = packageVersions(copy.path);
     const version = after['packages/cli'] ?? '';
     assert.notEqual(version, before['packages/cli']);
-    assert.ok(said.output().includes(`Prepared ${version} from`), said.output());
+    assert.ok(release.output().includes(`Prepared ${version} from`), release.output());
     assert.ok(Object.keys(imageVersions(copy.path)).length > 1);
     for (const found of Object.entries({ ...after, ...chartVersions(copy.path), ...imageVersions(copy.path) }))
       assert.deepEqual(found, [found[0], version]);
@@ -72,12 +72,12 @@ describe('npm run release', () => {
     for (const folder of Object.keys(after)) assert.equal(lock[folder].version, version, folder);
     assert.deepEqual(readdirSync(at('.changeset')), ['config.json']);
     const changelog = readFileSync(at('CHANGELOG.md'), 'utf8');
-    assert.ok(changelog.includes(`\n## ${version} (2026-12-01)\n\n### What is `), changelog.slice(0, 500));
+    assert.ok(changelog.includes(`\n## ${version} (2026-12-01)\n\n### Features`), changelog.slice(0, 500));
     assert.equal(changelog.split('- A release is prepared\n  in a copy.\n').length, 2);
   });
 });
 
-test('charts and docs are of the version of the packages, so that the images that they name are those of this checkout', () => {
+test('charts and docs have the version of the packages', () => {
   const versions = Object.entries({ ...packageVersions(root), ...chartVersions(root), ...imageVersions(root) });
   const [, version] = versions[0] ?? [];
   assert.deepEqual(
@@ -86,15 +86,15 @@ test('charts and docs are of the version of the packages, so that the images tha
   );
 });
 
-/** changesets compares with the branch main. */
+/** changesets compares the working tree with the branch main. */
 function inGit(cwd: string): void {
-  const who = ['-c', 'user.name=test', '-c', 'user.email=test@example.com', '-c', 'commit.gpgsign=false'];
+  const identity = ['-c', 'user.name=test', '-c', 'user.email=test@example.com', '-c', 'commit.gpgsign=false'];
   execFileSync('git', ['init', '--quiet', '--initial-branch=main'], { cwd });
   execFileSync('git', ['add', 'package.json'], { cwd });
-  execFileSync('git', [...who, 'commit', '--quiet', '--message=copy'], { cwd });
+  execFileSync('git', [...identity, 'commit', '--quiet', '--message=copy'], { cwd });
 }
 
-test('the changelog has each release above those before it, and each fragment once, under the gravest of its kinds', () => {
+test('the changelog lists the newest release first and each fragment once, under its highest bump', () => {
   const releases = [
     { name: '@weir/model', type: 'patch' },
     { name: '@weir/cli', type: 'minor' },
@@ -114,13 +114,13 @@ What.
 
 ## 0.2.0 (2026-12-02)
 
-### What is new
+### Features
 
 - First
   of all.
 - Second.
 
-### What is mended
+### Fixes
 
 - Third.
 
@@ -129,7 +129,7 @@ What.
   );
 });
 
-test('the version of a chart is that of the product, also for the charts of ours in it, and of no others', () => {
+test('a chart gets the product version, also in dependencies on local charts only', () => {
   const chart = `# why
 name: weir
 version: 0.1.0
@@ -143,6 +143,6 @@ dependencies:
     version: 7.0.0
     repository: oci://example.com/charts
 `;
-  const [own, ours, theirs] = chart.replaceAll('0.1.0', '0.2.0').split(/(?= {2}- )/);
-  assert.equal(setChartVersion(chart, '0.2.0'), `${own}${ours}${theirs}`);
+  const [head, localDependency, otherDependency] = chart.replaceAll('0.1.0', '0.2.0').split(/(?= {2}- )/);
+  assert.equal(setChartVersion(chart, '0.2.0'), `${head}${localDependency}${otherDependency}`);
 });

@@ -8,12 +8,12 @@ import { SKIP_REASONS_VARIABLE } from '../src/test-runner/reporter.ts';
 import { parseTestArguments, selectTestFiles } from '../src/test-runner/select-tests.ts';
 
 describe('the arguments of npm test', () => {
-  test('choose the end-to-end tests by their first word alone', () => {
+  test('select the end-to-end tests only by the first word', () => {
     assert.deepEqual(parseTestArguments(['e2e']), { suite: 'e2e', filters: [], flags: [] });
     assert.deepEqual(parseTestArguments(['store', 'e2e']), { suite: 'all', filters: ['store', 'e2e'], flags: [] });
   });
 
-  test('hand flags to node, with their value in either spelling', () => {
+  test('pass flags to node, with values in either spelling', () => {
     assert.deepEqual(parseTestArguments(['store', '--test-name-pattern', 'lua', '--test-only', '--test-shard=1/2']), {
       suite: 'all',
       filters: ['store'],
@@ -22,14 +22,14 @@ describe('the arguments of npm test', () => {
   });
 });
 
-test('tests on real nodes are for those who ask for end-to-end tests', () => {
+test('only npm run e2e runs tests on real nodes', () => {
   const root = fileURLToPath(new URL('../../', import.meta.url));
   const onNodes = 'e2e/test/cluster/services.test.ts';
   assert.ok(selectTestFiles(root, { suite: 'e2e', filters: [] }).includes(onNodes));
   assert.deepEqual(selectTestFiles(root, { suite: 'all', filters: [onNodes] }), []);
 });
 
-test('what was left out is said once more just before the summary, which is last', async () => {
+test('the reporter prints skip reasons once, just before the final summary', async () => {
   await using folder = temporaryDirectory('reporter');
   const file = join(folder.path, 'small.test.ts');
   writeFileSync(file, `import { test } from 'node:test'; test('adds', (t) => t.diagnostic('tests 1'));`);
@@ -44,8 +44,8 @@ test('what was left out is said once more just before the summary, which is last
   assert.equal((await runner.exited).code, 0);
   const lines = runner.stdout().trimEnd().split('\n');
   assert.match(lines.at(-1) ?? '', /duration_ms/);
-  const said = lines.indexOf('﹣ left out, since redis-server is missing');
-  assert.match(lines[said + 1] ?? '', /tests 1$/);
-  assert.ok(said > lines.findIndex((line) => line.includes('adds')));
-  assert.equal(lines.lastIndexOf('﹣ left out, since redis-server is missing'), said);
+  const position = lines.indexOf('﹣ skipped tests: redis-server is missing');
+  assert.match(lines[position + 1] ?? '', /tests 1$/);
+  assert.ok(position > lines.findIndex((line) => line.includes('adds')));
+  assert.equal(lines.lastIndexOf('﹣ skipped tests: redis-server is missing'), position);
 });

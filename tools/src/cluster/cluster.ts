@@ -11,51 +11,51 @@ import { podImagesArchive } from './pod-images.ts';
 
 export type ClusterOptions = {
   readonly nodes?: number;
-  /** Addresses of 10.250.0.0/24 from 10.250.0.100 on, which the test may connect from. */
+  /** Addresses of 10.250.0.0/24, from 10.250.0.100 on, that clients of the test may bind. */
   readonly clientAddresses?: readonly string[];
-  /** As of `ControlPlaneOptions`. */
+  /** See `ControlPlaneOptions`. */
   readonly certificateNames?: readonly string[];
   readonly auditedNamespace?: string;
-  /** Where kubelet and kube-proxy look for the API server; default: where it is. */
+  /** URL of the API server in the kubeconfig of kubelet and kube-proxy; default: the URL of the control plane. */
   readonly apiServer?: string;
-  /** Static pods of each node, by the name of the file. */
+  /** Static pod manifests of every node by file name. */
   readonly staticPods?: Readonly<Record<string, string>>;
-  /** What has to lie in the folders of the machine before a node starts. */
+  /** Writes files that must exist before a node starts. */
   readonly prepare?: (control: ControlPlane) => void;
-  /** Archives with images that nodes shall have beside those of `images.ts`. */
+  /** Image archives that nodes import in addition to the images of `pod-images.ts`. */
   readonly images?: readonly string[];
 };
 
 export type Cluster = ControlPlane & {
-  /** Where the control plane is, and what else nodes are to reach. */
+  /** Address of the control plane on the bridge of the cluster. */
   readonly address: string;
   readonly nodes: readonly ClusterNode[];
-  /** The end of what each of its processes wrote, for a test that fails. */
+  /** The last output of the processes of all nodes, for the report of a failing test. */
   output(): string;
 };
 
 /**
- * A real Kubernetes with real nodes: each is a network namespace with containerd, kubelet and kube-proxy (nftables), labelled
- * `role=loadbalancer`. Pods run the images of `images.ts`, and reach each other over routes. For test files that have called
- * `insideSandbox`. Returns when all nodes are ready.
+ * Starts a Kubernetes cluster with real nodes. Each node is a network namespace with containerd, kubelet and kube-proxy
+ * (nftables) and the label `role=loadbalancer`. Pods run the images of `pod-images.ts` and reach other nodes' pods over routes.
+ * The test file must have called `insideSandbox`. Resolves when all nodes are ready.
  */
 export async function startCluster({
   nodes = 2,
   clientAddresses = [],
-  images: more = [],
+  images: additionalImages = [],
   certificateNames,
   auditedNamespace,
   apiServer,
   staticPods = {},
   prepare,
 }: ClusterOptions = {}): Promise<Cluster> {
-  const places = nodeNetworks(nodes);
-  createNetwork(places, clientAddresses);
-  // What kubelets mount in it goes with the machine, and so does the folder: nobody else removes it.
+  const networks = nodeNetworks(nodes);
+  createNetwork(networks, clientAddresses);
+  // The directory disappears with the sandbox, together with the mounts that kubelets make below the directory.
   const directory = mkdtempSync(join(tmpdir(), 'cluster-'));
-  const own = join(directory, 'images.tar');
-  writeFileSync(own, podImagesArchive());
-  const images = [own, ...more];
+  const podImages = join(directory, 'images.tar');
+  writeFileSync(podImages, podImagesArchive());
+  const images = [podImages, ...additionalImages];
   const control = await startControlPlane({
     host: API_SERVER_ADDRESS,
     nodes: 'with-kubelets',
@@ -63,14 +63,14 @@ export async function startCluster({
     ...(auditedNamespace && { auditedNamespace }),
   });
   const { kubeconfig, server } = control;
-  const ofNodes = join(directory, 'kubeconfig');
-  writeFileSync(ofNodes, readFileSync(kubeconfig, 'utf8').replace(server, apiServer ?? server), { mode: 0o600 });
+  const nodeKubeconfig = join(directory, 'kubeconfig');
+  writeFileSync(nodeKubeconfig, readFileSync(kubeconfig, 'utf8').replace(server, apiServer ?? server), { mode: 0o600 });
   prepare?.(control);
-  const running: RunningNode[] = [];
-  const beside: SpawnedProcess[] = [];
+  const runningNodes: RunningNode[] = [];
+  const otherProcesses: SpawnedProcess[] = [];
   const close = async (): Promise<void> => {
-    await Promise.all(running.map((node) => node.close()));
-    await Promise.all(beside.map((each) => each.stop('SIGKILL')));
+    await Promise.all(runningNodes.map((node) => node.close()));
+    await Promise.all(otherProcesses.map((process) => process.stop('SIGKILL')));
     await control.close();
   };
   try {
@@ -78,26 +78,26 @@ export async function startCluster({
       command: programPath('kube-scheduler'),
       args: [`--kubeconfig=${kubeconfig}`, '--leader-elect=false', '--authentication-skip-lookup'],
     });
-    beside.push(scheduler, await startDns(control, directory));
-    running.push(
+    otherProcesses.push(scheduler, await startDns(control, directory));
+    runningNodes.push(
       ...(await Promise.all(
-        places.map((place) => startNode(place, { kubeconfig: ofNodes, directory, images, staticPods })),
+        networks.map((network) => startNode(network, { kubeconfig: nodeKubeconfig, directory, images, staticPods })),
       )),
     );
-    for (const { name } of places) await control.kubectl('wait', '--for=create', `node/${name}`, '--timeout=60s');
+    for (const { name } of networks) await control.kubectl('wait', '--for=create', `node/${name}`, '--timeout=60s');
     await control.kubectl('wait', '--for=condition=Ready', 'node', '--all', '--timeout=60s');
   } catch (error) {
-    const said = running.map((node) => node.output()).join('\n');
+    const output = runningNodes.map((node) => node.output()).join('\n');
     await close();
-    throw new Error(`the cluster does not come up: ${error instanceof Error ? error.message : error}\n${said}`, {
+    throw new Error(`the cluster did not start: ${error instanceof Error ? error.message : error}\n${output}`, {
       cause: error,
     });
   }
   return {
     ...control,
     address: API_SERVER_ADDRESS,
-    nodes: running,
-    output: () => running.map((node) => node.output()).join('\n'),
+    nodes: runningNodes,
+    output: () => runningNodes.map((node) => node.output()).join('\n'),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { programPath } from '../programs/require-program.ts';
 
-/** The addresses of the cluster: its own machine, in which nobody else is, can always take the same. */
+/** The addresses of the cluster are constant, because every cluster runs in its own network namespace. */
 export const API_SERVER_ADDRESS = '10.250.0.1';
 export const POD_CIDR = '10.244.0.0/16';
 
@@ -9,7 +9,7 @@ export type NodeNetwork = {
   readonly name: string;
   readonly address: string;
   readonly podCidr: string;
-  /** Path of its network namespace. */
+  /** Path of the network namespace of the node. */
   readonly namespacePath: string;
 };
 
@@ -25,26 +25,29 @@ export function nodeNetworks(count: number): NodeNetwork[] {
   });
 }
 
-/** A bridge in the namespace that we are in, with the API server's and the clients' addresses, and each node on a wire of its own. */
-export function createNetwork(places: readonly NodeNetwork[], clients: readonly string[]): void {
+/**
+ * Creates a bridge in the current network namespace, with the addresses of the API server and of clients, and connects each node
+ * to the bridge by a veth pair.
+ */
+export function createNetwork(networks: readonly NodeNetwork[], clients: readonly string[]): void {
   ip([
     'link set lo up',
     'link add br0 type bridge',
     'link set br0 up',
     ...[API_SERVER_ADDRESS, ...clients].map((address) => `address add ${address}/24 dev br0`),
   ]);
-  for (const place of places) connectNode(place, places);
+  for (const network of networks) connectNode(network, networks);
 }
 
-function connectNode(place: NodeNetwork, all: readonly NodeNetwork[]): void {
-  const { name, address, podCidr, namespacePath } = place;
+function connectNode(network: NodeNetwork, all: readonly NodeNetwork[]): void {
+  const { name, address, podCidr, namespacePath } = network;
   ip([
     `netns add ${name}`,
     `link add w-${name} type veth peer name eth0 netns ${name}`,
     `link set w-${name} master br0 up`,
     `route add ${podCidr} via ${address}`,
   ]);
-  const others = all.filter((other) => other !== place);
+  const others = all.filter((other) => other !== network);
   ip(
     [
       'link set lo up',
@@ -56,13 +59,13 @@ function connectNode(place: NodeNetwork, all: readonly NodeNetwork[]): void {
     ['-netns', name],
   );
   setIpv4Sysctl(namespacePath, 'ip_forward', 1);
-  // the kernel tells a client of only a few refused datagrams per second; here each counts
+  // By default the kernel reports only a few refused datagrams per second to a client; tests expect every report.
   setIpv4Sysctl(namespacePath, 'icmp_ratelimit', 0);
 }
 
-/** The end of its wire at the bridge. */
-export function setLink({ name }: NodeNetwork, state: 'in' | 'out'): void {
-  ip([`link set w-${name} ${state === 'in' ? 'up' : 'down'}`]);
+/** Sets the state of the node's interface at the bridge. */
+export function setLink({ name }: NodeNetwork, state: 'up' | 'down'): void {
+  ip([`link set w-${name} ${state}`]);
 }
 
 function setIpv4Sysctl(namespace: string, name: string, value: number): void {

@@ -11,7 +11,7 @@ export type NodePaths = {
   readonly runc: string;
 };
 
-/** The network of pods: a bridge of the node; the way to the other nodes' pods are routes. */
+/** Configures the pod network: a bridge per node. The nodes have routes to the pods of other nodes. */
 export function cniConfig({ podCidr }: NodeNetwork, { directory }: NodePaths): string {
   return JSON.stringify({
     cniVersion: '1.0.0',
@@ -34,14 +34,14 @@ export function cniConfig({ podCidr }: NodeNetwork, { directory }: NodePaths): s
   });
 }
 
-/** Without CAP_SYS_RESOURCE, as in most containers, nobody may make a process less likely to be killed for memory. */
+/** `restrict_oom_score_adj` is set because most containers lack CAP_SYS_RESOURCE and may not lower a process's OOM score. */
 export function containerdConfig({ directory, socket, cniPlugins, runc }: NodePaths): string {
   return `version = 3
 root = '${directory}/containerd'
 state = '${directory}/state'
 [grpc]
   address = '${socket}'
-# Its socket has one place, and there are several nodes.
+# All nodes would use the same NRI socket.
 [plugins.'io.containerd.nri.v1.nri']
   disable = true
 [plugins.'io.containerd.cri.v1.images'.pinned_images]
@@ -71,7 +71,7 @@ export function kubeletConfig({ podCidr }: NodeNetwork, { directory, socket }: N
     podLogsDir: join(directory, 'pod-logs'),
     resolvConf: '',
     failSwapOn: false,
-    // Old control groups still do where memory and CPU of pods need not be enforced.
+    // Control groups of version 1 suffice, because memory and CPU limits of pods are not enforced.
     failCgroupV1: false,
     cgroupDriver: 'cgroupfs',
     cgroupsPerQOS: false,

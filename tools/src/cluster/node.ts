@@ -9,13 +9,13 @@ import { cniConfig, containerdConfig, kubeletConfig, type NodePaths } from './no
 export type ClusterNode = {
   readonly name: string;
   readonly address: string;
-  /** Starts a process in the network of the node, as a pod with `hostNetwork` has it. */
+  /** Starts a process in the network namespace of the node, like a pod with `hostNetwork`. */
   spawn(options: SpawnOptions): Promise<SpawnedProcess>;
-  /** What kube-proxy, and whoever else, has told the kernel of the node: the text of nft(8). */
+  /** The nftables rules of the node's namespace, as nft(8) prints them. */
   nftRuleset(): Promise<string>;
-  /** Pulls its plug out of the network, or puts it back: it goes on, and nobody hears of it. */
-  setLink(state: 'in' | 'out'): void;
-  /** Ends every process and pod at once, as a power failure does, and starts anew with what is on its disk. */
+  /** Disconnects the node from the network, or connects the node again; the processes keep running. */
+  setLink(state: 'up' | 'down'): void;
+  /** Kills every process and pod, as a power failure does, and starts the node again with the data on its disk. */
   reboot(): Promise<void>;
 };
 
@@ -28,14 +28,14 @@ type NodeSettings = {
   readonly staticPods: Readonly<Record<string, string>>;
 };
 
-/** containerd, kubelet and kube-proxy in the network namespace of a node. Returns before the node is ready. */
+/** Starts containerd, kubelet and kube-proxy in the network namespace of a node. Resolves before the node is ready. */
 export async function startNode(
-  place: NodeNetwork,
+  network: NodeNetwork,
   { kubeconfig, directory, images, staticPods }: NodeSettings,
 ): Promise<RunningNode> {
-  const { name, address, namespacePath } = place;
+  const { name, address, namespacePath } = network;
   const running: SpawnedProcess[] = [];
-  const inside = (options: SpawnOptions): Promise<SpawnedProcess> => {
+  const spawnInNamespace = (options: SpawnOptions): Promise<SpawnedProcess> => {
     const { command, args = [], name: title = command } = options;
     const enter = [`--net=${namespacePath}`, '--', command, ...args];
     return spawnProcess({ ...options, command: '/usr/bin/nsenter', args: enter, name: `${title} of ${name}` });
@@ -43,24 +43,30 @@ export async function startNode(
   const launch = async (program: Parameters<typeof programPath>[0], args: string[], ready?: RegExp): Promise<void> => {
     const readyWhen = ready === undefined ? {} : { readyWhen: ready };
     running.push(
-      await inside({ command: programPath(program), args, name: program, env: nodeEnvironment(), ...readyWhen }),
+      await spawnInNamespace({
+        command: programPath(program),
+        args,
+        name: program,
+        env: nodeEnvironment(),
+        ...readyWhen,
+      }),
     );
   };
-  const folders = writeNodeConfig(place, directory);
+  const paths = writeNodeConfig(network, directory);
   for (const [file, text] of Object.entries(staticPods))
-    writeFileSync(join(folders.directory, 'static-pods', file), text);
+    writeFileSync(join(paths.directory, 'static-pods', file), text);
   const close = async (): Promise<void> => {
-    // first who would start again what is ended
-    for (const each of running.toReversed()) await each.stop('SIGKILL');
+    // Stops the kubelet first, because kubelet restarts the processes that it started.
+    for (const process of running.toReversed()) await process.stop('SIGKILL');
   };
   const bootContainerd = (): Promise<void> =>
-    launch('containerd', ['--config', join(folders.directory, 'containerd.toml')], /containerd successfully booted/);
+    launch('containerd', ['--config', join(paths.directory, 'containerd.toml')], /containerd successfully booted/);
   const bootKubernetes = async (): Promise<void> => {
     await launch('kubelet', [
       `--kubeconfig=${kubeconfig}`,
-      `--config=${join(folders.directory, 'kubelet.json')}`,
+      `--config=${join(paths.directory, 'kubelet.json')}`,
       `--hostname-override=${name}`,
-      `--root-dir=${join(folders.directory, 'kubelet')}`,
+      `--root-dir=${join(paths.directory, 'kubelet')}`,
       `--node-ip=${address}`,
       '--node-labels=role=loadbalancer',
     ]);
@@ -74,15 +80,15 @@ export async function startNode(
   };
   const reboot = async (): Promise<void> => {
     const [containerd, ...others] = running.splice(0);
-    for (const each of others) await each.stop('SIGKILL');
-    await killContainers(folders);
+    for (const process of others) await process.stop('SIGKILL');
+    await killContainers(paths);
     await containerd?.stop('SIGKILL');
     await bootContainerd();
     await bootKubernetes();
   };
   try {
     await bootContainerd();
-    for (const archive of images) await importImages(folders, archive);
+    for (const archive of images) await importImages(paths, archive);
     await bootKubernetes();
   } catch (error) {
     await close();
@@ -91,12 +97,12 @@ export async function startNode(
   return {
     name,
     address,
-    spawn: inside,
+    spawn: spawnInNamespace,
     nftRuleset: () =>
       runCommand('/usr/bin/nsenter', [`--net=${namespacePath}`, '--', programPath('nft'), 'list', 'ruleset']),
-    setLink: (state) => setLink(place, state),
+    setLink: (state) => setLink(network, state),
     reboot,
-    output: () => running.map((each) => each.output().slice(-4000)).join('\n'),
+    output: () => running.map((process) => process.output().slice(-4000)).join('\n'),
     close,
   };
 }
@@ -109,26 +115,26 @@ async function killContainers({ socket }: NodePaths): Promise<void> {
   const ctr = (...args: string[]): Promise<string> =>
     runCommand(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', ...args]);
   const tasks = (await ctr('tasks', 'list', '--quiet')).split('\n').filter((id) => id !== '');
-  // One that ended meanwhile is what is wanted.
+  // A task that has exited in the meantime needs no signal.
   await Promise.all(tasks.map((id) => ctr('tasks', 'kill', '--signal', 'SIGKILL', id).catch(() => undefined)));
 }
 
-function writeNodeConfig(place: NodeNetwork, directory: string): NodePaths {
-  const folders: NodePaths = {
-    directory: join(directory, place.name),
-    socket: join(directory, place.name, 'containerd.sock'),
+function writeNodeConfig(network: NodeNetwork, directory: string): NodePaths {
+  const paths: NodePaths = {
+    directory: join(directory, network.name),
+    socket: join(directory, network.name, 'containerd.sock'),
     cniPlugins: dirname(programPath('host-local')),
     runc: programPath('runc'),
   };
-  const write = (file: string, text: string): void => writeFileSync(join(folders.directory, file), text);
-  for (const folder of ['cni', 'static-pods']) mkdirSync(join(folders.directory, folder), { recursive: true });
-  write('cni/10-pods.conflist', cniConfig(place, folders));
-  write('containerd.toml', containerdConfig(folders));
-  write('kubelet.json', kubeletConfig(place, folders));
-  return folders;
+  const write = (file: string, text: string): void => writeFileSync(join(paths.directory, file), text);
+  for (const folder of ['cni', 'static-pods']) mkdirSync(join(paths.directory, folder), { recursive: true });
+  write('cni/10-pods.conflist', cniConfig(network, paths));
+  write('containerd.toml', containerdConfig(paths));
+  write('kubelet.json', kubeletConfig(network, paths));
+  return paths;
 }
 
-/** They start each other by name. */
+/** The programs start each other by name, so PATH must contain their directories. */
 function nodeEnvironment(): NodeJS.ProcessEnv {
   const folders = (['containerd-shim-runc-v2', 'runc', 'nft', 'ip'] as const).map((name) => dirname(programPath(name)));
   return { ...process.env, PATH: [...folders, process.env.PATH, '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) };

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 export type OciImage = { readonly name: string; readonly entrypoint: readonly string[] };
 
-/** An archive of images that share one layer, in the layout of the OCI image specification: what `ctr images import` reads. */
+/** Creates an archive in the OCI image layout, which `ctr images import` reads, with images that share one layer. */
 export function ociArchive(images: readonly OciImage[], files: readonly TarEntry[]): Buffer {
   const layer = tarArchive(files);
   const blobs = [layer];
@@ -57,7 +57,7 @@ export type TarEntry = { readonly path: string; readonly mode: number } & (
 
 const BLOCK_BYTES = 512;
 
-/** A POSIX (ustar) archive of these entries, owned by root; paths of up to 100 bytes. The same entries give the same bytes. */
+/** Creates a POSIX (ustar) archive with these entries, owned by root. Paths have at most 100 bytes. The result is deterministic. */
 export function tarArchive(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...entries.flatMap(tarEntry), Buffer.alloc(2 * BLOCK_BYTES)]);
 }
@@ -68,7 +68,8 @@ function tarEntry(entry: TarEntry): Uint8Array[] {
 }
 
 function tarHeader({ kind, path, mode }: TarEntry, size: number): Buffer {
-  if (Buffer.byteLength(path) > 100) throw new Error(`too long for this archive: ${path}`);
+  if (Buffer.byteLength(path) > 100)
+    throw new Error(`invalid path "${path}": a ustar archive allows at most 100 bytes`);
   const fields = Buffer.alloc(BLOCK_BYTES);
   const octal = (value: number, at: number, width: number): void => {
     fields.write(`${value.toString(8).padStart(width - 1, '0')}\0`, at, 'latin1');
@@ -79,7 +80,7 @@ function tarHeader({ kind, path, mode }: TarEntry, size: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(0, 136, 12);
-  fields.fill(' ', 148, 156); // as which the sum counts its own place
+  fields.fill(' ', 148, 156); // the checksum counts its own field as spaces
   fields.write(kind === 'file' ? '0' : '5', 156);
   fields.write('ustar\x0000', 257, 'latin1');
   octal(

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { programPath } from '../programs/require-program.ts';
 import { ociArchive } from './oci-archive.ts';
 
-/** Says its name by TCP and UDP; see echo-pod/main.go. */
+/** A server that answers with its name over TCP and UDP; see echo-pod/main.go. */
 export const ECHO_IMAGE = 'weir.test/echo-pod:1';
-/** What the quickstart runs: in the nodes it is a program of ours that answers in the same words. */
+/** The image of the quickstart. Here the echo pod stands for this image and answers in the same format. */
 const WHOAMI_IMAGE = 'docker.io/traefik/whoami:v1.11';
 export const PAUSE_IMAGE = 'weir.test/pause:1';
 
-/** Nothing is pulled: nodes have no way out. */
+/** Returns an archive with all images of test pods: nodes cannot pull images, because they have no route to a registry. */
 export function podImagesArchive(): Buffer {
   const data = readFileSync(programPath('echo-pod'));
   return ociArchive(

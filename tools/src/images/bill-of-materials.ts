@@ -1,4 +1,4 @@
-/** CycloneDX 1.6, as far as we write it. */
+/** The part of CycloneDX 1.6 that `billOfMaterials` writes. */
 export type BillOfMaterials = {
   readonly bomFormat: 'CycloneDX';
   readonly specVersion: '1.6';
@@ -23,16 +23,16 @@ type License =
   | { readonly expression: string };
 
 export type ImageContents = {
-  /** The package.json of each npm package; ours are those of the scope @weir. */
+  /** Name, version and license of each npm package; packages of the scope @weir belong to Weir. */
   readonly npm: readonly { readonly name: string; readonly version: string; readonly license?: string | undefined }[];
   readonly debian: readonly { readonly name: string; readonly version: string; readonly architecture: string }[];
-  /** Of which Debian, such as `12`. */
+  /** Release of Debian, such as `12`. */
   readonly release: string;
-  /** `process.versions` of the Node that it brings. */
+  /** `process.versions` of the image's Node. */
   readonly node: Readonly<Record<string, string | undefined>>;
 };
 
-/** What an image is made of, in an order that is always the same, without a date: the same contents give the same bill. */
+/** Lists the components of an image. The order is fixed and no date is included: equal contents give an equal result. */
 export function billOfMaterials(image: string, { npm, debian, release, node }: ImageContents): BillOfMaterials {
   const components = [
     nodeComponent(node),
@@ -49,12 +49,12 @@ export function billOfMaterials(image: string, { npm, debian, release, node }: I
   };
 }
 
-/** Numbers of interfaces and of data, which no advisory is about. */
+/** Versions of interfaces and data sets in `process.versions`, for which no security advisories exist. */
 const NOT_LIBRARIES: ReadonlySet<string> = new Set(['node', 'modules', 'napi', 'cldr', 'tz', 'unicode']);
 
 function nodeComponent(versions: ImageContents['node']): Component {
   const version = versions.node ?? '';
-  const inside = Object.entries(versions).flatMap(([name, version]): Component[] =>
+  const libraries = Object.entries(versions).flatMap(([name, version]): Component[] =>
     NOT_LIBRARIES.has(name) || version === undefined ? [] : [{ type: 'library', name, version }],
   );
   const purl = `pkg:generic/node@${version}`;
@@ -65,7 +65,7 @@ function nodeComponent(versions: ImageContents['node']): Component {
     version,
     purl,
     cpe: `cpe:2.3:a:nodejs:node.js:${version}:*:*:*:*:*:*:*`,
-    components: inside,
+    components: libraries,
   };
 }
 
@@ -78,7 +78,7 @@ function debianComponent({ name, version, architecture }: ImageContents['debian'
 function npmComponent({ name, version, license }: ImageContents['npm'][number]): Component {
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
   const licenses = license === undefined ? {} : { licenses: [licenseFor(license)] };
-  // ours are in no registry, where somebody else may take the name
+  // Weir's packages have no package URL: they are in no registry, and somebody else may take their names there.
   if (name.startsWith('@weir/')) return { type: 'application', 'bom-ref': name, name, version, ...licenses };
   return { type: 'library', 'bom-ref': purl, name, version, purl, ...licenses };
 }

@@ -6,24 +6,24 @@ import { runCommand } from '../programs/run-command.ts';
 import { type ImageBuilder, openImageBuilder } from './image-builder.ts';
 import { imageNames, npmNodeBinary } from './image-sources.ts';
 
-/** In the storage of the workshop: stands for the official image of Node, with the same paths. */
+/** The image in the builder's storage that replaces the official Node image; the paths in it are the same. */
 export const NODE_IMAGE = 'localhost/node';
 const DEBIAN_IMAGE = 'localhost/debian';
 const DEBIAN_SUITE = 'bookworm';
 
-/** Fills the folder with what all builds begin with, once; a folder that is whole says so by the file `complete`. */
+/** Builds the images that all builds start from, once per folder. The file `complete` marks a finished folder. */
 export async function buildBaseImages(folder: string, progress: (text: string) => void): Promise<ImageBuilder> {
   if (existsSync(join(folder, 'complete'))) return openImageBuilder(folder);
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
-  const workshop = openImageBuilder(folder);
-  progress('making the base of the images from Debian packages: one to two minutes, once');
-  await buildDebianImage(workshop, join(folder, 'system'));
-  await buildNodeImage(workshop, join(folder, 'npm'));
-  progress('making the image of Redis');
-  await buildRedisImage(workshop, folder);
+  const builder = openImageBuilder(folder);
+  progress('building the base image from Debian packages: one to two minutes, once');
+  await buildDebianImage(builder, join(folder, 'system'));
+  await buildNodeImage(builder, join(folder, 'npm'));
+  progress('building the Redis image');
+  await buildRedisImage(builder, folder);
   writeFileSync(join(folder, 'complete'), '');
-  return workshop;
+  return builder;
 }
 
 async function buildDebianImage({ buildah, run }: ImageBuilder, root: string): Promise<void> {
@@ -40,7 +40,7 @@ async function buildDebianImage({ buildah, run }: ImageBuilder, root: string): P
   rmSync(root, { recursive: true });
 }
 
-/** The system's own, if that is the Debian that we make; it may be the only one that can be reached. */
+/** Returns the mirror of the host if the host runs the same Debian release, because the official mirror may be unreachable. */
 async function debianMirror(): Promise<string> {
   const official = 'http://deb.debian.org/debian';
   const format = '$(CODENAME) $(COMPONENT) $(REPO_URI)';
@@ -50,7 +50,7 @@ async function debianMirror(): Promise<string> {
   return new RegExp(`^${DEBIAN_SUITE} main (http.*?)/?$`, 'm').exec(targets)?.[1] ?? official;
 }
 
-/** npm by its own package: that of a distribution is spread over the system. */
+/** Installs npm from its own package, because a distribution's npm is spread over the file system. */
 async function buildNodeImage({ buildah }: ImageBuilder, scratch: string): Promise<void> {
   mkdirSync(scratch);
   const version = (await runCommand('npm', ['--version'], { cwd: tmpdir() })).trim();

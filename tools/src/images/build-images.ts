@@ -9,26 +9,26 @@ import type { ImageBuilder } from './image-builder.ts';
 import { baseImagesFingerprint, chartAppVersion, copyBuildContext, imageNames } from './image-sources.ts';
 
 /**
- * Builds both images by their Dockerfiles as they stand, and puts them as `proxy.tar` and `controller.tar`, with a `redis.tar`, into a
- * folder that is named by the sources as they are now. The finished folder appears by one rename. To be called under the lock of the cache.
+ * Builds both images from their Dockerfiles and writes `proxy.tar`, `controller.tar` and `redis.tar` into a folder named by a
+ * digest of the sources. The folder is renamed into place when complete. The caller must hold the lock of the cache.
  */
 export async function buildImages(progress: (text: string) => void): Promise<void> {
   const base = join(imagesDirectory(), 'base', baseImagesFingerprint());
-  const workshop = await buildBaseImages(base, progress);
-  // in the workshop's own folder: what an interrupted build leaves there is removed by the next
+  const builder = await buildBaseImages(base, progress);
+  // The scratch folder is inside the builder's folder, so that the next build removes the remains of an interrupted build.
   const scratch = join(base, 'building');
   const context = join(scratch, 'context');
   rmSync(scratch, { recursive: true, force: true });
   mkdirSync(context, { recursive: true });
-  await workshop.buildah('rm', '--all');
+  await builder.buildah('rm', '--all');
   copyBuildContext(context);
-  // by the copy: an editor may have changed the sources while the base was made
+  // The path is computed after the copy, because an editor may have changed the sources while the base image was built.
   const archives = cachedProgramPath('weir-images');
-  const outside = await hostNpmVolumes(scratch);
+  const npmVolumes = await hostNpmVolumes(scratch);
   for (const kind of ['proxy', 'controller'] as const) {
-    progress(`building the image of the ${kind}: about a minute`);
+    progress(`building the ${kind} image: about a minute`);
     const archive = join(scratch, `${kind}.tar`);
-    await buildImage(workshop, kind, { context, outside, revision: basename(archives), archive });
+    await buildImage(builder, kind, { context, npmVolumes, revision: basename(archives), archive });
   }
   linkSync(join(base, 'redis.tar'), join(scratch, 'redis.tar'));
   rmSync(context, { recursive: true });
@@ -42,7 +42,7 @@ export async function buildImages(progress: (text: string) => void): Promise<voi
 
 type BuildOptions = {
   readonly context: string;
-  readonly outside: readonly string[];
+  readonly npmVolumes: readonly string[];
   readonly revision: string;
   readonly archive: string;
 };
@@ -50,15 +50,15 @@ type BuildOptions = {
 async function buildImage(
   { buildah }: ImageBuilder,
   kind: 'proxy' | 'controller',
-  { context, outside, revision, archive }: BuildOptions,
+  { context, npmVolumes, revision, archive }: BuildOptions,
 ): Promise<void> {
   const tag = `localhost/weir-${kind}`;
   const values = { NODE_IMAGE: NODE_IMAGE, VERSION: chartAppVersion(), REVISION: revision };
   const args = Object.entries(values).map(([name, value]) => `--build-arg=${name}=${value}`);
   const file = join(context, `Dockerfile.${kind}`);
-  // the same sources give the same bytes
-  const same = ['--timestamp=0', '--pull-never'];
-  await buildah('bud', ...same, ...args, ...outside, `--tag=${tag}`, `--file=${file}`, context);
+  // With these flags equal sources give equal bytes.
+  const reproducible = ['--timestamp=0', '--pull-never'];
+  await buildah('bud', ...reproducible, ...args, ...npmVolumes, `--tag=${tag}`, `--file=${file}`, context);
   await buildah('push', '--quiet', tag, `oci-archive:${archive}:${imageNames()[kind]}`);
   await buildah('rmi', tag);
 }
@@ -77,8 +77,9 @@ const NPM_SETTINGS = [
 type NpmSettings = Readonly<Record<(typeof NPM_SETTINGS)[number], string | undefined>>;
 
 /**
- * What lets npm inside a build reach what it reaches outside, as arguments of `buildah build`: mounted while the build runs, so that
- * neither registry, nor credential, nor certificate gets into a layer. What npm adds to its cache in there is not kept.
+ * Returns arguments of `buildah build` that give npm inside a build the host's access to its registry. The settings are mounted
+ * only while the build runs, so no registry, credential or certificate ends up in a layer. Additions to the npm cache are
+ * discarded.
  */
 export async function hostNpmVolumes(scratch: string): Promise<string[]> {
   const settings = await hostNpmSettings();
@@ -93,7 +94,7 @@ export async function hostNpmVolumes(scratch: string): Promise<string[]> {
     'strict-ssl': strict,
   } = settings;
   const certificates = cafile ?? process.env.NODE_EXTRA_CA_CERTS ?? process.env.SSL_CERT_FILE;
-  const inside = {
+  const containerSettings = {
     registry,
     proxy,
     'https-proxy': httpsProxy,
@@ -104,7 +105,9 @@ export async function hostNpmVolumes(scratch: string): Promise<string[]> {
     'prefer-offline': 'true',
     'update-notifier': 'false',
   };
-  const lines = Object.entries(inside).flatMap(([key, value]) => (value === undefined ? [] : [`${key}=${value}\n`]));
+  const lines = Object.entries(containerSettings).flatMap(([key, value]) =>
+    value === undefined ? [] : [`${key}=${value}\n`],
+  );
   const file = join(scratch, 'npmrc');
   writeFileSync(file, lines.join(''));
   return [
@@ -117,7 +120,7 @@ export async function hostNpmVolumes(scratch: string): Promise<string[]> {
   ];
 }
 
-/** Asked in a folder without a package.json: in a workspace npm refuses to tell. */
+/** Runs npm in a folder without a package.json, because `npm config get` fails inside a workspace. */
 async function hostNpmSettings(): Promise<NpmSettings> {
   const text = await runCommand('npm', ['config', 'get', ...NPM_SETTINGS, '--logs-max=0'], { cwd: tmpdir() });
   const value = (key: string): string | undefined => {
@@ -132,15 +135,15 @@ function volumeArgument(from: string, to: string, mode: 'ro' | 'O'): string {
 }
 
 export type WeirImages = {
-  /** Paths of archives, which `ctr images import` takes. */
+  /** Paths of archives for `ctr images import`. */
   readonly proxy: string;
   readonly controller: string;
   readonly redis: string;
-  /** By which they are known once they are imported: those that the chart has by default. */
+  /** Names of the imported images, equal to the chart's defaults. */
   readonly names: Readonly<Record<'proxy' | 'controller' | 'redis', string>>;
 };
 
-/** The images of Weir, built from the sources as they are. For tests that have called `requireProgram('images')`. */
+/** Returns the images built from the current sources. The test must have called `requireProgram('images')`. */
 export async function weirImages(): Promise<WeirImages> {
   const folder = programPath('weir-images');
   const now = new Date();

@@ -5,11 +5,11 @@ import { cacheDirectory } from '../programs/cache-directory.ts';
 import { programPath } from '../programs/require-program.ts';
 import { runCommand } from '../programs/run-command.ts';
 
-/** Images lie below `folder`, and everything that buildah writes: the system's own images and settings are neither seen nor changed. */
+/** Runs buildah with storage and settings below `folder`; the host's images and settings are neither read nor changed. */
 export type ImageBuilder = {
   /** Runs buildah(1) and returns what it prints. */
   buildah(...args: string[]): Promise<string>;
-  /** Runs anything else, where what it mounts is gone with it. */
+  /** Runs another command in the same mount namespace, so that its mounts disappear when the command exits. */
   run(command: string, ...args: string[]): Promise<string>;
 };
 
@@ -18,7 +18,7 @@ const SCRIPT = fileURLToPath(new URL('../../bin/image-builder', import.meta.url)
 export function openImageBuilder(folder: string): ImageBuilder {
   const env = { ...process.env, ...prepareFolder(folder) };
   const program = programPath('buildah');
-  // beside the launcher, where the packages were unpacked; a buildah of the system has all that it needs
+  // Packages unpacked into the cache lie next to the launcher; a buildah on PATH needs no unpacked packages.
   const root = join(dirname(program), '..', 'root');
   const unpacked = existsSync(root) ? root : 'none';
   const enter = (args: string[]): Promise<string> => runCommand(SCRIPT, [cacheDirectory(), unpacked, ...args], { env });
@@ -30,12 +30,12 @@ export function openImageBuilder(folder: string): ImageBuilder {
 
 function prepareFolder(folder: string): NodeJS.ProcessEnv {
   const path = (name: string): string => join(folder, name);
-  // the home directory is where the policy is looked for first
+  // containers/image reads the policy in the home directory first.
   const policies = path('home/.config/containers');
-  // what an interrupted build has left
+  // Removes the remains of an interrupted build.
   rmSync(path('tmp'), { recursive: true, force: true });
   for (const each of [policies, path('tmp')]) mkdirSync(each, { recursive: true });
-  // who may sign what: nothing is pulled, so nothing needs to be signed
+  // Any unsigned image is accepted, because no image is pulled.
   writeFileSync(join(policies, 'policy.json'), JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }));
   writeFileSync(path('registries.conf'), '');
   writeFileSync(path('containers.conf'), '');

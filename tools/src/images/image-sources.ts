@@ -7,14 +7,17 @@ import { fileURLToPath } from 'node:url';
 
 const CHECKOUT: string = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** The files of the checkout that images are made of, by their paths in it: what .dockerignore lets through and git knows or would add. */
+/**
+ * Returns the paths of the files that images are built from: allowed by .dockerignore, and tracked or untracked but not ignored
+ * by git.
+ */
 export function buildContextFiles(): string[] {
-  const admitted = readFileSync(join(CHECKOUT, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
-  const patterns = [...admitted].flatMap(([, path]) => [`:(glob)${path}`, `:(glob)${path}/**`]);
+  const allowed = readFileSync(join(CHECKOUT, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
+  const patterns = [...allowed].flatMap(([, path]) => [`:(glob)${path}`, `:(glob)${path}/**`]);
   const dockerfiles = ['.dockerignore', 'Dockerfile.proxy', 'Dockerfile.controller'];
   const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...dockerfiles, ...patterns];
   const listed = execFileSync('git', args, { cwd: CHECKOUT, encoding: 'utf8', maxBuffer: 1 << 26 });
-  // one that was deleted and not yet committed is listed all the same
+  // git lists deleted files until the deletion is committed.
   return listed.split('\0').filter((path) => path !== '' && existsSync(join(CHECKOUT, path)));
 }
 
@@ -22,12 +25,12 @@ export function readFromCheckout(path: string): Buffer {
   return readFileSync(join(CHECKOUT, path));
 }
 
-/** A copy, so that nobody's editor changes the sources in the middle of a build. */
+/** Copies the build context, so that an edit during a build does not change the result. */
 export function copyBuildContext(into: string): void {
   for (const path of buildContextFiles()) cpSync(join(CHECKOUT, path), join(into, path));
 }
 
-/** Names what lies in the cache by all that went in: the same name, the same images. */
+/** Digest of everything that the images are built from, which names their folder in the cache. */
 export function imagesFingerprint(): string {
   return digestOf(
     [baseImagesFingerprint(), JSON.stringify(imageNames())],
@@ -35,7 +38,7 @@ export function imagesFingerprint(): string {
   );
 }
 
-/** Of what does not change with Weir: the system, Node, Redis, and the way in which they are put together. */
+/** Digest of the inputs that do not change with Weir's sources: system, Node, Redis and the build scripts. */
 export function baseImagesFingerprint(): string {
   const files = [...recipeFiles('build-base-images'), 'tools/images/Dockerfile.redis'];
   return digestOf([process.arch, npmNodeBinary().version], files);
@@ -53,7 +56,7 @@ function digestOf(words: readonly string[], paths: readonly string[]): string {
 
 export type ImageKind = 'proxy' | 'controller' | 'redis';
 
-/** As the chart names them by default. */
+/** Names of the images, equal to the chart's defaults. */
 export function imageNames(): Readonly<Record<ImageKind, string>> {
   const version = chartAppVersion();
   return {
@@ -66,11 +69,12 @@ export function imageNames(): Readonly<Record<ImageKind, string>> {
 export function chartAppVersion(): string {
   const [, version] =
     /^appVersion: *["']?([\w.+-]+)/m.exec(readFromCheckout('charts/weir/Chart.yaml').toString()) ?? [];
-  if (version === undefined) throw new Error('charts/weir/Chart.yaml has no appVersion, by which images are named');
+  if (version === undefined)
+    throw new Error('charts/weir/Chart.yaml has no appVersion: add the version that names the images');
   return version;
 }
 
-/** The program of the npm package `node`: itself, not the launcher that `mend-node` may have put in its place. */
+/** The Node program of the npm package `node`, not the launcher that `ensure-node-runs` may have put in its place. */
 export function npmNodeBinary(): { readonly path: string; readonly version: string } {
   const description = createRequire(import.meta.url).resolve('node/package.json');
   const { version } = JSON.parse(readFileSync(description, 'utf8')) as { version: string };

@@ -1,19 +1,19 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 
-/** Where a tree of control groups is mounted, and a group in it that we have made. */
+/** Mount point of a control group hierarchy, and the path of the group that was created in the hierarchy. */
 export type ControlGroup = { readonly tree: string; readonly group: string };
 
 /**
- * Makes a group of this name in every tree, and moves this process, with all that it starts, into those of version 1. Below the group
- * that we are in, so that whoever bounds us goes on to. In version 2 a group that has groups has no processes of its own, and
- * only groups near the root can bound theirs: there nobody moves.
+ * Creates a group with this name in every hierarchy and moves this process, and with it every later child, into the groups of
+ * version 1. The new group is below our current group, so that existing limits stay in effect. The process is not moved in
+ * version 2, where a group with subgroups may not have processes and only groups near the root can set limits.
  */
 export function joinControlGroups(name: string): ControlGroup[] {
   return hierarchies().map(({ tree, version, ownGroup }) => {
     const group = join(tree, version === 1 ? ownGroup : '', name);
     mkdirSync(group, { recursive: true });
-    // one without processors and memory takes nobody
+    // A group without processors and memory nodes accepts no process.
     for (const file of ['cpuset.cpus', 'cpuset.mems']) {
       if (version === 1 && existsSync(join(group, file)))
         writeFileSync(join(group, file), readFileSync(join(group, '..', file)));
@@ -25,11 +25,12 @@ export function joinControlGroups(name: string): ControlGroup[] {
 
 type Hierarchy = {
   readonly tree: string;
-  readonly version: 1 | 2 /** Our own group, from the mount on. */;
+  readonly version: 1 | 2;
+  /** Path of the group of this process, relative to the mount. */
   readonly ownGroup: string;
 };
 
-/** A tree of version 2 that is mounted beside others has no resources to bound, and is joined as they are. */
+/** In a hybrid setup the version 2 hierarchy has no controllers and is joined like a hierarchy of version 1. */
 function hierarchies(): Hierarchy[] {
   const mounts = readFileSync('/proc/self/mountinfo', 'utf8').split('\n').flatMap(parseMount);
   const groups = readFileSync('/proc/self/cgroup', 'utf8').trim().split('\n').map(parseMembership);
@@ -47,7 +48,7 @@ function hierarchies(): Hierarchy[] {
 
 type Mount = { tree: string; root: string; type: string; options: string[] };
 
-/** `30 24 0:26 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory`, of which the seventh field may be absent. */
+/** Parses a line such as `30 24 0:26 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory`; field 7 is optional. */
 function parseMount(line: string): Mount[] {
   const [before = '', after = ''] = line.split(' - ');
   const [, , , root = '', tree = ''] = before.split(' ');
@@ -55,7 +56,7 @@ function parseMount(line: string): Mount[] {
   return type === 'cgroup' || type === 'cgroup2' ? [{ tree, root, type, options: options.split(',') }] : [];
 }
 
-/** `4:cpu,cpuacct:/path`, or `0::/path` of version 2. */
+/** Parses `4:cpu,cpuacct:/path`, or `0::/path` in version 2. */
 function parseMembership(line: string): { controllers: string[]; path: string } {
   const [, controllers = '', path = ''] = /^\d+:([^:]*):(.*)$/.exec(line) ?? [];
   return { controllers: controllers.split(',').filter(Boolean), path };

@@ -5,22 +5,21 @@ import { programPath, requireProgram, type SkipOptions, skipFor } from '../progr
 import { replaceProcess } from '../replace-process.ts';
 
 export type NamespaceOptions = {
-  /** Put on `lo`, IPv4 or IPv6, without a prefix length: each address alone. */
+  /** IPv4 or IPv6 addresses for `lo`, without prefix length. */
   readonly addresses?: readonly string[];
-  /** By path below /proc/sys, such as `net/ipv4/tcp_migrate_req`. */
+  /** Values by path below /proc/sys, such as `net/ipv4/tcp_migrate_req`. */
   readonly sysctls?: Readonly<Record<string, string | number>>;
 };
 
-/** Holds the namespace that we came from: whoever finds itself elsewhere has arrived. */
+/** Holds the original namespace: a process in a different namespace has already moved. */
 const ORIGIN_VARIABLE = 'WEIR_OUTER_NAMESPACE';
 
 /**
- * Moves this test file, with everything that it starts, into a network namespace of its own in which `lo` is up and has these
- * addresses. To be called first in the file, before any test is declared; what it returns goes to `describe` as options, since
- * where namespaces cannot be made the tests are skipped (or fail, under `WEIR_REQUIRE=all`).
- *
- * The process replaces itself by the same command under unshare(1) and runs the file again from its first line. It keeps pid,
- * stdio and environment, so that the test runner that started it notices nothing.
+ * Moves this test file, and every process it starts, into a new network namespace in which `lo` is up and has these addresses.
+ * Call `insideNamespace` before declaring any test, and pass the result to `describe` as options: the tests are skipped where
+ * namespaces are unavailable (or fail with `WEIR_REQUIRE=all`). The process replaces itself by the same command under unshare(1)
+ * and runs the file again from its first line. Pid, stdio and environment stay the same, so the test runner notices no
+ * difference.
  */
 export function insideNamespace(options: NamespaceOptions = {}): SkipOptions {
   const missing = requireProgram('ip');
@@ -29,11 +28,11 @@ export function insideNamespace(options: NamespaceOptions = {}): SkipOptions {
     configureNamespace(options);
     return {};
   }
-  const answer = namespaceSupport();
-  if (answer.kind === 'missing') {
-    return skipFor([missingNamespaceMessage(answer)]);
+  const support = namespaceSupport();
+  if (support.kind === 'missing') {
+    return skipFor([missingNamespaceMessage(support)]);
   }
-  return enterNamespace(answer.command);
+  return enterNamespace(support.command);
 }
 
 function isInsideNamespace(): boolean {
@@ -46,8 +45,8 @@ function currentNamespace(): string {
 }
 
 function enterNamespace(command: readonly [string, ...string[]]): never {
-  const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  return replaceProcess([...command, '--', ...again], { ...process.env, [ORIGIN_VARIABLE]: currentNamespace() });
+  const ownCommand = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  return replaceProcess([...command, '--', ...ownCommand], { ...process.env, [ORIGIN_VARIABLE]: currentNamespace() });
 }
 
 function configureNamespace({ addresses = [], sysctls = {} }: NamespaceOptions): void {
@@ -59,30 +58,30 @@ function configureNamespace({ addresses = [], sysctls = {} }: NamespaceOptions):
   for (const [path, value] of Object.entries(sysctls)) writeFileSync(join('/proc/sys', path), String(value));
 }
 
-/** How to start a command in a network namespace of its own, or why that cannot be done here. */
+/** How to start a command in a new network namespace, or why this is impossible here. */
 export type NamespaceSupport =
   | { readonly kind: 'available'; readonly command: readonly [string, ...string[]] }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
 const UNSHARE = 'unshare';
 
-/** Root makes a network namespace directly; anybody else inside a user namespace, where the system allows that. */
+/** Root creates a network namespace directly; other users need a user namespace, if the system allows user namespaces. */
 export function namespaceSupport(): NamespaceSupport {
   if (process.platform !== 'linux') {
-    return { kind: 'missing', reason: 'network namespaces are of Linux only', remedy: 'run the tests on Linux' };
+    return { kind: 'missing', reason: 'network namespaces exist only on Linux', remedy: 'run the tests on Linux' };
   }
   let reason = '';
   for (const flags of [['--net'], ['--user', '--map-root-user', '--net']]) {
     const attempt = spawnSync(UNSHARE, [...flags, 'true'], { encoding: 'utf8' });
     if (attempt.status === 0) return { kind: 'available', command: [UNSHARE, ...flags] };
     if ((attempt.error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
-      return { kind: 'missing', reason: 'there is no unshare', remedy: 'apt-get install util-linux' };
+      return { kind: 'missing', reason: 'unshare is not installed', remedy: 'apt-get install util-linux' };
     }
-    reason = attempt.stderr.trim() || `unshare ended with exit code ${attempt.status}`;
+    reason = attempt.stderr.trim() || `unshare exited with code ${attempt.status}`;
   }
   return { kind: 'missing', reason, remedy: 'run as root, or: sysctl -w kernel.unprivileged_userns_clone=1' };
 }
 
 export function missingNamespaceMessage({ reason, remedy }: Extract<NamespaceSupport, { kind: 'missing' }>): string {
-  return `no network namespace can be made (${reason}); to get one: ${remedy}`;
+  return `cannot create a network namespace (${reason}); to fix: ${remedy}`;
 }

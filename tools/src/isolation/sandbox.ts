@@ -7,58 +7,59 @@ import { type SkipOptions, skipFor } from '../programs/require-program.ts';
 import { replaceProcess } from '../replace-process.ts';
 import { type ControlGroup, joinControlGroups } from './control-groups.ts';
 
-/** Set in there only. */
+/** Set inside a sandbox only. */
 const SANDBOX_VARIABLE = 'WEIR_SANDBOX';
 
 type Sandbox = {
-  /** Also of its control groups. */
+  /** Name of the sandbox and of its control groups. */
   readonly name: string;
   readonly groups: readonly ControlGroup[];
 };
 
-/** Memory that is gone with the machine: whatever tests, kubelets and containers write is here. */
+/** A tmpfs that disappears with the sandbox: everything that tests, kubelets and containers write is below this folder. */
 const SCRATCH_FOLDER = '/run/weir';
 
 /**
- * Moves this test file, with everything that it starts, into a machine of its own within this one: processes, mounts and network.
- * Whatever it changes below /etc, /opt, /run, /usr/libexec and /var is gone when it ends, and so is every process, however it
- * ends. To be called as `insideNamespace` is, and not together with it.
+ * Moves this test file, and every process it starts, into a sandbox with its own processes, mounts and network. Changes below
+ * /etc, /opt, /run, /usr/libexec and /var, and every process, disappear when the sandbox ends, even by SIGKILL. Call
+ * `insideSandbox` like `insideNamespace`, but not both.
  */
 export function insideSandbox(): SkipOptions {
-  const machine = currentSandbox();
-  if (machine !== undefined) {
-    configureSandbox(machine);
+  const sandbox = currentSandbox();
+  if (sandbox !== undefined) {
+    configureSandbox(sandbox);
     return {};
   }
   const requirement = requireSandbox();
   return requirement.skip ? requirement : enterSandbox();
 }
 
-/** The same for tests that stay outside. */
+/** Skips tests that need `insideSandbox` in a child process. */
 export function requireSandbox(): SkipOptions {
-  const answer = sandboxSupport();
-  return skipFor(answer.kind === 'missing' ? [missingSandboxMessage(answer)] : []);
+  const support = sandboxSupport();
+  return skipFor(support.kind === 'missing' ? [missingSandboxMessage(support)] : []);
 }
 
 function currentSandbox(): Sandbox | undefined {
   const text = process.env[SANDBOX_VARIABLE];
-  // its first process, which a test file that merely inherited the variable is not
+  // A test file that only inherited the variable is not the first process of its pid namespace.
   return process.pid === 1 && text !== undefined ? (JSON.parse(text) as Sandbox) : undefined;
 }
 
 function enterSandbox(): never {
   const name = `weir-${randomBytes(4).toString('hex')}`;
-  // before we join them, and in a session of its own: no signal to our group reaches it, nor SIGKILL to us
-  const keeper = spawn(scriptPath('remove-control-groups'), [String(process.pid), name], {
+  // Starts before this process joins the groups, and in its own session: signals to our process group or to us do not stop the
+  // cleanup.
+  const cleanup = spawn(scriptPath('remove-control-groups'), [String(process.pid), name], {
     detached: true,
     stdio: 'ignore',
   });
-  keeper.unref();
-  const machine: Sandbox = { name, groups: joinControlGroups(name) };
-  const again = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
-  return replaceProcess([scriptPath('enter-sandbox'), ...again], {
+  cleanup.unref();
+  const sandbox: Sandbox = { name, groups: joinControlGroups(name) };
+  const ownCommand = [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+  return replaceProcess([scriptPath('enter-sandbox'), ...ownCommand], {
     ...process.env,
-    [SANDBOX_VARIABLE]: JSON.stringify(machine),
+    [SANDBOX_VARIABLE]: JSON.stringify(sandbox),
     TMPDIR: join(SCRATCH_FOLDER, 'tmp'),
   });
 }
@@ -72,12 +73,12 @@ function configureSandbox({ groups }: Sandbox): void {
   mkdirSync(join(SCRATCH_FOLDER, 'tmp'), { recursive: true });
   for (const path of ['/etc', '/opt', '/usr/libexec', '/var/lib', '/var/log']) overlayWithMemory(path);
   shadowKernelSettings();
-  // whatever makes control groups at the root makes them below ours
+  // Programs that create control groups at the root create them below our group.
   for (const { tree, group } of groups) mount('--bind', group, tree);
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
 }
 
-/** What is there is seen, what is written is not kept: kubelets and containerd have paths of theirs that no flag changes. */
+/** Makes writes to a path temporary: kubelet and containerd write to some paths that no flag changes. */
 function overlayWithMemory(path: string): void {
   if (!existsSync(path)) return;
   const [upper, work] = ['upper', 'work'].map((kind) => join(SCRATCH_FOLDER, kind, path));
@@ -85,7 +86,7 @@ function overlayWithMemory(path: string): void {
   mount('-t', 'overlay', 'overlay', '-o', `lowerdir=${path},upperdir=${upper},workdir=${work}`, path);
 }
 
-/** A kubelet sets these for the whole kernel, unless it finds them as it wants them; so it finds them so. */
+/** A kubelet writes these kernel-wide settings unless they have the expected values, so the sandbox shows the expected values. */
 function shadowKernelSettings(): void {
   const wanted = {
     'vm/overcommit_memory': '1',
@@ -98,9 +99,9 @@ function shadowKernelSettings(): void {
   for (const [path, value] of Object.entries(wanted)) {
     const real = join('/proc/sys', path);
     if (!existsSync(real)) continue;
-    const double = join(SCRATCH_FOLDER, path.replaceAll('/', '.'));
-    writeFileSync(double, `${value}\n`);
-    mount('--bind', double, real);
+    const replacement = join(SCRATCH_FOLDER, path.replaceAll('/', '.'));
+    writeFileSync(replacement, `${value}\n`);
+    mount('--bind', replacement, real);
   }
 }
 
@@ -108,35 +109,35 @@ function mount(...args: string[]): void {
   execFileSync('/usr/bin/mount', args, { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Whether a machine within this one can be made, in which kubelets run; or why not. */
+/** Whether a sandbox that can run kubelets can be created here, or why not. */
 export type SandboxSupport =
   | { readonly kind: 'available' }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
-/** A user namespace is not enough: kubelets and containers need control groups and devices of the real root. */
+/** A user namespace does not suffice: kubelets and containers need control groups and devices of the real root. */
 export function sandboxSupport(): SandboxSupport {
   const missing = (reason: string, remedy: string): SandboxSupport => ({ kind: 'missing', reason, remedy });
-  if (process.platform !== 'linux') return missing('namespaces are of Linux only', 'run the tests on Linux');
+  if (process.platform !== 'linux') return missing('namespaces exist only on Linux', 'run the tests on Linux');
   if (process.getuid?.() !== 0) return missing('kubelets need root', 'run as root');
   for (const tool of ['setpriv', 'unshare', 'nsenter']) {
-    if (!existsSync(`/usr/bin/${tool}`)) return missing(`there is no ${tool}`, 'apt-get install util-linux');
+    if (!existsSync(`/usr/bin/${tool}`)) return missing(`${tool} is not installed`, 'apt-get install util-linux');
   }
   const overlays =
     'mount -t tmpfs tmpfs /mnt && mkdir /mnt/a /mnt/b /mnt/c && mount -t overlay overlay -o lowerdir=/mnt/a,upperdir=/mnt/b,workdir=/mnt/c /mnt/a';
   const flags = ['--cgroup', '--net', '--mount', '--pid', '--fork', '--kill-child=KILL', '--mount-proc'];
   const attempt = spawnSync('/usr/bin/unshare', [...flags, 'sh', '-c', overlays], { encoding: 'utf8' });
   if (attempt.status !== 0) {
-    const reason = attempt.stderr.trim() || `unshare ended with exit code ${attempt.status}`;
+    const reason = attempt.stderr.trim() || `unshare exited with code ${attempt.status}`;
     return missing(reason, 'run where root may mount, or in a container with --privileged');
   }
   return canMakeControlGroups() ? { kind: 'available' } : missing('/sys/fs/cgroup is read-only', 'mount it writable');
 }
 
 export function missingSandboxMessage({ reason, remedy }: Extract<SandboxSupport, { kind: 'missing' }>): string {
-  return `no machine for kubelets can be made within this one (${reason}); to get one: ${remedy}`;
+  return `cannot create a sandbox for kubelets (${reason}); to fix: ${remedy}`;
 }
 
-/** Of version 2 they are one tree, of version 1 one for each controller. */
+/** Version 2 has one hierarchy, version 1 one hierarchy per controller. */
 function canMakeControlGroups(): boolean {
   return ['/sys/fs/cgroup/cgroup.procs', '/sys/fs/cgroup/memory/cgroup.procs'].some((path) => {
     try {

@@ -14,53 +14,68 @@ import {
 import { programPath } from '../programs/require-program.ts';
 import { runCommand } from '../programs/run-command.ts';
 import { type AuditedRequest, auditedRequests, auditFlags } from './audit.ts';
-import * as settings from './control-plane-flags.ts';
+import {
+  apiServerFlags,
+  type ControlPlaneLayout,
+  controllerManagerFlags,
+  etcdFlags,
+  FRONT_PROXY_NAME,
+  kubeconfigText,
+  type NodeSimulation,
+  toFlags,
+} from './control-plane-flags.ts';
 
 export type ControlPlaneOptions = {
-  /** The address it serves on, of the network namespace that we are in. */
+  /** Address to serve on, in the current network namespace. */
   readonly host?: string;
-  /** Of the cluster IPs of Services; of both families: Services may be of both. Default 10.96.0.0/16. */
+  /** Ranges of cluster IPs of one or both IP families; default 10.96.0.0/16. */
   readonly serviceCidrs?: readonly string[];
   readonly readyTimeoutMs?: number;
-  /** Addresses and names, beside `host`, that the certificate of all its API servers is for. Default: those that it gives itself. */
+  /**
+   * Names and addresses for the certificate of all API servers, in addition to `host`. Default: the names that the API server
+   * chooses.
+   */
   readonly certificateNames?: readonly string[];
-  /** Default `made-by-hand`: objects that nothing keeps alive. `with-kubelets`: whose kubelet falls silent is unreachable. */
-  readonly nodes?: settings.NodeSimulation;
-  /** The namespace whose accounts' requests are noted; default: nobody's are. */
+  /**
+   * Default `made-by-hand`: node objects without kubelet. `with-kubelets`: a node becomes unreachable when its kubelet stops
+   * reporting.
+   */
+  readonly nodes?: NodeSimulation;
+  /** Namespace whose service accounts' requests are audited; default: none. */
   readonly auditedNamespace?: string;
 };
 
-/** One of several on the same etcd. */
+/** One of several API servers on the same etcd. */
 export type ApiServer = {
   readonly server: string;
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
-  /** As if its machine hung: it takes connections, and says nothing. It may be stopped by SIGKILL then. */
+  /** Stops the process with SIGSTOP: the kernel still accepts connections, but no request is answered. Only SIGKILL ends it then. */
   freeze(): void;
-  /** With the same address and port; resolves when it is ready. */
+  /** Starts on the same address and port; resolves when the API server is ready. */
   start(): Promise<void>;
 };
 
 export type ControlPlane = AsyncDisposable & {
   readonly server: string;
-  /** Path of a kubeconfig file for an administrator; certificates and token are in it. */
+  /** Path of a kubeconfig file with an administrator's token. */
   readonly kubeconfig: string;
-  /** Runs kubectl as the administrator and returns its stdout; fails with its stderr. */
+  /** Runs kubectl as administrator and returns its stdout; a failure throws its stderr. */
   kubectl(...args: string[] | [...string[], { stdin: string }]): Promise<string>;
-  /** Applies these objects, in their order. */
+  /** Applies these objects in order. */
   apply(...objects: readonly object[]): Promise<void>;
-  /** The API server away and back, with its data; the rest goes on. By SIGKILL: asked kindly, it waits long for its watches. */
+  /** Stops the first API server (default SIGKILL, because a graceful stop waits for watches); data and other processes stay. */
   stopApiServer(options?: { signal?: NodeJS.Signals }): Promise<void>;
   startApiServer(): Promise<void>;
-  /** A further one, on another address and the same port, which is ready. `certifiedFor` has to name the address. */
+  /** Starts another API server on this address and the same port; resolves when ready. `certificateNames` must contain the address. */
   addApiServer(host: string): Promise<ApiServer>;
-  /** What accounts of the `audited` namespace were let do so far. */
+  /** The authorized requests of service accounts in `auditedNamespace` so far. */
   auditedRequests(): readonly AuditedRequest[];
   close(): Promise<void>;
 };
 
 /**
- * etcd, kube-apiserver and kube-controller-manager, nothing else: no kubelet, so nodes and pods are objects made by hand and pods
- * become ready by a status patch. EndpointSlices may not hold loopback addresses: see `insideNamespace`.
+ * Starts etcd, kube-apiserver and kube-controller-manager without kubelets: tests create nodes and pods as objects and make pods
+ * ready by a status patch. EndpointSlices may not contain loopback addresses, so tests with endpoints need `insideNamespace`.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const {
@@ -75,7 +90,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const pki = join(directory.path, 'pki');
   const token = randomBytes(16).toString('hex');
   const [etcdPort, peerPort, port] = await threeFreePorts(host);
-  const place: settings.ControlPlaneLayout = {
+  const layout: ControlPlaneLayout = {
     directory: directory.path,
     pki,
     host,
@@ -101,21 +116,21 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     running.push(process);
     return process;
   };
-  const audit = auditedNamespace === undefined ? [] : settings.toFlags(auditFlags(directory.path, auditedNamespace));
-  const startAt = async (at: string): Promise<SpawnedProcess> => {
-    const started = await launch('kube-apiserver', [...settings.apiServerFlags({ ...place, host: at }), ...audit]);
-    const ready = (): Promise<void> => assertReady(serverUrl(at, port), { pki, token });
+  const audit = auditedNamespace === undefined ? [] : toFlags(auditFlags(directory.path, auditedNamespace));
+  const startApiServerAt = async (address: string): Promise<SpawnedProcess> => {
+    const started = await launch('kube-apiserver', [...apiServerFlags({ ...layout, host: address }), ...audit]);
+    const ready = (): Promise<void> => assertReady(serverUrl(address, port), { pki, token });
     await eventually(ready, { timeoutMs: readyTimeoutMs, intervalMs: 50 });
     return started;
   };
-  const apiServerAt = async (at: string): Promise<ApiServer> => {
-    let process = await startAt(at);
+  const apiServerAt = async (address: string): Promise<ApiServer> => {
+    let process = await startApiServerAt(address);
     return {
-      server: serverUrl(at, port),
+      server: serverUrl(address, port),
       stop: async ({ signal = 'SIGKILL' } = {}) => void (await process.stop(signal)),
       freeze: () => process.signal('SIGSTOP'),
       start: async () => {
-        process = await startAt(at);
+        process = await startApiServerAt(address);
       },
     };
   };
@@ -123,12 +138,12 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await Promise.all(running.map((each) => each.stop('SIGKILL')));
     await directory.close();
   };
-  const kubectl: ControlPlane['kubectl'] = (...all) => {
+  const kubectl: ControlPlane['kubectl'] = (...words) => {
     const args: string[] = [];
     let stdin = '';
-    for (const each of all) {
-      if (typeof each === 'string') args.push(each);
-      else stdin = each.stdin;
+    for (const word of words) {
+      if (typeof word === 'string') args.push(word);
+      else stdin = word.stdin;
     }
     const env = { ...process.env, KUBECONFIG: kubeconfig, KUBECACHEDIR: join(directory.path, 'kubectl') };
     return runCommand(programPath('kubectl'), args, { env, stdin });
@@ -136,13 +151,13 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
 
   let apiServer: ApiServer;
   try {
-    await launch('etcd', settings.etcdFlags(place));
+    await launch('etcd', etcdFlags(layout));
     apiServer = await apiServerAt(host);
-    writeFileSync(kubeconfig, settings.kubeconfigText({ server, token, certificate: readCertificate(pki) }), {
+    writeFileSync(kubeconfig, kubeconfigText({ server, token, certificate: readCertificate(pki) }), {
       mode: 0o600,
     });
-    await launch('kube-controller-manager', settings.controllerManagerFlags({ ...place, kubeconfig, nodes }));
-    // made by the controller manager, and no pod is admitted before it is there
+    await launch('kube-controller-manager', controllerManagerFlags({ ...layout, kubeconfig, nodes }));
+    // The controller manager creates this account, and no pod is admitted before the account exists.
     await eventually(() => kubectl('get', 'serviceaccount', 'default'), { timeoutMs: readyTimeoutMs, intervalMs: 50 });
   } catch (error) {
     await close();
@@ -157,7 +172,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
       await kubectl('apply', '-f', '-', { stdin });
     },
-    stopApiServer: (how) => apiServer.stop(how),
+    stopApiServer: (stopOptions) => apiServer.stop(stopOptions),
     startApiServer: () => apiServer.start(),
     addApiServer: apiServerAt,
     auditedRequests: () => auditedRequests(directory.path),
@@ -178,7 +193,7 @@ function serverUrl(host: string, port: number): string {
   return `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
-/** Where an API server looks for one before it makes its own. */
+/** Writes the certificate to the path where the API server looks before generating its own certificate. */
 function writeCertificate(pki: string, names: readonly string[]): void {
   const { certificate, key } = makeCertificate({ name: 'kube-apiserver', names });
   mkdirSync(pki);
@@ -194,7 +209,7 @@ function serviceAccountKey(): string {
   }).privateKey;
 }
 
-/** The API server makes its certificate when it starts, and signs it itself. */
+/** The API server generates and signs its certificate when it starts, unless the files exist. */
 function readCertificate(pki: string): string {
   return readFileSync(join(pki, 'apiserver.crt'), 'utf8');
 }
@@ -202,7 +217,7 @@ function readCertificate(pki: string): string {
 function writeFrontProxyCertificates(directory: string): void {
   mkdirSync(directory);
   const authority = makeCertificate({ name: 'front-proxy-ca', isAuthority: true });
-  const client = makeCertificate({ name: settings.FRONT_PROXY_NAME, issuer: authority, usage: 'client' });
+  const client = makeCertificate({ name: FRONT_PROXY_NAME, issuer: authority, usage: 'client' });
   writeFileSync(join(directory, 'ca.crt'), authority.certificate);
   writeFileSync(join(directory, 'client.crt'), client.chain);
   writeFileSync(join(directory, 'client.key'), client.key, { mode: 0o600 });
@@ -214,7 +229,7 @@ async function assertReady(server: string, { pki, token }: { pki: string; token:
   get(`${server}/readyz`, { ca, headers: { authorization: `Bearer ${token}` }, agent: false }, (response) => {
     response.resume();
     if (response.statusCode === 200) resolve();
-    else reject(new Error(`the API server is not ready: HTTP ${response.statusCode}`));
+    else reject(new Error(`the API server is not ready: /readyz returned HTTP ${response.statusCode}`));
   }).once('error', reject);
   await promise;
 }

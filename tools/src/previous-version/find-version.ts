@@ -1,44 +1,44 @@
 import { spawnSync } from 'node:child_process';
 
 export type FoundVersion =
-  /** A commit of this repository, and the tag or hash that it was asked for by. */
+  /** A commit of this repository, and the tag or hash that selected the commit. */
   | { readonly kind: 'found'; readonly commit: string; readonly name: string }
-  /** These are sources without a history: no version but this one can be had. */
+  /** The sources have no git history, so no other version is available. */
   | { readonly kind: 'missing'; readonly reason: string };
 
 export type FindVersionOptions = {
-  /** What the user wants instead of the last release: anything that git takes for a commit. */
+  /** A commit, tag or other revision that the user requests instead of the last release. */
   readonly requestedVersion?: string | undefined;
-  /** The one before this in a history without a release. */
+  /** The previous version if the history contains no release. */
   readonly fallbackCommit: string;
 };
 
 /**
- * The version before the sources in this folder: the wanted one, else the last release that is part of their history and is not they
- * themselves. Throws, with the command that fetches it, when the clone has a history and that one is not in it.
+ * Finds the version before the sources in this folder: the requested version, else the last release in their history other than
+ * the current commit. Throws an error that names the command to fetch the version if the clone does not contain it.
  */
 export function findVersion(checkout: string, { requestedVersion, fallbackCommit }: FindVersionOptions): FoundVersion {
   const git = gitIn(checkout);
   const inside = git('rev-parse', '--show-prefix');
-  // A folder inside of another repository has a prefix: that one's history is not ours.
+  // A non-empty prefix means that the folder belongs to another repository.
   if (inside.failure !== undefined || inside.text !== '') {
-    const why = inside.failure ?? 'another repository is around it';
-    const reason = `${checkout} is no clone of the repository (${why})`;
-    if (requestedVersion !== undefined) throw new Error(`WEIR_PREVIOUS is ${requestedVersion}, and ${reason}`);
+    const cause = inside.failure ?? 'the folder is inside another repository';
+    const reason = `${checkout} is not a clone of the repository (${cause})`;
+    if (requestedVersion !== undefined) throw new Error(`cannot use WEIR_PREVIOUS=${requestedVersion}: ${reason}`);
     return { kind: 'missing', reason };
   }
   const name = requestedVersion ?? lastRelease(git) ?? fallbackCommit;
   const { text: commit, failure } = git('rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`);
   if (failure === undefined) return { kind: 'found', commit, name };
   const isShallow = git('rev-parse', '--is-shallow-repository').text === 'true';
-  const [why, fetch] = isShallow
+  const [note, fetch] = isShallow
     ? [' (it is shallow)', 'git fetch --unshallow --tags']
     : ['', requestedVersion === undefined ? 'git fetch --tags' : `git fetch origin ${name}`];
-  throw new Error(`the version before this one is ${name}, which this clone does not have${why}; fetch it: ${fetch}`);
+  throw new Error(`the previous version is ${name}, which this clone does not contain${note}; run: ${fetch}`);
 }
 
 function lastRelease(git: Git): string | undefined {
-  // v1.0.0-rc.1 comes before v1.0.0, and a release is not the one before itself.
+  // v1.0.0-rc.1 sorts before v1.0.0, and a release is not its own previous version.
   const { text } = git(
     ...['-c', 'versionsort.suffix=-', 'tag', '--sort=-version:refname'],
     ...['--merged', 'HEAD', '--no-contains', 'HEAD', '--list', 'v[0-9]*'],
@@ -53,6 +53,8 @@ function gitIn(cwd: string): Git {
     const { error, status, stdout, stderr } = spawnSync('git', args, { cwd, encoding: 'utf8' });
     if (error !== undefined) return { text: '', failure: error.message };
     const text = stdout.trim();
-    return status === 0 ? { text } : { text, failure: stderr.trim().split('\n')[0] || `git ends with ${status}` };
+    return status === 0
+      ? { text }
+      : { text, failure: stderr.trim().split('\n')[0] || `git exited with code ${status}` };
   };
 }

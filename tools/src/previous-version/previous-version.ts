@@ -20,25 +20,25 @@ import { type SkipOptions, skipFor } from '../programs/require-program.ts';
 import { type FoundVersion, findVersion } from './find-version.ts';
 
 const CHECKOUT = fileURLToPath(new URL('../../../', import.meta.url));
-/** The last state without images and charts. Stands here until the first release: from then on there is a tag. */
+/** The last commit without images and charts, used until the first release tag exists. */
 const FALLBACK_COMMIT = '5ebcdc77726659cf475b05540c85b3f2a853cf0a';
 
 /**
- * Declares that a test runs processes of the version before this one: `WEIR_PREVIOUS`, else the last release. To be called before the file
- * moves into a namespace, from where no registry can be reached. Skipped where the sources have no history; throws where that version only
- * has to be fetched.
+ * Declares that a test runs processes of the previous version: `WEIR_PREVIOUS`, else the last release. Call this function before
+ * the file enters a namespace, where no npm registry is reachable. Skips the test if the sources have no history; throws if the
+ * version only needs to be fetched.
  */
 export function requirePreviousVersion(): SkipOptions {
   const found = previousVersion();
-  if (found.kind === 'missing') return skipFor([`there is no previous version: ${found.reason}`]);
+  if (found.kind === 'missing') return skipFor([`no previous version is available: ${found.reason}`]);
   modulesFor(CHECKOUT, found.commit);
   return {};
 }
 
-/** Its sources in a folder of their own, ready to run: `packages/proxy/src/main.ts` and so on. */
+/** Unpacks the previous version into a temporary folder, ready to run: `packages/proxy/src/main.ts` and so on. */
 export function unpackPreviousVersion(): TemporaryDirectory & { readonly name: string } {
   const found = previousVersion();
-  if (found.kind === 'missing') throw new Error(`there is no previous version: ${found.reason}`);
+  if (found.kind === 'missing') throw new Error(`no previous version is available: ${found.reason}`);
   const directory = temporaryDirectory('previous');
   unpackCommit(CHECKOUT, found.commit, { into: directory.path, paths: ['package.json', 'packages', 'charts'] });
   linkModules(directory.path, modulesFor(CHECKOUT, found.commit));
@@ -57,8 +57,9 @@ type PackageLock = {
 };
 
 /**
- * The folder with the `node_modules` that a commit of this checkout runs on: the checkout itself when both locks name the same, else one in
- * the cache, named by the lock, which the first call fills by `npm ci`. What only development needs does not count.
+ * Returns the folder whose `node_modules` a commit of this checkout needs: the checkout if both lock files pin the same packages,
+ * else a folder in the cache, named by a digest of the lock file and filled by `npm ci` on first use. Development dependencies
+ * are ignored.
  */
 export function modulesFor(checkout: string, commit: string): string {
   const lock = execFileSync('git', ['show', `${commit}:package-lock.json`], { cwd: checkout, maxBuffer: 1 << 26 });
@@ -70,22 +71,22 @@ export function modulesFor(checkout: string, commit: string): string {
   return folder;
 }
 
-/** Whether everything that runs by the second lock is in the first, at the same place and with the same bytes. */
+/** Tells whether the first lock contains every runtime package of the second lock at the same path with the same integrity. */
 export function hasAllPackages(lock: string, other: string): boolean {
-  const ours = (JSON.parse(lock) as PackageLock).packages;
-  const theirs = Object.entries((JSON.parse(other) as PackageLock).packages);
-  return theirs
+  const available = (JSON.parse(lock) as PackageLock).packages;
+  const required = Object.entries((JSON.parse(other) as PackageLock).packages);
+  return required
     .filter(([path, { dev, link }]) => path.includes('node_modules/') && !dev && !link)
-    .every(([path, { integrity }]) => integrity !== undefined && ours[path]?.integrity === integrity);
+    .every(([path, { integrity }]) => integrity !== undefined && available[path]?.integrity === integrity);
 }
 
-/** The finished folder appears by one rename. */
+/** Installs into a draft folder that is renamed when complete. */
 function installModules(checkout: string, commit: string, folder: string): void {
   mkdirSync(join(folder, '..'), { recursive: true });
   const draft = mkdtempSync(`${folder}-`);
   try {
     unpackCommit(checkout, commit, { into: draft, paths: ['.npmrc', 'package-lock.json', ':(glob)**/package.json'] });
-    // Neither scripts of strangers, nor a Node: ours runs it.
+    // Install scripts of dependencies do not run, and the commit's Node is not needed: the current Node runs its code.
     const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     execFileSync('npm', ['ci', ...flags], { cwd: draft, stdio: ['ignore', 'ignore', 'inherit'] });
     if (!existsSync(folder)) renameSync(draft, folder);
@@ -97,7 +98,7 @@ function installModules(checkout: string, commit: string, folder: string): void 
 
 export type UnpackCommitOptions = { readonly into: string; readonly paths: readonly string[] };
 
-/** The files of a commit, as git has them. */
+/** Writes the files of a commit to `into`. */
 export function unpackCommit(checkout: string, commit: string, { into, paths }: UnpackCommitOptions): void {
   const archive = execFileSync('git', ['archive', '--format=tar', commit, '--', ...paths], {
     cwd: checkout,
@@ -107,8 +108,8 @@ export function unpackCommit(checkout: string, commit: string, { into, paths }: 
 }
 
 /**
- * Gives a tree the modules of another folder, by links, so that they may be shared; but its own packages are its own: by the links of that
- * folder a program of one version would load the other's.
+ * Links the modules of another folder into a tree, without copying them. The tree's own packages link to the tree itself; with
+ * the folder's links, a program of one version would load packages of the other version.
  */
 export function linkModules(tree: string, from: string): void {
   const packages = readdirSync(join(tree, 'packages')).map((name) => join('packages', name));
@@ -120,7 +121,7 @@ export function linkModules(tree: string, from: string): void {
   for (const path of packages) symlinkTo(join(tree, path), join(tree, 'node_modules', packageName(join(tree, path))));
 }
 
-/** Packages of others: npm links those of the workspace. */
+/** Returns installed third-party packages; npm links packages of the workspace. */
 function installedPackages(modules: string): string[] {
   if (!existsSync(modules)) return [];
   const names = readdirSync(modules).flatMap((name) =>

@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { imagesFingerprint } from '../images/image-sources.ts';
 import { catalog, type GoBuild, goBuilds, type ProgramName } from './catalog.ts';
 
-/** Everything that is fetched lives below this folder, and nothing outside it is written. */
+/** All fetched programs are stored below this folder, and nothing outside is written. */
 export function cacheDirectory(): string {
   return resolve(process.env.WEIR_CACHE || join(homedir(), '.cache', 'weir'));
 }
@@ -23,7 +23,7 @@ export function cachedProgramPath(name: ProgramName): string {
   }
 }
 
-/** By release, since a home directory may be shared by machines whose libraries differ. */
+/** Named by OS release: hosts that share a home directory may have different system libraries. */
 export function debianDirectory(): string {
   return join(cacheDirectory(), 'debian', `${systemRelease()}-${process.arch}`);
 }
@@ -32,12 +32,12 @@ export function goDirectory(build: GoBuild): string {
   return join(cacheDirectory(), build, goBuilds[build].version);
 }
 
-/** By platform alone: wheels say themselves how old a C library they run on. */
+/** Named by platform only: wheel names state the required C library version. */
 export function pypiDirectory(): string {
   return join(cacheDirectory(), 'pypi', `${process.platform}-${process.arch}`);
 }
 
-/** Of these there are several at a time: each is named by what went into it. */
+/** Contains several sets of images, each named by a digest of its inputs. */
 export function imagesDirectory(): string {
   return join(cacheDirectory(), 'images');
 }
@@ -52,11 +52,11 @@ function systemRelease(): string {
   }
 }
 
-/** Removes the folders beside this one that were used longest ago, so that `count` of them are left; whoever uses one touches it. */
+/** Removes the least recently used sibling folders, so that `count` folders are left. Users of a folder update its mtime. */
 export function keepMostRecent(folder: string, count: number): void {
-  const around = dirname(folder);
-  const others = readdirSync(around)
-    .map((name) => join(around, name))
+  const parent = dirname(folder);
+  const others = readdirSync(parent)
+    .map((name) => join(parent, name))
     .filter((path) => path !== folder)
     .map((path) => ({ path, usedMs: statSync(path).mtimeMs }))
     .sort((a, b) => b.usedMs - a.usedMs);

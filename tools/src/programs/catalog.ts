@@ -1,4 +1,4 @@
-/** What looking for a program ends in. `remedy` is the line that gets it, to be shown to a person as it stands. */
+/** The result of looking for a program. `remedy` is a command or hint that installs the program, for display to a person. */
 export type ProgramLookup =
   | { readonly kind: 'available'; readonly name: ProgramName; readonly path: string; readonly version: string }
   | { readonly kind: 'missing'; readonly name: ProgramName; readonly reason: string; readonly remedy: string };
@@ -32,20 +32,20 @@ export type ProgramName =
   | 'buildah'
   | 'weir-images';
 
-/** Programs that are built together, and kept together by their version. */
+/** Programs that are built together and cached together by version. */
 export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'coredns' | 'helm';
 
 type GoBuildInfo = {
-  /** A folder beside `src`, whose go.mod and go.sum pin every module. */
+  /** A folder below tools/go whose go.mod and go.sum pin every module. */
   readonly folder: string;
-  /** Equal to the one in its go.mod; a test compares them. */
+  /** Equal to the version in the folder's go.mod; a test compares both. */
   readonly version: string;
-  /** Said before it begins, so that nobody takes it for hanging. */
+  /** Printed before the build starts, so that a long build does not look stuck. */
   readonly durationHint: string;
-  /** Variables of its code that hold its version: left out, clients that compare versions would refuse it. */
+  /** Go variables that hold the version; without them, clients that compare versions reject the program. */
   readonly versionVariables?: (version: string) => Readonly<Record<string, string>>;
   readonly tags?: readonly string[];
-  /** Built into the same folder for the programs of the catalog, which look for them beside themselves. */
+  /** Packages built into the same folder, because programs of the catalog look for them next to themselves. */
   readonly extraPackages?: readonly string[];
 };
 
@@ -93,18 +93,18 @@ function kubernetesVersionVariables(version: string): Record<string, string> {
   );
 }
 
-/** Where a program comes from when it is not on PATH, and the arguments that make it print its version. */
+/** Where a program comes from if it is not on PATH, and the arguments that print its version. */
 export type ProgramSource =
   | {
       readonly kind: 'debian';
-      /** The packages that are asked for, and the program's file inside what is unpacked. */
+      /** The packages to unpack, and the path of the program in them. */
       readonly packages: readonly string[];
-      /** Further ones that do as the system has them, if it does. */
+      /** Further packages that are unpacked only if the system lacks them. */
       readonly unlessInstalled?: readonly string[];
       readonly file: string;
-      /** Given before all others, as the text of a shell script in which `$root` is where the packages were unpacked. */
+      /** Arguments placed first, as shell script text in which `$root` is the folder of the unpacked packages. */
       readonly firstArguments?: string;
-      /** Set before it starts, as text of the same script. */
+      /** Environment variables, as text of the same script. */
       readonly variables?: Readonly<Record<string, string>>;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
@@ -112,20 +112,20 @@ export type ProgramSource =
   | {
       readonly kind: 'go';
       readonly build: GoBuild;
-      /** The path of its main package. */
+      /** Path of the main package. */
       readonly module: string;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
     }
   | {
       readonly kind: 'pypi';
-      /** The project on PyPI, and the program's file inside its wheel. */
+      /** The project on PyPI, and the path of the program in its wheel. */
       readonly project: string;
       readonly file: string;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
     }
-  /** Not a program but a folder of archives, built from the sources: see images/. */
+  /** A folder of image archives built from the sources; see images/. */
   | { readonly kind: 'images' };
 
 export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
@@ -133,7 +133,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   etcd: debianProgram('etcd-server', 'usr/bin/etcd', ['--version'], '3.4'),
   haproxy: debianProgram('haproxy', 'usr/sbin/haproxy', ['-v'], '2.4'),
   nginx: debianProgram('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
-  // A module of its own, which must fit nginx to the build: both come together, whatever nginx the system has.
+  // The stream module must match nginx exactly, so both are unpacked together even if the system has an nginx.
   'nginx-stream': {
     ...debianProgram('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
     packages: ['nginx', 'libnginx-mod-stream'],
@@ -160,7 +160,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   containerd: containerdProgram('containerd', ['--version']),
   'containerd-shim-runc-v2': containerdProgram('containerd-shim-runc-v2', ['-v']),
   ctr: containerdProgram('ctr', ['--version']),
-  // Stands for the network plugins, which are one folder; called without a task it says which versions of their protocol it speaks.
+  // Stands for all network plugins, which share one folder. Without arguments host-local prints the supported protocol versions.
   'host-local': {
     kind: 'go',
     build: 'containerd',
@@ -189,11 +189,11 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     versionArguments: ['version', '--template={{.Version}}'],
     minimum: '3.14',
   },
-  // Before the images, which are built by them.
+  // debootstrap and buildah come before weir-images, because the image build needs both.
   debootstrap: {
     ...debianProgram('debootstrap', 'usr/sbin/debootstrap', ['--version'], '1.0'),
     unlessInstalled: ['debian-archive-keyring'],
-    // a script, which starts wget by its name
+    // debootstrap is a script that runs wget by name.
     variables: { DEBOOTSTRAP_DIR: '$root/usr/share/debootstrap', PATH: '$PATH:$root/usr/bin' },
   },
   buildah: debianProgram('buildah', 'usr/bin/buildah', ['--version'], '1.28'),
@@ -214,7 +214,7 @@ function kubernetesProgram(command: string, versionArguments: readonly string[])
   return { kind: 'go', build: 'kubernetes', module, versionArguments, minimum: '1.36' };
 }
 
-/** Of the same module, and built apart: who needs the API server alone need not wait for these. */
+/** Same module but a separate build, so that tests that need only the API server do not wait for these programs. */
 function nodeProgram(command: string): ProgramSource {
   const module = `k8s.io/kubernetes/cmd/${command}`;
   return { kind: 'go', build: 'kubernetes-node', module, versionArguments: ['--version'], minimum: '1.36' };

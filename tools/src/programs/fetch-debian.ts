@@ -24,9 +24,9 @@ export type DebianProgram = {
 };
 
 /**
- * Unpacks a program's Debian packages, and those that they need and the system lacks, below the cache, beside a small
- * script that starts it with these libraries. The finished folder appears by one rename; the downloaded packages of an
- * interrupted attempt are used by the next. To be called under the lock of the cache.
+ * Unpacks a program's Debian packages, and the dependencies that the system lacks, below the cache, with a launcher script that
+ * sets the library path. The folder is renamed into place when complete. Packages downloaded by an interrupted attempt are
+ * reused. The caller must hold the lock of the cache.
  */
 export async function fetchDebian(program: DebianProgram, progress: (text: string) => void): Promise<void> {
   const base = debianDirectory();
@@ -42,7 +42,7 @@ export async function fetchDebian(program: DebianProgram, progress: (text: strin
   rmSync(archives, { recursive: true, force: true });
 }
 
-/** Returns the folder with the packages, which is named by their versions: an interrupted attempt may have left older ones. */
+/** Returns the folder with the packages, named by their versions: an interrupted attempt may have left older packages. */
 async function downloadPackages(
   program: DebianProgram,
   { base, archives, progress }: { base: string; archives: string; progress: (text: string) => void },
@@ -59,7 +59,7 @@ async function downloadPackages(
   try {
     return await attempt();
   } catch {
-    // lists of yesterday may name versions that the mirror has dropped since
+    // Package lists from yesterday may name versions that the mirror no longer has.
     await apt.update({ force: true });
     return attempt();
   }
@@ -72,7 +72,7 @@ async function unpackPackages(archives: string, root: string): Promise<void> {
   }
 }
 
-/** Paths relative to the script itself: the folder is renamed after it is written. */
+/** The script uses paths relative to itself, because the folder is renamed later. */
 function writeLauncher(scratch: string, program: DebianProgram): void {
   const root = join(scratch, 'root');
   const folders = libraryFolders(root).map((folder) => `$root/${relative(root, folder)}`);
@@ -100,8 +100,8 @@ function libraryFolders(root: string): string[] {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * apt with package lists, caches and settings of its own: needs no root, changes nothing on the system, and works where the
- * system has no lists, as in a fresh container. The system's sources, keys, proxies and list of installed packages are used.
+ * Runs apt with its own package lists, caches and settings: apt then needs no root, leaves the system unchanged, and works in
+ * fresh containers without package lists. It still uses the system's sources, keys, proxies and list of installed packages.
  */
 export class RootlessApt {
   readonly #directory: string;
@@ -115,17 +115,17 @@ export class RootlessApt {
     writeFileSync(this.#configFile, aptConfig(directory));
   }
 
-  /** The packages, and those of the others and of all their dependencies that the system lacks, each as `name=version`. */
+  /** Returns `names` and all dependencies of `names` and `others` that the system lacks, each as `name=version`. */
   async missingPackages(names: readonly string[], others: readonly string[] = []): Promise<string[]> {
     const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', ...names, ...others]);
     const found = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) /gm)].map(
       ([, what, version]) => `${what}=${version}`,
     );
-    // installed already, but not in a version that is usable or not on PATH: then its own package is what is wanted
+    // An installed package may be too old or not on PATH, so `names` are always fetched.
     for (const name of names) {
       if (!found.some((each) => each.startsWith(`${name}=`) || each.startsWith(`${name}:`))) found.push(name);
     }
-    // the C library must fit the system's dynamic loader, which is the one that starts the program
+    // The C library must match the system's dynamic loader, which starts the program.
     return found.filter((each) => !/^(libc6|libc-bin|libc6-dev)(:\w+)?=/.test(each));
   }
 
@@ -134,18 +134,18 @@ export class RootlessApt {
     await this.#apt(['download', ...packages], into);
   }
 
-  /** Fetches the package lists if they are older than a day, or always when `force` says that they led nowhere. */
+  /** Fetches the package lists if they are older than a day, or always with `force`. */
   async update(options: { force?: boolean } = {}): Promise<void> {
     const stamp = join(this.#directory, 'updated');
     if (!options.force && existsSync(stamp) && Date.now() - statSync(stamp).mtimeMs < DAY_MS) return;
-    this.#progress('fetching the package lists of Debian');
+    this.#progress('fetching Debian package lists');
     try {
       await this.#apt(['update']);
     } catch (error) {
-      // one broken source among several: go on with the lists that came, if any did
+      // One of several sources may be broken: continue if any list was fetched.
       const lists = readdirSync(join(this.#directory, 'lists')).filter((file) => /_Packages(\.\w+)?$/.test(file));
       if (lists.length === 0) throw error;
-      this.#progress(`${(error as Error).message}; going on with the lists that came`);
+      this.#progress(`${(error as Error).message}; continuing with the fetched lists`);
     }
     writeFileSync(stamp, '');
     utimesSync(stamp, new Date(), new Date());
@@ -161,7 +161,7 @@ export class RootlessApt {
   }
 }
 
-/** Read by apt after the system's own settings. The hooks cleared here would change the system after an update. */
+/** apt reads this file after the system's settings. The cleared hooks would change the system after an update. */
 function aptConfig(directory: string): string {
   return `
 #clear APT::Update::Pre-Invoke;

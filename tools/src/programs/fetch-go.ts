@@ -6,8 +6,8 @@ import { catalog, type GoBuild, goBuilds } from './catalog.ts';
 import { runCommand } from './run-command.ts';
 
 /**
- * Builds all programs of a build from their Go modules into the cache, at once since they share most of their code. Go's own cache
- * keeps what an interrupted build has compiled. The finished folder appears by one rename. To be called under the lock of the cache.
+ * Builds all programs of a Go build into the cache with one command, because they share most packages. Go's build cache keeps the
+ * results of an interrupted build. The folder is renamed into place when complete. The caller must hold the lock of the cache.
  */
 export async function fetchGo(build: GoBuild, progress: (text: string) => void): Promise<void> {
   const { folder, version, durationHint, tags = [], extraPackages = [] } = goBuilds[build];
@@ -44,18 +44,18 @@ export async function fetchGo(build: GoBuild, progress: (text: string) => void):
   renameSync(scratch, home);
 }
 
-/** What a workspace or flags of the user's would change is switched off: the build is the same everywhere. */
+/** Disables a user's Go workspace and flags, so that the build is the same everywhere. */
 function goEnvironment(): NodeJS.ProcessEnv {
   const path = [process.env.PATH, '/usr/local/go/bin'].filter(Boolean).join(delimiter);
   return { ...process.env, PATH: path, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-mod=readonly -buildvcs=false' };
 }
 
-/** In the module's folder, so that a Go since 1.21 fetches the toolchain that go.mod asks for. */
+/** Runs in the module's folder, where Go 1.21 or later downloads the toolchain that go.mod requires. */
 async function assertGoVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
   const text = await runCommand('go', ['version'], { cwd, env });
   const [, major = '0', minor = '0'] = /go(\d+)\.(\d+)/.exec(text) ?? [];
   if (Number(major) === 1 && Number(minor) < 26)
-    throw new Error(`Go is ${major}.${minor}, and what is built here needs 1.26`);
+    throw new Error(`Go ${major}.${minor} is too old: install Go 1.26 or later`);
 }
 
 function linkerFlags(build: GoBuild): string {
@@ -64,14 +64,14 @@ function linkerFlags(build: GoBuild): string {
   return ['-s -w', ...variables.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }
 
-/** Says how many lines came, every ten seconds. */
-function lineCounter(say: (count: number) => void): (line: string) => void {
+/** Reports the number of lines every ten seconds. */
+function lineCounter(report: (count: number) => void): (line: string) => void {
   let count = 0;
-  let saidAt = performance.now();
+  let reportedAt = performance.now();
   return () => {
     count++;
-    if (performance.now() - saidAt < 10_000) return;
-    saidAt = performance.now();
-    say(count);
+    if (performance.now() - reportedAt < 10_000) return;
+    reportedAt = performance.now();
+    report(count);
   };
 }

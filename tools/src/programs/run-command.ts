@@ -7,17 +7,17 @@ export type RunCommandOptions = {
   readonly cwd?: string;
   readonly env?: NodeJS.ProcessEnv;
   readonly stdin?: string;
-  /** Each line of stderr as it comes, for progress. */
+  /** Called for each line of stderr, to report progress. */
   readonly onErrorLine?: (line: string) => void;
 };
 
-/** Runs a program to its end and returns its stdout. A failure throws with the last lines that it wrote. */
+/** Runs a program until it exits and returns its stdout. A failure throws the last lines of its output. */
 export function runCommand(command: string, args: readonly string[], options: RunCommandOptions = {}): Promise<string> {
   const { cwd, env = process.env } = options;
   return new Promise((resolve, reject) => {
-    if (!isOnPath(command, env.PATH)) throw new Error(`there is no ${command} on PATH`);
+    if (!isOnPath(command, env.PATH)) throw new Error(`${command} is not on PATH`);
     const child = spawn(...withParentDeathSignal('TERM', command, args), { cwd, env, stdio: 'pipe' });
-    child.stdin.on('error', () => {}); // it may end without reading all; its exit code tells
+    child.stdin.on('error', () => {}); // the program may exit without reading its stdin; the exit code decides
     child.stdin.end(options.stdin ?? '');
     let output = '';
     let errors = '';
@@ -34,8 +34,8 @@ export function runCommand(command: string, args: readonly string[], options: Ru
     child.once('error', reject);
     child.once('close', (code, signal) => {
       if (code === 0) return resolve(output);
-      const how = signal ?? `exit code ${code}`;
-      reject(new Error(`${command} ${args[0] ?? ''}: ${lastLines(errors || output)} (${how})`));
+      const cause = signal ?? `exit code ${code}`;
+      reject(new Error(`${command} ${args[0] ?? ''}: ${lastLines(errors || output)} (${cause})`));
     });
   });
 }
@@ -48,7 +48,7 @@ function lastLines(text: string): string {
   return text.trim().split('\n').slice(-3).join(' | ');
 }
 
-/** The places below PATH, and below further folders, where there is an executable file of this name. */
+/** Returns the paths of executable files with this name in the folders of PATH and in further folders. */
 export function findExecutables(name: string, path: string | undefined, further: readonly string[] = []): string[] {
   const folders = [...(path ?? '').split(delimiter).filter(Boolean), ...further];
   return [...new Set(folders)].map((folder) => join(folder, name)).filter(isExecutable);

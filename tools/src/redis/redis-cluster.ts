@@ -2,14 +2,14 @@ import { eventually, freePort } from '@weir/testkit';
 import type { Redis } from './redis.ts';
 import { type RedisGroup, type RedisGroupOptions, redisLauncher, serverWithRole } from './redis-group.ts';
 
-/** Three primaries, which is what an election needs; nearly all slots are in one, which has a replica. */
+/** Starts a Redis Cluster of three primaries, the minimum for an election. One primary has nearly all slots and a replica. */
 export async function startRedisCluster(
   options: RedisGroupOptions = {},
 ): Promise<RedisGroup & { readonly others: readonly Redis[] }> {
   const { password, certificateAuthority, downAfterMs = 1_000 } = options;
-  const maker = redisLauncher(options);
+  const launcher = redisLauncher(options);
   const start = async (): Promise<Redis> =>
-    maker.start({
+    launcher.start({
       settings: [
         'cluster-enabled yes',
         `cluster-port ${await freePort()}`,
@@ -22,11 +22,11 @@ export async function startRedisCluster(
     });
   try {
     const [first, second, ...others] = await Promise.all([start(), start(), start(), start()]);
-    if (first === undefined || second === undefined) throw new Error('not started');
+    if (first === undefined || second === undefined) throw new Error('internal error: a server did not start');
     const [third, fourth] = others;
     const pair: readonly [Redis, Redis] = [first, second];
     const idOf = async (server: Redis): Promise<string> => {
-      const [, id = ''] = /\r\n([0-9a-f]{40})/.exec(await maker.command(server, 'CLUSTER MYID')) ?? [];
+      const [, id = ''] = /\r\n([0-9a-f]{40})/.exec(await launcher.command(server, 'CLUSTER MYID')) ?? [];
       return id;
     };
     for (const [server, slots] of [
@@ -34,51 +34,53 @@ export async function startRedisCluster(
       [third, '16382 16382'],
       [fourth, '16383 16383'],
     ] as const) {
-      if (server !== undefined) await maker.command(server, `CLUSTER ADDSLOTSRANGE ${slots}`);
+      if (server !== undefined) await launcher.command(server, `CLUSTER ADDSLOTSRANGE ${slots}`);
     }
     for (const [nth, server] of [second, ...others].entries()) {
-      await maker.command(server, `CLUSTER SET-CONFIG-EPOCH ${nth + 2}`);
-      await maker.command(first, `CLUSTER MEET ${server.host} ${server.port} ${await busOf(server)}`);
+      await launcher.command(server, `CLUSTER SET-CONFIG-EPOCH ${nth + 2}`);
+      await launcher.command(first, `CLUSTER MEET ${server.host} ${server.port} ${await busPort(server)}`);
     }
     const primaryId = await idOf(first);
-    await eventually(async () => void (await maker.command(second, `CLUSTER REPLICATE ${primaryId}`)), {
+    await eventually(async () => void (await launcher.command(second, `CLUSTER REPLICATE ${primaryId}`)), {
       timeoutMs: 30_000,
     });
     const group = {
       url: `${certificateAuthority === undefined ? 'redis' : 'rediss'}-cluster://${[...others, ...pair].map(({ host, port }) => `${host}:${port}`).join(',')}`,
       pair,
       others,
-      primary: () => serverWithRole(maker, pair, 'primary'),
-      replica: () => serverWithRole(maker, pair, 'replica'),
-      command: maker.command,
+      primary: () => serverWithRole(launcher, pair, 'primary'),
+      replica: () => serverWithRole(launcher, pair, 'replica'),
+      command: launcher.command,
       async waitUntilHealthy() {
         await eventually(
           async () => {
             for (const server of [...pair, ...others]) {
-              const info = await maker.command(server, 'CLUSTER INFO');
-              const nodes = await maker.command(server, 'CLUSTER NODES');
-              const isWhole = /cluster_state:ok/.test(info) && /cluster_known_nodes:4/.test(info);
-              if (!isWhole || /fail|handshake|disconnected/.test(nodes)) throw new Error(`not whole: ${nodes}`);
+              const info = await launcher.command(server, 'CLUSTER INFO');
+              const nodes = await launcher.command(server, 'CLUSTER NODES');
+              const isComplete = /cluster_state:ok/.test(info) && /cluster_known_nodes:4/.test(info);
+              if (!isComplete || /fail|handshake|disconnected/.test(nodes))
+                throw new Error(`the cluster is not complete: ${nodes}`);
             }
-            const replica = await maker.command(await serverWithRole(maker, pair, 'replica'), 'INFO replication');
-            if (!replica.includes('master_link_status:up')) throw new Error('the replica does not follow yet');
+            const replica = await launcher.command(await serverWithRole(launcher, pair, 'replica'), 'INFO replication');
+            if (!replica.includes('master_link_status:up'))
+              throw new Error('the replica is not connected to its primary');
           },
           { timeoutMs: 60_000, intervalMs: 100 },
         );
       },
-      close: () => maker.close(),
-      [Symbol.asyncDispose]: () => maker.close(),
+      close: () => launcher.close(),
+      [Symbol.asyncDispose]: () => launcher.close(),
     };
     await group.waitUntilHealthy();
     return group;
 
-    async function busOf(server: Redis): Promise<string> {
+    async function busPort(server: Redis): Promise<string> {
       const [, port = ''] =
-        /cluster-port\r\n\$\d+\r\n(\d+)/.exec(await maker.command(server, 'CONFIG GET cluster-port')) ?? [];
+        /cluster-port\r\n\$\d+\r\n(\d+)/.exec(await launcher.command(server, 'CONFIG GET cluster-port')) ?? [];
       return port;
     }
   } catch (error) {
-    await maker.close();
+    await launcher.close();
     throw error;
   }
 }

@@ -5,44 +5,44 @@ import { type Certificate, eventually, makeCertificate } from '@weir/testkit';
 import { type Redis, type RedisOptions, startRedis } from './redis.ts';
 
 export interface RedisGroupOptions {
-  /** Of Redis, and what the servers say to each other. */
+  /** Password of clients and of replication. */
   readonly password?: string;
   readonly sentinelPassword?: string;
-  /** A primary that is silent for so long is replaced; default 1 s, which a busy machine may take for death. */
+  /** A primary that is silent for this time is replaced; default 1 s, which a busy host may exceed without a failure. */
   readonly downAfterMs?: number;
-  /** Each server has a certificate of it for 127.0.0.1; all speak TLS. */
+  /** Issues a certificate for 127.0.0.1 to each server; all connections then use TLS. */
   readonly certificateAuthority?: Certificate;
 }
 
-/** Servers that replace a primary which is gone. */
+/** Redis servers that elect a new primary when the primary fails. */
 export interface RedisGroup extends AsyncDisposable {
-  /** Without user and password. */
+  /** URL without user and password. */
   readonly url: string;
-  /** Those two of which one is the primary, and the other follows it. */
+  /** Two servers: one primary and its replica. */
   readonly pair: readonly [Redis, Redis];
-  /** Of the pair. */
+  /** The current primary of the pair. */
   primary(): Promise<Redis>;
   replica(): Promise<Redis>;
-  /** To a server of it. */
+  /** Sends a command to one server and returns its raw reply. */
   command(server: Pick<Redis, 'host' | 'port'>, command: string): Promise<string>;
-  /** Resolves when the group would survive the loss of its primary, and says so. */
+  /** Resolves when the group reports that it could survive the loss of its primary. */
   waitUntilHealthy(): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How the servers of a group are started, and asked. */
+/** Starts the servers of a group and sends commands to them. */
 export interface RedisLauncher {
   start(options?: RedisOptions): Promise<Redis>;
   command(server: Pick<Redis, 'host' | 'port'>, command: string, password?: string): Promise<string>;
-  /** Whether it says so itself; false also while it does not answer. */
+  /** Whether the server reports the role of a primary; false if it does not respond. */
   isPrimary(server: Redis): Promise<boolean>;
   close(): Promise<void>;
 }
 
 export function redisLauncher({ password, certificateAuthority }: RedisGroupOptions): RedisLauncher {
   const started: Redis[] = [];
-  const say: RedisLauncher['command'] = (server, command, itsPassword = password) =>
-    sendRedisCommand(server, command, { password: itsPassword, ca: certificateAuthority?.certificate });
+  const sendCommand: RedisLauncher['command'] = (server, command, serverPassword = password) =>
+    sendRedisCommand(server, command, { password: serverPassword, ca: certificateAuthority?.certificate });
   return {
     async start(options = {}) {
       const server = await startRedis({
@@ -53,9 +53,9 @@ export function redisLauncher({ password, certificateAuthority }: RedisGroupOpti
       started.push(server);
       return server;
     },
-    command: say,
+    command: sendCommand,
     isPrimary: async (server) => {
-      const role = await say(server, 'ROLE').catch(() => '');
+      const role = await sendCommand(server, 'ROLE').catch(() => '');
       return role.includes('\r\nmaster\r\n');
     },
     close: async () => void (await Promise.all(started.map((server) => server.close()))),
@@ -66,34 +66,34 @@ export function redisCertificate(issuer: Certificate): Certificate {
   return makeCertificate({ name: 'redis', names: ['127.0.0.1', 'localhost'], issuer });
 }
 
-/** Of the pair, the one that is a primary alone: there may be two for a while. */
+/** Returns the server of the pair with this role. Waits while both servers report the same role. */
 export async function serverWithRole(
-  maker: RedisLauncher,
+  launcher: RedisLauncher,
   pair: readonly [Redis, Redis],
   wanted: 'primary' | 'replica',
 ): Promise<Redis> {
   return eventually(
     async () => {
-      const [first, second] = await Promise.all(pair.map((server) => maker.isPrimary(server)));
-      if (first === second) throw new Error('not exactly one of the pair is the primary');
+      const [first, second] = await Promise.all(pair.map((server) => launcher.isPrimary(server)));
+      if (first === second) throw new Error('expected one primary in the pair');
       return pair[first === (wanted === 'primary') ? 0 : 1];
     },
     { timeoutMs: 30_000 },
   );
 }
 
-// One command to a Redis, for fixtures: the testkit has no client of Redis.
+// A minimal Redis client for fixtures.
 export interface RedisCommandOptions {
   readonly password?: string | undefined;
-  /** PEM; by TLS then. */
+  /** PEM of the authority; enables TLS. */
   readonly ca?: string | undefined;
 }
 
-/** The answer to a PING behind the command: a sentinel knows no QUIT. */
+/** The reply to a PING sent after the command marks the end of the command's reply: Sentinel has no QUIT. */
 const END_MARKER = 'that-is-all';
 const END_REPLY = `$${END_MARKER.length}\r\n${END_MARKER}\r\n`;
 
-/** What it answers, as it comes over the wire (RESP 2); an error rejects. A word must not hold blanks. */
+/** Sends one command and returns the raw reply (RESP 2); an error reply rejects. Words must not contain spaces. */
 export async function sendRedisCommand(
   { host, port }: Pick<Redis, 'host' | 'port'>,
   command: string,
@@ -102,18 +102,18 @@ export async function sendRedisCommand(
   const socket = ca === undefined ? connectPlain({ host, port }) : connectTls({ host, port, ca });
   try {
     const { promise: complete, resolve } = Promise.withResolvers<void>();
-    let said = '';
+    let received = '';
     socket.setEncoding('utf8').on('data', (text) => {
-      said += text;
-      if (said.endsWith(END_REPLY)) resolve();
+      received += text;
+      if (received.endsWith(END_REPLY)) resolve();
     });
-    socket.setTimeout(5_000, () => socket.destroy(new Error(`${host}:${port} does not answer ${command}`)));
+    socket.setTimeout(5_000, () => socket.destroy(new Error(`${host}:${port} did not answer ${command} within 5 s`)));
     const auth = password === undefined ? '' : `AUTH ${password}\r\n`;
     socket.write(`${auth}${command}\r\nPING ${END_MARKER}\r\n`);
     await Promise.race([complete, once(socket, 'close')]);
-    const answer = said.slice(password === undefined ? 0 : said.indexOf('\n') + 1).replace(END_REPLY, '');
-    if (answer.startsWith('-')) throw new Error(`${host}:${port} says to ${command}: ${answer.trim()}`);
-    return answer;
+    const reply = received.slice(password === undefined ? 0 : received.indexOf('\n') + 1).replace(END_REPLY, '');
+    if (reply.startsWith('-')) throw new Error(`${host}:${port} rejected ${command}: ${reply.trim()}`);
+    return reply;
   } finally {
     socket.destroy();
   }

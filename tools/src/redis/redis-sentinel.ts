@@ -4,68 +4,70 @@ import { type RedisGroup, type RedisGroupOptions, redisLauncher, serverWithRole 
 
 const PRIMARY_NAME = 'weir';
 
-/** A primary and a replica, and three sentinels that make one of the other. */
+/** Starts a primary, a replica, and three sentinels that promote the replica if the primary fails. */
 export async function startRedisSentinel(
   options: RedisGroupOptions = {},
 ): Promise<RedisGroup & { readonly sentinels: readonly Redis[] }> {
   const { password, sentinelPassword, certificateAuthority } = options;
-  const maker = redisLauncher(options);
+  const launcher = redisLauncher(options);
   try {
     const encrypted = certificateAuthority === undefined ? [] : ['tls-replication yes'];
     const auth = password === undefined ? [] : [`masterauth ${password}`];
     const settings = ['repl-diskless-sync-delay 0', ...encrypted, ...auth];
-    const first = await maker.start({ settings });
-    const second = await maker.start({ settings: [...settings, `replicaof ${first.host} ${first.port}`] });
+    const first = await launcher.start({ settings });
+    const second = await launcher.start({ settings: [...settings, `replicaof ${first.host} ${first.port}`] });
     const pair: readonly [Redis, Redis] = [first, second];
     await eventually(async () => {
-      const said = await maker.command(second, 'INFO replication');
-      if (!said.includes('master_link_status:up')) throw new Error('the replica does not follow yet');
+      const info = await launcher.command(second, 'INFO replication');
+      if (!info.includes('master_link_status:up')) throw new Error('the replica is not connected to its primary');
     });
     const sentinels = await Promise.all(
       [1, 2, 3].map(() =>
-        maker.start({
+        launcher.start({
           mode: 'sentinel',
           settings: [...encrypted, ...sentinelSettings(first, options)],
           ...(sentinelPassword === undefined ? {} : { password: sentinelPassword }),
         }),
       ),
     );
-    // They look at roles every 10 s else, and a test waits for it each time that a server comes back.
+    // By default sentinels check roles every 10 s, and a test would wait that long whenever a server comes back.
     for (const sentinel of sentinels) {
-      await maker.command(sentinel, 'SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 500', sentinelPassword);
+      await launcher.command(sentinel, 'SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 500', sentinelPassword);
     }
     const list = sentinels.map(({ host, port }) => `${host}:${port}`).join(',');
     const group = {
       url: `${certificateAuthority === undefined ? 'redis' : 'rediss'}-sentinel://${list}#${PRIMARY_NAME}`,
       pair,
       sentinels,
-      primary: () => serverWithRole(maker, pair, 'primary'),
-      replica: () => serverWithRole(maker, pair, 'replica'),
-      command: maker.command,
+      primary: () => serverWithRole(launcher, pair, 'primary'),
+      replica: () => serverWithRole(launcher, pair, 'replica'),
+      command: launcher.command,
       async waitUntilHealthy() {
         await eventually(
           async () => {
             for (const sentinel of sentinels) {
-              const says = (command: string): Promise<string> => maker.command(sentinel, command, sentinelPassword);
-              await says(`SENTINEL CKQUORUM ${PRIMARY_NAME}`);
-              const replicas = await says(`SENTINEL REPLICAS ${PRIMARY_NAME}`);
+              const sendCommand = (command: string): Promise<string> =>
+                launcher.command(sentinel, command, sentinelPassword);
+              await sendCommand(`SENTINEL CKQUORUM ${PRIMARY_NAME}`);
+              const replicas = await sendCommand(`SENTINEL REPLICAS ${PRIMARY_NAME}`);
               if (!/\r\nmaster-link-status\r\n\$2\r\nok\r\n/.test(replicas) || /s_down|disconnected/.test(replicas)) {
-                throw new Error('a sentinel knows no replica that follows');
+                throw new Error('a sentinel sees no connected replica');
               }
-              const primary = await says(`SENTINEL MASTER ${PRIMARY_NAME}`);
-              if (/[so]_down|failover_in_progress/.test(primary)) throw new Error('a sentinel misses the primary');
+              const primary = await sendCommand(`SENTINEL MASTER ${PRIMARY_NAME}`);
+              if (/[so]_down|failover_in_progress/.test(primary))
+                throw new Error('a sentinel considers the primary down');
             }
           },
           { timeoutMs: 60_000, intervalMs: 100 },
         );
       },
-      close: () => maker.close(),
-      [Symbol.asyncDispose]: () => maker.close(),
+      close: () => launcher.close(),
+      [Symbol.asyncDispose]: () => launcher.close(),
     };
     await group.waitUntilHealthy();
     return group;
   } catch (error) {
-    await maker.close();
+    await launcher.close();
     throw error;
   }
 }

@@ -7,14 +7,14 @@ import { programPath } from '../programs/require-program.ts';
 export type RedisOptions = {
   readonly host?: string;
   readonly port?: number;
-  /** Where it keeps its data; by default a temporary folder that `close` removes. */
+  /** Data directory; default: a temporary directory that `close` removes. */
   readonly dir?: string;
-  /** Default true: what was acknowledged survives `restart`, even by SIGKILL. */
+  /** Default true: acknowledged writes survive `restart`, even with SIGKILL. */
   readonly appendonly?: boolean;
   readonly password?: string;
-  /** What it shows; it speaks TLS then, and nothing else. */
+  /** Server certificate; the server then accepts TLS connections only. */
   readonly certificate?: Certificate;
-  /** Further lines of its configuration, which it may rewrite. */
+  /** Additional lines of redis.conf. */
   readonly settings?: readonly string[];
   /** Default `server`. */
   readonly mode?: 'server' | 'sentinel';
@@ -25,22 +25,22 @@ export type Redis = AsyncDisposable & {
   readonly port: number;
   readonly url: string;
   readonly pid: number;
-  /** Puts another certificate in its files, and returns the settings that make it read them again by `CONFIG SET`. */
+  /** Overwrites the certificate files and returns the settings that make the server read the files again with `CONFIG SET`. */
   replaceCertificate(certificate: Certificate): Readonly<Record<string, string>>;
-  /** On the same port, with the data. */
+  /** Restarts on the same port with the same data. */
   restart(options?: { signal?: NodeJS.Signals }): Promise<void>;
-  /** On the same port, empty. */
+  /** Restarts on the same port without data. */
   wipe(): Promise<void>;
-  /** Down and up in two steps; the port and the data stay. */
+  /** Stops the server until `start`; the port and the data stay. */
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
-  /** Frozen: connections stay open and nothing answers. */
+  /** Stops the process with SIGSTOP: connections stay open and nothing answers. */
   pause(): void;
   resume(): void;
   close(): Promise<void>;
 };
 
-/** A real redis-server, without eviction, as production has it. */
+/** Starts a real redis-server without eviction, as in production. */
 export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
   const { host = '127.0.0.1', password, certificate, mode = 'server' } = options;
   const home = temporaryDirectory('redis');
@@ -50,7 +50,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
     writeSettingFiles(home.path, {
       'tls-cert-file': ['tls.crt', chain],
       'tls-key-file': ['tls.key', key],
-      // by which it verifies the others of a group
+      // The server verifies the other servers of a group with this authority.
       'tls-ca-cert-file': ['ca.crt', issuer?.certificate ?? chain],
     });
   const tls = certificate === undefined ? undefined : { 'tls-auth-clients': 'no', ...replaceCertificate(certificate) };
@@ -92,8 +92,8 @@ export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
       return server.pid;
     },
     replaceCertificate,
-    async restart(how) {
-      await stop(how);
+    async restart(stopOptions) {
+      await stop(stopOptions);
       await start();
     },
     async wipe() {
@@ -128,12 +128,12 @@ function redisConfig(
   port: number,
   tls: Readonly<Record<string, string>> | undefined,
 ): string {
-  const ofServer = { save: '', appendonly: appendonly ? 'yes' : 'no', 'maxmemory-policy': 'noeviction' };
+  const serverSettings = { save: '', appendonly: appendonly ? 'yes' : 'no', 'maxmemory-policy': 'noeviction' };
   const lines = Object.entries({
     bind: host,
     dir,
     ...(tls === undefined ? { port: String(port) } : { port: '0', 'tls-port': String(port), ...tls }),
-    ...(mode === 'sentinel' ? {} : ofServer),
+    ...(mode === 'sentinel' ? {} : serverSettings),
     ...(password === undefined ? {} : { requirepass: password }),
   });
   return [...lines.map(([name, value]) => `${name} ${JSON.stringify(value)}`), ...settings, ''].join('\n');

@@ -1,6 +1,6 @@
 /*
- * npm run release: turns the fragments of .changeset into the next release. It raises the version of all packages, of the charts and
- * of the lock, writes CHANGELOG.md, removes the fragments, and commits nothing. docs/releasing.md says what comes then.
+ * npm run release: turns the fragments of .changeset into the next release. Sets the version of all packages, the charts and the lock
+ * file, writes CHANGELOG.md and removes the fragments, but commits nothing. docs/releasing.md describes the next steps.
  */
 import { execFileSync } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const rewrite = (path: string, change: (text: string) => string): void =>
 
 const fragments = pendingChangesets();
 if (fragments.length === 0) {
-  console.error('There is nothing in .changeset to release; write what changed with: npm run change');
+  console.error('.changeset contains no fragments to release; describe a change with: npm run change');
   process.exit(1);
 }
 runChangeset('version');
@@ -29,10 +29,10 @@ for (const page of globSync('docs/**/*.{md,yaml}', { cwd: root }))
 rewrite('package-lock.json', (lock) => setLockVersions(lock, { version, folders }));
 rewrite('CHANGELOG.md', (changelog) => addRelease(changelog, { version, date: releaseDate(), changesets: fragments }));
 console.log(
-  `Prepared ${version} from ${fragments.length} fragments; read CHANGELOG.md, then go on as docs/releasing.md says.`,
+  `Prepared ${version} from ${fragments.length} fragments; review CHANGELOG.md, then continue with docs/releasing.md.`,
 );
 
-/** `changeset status` says for programs only in a file what it found. */
+/** `changeset status` writes machine-readable output to a file only. */
 function pendingChangesets(): readonly Changeset[] {
   const folder = mkdtempSync(join(tmpdir(), 'weir-release-'));
   try {
@@ -49,7 +49,7 @@ function runChangeset(...args: readonly string[]): void {
   execFileSync(process.execPath, [program, ...args], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Of the day that SOURCE_DATE_EPOCH names, so that a release prepared anew is the same. */
+/** Uses the date of SOURCE_DATE_EPOCH if set, so that a repeated release is identical. */
 function releaseDate(): string {
   const epoch = process.env.SOURCE_DATE_EPOCH;
   return (epoch ? new Date(Number(epoch) * 1000) : new Date()).toISOString().slice(0, 10);

@@ -2,18 +2,18 @@ import { parseDocument, YAMLMap, YAMLSeq } from 'yaml';
 
 export interface Release {
   readonly version: string;
-  /** Such as 2026-12-01. */
+  /** Date such as 2026-12-01. */
   readonly date: string;
   readonly changesets: readonly Changeset[];
 }
 
 const HEADINGS: Readonly<Record<Bump, string>> = {
-  major: 'What breaks',
-  minor: 'What is new',
-  patch: 'What is mended',
+  major: 'Breaking changes',
+  minor: 'Features',
+  patch: 'Fixes',
 };
 
-/** CHANGELOG.md with the release above those before it. Each fragment stands there once, whatever packages it names. */
+/** Returns CHANGELOG.md with the release above earlier releases. Each fragment appears once, even if it names several packages. */
 export function addRelease(changelog: string, release: Release): string {
   const [head = '', ...earlier] = changelog.split(/^(?=## )/m);
   return [`${head.trimEnd()}\n\n`, `${sectionFor(release).trimEnd()}\n\n`, ...earlier].join('').trimEnd().concat('\n');
@@ -33,7 +33,7 @@ const entryFor = ({ summary }: Changeset): string =>
     .split(/\s*\n\s*/)
     .join('\n  ')}`;
 
-/** A file of .changeset, as `changeset status --output` tells it. */
+/** A file of .changeset, as in the output of `changeset status --output`. */
 export interface Changeset {
   readonly id: string;
   readonly summary: string;
@@ -43,14 +43,14 @@ export interface Changeset {
 export type Bump = 'major' | 'minor' | 'patch';
 const BUMPS: readonly Bump[] = ['major', 'minor', 'patch'];
 
-/** The gravest of what a fragment says of the packages that it names; undefined when none of them is released for it. */
+/** Returns the highest bump among a fragment's packages, or undefined if the fragment releases no package. */
 export function highestBump({ releases }: Changeset): Bump | undefined {
   return BUMPS.find((bump) => releases.some(({ type }) => type === bump));
 }
 
-// The files that say the version of the product beside the package.json that changesets writes.
+// The files below contain the product version in addition to each package.json, which changesets updates.
 
-/** Chart.yaml with the version of the product as its own, as that of what it installs, and as that of the charts of ours in it. */
+/** Sets the version and appVersion of a Chart.yaml, and the version of its dependencies on local charts. */
 export function setChartVersion(chart: string, version: string): string {
   const document = parseDocument(chart);
   document.set('version', version);
@@ -64,7 +64,7 @@ export function setChartVersion(chart: string, version: string): string {
 
 const IMAGE_REFERENCE = /(ghcr\.io\/weir-dev\/weir-[a-z]+):[\w.+-]*\w/g;
 
-/** A page or manifest of the docs, whose readers get the images of this version. */
+/** Sets the version of Weir's images in a page or manifest of the docs. */
 export function setImageVersions(text: string, version: string): string {
   return text.replace(IMAGE_REFERENCE, `$1:${version}`);
 }
@@ -73,7 +73,7 @@ interface PackageLock {
   readonly packages: Record<string, { version?: string }>;
 }
 
-/** package-lock.json, whose entries of our own packages repeat their versions. */
+/** Sets the version of our packages in package-lock.json, which repeats the version of each package.json. */
 export function setLockVersions(
   lock: string,
   { version, folders }: { version: string; folders: readonly string[] },
@@ -81,7 +81,7 @@ export function setLockVersions(
   const content = JSON.parse(lock) as PackageLock;
   for (const folder of folders) {
     const entry = content.packages[folder];
-    if (entry === undefined) throw new Error(`package-lock.json has no ${folder}; run npm install`);
+    if (entry === undefined) throw new Error(`package-lock.json has no entry for ${folder}: run npm install`);
     entry.version = version;
   }
   return `${JSON.stringify(content, null, 2)}\n`;

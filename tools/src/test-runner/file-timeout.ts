@@ -1,15 +1,15 @@
 /*
- * Loaded into every test file's process by `npm test`. node --test bounds each test, but not a file: one whose tests are over and
- * that left something open would hold up the run for ever. It fails, and says what it waits for.
+ * Loaded into the process of every test file by `npm test`. node --test limits each test but not a file: a file that left a handle open
+ * after its tests would block the run forever. This timeout ends the process and prints the open handles.
  */
 const FILE_TIMEOUT_MINUTES = 10;
 
-// set in the processes of test files, not in the runner's own
+// Set in the processes of test files, but not in the process of node --test itself.
 if (process.env.NODE_TEST_CONTEXT) {
-  const giveUp = (): void => {
+  const failFile = (): void => {
     const open = [...new Set(process.getActiveResourcesInfo())].join(', ');
-    console.error(`${process.argv[1]}: has not ended in ${FILE_TIMEOUT_MINUTES} minutes; still open: ${open}`);
+    console.error(`${process.argv[1]}: did not exit within ${FILE_TIMEOUT_MINUTES} minutes; open handles: ${open}`);
     process.exit(1);
   };
-  setTimeout(giveUp, FILE_TIMEOUT_MINUTES * 60_000).unref();
+  setTimeout(failFile, FILE_TIMEOUT_MINUTES * 60_000).unref();
 }

@@ -1,20 +1,20 @@
 import type { TestEvent } from 'node:test/reporters';
 import { spec } from 'node:test/reporters';
 
-/** A list of lines, as JSON. */
-export const SKIP_REASONS_VARIABLE = 'WEIR_LEFT_OUT';
+/** A JSON list of lines, one per reason why tests are skipped. */
+export const SKIP_REASONS_VARIABLE = 'WEIR_SKIP_REASONS';
 
-/** node's spec reporter, with what was left out said once more just before its summary, which stays last. */
+/** Node's spec reporter, which also prints the reasons of skipped tests before the final summary. */
 // biome-ignore lint/style/noDefaultExport: node --test-reporter asks for a default export
 export default async function* reporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
-  const notes = JSON.parse(process.env[SKIP_REASONS_VARIABLE] || '[]') as string[];
+  const reasons = JSON.parse(process.env[SKIP_REASONS_VARIABLE] || '[]') as string[];
   const inner = spec();
   inner.setEncoding('utf8');
-  let said = false;
+  let hasPrintedReasons = false;
   for await (const event of events) {
-    if (!said && isSummaryStart(event)) {
-      said = true;
-      for (const note of notes) yield `﹣ left out, since ${note}\n`;
+    if (!hasPrintedReasons && isSummaryStart(event)) {
+      hasPrintedReasons = true;
+      for (const reason of reasons) yield `﹣ skipped tests: ${reason}\n`;
     }
     inner.write(event);
     yield* drainStream(inner);
@@ -23,7 +23,7 @@ export default async function* reporter(events: AsyncIterable<TestEvent>): Async
   yield* drainStream(inner);
 }
 
-/** The summary's first line: "tests 12". It belongs to the run, not to a file. */
+/** The first line of the summary is "tests 12" of the run, not of a file. */
 function isSummaryStart(event: TestEvent): boolean {
   return event.type === 'test:diagnostic' && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message);
 }

@@ -4,7 +4,7 @@ import { missingSandboxMessage, sandboxSupport } from '../isolation/sandbox.ts';
 import { catalog, type ProgramLookup, type ProgramName } from '../programs/catalog.ts';
 import { isProgramOrSet, missingProgramMessage, type ProgramOrSet, programsFor } from '../programs/require-program.ts';
 
-/** Where a test file moves to before its tests begin. */
+/** Where a test file moves before its tests start. */
 export type Isolation = 'namespace' | 'sandbox';
 
 export type TestFileRequirements = {
@@ -13,8 +13,8 @@ export type TestFileRequirements = {
 };
 
 /**
- * What a test file declares in its text: `requireProgram('…')`, `insideNamespace(…)`, `insideSandbox()`. Nothing else is fetched,
- * so that a run over a few unit tests neither downloads nor builds.
+ * Reads the requirements of a test file from its text: `requireProgram('…')`, `insideNamespace(…)`, `insideSandbox()`. Only these
+ * programs are fetched, so a run of a few unit tests neither downloads nor builds anything.
  */
 export function requirementsOf(file: string): TestFileRequirements {
   const text = readFileSync(file, 'utf8');
@@ -27,7 +27,7 @@ export function requirementsOf(file: string): TestFileRequirements {
   return { programs: isolation === 'namespace' ? [...programs, 'ip'] : programs, isolation };
 }
 
-/** The programs that are worth fetching: not those of files that cannot run here whatever is fetched. */
+/** Returns the programs to fetch: programs needed only by files that cannot run here are left out. */
 export function programsToProvide(
   needs: readonly TestFileRequirements[],
   missing: ReadonlySet<Isolation>,
@@ -44,7 +44,7 @@ function declaredPrograms(text: string): ProgramOrSet[] {
     .filter(isProgramOrSet);
 }
 
-/** Of the quarters that test files want, those that cannot be had here, each with the line that says why. */
+/** Returns the required kinds of isolation that are unavailable here, with the reason. */
 export function unavailableIsolation(needs: readonly TestFileRequirements[]): ReadonlyMap<Isolation, string> {
   const wanted = new Set(needs.map(({ isolation }) => isolation));
   const missing = new Map<Isolation, string>();
@@ -55,10 +55,10 @@ export function unavailableIsolation(needs: readonly TestFileRequirements[]): Re
   return missing;
 }
 
-/** One line for each thing that is wanted and cannot be had: what, why, and the line that gets it. */
-export function skipReasons(wanted: { programs: readonly ProgramLookup[]; quarters: readonly string[] }): string[] {
+/** Returns one line for each missing program or isolation: name, reason and remedy. */
+export function skipReasons(missing: { programs: readonly ProgramLookup[]; isolation: readonly string[] }): string[] {
   return [
-    ...wanted.programs.filter((program) => program.kind === 'missing').map(missingProgramMessage),
-    ...wanted.quarters,
+    ...missing.programs.filter((program) => program.kind === 'missing').map(missingProgramMessage),
+    ...missing.isolation,
   ];
 }

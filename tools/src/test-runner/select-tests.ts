@@ -3,13 +3,13 @@ import { normalize } from 'node:path';
 
 export type TestSelection = {
   readonly suite: 'all' | 'e2e';
-  /** Parts of paths of test files. */
+  /** Substrings of paths of test files. */
   readonly filters: readonly string[];
-  /** For node itself. */
+  /** Flags for node. */
   readonly flags: readonly string[];
 };
 
-/** Flags of node --test that may be written with their value as the next argument. */
+/** Flags of node --test whose value may be the next argument. */
 const FLAGS_WITH_VALUE: ReadonlySet<string> = new Set([
   '--test-name-pattern',
   '--test-skip-pattern',
@@ -35,10 +35,10 @@ export function parseTestArguments(args: readonly string[]): TestSelection {
 
 const UNIT_TESTS = ['packages/*/test/**/*.test.ts', 'tools/test/**/*.test.ts', 'bench/test/**/*.test.ts'];
 const END_TO_END_TESTS = ['e2e/test/**/*.test.ts'];
-/** Want root and programs that take minutes to build: for those who ask for them. */
+/** These tests need root and programs that take minutes to build, so only `npm run e2e` runs them. */
 const REAL_NODE_TESTS = 'e2e/test/cluster/';
 
-/** Relative to the root. The end-to-end tests come first: they take longest, and the others fill the gaps. */
+/** Returns paths relative to the root, end-to-end tests first: they take longest, and shorter tests fill the idle workers. */
 export function selectTestFiles(
   root: string,
   { suite, filters }: { suite: 'all' | 'e2e'; filters: readonly string[] },

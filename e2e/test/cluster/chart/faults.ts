@@ -73,7 +73,7 @@ export function faults(fleet: () => ChartFleet): void {
       const lost = cluster.nodes.find(({ address }, index) => index > 0 && addresses.includes(address));
       assert.ok(lost);
       const left = addresses.filter((address) => address !== lost.address);
-      lost.setLink('out');
+      lost.setLink('down');
       try {
         // Another leads first, if who led was there.
         await eventually(async () => assert.ok(!(await addressesNow(fleet())).includes(lost.address)), {
@@ -84,7 +84,7 @@ export function faults(fleet: () => ChartFleet): void {
           timeoutMs: 60_000,
         });
       } finally {
-        lost.setLink('in');
+        lost.setLink('up');
       }
       await eventually(async () => assert.deepEqual(addressesIn(await serviceStatus(cluster, SHOP.path)), addresses), {
         timeoutMs: 60_000,
