@@ -3,19 +3,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { spawnProcess } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 
-// Somebody who runs kubectl all the time, one after the other, and tries again when it fails.
+// Runs kubectl commands one after another and continues after a failure.
 export interface KubectlLoop {
-  /** How many times it has answered. */
+  /** Number of successful commands. */
   readonly succeeded: number;
-  /** What failed, each with how many had failed in a row then. */
-  readonly failures: readonly { readonly inARow: number; readonly said: string }[];
+  /** Failed commands, each with the number of consecutive failures at that time. */
+  readonly failures: readonly { readonly consecutive: number; readonly output: string }[];
   close(): Promise<void>;
 }
 
 export function startKubectlLoop(kubeconfig: string, args: readonly string[]): KubectlLoop {
-  const failures: { inARow: number; said: string }[] = [];
-  let answered = 0;
-  let inARow = 0;
+  const failures: { consecutive: number; output: string }[] = [];
+  let succeeded = 0;
+  let consecutive = 0;
   let isOver = false;
   const loop = async (): Promise<void> => {
     while (!isOver) {
@@ -26,15 +26,15 @@ export function startKubectlLoop(kubeconfig: string, args: readonly string[]): K
         mayExit: true,
       });
       const { code } = await kubectl.exited;
-      inARow = code === 0 ? 0 : inARow + 1;
-      if (code === 0) answered += 1;
-      else failures.push({ inARow, said: kubectl.output() });
+      consecutive = code === 0 ? 0 : consecutive + 1;
+      if (code === 0) succeeded += 1;
+      else failures.push({ consecutive, output: kubectl.output() });
     }
   };
   const looping = loop();
   return {
     get succeeded() {
-      return answered;
+      return succeeded;
     },
     failures,
     async close() {
@@ -44,8 +44,8 @@ export function startKubectlLoop(kubeconfig: string, args: readonly string[]): K
   };
 }
 
-// What a kubelet has open: one HTTP/2 connection that it keeps for days, a watch over it that is asked for again when it ends, and a
-// ping after half a minute of silence.
+// Imitates a kubelet: one HTTP/2 connection that stays open for days, a watch that is reopened when it ends, and a ping after 30
+// s of silence.
 export interface KubeletWatchOptions {
   readonly server: string;
   readonly ca: string;
@@ -54,25 +54,25 @@ export interface KubeletWatchOptions {
 }
 
 export interface KubeletWatch {
-  /** Names of the ConfigMaps that it has seen. */
+  /** Names of the ConfigMaps in received events. */
   readonly seenNames: ReadonlySet<string>;
-  /** How many watches were open, one after the other. */
+  /** Number of watches that were opened one after another. */
   readonly openedWatches: number;
-  /** What failed before it was open, each with how many had failed in a row then. */
-  readonly failures: readonly { readonly inARow: number; readonly said: string }[];
+  /** Failures to open a watch, each with the number of consecutive failures at that time. */
+  readonly failures: readonly { readonly consecutive: number; readonly error: string }[];
   close(): Promise<void>;
 }
 
-/** As of client-go. */
+/** The values of client-go. */
 const IDLE_TIMEOUT_MS = 30_000;
 const PING_TIMEOUT_MS = 15_000;
 const RETRY_DELAY_MS = 800;
 
 export function startKubeletWatch(options: KubeletWatchOptions): KubeletWatch {
   const seenNames = new Set<string>();
-  const failures: { inARow: number; said: string }[] = [];
+  const failures: { consecutive: number; error: string }[] = [];
   let opened = 0;
-  let inARow = 0;
+  let consecutive = 0;
   let isOver = false;
   let session: ClientHttp2Session | undefined;
   const loop = async (): Promise<void> => {
@@ -82,14 +82,14 @@ export function startKubeletWatch(options: KubeletWatchOptions): KubeletWatch {
         await watchOnce(session, options, {
           onOpen() {
             opened += 1;
-            inARow = 0;
+            consecutive = 0;
           },
           onName: (name) => void seenNames.add(name),
         });
       } catch (error) {
         if (isOver) return;
-        inARow += 1;
-        failures.push({ inARow, said: String(error) });
+        consecutive += 1;
+        failures.push({ consecutive, error: String(error) });
         await delay(RETRY_DELAY_MS);
       }
     }
@@ -111,12 +111,12 @@ export function startKubeletWatch(options: KubeletWatchOptions): KubeletWatch {
 
 function openSession({ server, ca }: KubeletWatchOptions): ClientHttp2Session {
   const session = connect(server, { ca });
-  // Whoever waits for a stream of it hears of it.
+  // The open stream of the session reports the error.
   session.on('error', () => undefined);
   session.setTimeout(IDLE_TIMEOUT_MS, () => {
-    const limit = setTimeout(() => session.destroy(new Error('no answer to a ping')), PING_TIMEOUT_MS);
-    session.ping(() => clearTimeout(limit));
-    session.once('close', () => clearTimeout(limit));
+    const pingTimer = setTimeout(() => session.destroy(new Error('no response to a ping')), PING_TIMEOUT_MS);
+    session.ping(() => clearTimeout(pingTimer));
+    session.once('close', () => clearTimeout(pingTimer));
   });
   return session;
 }
@@ -126,7 +126,7 @@ interface WatchHooks {
   onName(name: string): void;
 }
 
-/** Resolves when a watch that was open has ended, however that was; rejects when it could not be opened. */
+/** Resolves when an opened watch has ended for any reason; rejects if the watch could not be opened. */
 async function watchOnce(session: ClientHttp2Session, options: KubeletWatchOptions, hooks: WatchHooks): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stream: ClientHttp2Stream = session.request({
@@ -150,6 +150,6 @@ async function watchOnce(session: ClientHttp2Session, options: KubeletWatchOptio
     }
   });
   stream.on('error', (error) => (isOpen ? resolve() : reject(error)));
-  stream.on('close', () => (isOpen ? resolve() : reject(new Error('closed before it was open'))));
+  stream.on('close', () => (isOpen ? resolve() : reject(new Error('the stream closed before the watch was open'))));
   await promise.finally(() => stream.destroy());
 }

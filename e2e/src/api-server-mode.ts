@@ -1,4 +1,5 @@
-// `weir standalone` in front of the API servers of a cluster, as docs/api-server.md has it, from the files of docs/examples/api-server.
+// Runs `weir standalone` in front of the API servers of a cluster, as in docs/api-server.md, with the files of
+// docs/examples/api-server.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,24 +10,24 @@ import { parse, stringify } from 'yaml';
 const EXAMPLES = fileURLToPath(new URL('../../docs/examples/api-server/', import.meta.url));
 const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
 
-/** Where everybody on the node finds the API servers. */
+/** Address at which every program on the node reaches the API servers. */
 export const LOCAL_API_SERVER = 'https://127.0.0.1:7443';
 
 export interface ApiServerMode extends AsyncDisposable {
-  /** Paths of kubeconfigs for 127.0.0.1:7443: of the administrator, and of whoever may read EndpointSlices only. */
+  /** Path of an administrator's kubeconfig for 127.0.0.1:7443. */
   readonly kubeconfig: string;
-  /** What an administrator signs in with. */
+  /** Credentials of the administrator. */
   readonly credentials: { readonly ca: string; readonly token: string };
-  /** Addresses of API servers that it has kept. */
+  /** Addresses of API servers in the state directory. */
   storedAddresses(): readonly string[];
   output(): string;
-  /** Lets Weir sign in by this token from now on. */
+  /** Replaces the token that Weir authenticates with. */
   setToken(token: string): void;
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Ready to be started. `addresses` are those of the files. */
+/** Prepares Weir without starting it. `addresses` are the API servers listed in the settings file. */
 export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly string[]): ApiServerMode {
   const directory = temporaryDirectory('api-server-mode');
   const settings = join(directory.path, 'settings');
@@ -45,10 +46,10 @@ export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly 
   };
   const token: string = admin.users[0].user.token;
   let running: SpawnedProcess | undefined;
-  let before = '';
+  let earlierOutput = '';
   const stop = async (signal: NodeJS.Signals = 'SIGTERM'): Promise<void> => {
     await running?.stop(signal);
-    before += running?.output() ?? '';
+    earlierOutput += running?.output() ?? '';
     running = undefined;
   };
   return {
@@ -59,7 +60,7 @@ export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly 
       const text = existsSync(path) ? readFileSync(path, 'utf8') : '';
       return [...text.matchAll(/"(10\.[\d.]+)"/g)].map(([, address = '']) => address).sort();
     },
-    output: () => before + (running?.output() ?? ''),
+    output: () => earlierOutput + (running?.output() ?? ''),
     setToken,
     async start() {
       const options = [`--filename=${settings}`, `--kubeconfig=${join(settings, 'kubeconfig')}`, `--state=${state}`];
@@ -74,7 +75,7 @@ export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly 
   };
 }
 
-/** The manifest of the docs, with other addresses. */
+/** Writes the example manifest with other addresses. */
 function writeEndpoints(settings: string, addresses: readonly string[], port: number): void {
   const path = join(settings, 'endpoints.yaml');
   copyFileSync(join(EXAMPLES, 'endpoints.yaml'), path);

@@ -1,15 +1,15 @@
-// What clients of a Service see, one connection at a time.
+// Assertions about what clients of a Service observe.
 import assert from 'node:assert/strict';
 import { connectClient, type EventuallyOptions, eventually } from '@weir/testkit';
 
 const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 15_000, intervalMs: 50 };
 
 interface ClientOptions {
-  /** The address that the client has. */
+  /** The client's local address. */
   readonly from?: string;
 }
 
-/** The port answers at each address, soon. */
+/** Asserts that the port echoes at each address, within 15 s. */
 export async function assertEchoed(
   hosts: readonly string[],
   port: number,
@@ -18,38 +18,38 @@ export async function assertEchoed(
   for (const host of hosts) await eventually(() => echoOnce(host, port, from), DEFAULT_WAIT);
 }
 
-/** The port answers at each address all the time until `act` is done; returns how many times. */
+/** Asserts that the port echoes at each address until `act` resolves; returns the number of echoes. */
 export async function assertEchoedDuring(
   hosts: readonly string[],
   port: number,
   act: () => Promise<unknown>,
 ): Promise<number> {
   let isDone = false;
-  let answered = 0;
+  let echoes = 0;
   const acting = act().finally(() => {
     isDone = true;
   });
   while (!isDone) {
     for (const host of hosts) await echoOnce(host, port, undefined);
-    answered += hosts.length;
+    echoes += hosts.length;
   }
   await acting;
-  return answered;
+  return echoes;
 }
 
-/** Whoever connects is refused at each address, soon: there is no listener. */
+/** Asserts that each address refuses connections within 15 s: no listener is open. */
 export async function assertRefused(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) {
     await eventually(() => connectRefused(host, port), DEFAULT_WAIT);
   }
 }
 
-/** Whoever connects is refused at each address, now. */
+/** Asserts that each address refuses connections now. */
 export async function assertRefusedNow(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) await connectRefused(host, port);
 }
 
-/** The client is sent away without a byte, soon: there is a listener, and it is not for him. */
+/** Asserts that each address accepts the client and closes the connection without sending data, within 15 s. */
 export async function assertClosedWithoutData(
   hosts: readonly string[],
   port: number,
@@ -71,7 +71,7 @@ export async function assertClosedWithoutData(
 async function connectRefused(host: string, port: number): Promise<void> {
   await assert.rejects(
     async () => {
-      // One that is let in is not to stay.
+      // `await using` closes an accepted connection.
       await using _ = await connectClient({ host, port });
     },
     { code: 'ECONNREFUSED' },

@@ -6,30 +6,33 @@ import { eventually, freePort, type SpawnedProcess, spawnProcess, temporaryDirec
 import { type ControlPlane, type Redis, startControlPlane, startRedis } from '@weir/tools';
 import { API_SERVER_ADDRESS, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
 
-// A whole fleet as processes: API server, Redis, controller, three proxies, console. Everything is real but the kubelets.
+// Runs a complete fleet as processes: API server, Redis, controller, three proxies and console. Only the kubelets are missing.
 export interface Fleet extends AsyncDisposable {
   readonly cluster: ControlPlane;
   readonly redis: Redis;
   readonly consoleUrl: string;
-  /** The `weir` command against this fleet; returns what it printed on stdout. */
+  /** Runs the `weir` command against this fleet and returns its stdout. */
   weir(...args: string[]): Promise<string>;
-  /** What `weir get problems` tells. */
+  /** Returns the problems that `weir get problems` prints. */
   problems(): Promise<readonly FleetProblem[]>;
-  /** With other settings from now on, if any are given. */
+  /** Restarts the controller, with new settings if given. */
   restartController(settings?: ControllerSettings): Promise<void>;
   stopController(): Promise<void>;
   startController(): Promise<void>;
   restartProxy(node: NodeName): Promise<void>;
-  /** Ends as if its machine lost power. */
+  /** Kills the proxy with SIGKILL, as a power failure would. */
   killProxy(node: NodeName): Promise<void>;
   startProxy(node: NodeName): Promise<void>;
-  /** From now on the part is that of another checkout. */
+  /** Restarts the process from the sources of another checkout. */
   restartFromCheckout(checkout: string, part: 'controller' | 'console'): Promise<void>;
-  /** As in an upgrade: the new one starts beside the old one, which gets SIGTERM when that serves, and is returned while it drains. */
+  /**
+   * Upgrades a proxy: starts the new proxy next to the old one, sends SIGTERM to the old proxy when the new one is ready, and
+   * returns the old process while it drains.
+   */
   replaceProxyFromCheckout(checkout: string, node: NodeName): Promise<SpawnedProcess>;
-  /** As `weir`, with the command of another checkout. */
+  /** Runs the `weir` command of another checkout. */
   weirFromCheckout(checkout: string, ...args: string[]): Promise<string>;
-  /** The end of what each process wrote, for a test that fails. */
+  /** The last output of each process, for the report of a failing test. */
   output(): string;
   close(): Promise<void>;
 }
@@ -43,13 +46,13 @@ export interface FleetProblem {
 type ControllerSettings = Readonly<Record<string, string>>;
 
 export interface FleetOptions {
-  /** Of the controller, by the name of the environment variable. */
+  /** Environment variables of the controller. */
   readonly settings?: ControllerSettings;
-  /** False: the cluster has none, until `applyCustomResources`. */
+  /** False: the CRDs are missing until `applyCustomResources`. */
   readonly customResources?: boolean;
-  /** Nodes and Services may have addresses of both families. */
+  /** Gives nodes and Services addresses of both IP families. */
   readonly dualStack?: boolean;
-  /** The folder of another version, of which all parts are at first. */
+  /** The folder of the version that all processes start from; default: this checkout. */
   readonly checkout?: string;
 }
 
@@ -72,7 +75,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     customResources && applyCustomResources(cluster),
     ...NODES.map((name) => addNode(cluster, name, addressesOf(name))),
   ]);
-  // Two nodes are the default, and clients are to meet all three.
+  // By default a Service is served by two nodes, but clients of the tests connect to all three.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
   const running = new Map<FleetProcess, SpawnedProcess>();
   const all: SpawnedProcess[] = [];
@@ -82,19 +85,19 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET: 'e2e',
     WEIR_REDIS_URL: redis.url,
     WEIR_LOG_LEVEL: 'info',
-    WEIR_FLEET_SECRET: 'of a fleet that lives as long as its test',
+    WEIR_FLEET_SECRET: 'secret of a test fleet',
     KUBECONFIG: cluster.kubeconfig,
   };
   const start = async (part: FleetProcess, adminPort: number): Promise<void> => {
     const adminAddress = `127.0.0.1:${adminPort}`;
-    const from = checkouts.get(part) ?? checkout;
+    const source = checkouts.get(part) ?? checkout;
     const process = await startProcess(part, {
       common,
       consoleAddress,
       adminAddress,
       state: state.path,
       settings,
-      checkout: from,
+      checkout: source,
     });
     running.set(part, process);
     all.push(process);
@@ -152,7 +155,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
 }
 
-/** Nodes are objects made by hand: there is no kubelet. */
+/** Creates a Node object without a kubelet. */
 async function addNode({ kubectl, apply }: ControlPlane, name: NodeName, addresses: readonly string[]): Promise<void> {
   await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } });
   const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };
@@ -225,13 +228,13 @@ async function runWeir(
   });
   const { code } = await command.exited;
   if (code !== 0 && code !== acceptedExitCode)
-    throw new Error(`weir ${args.join(' ')} ended with ${code}: ${command.output()}`);
+    throw new Error(`weir ${args.join(' ')} exited with code ${code}: ${command.output()}`);
   return command.stdout();
 }
 
 const DEFINITIONS_FOLDER = fileURLToPath(new URL('../../charts/weir-crds/definitions/', import.meta.url));
 
-/** Those of the chart, as `docs/redis.md` shows. */
+/** Applies the CRDs of the chart and waits until they are established. */
 export async function applyCustomResources({ kubectl }: ControlPlane): Promise<void> {
   await kubectl('apply', '-f', DEFINITIONS_FOLDER);
   await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');

@@ -1,6 +1,6 @@
 import { ECHO_IMAGE } from '@weir/tools';
 
-// Objects as people write them, without what does not matter to a test.
+// Kubernetes objects with only the fields that the tests need.
 interface LoadBalancerOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }
@@ -11,36 +11,36 @@ export const namespaceManifest = (name: string, labels: Readonly<Record<string, 
   metadata: { name, labels },
 });
 
-/** Named `namespace/name`; `spec` stands in place of a selector for `app: name` and port 80. */
+/** Returns the Service `namespace/name`; `spec` overrides the default selector `app: name` and port 80. */
 export const loadBalancer = (
   path: string,
   spec: object = {},
   { annotations = {} }: LoadBalancerOptions = {},
 ): object => {
-  const [namespace_ = '', name = ''] = path.split('/');
+  const [namespace = '', name = ''] = path.split('/');
   return {
     apiVersion: 'v1',
     kind: 'Service',
-    metadata: { namespace: namespace_, name, annotations },
+    metadata: { namespace, name, annotations },
     spec: { type: 'LoadBalancer', selector: { app: name }, ports: [{ port: 80, targetPort: 'main' }], ...spec },
   };
 };
 
-/** A slice that somebody wrote, of the Service `namespace/name`, with the one port of it. */
-export const endpointSlice = (path: string, addresses: readonly string[], more: object = {}): object => {
-  const [namespace_ = '', service = ''] = path.split('/');
+/** Returns a hand-written EndpointSlice of the Service `namespace/name` with one port. */
+export const endpointSlice = (path: string, addresses: readonly string[], overrides: object = {}): object => {
+  const [namespace = '', service = ''] = path.split('/');
   return {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
-    metadata: { namespace: namespace_, name: `${service}-by-hand`, labels: { 'kubernetes.io/service-name': service } },
+    metadata: { namespace, name: `${service}-by-hand`, labels: { 'kubernetes.io/service-name': service } },
     addressType: 'IPv4',
     ports: [{ name: '', port: 8080 }],
     endpoints: addresses.map((address) => ({ addresses: [address] })),
-    ...more,
+    ...overrides,
   };
 };
 
-/** For the namespaces with the label `team: name`. */
+/** Returns a policy for the namespaces with the label `team: name`. */
 export const tenantPolicy = (name: string, spec: object): object => ({
   apiVersion: 'weir.dev/v1alpha1',
   kind: 'TenantPolicy',
@@ -55,15 +55,15 @@ export const suspension = (name: string, spec: object): object => ({
   spec,
 });
 
-// What a tenant would apply: pods that say their names, and a Service for them.
+// A Deployment of pods that return their names, and a Service for these pods.
 
-/** Of every pod, TCP and UDP. */
+/** TCP and UDP port of every echo pod. */
 const ECHO_PORT = 7000;
 
 export interface EchoPodOptions {
   readonly namespace: string;
   readonly replicas: number;
-  /** How long a pod that is to go still answers, so that the news of it arrives first: a preStop hook. */
+  /** Duration of the preStop hook: a deleted pod still responds for this time, so that the proxies learn of the deletion first. */
   readonly preStopSeconds?: number;
 }
 
@@ -71,7 +71,7 @@ export function plainNamespace(name: string): object {
   return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
 }
 
-/** Spread over the nodes. */
+/** Returns a Deployment whose pods are spread over the nodes. */
 export function echoPods({ namespace, replicas, preStopSeconds }: EchoPodOptions): object {
   const labels = { app: 'echo' };
   const container = {

@@ -1,4 +1,5 @@
-// Pods made ready by hand: the object by kubectl, its status by a patch, and in place of its container a server of the test.
+// Creates pods without a kubelet: kubectl creates the object, a patch sets its status, and a server in the test's process
+// replaces the container.
 import { type ByteCountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
 import type { ControlPlane } from '@weir/tools';
 import { NODES, podAddress, podAddress6 } from './addresses.ts';
@@ -7,22 +8,22 @@ export interface PodOptions {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Which of the pod addresses it has. */
+  /** Index of the pod's address. */
   readonly number: number;
   readonly port: number;
   /** Default IPv4. */
   readonly family?: 'IPv4' | 'IPv6';
-  /** Default: it is as soon as it is there. */
+  /** Default true. */
   readonly ready?: boolean;
 }
 
 export type Pod<Server> = PodOptions & {
   readonly server: Server;
   remove(): Promise<void>;
-  setReady(is: boolean): Promise<void>;
+  setReady(isReady: boolean): Promise<void>;
 };
 
-/** The pods of one test file; their servers go with `close`. */
+/** The pods of one test file; `close` closes their servers. */
 export class Pods {
   readonly #cluster: ControlPlane;
   readonly #servers: { close(): Promise<void> }[] = [];
@@ -40,7 +41,7 @@ export class Pods {
     return this.#addPod(options, await echoServer({ host: podIp(options), port: options.port }));
   }
 
-  /** A further pod of the Service `namespace/name`, with the next number. */
+  /** Creates another pod of the Service `namespace/name` with the next free number. */
   echoForService(path: string, change: Partial<PodOptions> = {}): Promise<Pod<ByteCountingServer>> {
     const [namespace = '', app = ''] = path.split('/');
     this.#podCount += 1;
@@ -48,13 +49,13 @@ export class Pods {
     return this.echo({ namespace, name: `${app}-${number}`, labels: { app }, number, port: 8080, ...change });
   }
 
-  /** As those of the tests on real nodes: says its name, on a line, then sends back what it gets. */
+  /** Creates a pod like the pods of the tests on real nodes: sends its name on one line, then echoes. */
   async echoWithName(options: PodOptions): Promise<Pod<ByteCountingServer>> {
     const greeting = `${options.name}\n`;
     return this.#addPod(options, await echoServer({ host: podIp(options), port: options.port, greeting }));
   }
 
-  /** A server that is in no pod. */
+  /** Starts a server without a pod. */
   async echoServerAt(where: { readonly host: string; readonly port: number }): Promise<ByteCountingServer> {
     const server = await echoServer(where);
     this.#servers.push(server);
@@ -85,7 +86,7 @@ async function createReadyPod<Server extends { close(): Promise<void> }>(
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { namespace, name, labels },
-    // EndpointSlices leave pods out that no node has.
+    // EndpointSlices omit pods that are not assigned to a node.
     spec: {
       nodeName: NODES[0],
       containers: [{ name: 'main', image: 'test.invalid/none', ports: [{ name: 'main', containerPort: pod.port }] }],
@@ -101,11 +102,11 @@ async function createReadyPod<Server extends { close(): Promise<void> }>(
   return {
     ...pod,
     remove: () => deletePodGracefully(cluster, pod),
-    setReady: (is) => patchPodStatus(cluster, pod, { conditions: [readyCondition(is)] }),
+    setReady: (isReady) => patchPodStatus(cluster, pod, { conditions: [readyCondition(isReady)] }),
   };
 }
 
-/** As a kubelet does it: unready, so that nobody new comes, and terminating; the server answers those who are connected. */
+/** Marks the pod unready and terminating, as a kubelet does; its server still serves open connections. */
 async function deletePodGracefully(
   cluster: ControlPlane,
   pod: PodOptions & { server: { close(): Promise<void> } },
@@ -114,8 +115,8 @@ async function deletePodGracefully(
   await cluster.kubectl('delete', 'pod', pod.name, '-n', pod.namespace, '--wait=false');
 }
 
-function readyCondition(is: boolean): object {
-  return { type: 'Ready', status: is ? 'True' : 'False' };
+function readyCondition(isReady: boolean): object {
+  return { type: 'Ready', status: isReady ? 'True' : 'False' };
 }
 
 async function patchPodStatus(cluster: ControlPlane, { namespace, name }: PodOptions, status: object): Promise<void> {

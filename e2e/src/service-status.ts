@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { eventually, spawnProcess } from '@weir/testkit';
 import { type ControlPlane, programPath } from '@weir/tools';
 
-// What a tenant would see with kubectl of its Service.
+// Two ways to wait for the status of a Service: polling with `waitForStatus`, and `watchServices`, which also sees transient
+// states.
 export interface ServiceStatus {
   readonly loadBalancer?: {
     readonly ingress?: readonly {
@@ -36,16 +37,16 @@ export function conditionIn(
   return status.conditions?.find((condition) => condition.type === `weir.dev/${type}`);
 }
 
-/** A merge patch of the Service `namespace/name`. */
+/** Applies a merge patch to the Service `namespace/name`. */
 export async function patchService(cluster: ControlPlane, path: string, change: object): Promise<void> {
   const [namespace = '', name = ''] = path.split('/');
   await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', JSON.stringify(change));
 }
 
-/** Four clusters may be starting on two cores. */
+/** Long, because four clusters may start at the same time on two cores. */
 const STATUS_WAIT = { timeoutMs: 60_000, intervalMs: 100 };
 
-/** Waits until the status of a Service is as `isRight` wants it, and returns it. */
+/** Polls until `isRight` accepts the status of a Service, and returns the status. */
 export async function waitForStatus(
   cluster: ControlPlane,
   path: string,
@@ -59,7 +60,7 @@ export async function waitForStatus(
   return status;
 }
 
-/** Waits until these are its addresses. */
+/** Waits until the Service has exactly these addresses. */
 export function waitForAddresses(
   cluster: ControlPlane,
   path: string,
@@ -68,24 +69,24 @@ export function waitForAddresses(
   return waitForStatus(cluster, path, (now) => addressesIn(now).join() === [...addresses].sort().join());
 }
 
-/** Waits until it is not accepted; returns why, as `reason: message`. */
+/** Waits until the Service is not accepted and returns the condition as `reason: message`. */
 export async function waitForRefusal(cluster: ControlPlane, path: string): Promise<string> {
   const status = await waitForStatus(cluster, path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
   const { reason, message } = conditionIn(status, 'Accepted') ?? {};
   return `${reason}: ${message}`;
 }
 
-// What somebody sees who leaves `kubectl get services --watch` open: each change, also one that is gone a moment later.
+// Follows `kubectl get services --watch` and records each change, including transient changes.
 export interface ServiceWatch {
-  /** Waits until the status of the Service `namespace/name` holds, and returns what the assertion returned. */
+  /** Waits until the assertion about the status of Service `namespace/name` holds, and returns its result. */
   waitFor<T>(path: string, assertion: (status: ServiceStatus) => T): Promise<T>;
-  /** Waits until the condition has this status and reason, as `False QuotaExceeded`; returns its message. */
+  /** Waits until the condition has this status and reason, such as `False QuotaExceeded`, and returns its message. */
   waitForCondition(path: string, type: string, wanted: string): Promise<string>;
-  /** Waits until it has no condition of this type. */
+  /** Waits until the Service has no condition of this type. */
   waitForNoCondition(path: string, type: string): Promise<void>;
-  /** Waits until these are its addresses. */
+  /** Waits until the Service has exactly these addresses. */
   waitForAddresses(path: string, addresses: readonly string[]): Promise<void>;
-  /** The addresses of the Service from the first on, oldest first. */
+  /** All address lists that the Service has had, oldest first. */
   addressHistory(path: string): readonly (readonly string[])[];
   close(): Promise<void>;
 }
@@ -115,8 +116,8 @@ export async function watchServices(cluster: ControlPlane): Promise<ServiceWatch
     waitForNoCondition: (path, type) => waitFor(path, (status) => assert.equal(conditionIn(status, type), undefined)),
     waitForAddresses: (path, addresses) => waitFor(path, (status) => assert.deepEqual(addressesIn(status), addresses)),
     addressHistory(path) {
-      const shown = statusesOf(path).map((status) => addressesIn(status));
-      return shown.filter((addresses, index) => addresses.join() !== (shown[index - 1] ?? []).join());
+      const history = statusesOf(path).map((status) => addressesIn(status));
+      return history.filter((addresses, index) => addresses.join() !== (history[index - 1] ?? []).join());
     },
     close: () => watch.close(),
   };

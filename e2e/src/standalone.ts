@@ -1,4 +1,4 @@
-// `weir standalone` as its user starts it, on manifests that the test writes.
+// Runs `weir standalone` as a user would, with manifests written by the test.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,9 @@ const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', imp
 export interface Standalone extends AsyncDisposable {
   readonly process: SpawnedProcess;
   readonly port: number;
-  /** Replaces the manifest as an editor does: another file, put in its place. */
+  /** Replaces the manifest by renaming a new file, as editors do. */
   writeEndpoints(endpoints: readonly number[]): void;
-  /** What `weir … -o json` prints, parsed. */
+  /** Runs `weir … -o json` and returns the parsed output. */
   weir<T>(...args: string[]): Promise<T>;
 }
 
@@ -45,7 +45,7 @@ export async function startStandalone(endpoints: readonly number[]): Promise<Sta
         mayExit: true,
       });
       const { code } = await run.exited;
-      if (code !== 0) throw new Error(`weir ${command.join(' ')} ended with ${code}: ${run.output()}`);
+      if (code !== 0) throw new Error(`weir ${command.join(' ')} exited with code ${code}: ${run.output()}`);
       return JSON.parse(run.stdout()) as T;
     },
     async [Symbol.asyncDispose]() {
@@ -55,7 +55,7 @@ export async function startStandalone(endpoints: readonly number[]): Promise<Sta
   };
 }
 
-/** One slice for each endpoint, because a slice has one number for a port. */
+/** One EndpointSlice per endpoint, because all endpoints of a slice share their port number. */
 function manifestFor(port: number, endpoints: readonly number[]): string {
   const slices = endpoints.map(
     (endpoint) => `---

@@ -1,27 +1,27 @@
 import { Agent, get } from 'node:http';
 import { connectClient, eventually } from '@weir/testkit';
 
-// Clients that never rest while something is changed under them: what fails is what a user would have seen.
+// Clients that send requests continuously while a test changes the fleet: a failure is what a user would have seen.
 export interface SteadyRequests extends AsyncDisposable {
   readonly answered: number;
   readonly failures: readonly string[];
-  /** Resolves after so many further answers, or rejects with the first failure. */
+  /** Resolves after this many further responses, or rejects with the first failure. */
   waitForMore(more: number): Promise<void>;
-  /** Lets the requests under way finish. */
+  /** Stops new requests and waits for open requests. */
   stop(): Promise<void>;
 }
 
 interface SteadyRequestsOptions {
   readonly urls: readonly string[];
+  /** Half of the clients reuse their connection, the other half open a connection per request. */
   readonly clients: number;
-  /** Half of the clients keep their connection, the others make one for each request. */
   readonly pauseMs?: number;
 }
 
-/** Each client asks the URLs in turn, one request at a time, until stopped. */
+/** Each client requests the URLs in rotation, one request at a time, until `stop`. */
 export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyRequestsOptions): SteadyRequests {
   const failures: string[] = [];
-  const waiting = new Set<() => void>();
+  const watchers = new Set<() => void>();
   let answered = 0;
   let stopped = false;
   const client = async (number: number): Promise<void> => {
@@ -34,8 +34,8 @@ export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyRequestsOpt
       } catch (error) {
         failures.push(`${url}: ${error instanceof Error ? error.message : String(error)}`);
       }
-      for (const wake of waiting) wake();
-      // A pace, so that the clients leave the machine to what they test.
+      for (const check of watchers) check();
+      // The pause leaves processor time to the tested processes.
       await new Promise((resolve) => setTimeout(resolve, pauseMs));
     }
     agent.destroy();
@@ -57,9 +57,9 @@ export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyRequestsOpt
           if (failures.length > 0) reject(new Error(`a request failed: ${failures[0]}`));
           else if (answered >= goal) resolve();
           else return;
-          waiting.delete(check);
+          watchers.delete(check);
         };
-        waiting.add(check);
+        watchers.add(check);
       });
     },
     stop,
@@ -77,24 +77,24 @@ function request(url: string, agent: Agent): Promise<void> {
       else reject(new Error(`status ${response.statusCode}, complete: ${response.complete}`));
     });
   });
-  outgoing.once('timeout', () => outgoing.destroy(new Error('no answer for 10 s')));
+  outgoing.once('timeout', () => outgoing.destroy(new Error('no response within 10 s')));
   outgoing.once('error', reject);
   return promise;
 }
 
-// Clients that connect again and again while something is changed under them: what fails is what a user would have seen.
+// Clients that connect continuously while a test changes the fleet: a failure is what a user would have seen.
 export interface SteadyConnections extends AsyncDisposable {
   readonly completed: number;
   readonly failures: readonly string[];
-  /** Which pods have answered so far. */
+  /** Names of the pods that have responded so far. */
   readonly pods: ReadonlySet<string>;
-  /** Resolves after so many further connections, or rejects with the first failure. */
+  /** Resolves after this many further connections, or rejects with the first failure. */
   waitForMore(more: number): Promise<void>;
-  /** Lets those under way finish. */
+  /** Stops new connections and waits for open connections. */
   stop(): Promise<void>;
 }
 
-/** Each client makes a connection, is told a pod's name, sends a word and gets it back, ends the connection, and begins again. */
+/** Each client connects, reads a pod's name, sends a word, reads the echo, closes the connection, and repeats. */
 export function steadyConnections({
   hosts,
   port,
@@ -106,18 +106,18 @@ export function steadyConnections({
 }): SteadyConnections {
   const failures: string[] = [];
   const pods = new Set<string>();
-  let made = 0;
+  let completed = 0;
   let stopped = false;
   const client = async (number: number): Promise<void> => {
     for (let turn = number; !stopped; turn++) {
       const host = hosts[turn % hosts.length] ?? '';
       try {
         pods.add(await exchangeWord(host, port));
-        made += 1;
+        completed += 1;
       } catch (error) {
         failures.push(`${host}: ${error instanceof Error ? error.message : String(error)}`);
       }
-      // A pace, so that the clients leave the machine to what they test.
+      // The pause leaves processor time to the tested processes.
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };
@@ -128,15 +128,16 @@ export function steadyConnections({
   };
   return {
     get completed() {
-      return made;
+      return completed;
     },
     failures,
     pods,
     async waitForMore(more) {
-      const goal = made + more;
+      const goal = completed + more;
       await eventually(
         () => {
-          if (made < goal && failures.length === 0) throw new Error(`${made} of ${goal} connections were made`);
+          if (completed < goal && failures.length === 0)
+            throw new Error(`completed ${completed} of ${goal} connections`);
         },
         { timeoutMs: 60_000 },
       );
@@ -154,6 +155,6 @@ async function exchangeWord(host: string, port: number): Promise<string> {
   await client.take(4);
   await client.end();
   const ending = await client.ended;
-  if (ending.kind !== 'end') throw new Error(`ended by ${JSON.stringify(ending)}`);
+  if (ending.kind !== 'end') throw new Error(`the connection ended with ${JSON.stringify(ending)}`);
   return pod;
 }

@@ -63,7 +63,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
   function neverFailedTwiceInARow(): void {
     const all = [...(kubectl?.failures ?? []), ...(kubelet?.failures ?? [])];
     assert.deepEqual(
-      all.filter(({ inARow }) => inARow > 1),
+      all.filter(({ consecutive }) => consecutive > 1),
       [],
       weir.output(),
     );

@@ -4,16 +4,15 @@ import { spawnProcess } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import { parse, parseAllDocuments } from 'yaml';
 
-/** What helm printed. */
+/** The outcome of a helm command. */
 export interface HelmResult {
   readonly ok: boolean;
-  /** Of stdout alone. */
   readonly stdout: string;
-  /** Of both. */
+  /** Stdout and stderr. */
   readonly output: string;
 }
 
-/** Runs helm, which knows of no cluster but that of `env`. URLs among the arguments are paths. */
+/** Runs helm without a cluster unless `env` sets KUBECONFIG. URL arguments are converted to paths. */
 export async function runHelm(args: readonly (string | URL)[], env: NodeJS.ProcessEnv = {}): Promise<HelmResult> {
   const running = await spawnProcess({
     command: programPath('helm'),
@@ -41,13 +40,13 @@ export function chartMetadata(chart: URL): ChartMetadata {
   return parse(readFileSync(new URL('Chart.yaml', chart), 'utf8')) as ChartMetadata;
 }
 
-/** A file of the chart, or "" where it has none. */
+/** Returns the text of a file of the chart, or "" if the file does not exist. */
 export function chartFile(chart: URL, path: string): string {
   const file = new URL(path, chart);
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
-/** One of the installations that the chart is tested as: a file of e2e/test/chart/values, and where it goes. */
+/** A test installation of the chart: the values file e2e/test/chart/values/NAME.yaml, release name and namespace. */
 export interface Installation {
   readonly name: string;
   readonly release: string;
@@ -65,7 +64,7 @@ export const INSTALLATIONS: readonly Installation[] = [
   { name: 'everything', release: 'edge', namespace: 'weir-edge' },
 ];
 
-/** The cluster that manifests are rendered for, whatever version helm knows itself; it serves what the chart may ask for. */
+/** Properties of the cluster that helm renders for, independent of helm's own version: all APIs that the chart may use exist. */
 const CLUSTER_FLAGS = [
   '--kube-version=1.36.0',
   '--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy',
@@ -76,7 +75,7 @@ const CLUSTER_FLAGS = [
 export const valuesFile = ({ name }: Installation): URL =>
   new URL(`../../test/chart/values/${name}.yaml`, import.meta.url);
 
-/** What helm would apply, hooks included. Throws what helm says. */
+/** Returns the manifests that helm would apply, including hooks. A failure throws helm's output. */
 export async function renderManifests(
   installation: Installation,
   ...args: readonly string[]
@@ -88,8 +87,8 @@ export async function renderManifests(
 
 export async function renderChart(installation: Installation, ...args: readonly string[]): Promise<string> {
   const { release, namespace } = installation;
-  const place = ['template', release, WEIR_CHART, `--namespace=${namespace}`, '--values', valuesFile(installation)];
-  const { ok, stdout, output } = await runHelm([...place, ...CLUSTER_FLAGS, ...args]);
+  const target = ['template', release, WEIR_CHART, `--namespace=${namespace}`, '--values', valuesFile(installation)];
+  const { ok, stdout, output } = await runHelm([...target, ...CLUSTER_FLAGS, ...args]);
   if (!ok) throw new Error(output);
   return stdout;
 }
@@ -105,15 +104,16 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** Of what helm makes up: keys, certificates, passwords; and what is computed of them. */
+/** Replaces keys, certificates and passwords that helm generates, and values computed from them. */
 const RANDOM_VALUE = '<made by helm>';
-/** A program text or a dashboard: that it is there says enough. */
+/** Longer texts, such as scripts and dashboards, are replaced by their length. */
 const MAX_TEXT_CHARACTERS = 4_000;
 
-/** The same for each rendering, and not longer than one would read. */
+/** Removes random values and long texts, so that every rendering is equal and readable. */
 export function normalizeManifests(manifests: readonly Manifest[]): readonly unknown[] {
   return manifests.map((each) => {
-    if (each.kind === 'CustomResourceDefinition') return { ...each, spec: '<that of charts/weir-crds/definitions>' };
+    if (each.kind === 'CustomResourceDefinition')
+      return { ...each, spec: '<the spec in charts/weir-crds/definitions>' };
     const kept =
       each.kind === 'Secret' ? { ...each, data: maskValues(each.data), stringData: maskValues(each.stringData) } : each;
     return JSON.parse(JSON.stringify(kept), (key, value: unknown) => normalizeField(key, value));

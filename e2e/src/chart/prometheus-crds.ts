@@ -1,4 +1,4 @@
-// The kinds of the Prometheus operator that the chart makes, with as much of their schemas as it uses: an API server takes what fits.
+// CRDs of the Prometheus operator for the kinds that the chart creates, with the part of their schemas that the chart uses.
 
 const text = { type: 'string' };
 const labels = { type: 'object', additionalProperties: text };

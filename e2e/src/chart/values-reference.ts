@@ -1,27 +1,30 @@
 import type { ChartValue } from './values.ts';
 
 /**
- * The JSON Schema that helm checks values by: draft 7, which every helm 3 and 4 knows. Beside the values there are `global`, which helm
- * hands to every chart, and a section for each chart that this one depends on.
+ * Returns the JSON Schema for the chart's values (draft 7, which helm 3 and 4 support). The schema also allows `global`, which
+ * helm passes to every chart, and a section for each dependency.
  */
 export function valuesSchema(values: readonly ChartValue[], dependencies: readonly string[]): object {
-  const foreign = ['global', ...dependencies].map((each) => [each, { type: 'object' }]);
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...objectSchema(values, Object.fromEntries(foreign)) };
+  const otherSections = ['global', ...dependencies].map((each) => [each, { type: 'object' }]);
+  return {
+    $schema: 'http://json-schema.org/draft-07/schema#',
+    ...objectSchema(values, Object.fromEntries(otherSections)),
+  };
 }
 
-function objectSchema(values: readonly ChartValue[], further: object = {}): object {
+function objectSchema(values: readonly ChartValue[], otherProperties: object = {}): object {
   const properties = Object.fromEntries(values.map((each) => [each.key, valueSchema(each)]));
-  return { type: 'object', properties: { ...properties, ...further }, additionalProperties: false };
+  return { type: 'object', properties: { ...properties, ...otherProperties }, additionalProperties: false };
 }
 
 function valueSchema({ text, choices, schema, children, path, default: value }: ChartValue): object {
   const description = text === '' ? {} : { description: text };
   if (children !== undefined) return { ...description, ...objectSchema(children), ...schema };
   const words = choices.length === 0 ? {} : { enum: choices.map(({ word }) => word) };
-  const overlaid = { ...description, ...schemaTypeOf(value), ...words, ...schema };
-  if (!('type' in overlaid || 'anyOf' in overlaid || 'enum' in overlaid))
-    throw new Error(`values.yaml: ${path}: nothing says its type; add @schema`);
-  return overlaid;
+  const merged = { ...description, ...schemaTypeOf(value), ...words, ...schema };
+  if (!('type' in merged || 'anyOf' in merged || 'enum' in merged))
+    throw new Error(`values.yaml: ${path}: cannot derive the type from the default; add @schema`);
+  return merged;
 }
 
 function schemaTypeOf(value: unknown): object {
@@ -40,15 +43,15 @@ function schemaTypeOf(value: unknown): object {
   }
 }
 
-/** Markdown: a table of what stands alone, then a heading and a table for each section of the first level. */
+/** Returns Markdown: a table of top-level values, then a heading and a table for each top-level section. */
 export function valuesTables(values: readonly ChartValue[]): string {
-  const alone = values.filter(({ children }) => children === undefined);
+  const topLevel = values.filter(({ children }) => children === undefined);
   const sections = values.flatMap((each) =>
     each.children === undefined
       ? []
       : [`### ${each.key}`, ...paragraphs(each), markdownTable(flattenValues(each.children))],
   );
-  return [...(alone.length === 0 ? [] : [markdownTable(alone)]), ...sections].join('\n\n');
+  return [...(topLevel.length === 0 ? [] : [markdownTable(topLevel)]), ...sections].join('\n\n');
 }
 
 const flattenValues = (values: readonly ChartValue[]): readonly ChartValue[] =>
@@ -57,16 +60,16 @@ const flattenValues = (values: readonly ChartValue[]): readonly ChartValue[] =>
 const paragraphs = ({ text }: ChartValue): readonly string[] => (text === '' ? [] : text.split('\n'));
 
 function markdownTable(values: readonly ChartValue[]): string {
-  // a section within a section has a line only for what is said of all of it
+  // A nested section has a row only if it has its own description.
   const rows = values.filter(({ text, children }) => children === undefined || text !== '').map(tableRow);
   return ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 
 function tableRow(value: ChartValue): string {
-  const shown = value.children === undefined ? codeSpan(defaultText(value.default)) : '';
+  const defaultCell = value.children === undefined ? codeSpan(defaultText(value.default)) : '';
   const choices = value.choices.map(({ word, meaning }) => `${codeSpan(word === '' ? '""' : word)}: ${meaning}`);
   const meaning = [...paragraphs(value), ...choices].join('<br>').replaceAll('|', '\\|');
-  return `| \`${value.path}\` | ${shown} | ${meaning} |`;
+  return `| \`${value.path}\` | ${defaultCell} | ${meaning} |`;
 }
 
 function defaultText(value: unknown): string {

@@ -1,16 +1,16 @@
 import { isMap, isScalar, type Pair, parse, parseDocument, type YAMLMap } from 'yaml';
 
-/** A value of values.yaml, or a section of them. */
+/** A value of values.yaml or a section of values. */
 export interface ChartValue extends ValueComment {
-  /** Such as `controller.sharedPorts`. */
+  /** Path such as `controller.sharedPorts`. */
   readonly path: string;
   readonly key: string;
   readonly default: unknown;
-  /** Of a map whose keys are these and no others; else absent. */
+  /** The values of a section with fixed keys; undefined for other values. */
   readonly children?: readonly ChartValue[];
 }
 
-/** The values in the order of the file. Throws what is wrong with the file, all at once. */
+/** Parses values.yaml and returns its values in file order. Throws one error with all mistakes. */
 export function parseValues(text: string): readonly ChartValue[] {
   const document = parseDocument(text);
   const [error] = document.errors;
@@ -27,22 +27,22 @@ interface ParsePosition {
   readonly errors: string[];
 }
 
-function parseChildren(map: YAMLMap, place: ParsePosition): readonly ChartValue[] {
-  // the library gives the comment of the first key to the map
-  return map.items.map((pair, index) => parseValue(pair, index === 0 ? map.commentBefore : undefined, place));
+function parseChildren(map: YAMLMap, position: ParsePosition): readonly ChartValue[] {
+  // The YAML library assigns the comment of the first key to the map.
+  return map.items.map((pair, index) => parseValue(pair, index === 0 ? map.commentBefore : undefined, position));
 }
 
 function parseValue(pair: Pair, first: string | null | undefined, { prefix, errors }: ParsePosition): ChartValue {
   const { key: name, value } = pair;
-  if (!isScalar(name)) throw new Error('values.yaml: a key is not a text');
+  if (!isScalar(name)) throw new Error('values.yaml: expected a string as key');
   const key = String(name.value);
   const path = `${prefix}${key}`;
   const { comment = undefined } = isScalar(value) ? value : {};
-  if (comment) errors.push(`${path}: a comment stands behind it instead of above it`);
+  if (comment) errors.push(`${path}: move the comment above the key`);
   const parsed = parseValueComment(first ?? name.commentBefore ?? '');
   const own = { ...parsed, path, key, default: toPlainValue(value) };
   const section = isMap(value) && value.items.length > 0 && !('additionalProperties' in parsed.schema);
-  if (!section && parsed.text === '') errors.push(`${path}: no comment says what it means`);
+  if (!section && parsed.text === '') errors.push(`${path}: add a comment that describes the value`);
   return section ? { ...own, children: parseChildren(value, { prefix: `${path}.`, errors }) } : own;
 }
 
@@ -52,18 +52,18 @@ function toPlainValue(value: unknown): unknown {
     : value;
 }
 
-/** A word that a value may be, and what it does. */
+/** A permitted value and its effect. */
 export interface Choice {
   readonly word: string;
   readonly meaning: string;
 }
 
-/** What stands above a value in values.yaml. */
+/** The comment above a value in values.yaml. */
 export interface ValueComment {
-  /** Without line breaks, but between paragraphs. */
+  /** The description: one line per paragraph. */
   readonly text: string;
   readonly choices: readonly Choice[];
-  /** Of the `@schema` line: what is laid over the schema that follows from the default. */
+  /** The content of the `@schema` line, merged over the schema derived from the default. */
   readonly schema: object;
 }
 
@@ -71,7 +71,7 @@ const CHOICE = /^ {3,}(\S+) {2,}(\S.*)$/;
 const CONTINUATION = /^ {5,}(\S.*)$/;
 const SCHEMA = /^\s*@schema (.+)$/;
 
-/** `comment` is what the YAML library says of it: its lines without the `#`, blank lines of the file as empty ones. */
+/** Parses a comment as the YAML library returns it: lines without `#`, and blank lines of the file as empty lines. */
 export function parseValueComment(comment: string): ValueComment {
   const [own = ''] = comment.split('\n\n').slice(-1);
   const paragraphs: string[] = [''];
@@ -96,20 +96,20 @@ function schemaFromAnnotation(overlay: string): object {
   const named = NAMED_TYPES[overlay];
   if (named === undefined)
     throw new Error(
-      `@schema ${overlay}: there is no such type; use a map, or one of ${Object.keys(NAMED_TYPES).join(', ')}`,
+      `@schema ${overlay}: unknown type; expected a map or one of ${Object.keys(NAMED_TYPES).join(', ')}`,
     );
   return named;
 }
 
-// The types of values that the comments of values.yaml name, as JSON Schema. Patterns are of Go (RE2): helm checks them.
+// Types that comments of values.yaml may name, as JSON Schema. The patterns use RE2 syntax, because helm evaluates them.
 const PORT_SCHEMA = { type: 'integer', minimum: 1, maximum: 65_535 };
 
 export const NAMED_TYPES: Readonly<Record<string, object>> = {
-  /** Of Kubernetes: 100m, 128Mi, 2. */
+  /** A Kubernetes quantity: 100m, 128Mi, 2. */
   quantity: { type: ['string', 'number'], pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$' },
-  /** Of Weir: 500ms, 30s, 1h30m. */
+  /** A duration of Weir: 500ms, 30s, 1h30m. */
   duration: { type: 'string', pattern: '^([0-9]+(d|h|m|s|ms))+$' },
-  /** Of a Secret (RFC 1123 subdomain), or empty. */
+  /** The name of a Secret (RFC 1123 subdomain), or empty. */
   'secret-name': { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$', maxLength: 253 },
   port: PORT_SCHEMA,
   ports: { type: 'array', items: PORT_SCHEMA, uniqueItems: true },
@@ -121,7 +121,7 @@ export const NAMED_TYPES: Readonly<Record<string, object>> = {
   cidrs: { type: 'array', items: { type: 'string', pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$' }, uniqueItems: true },
   objects: { type: 'array', items: { type: 'object' } },
   map: { type: 'object', additionalProperties: true },
-  /** Of a container. */
+  /** Resource requirements of a container. */
   resources: {
     type: 'object',
     properties: { requests: { type: 'object' }, limits: { type: 'object' }, claims: { type: 'array' } },

@@ -1,4 +1,4 @@
-// Weir as an operator has it: its images in the nodes of a cluster, and a release of its chart.
+// Weir as operators install it: its images are on the nodes of a cluster, and helm installs a release of its chart.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { temporaryDirectory } from '@weir/testkit';
@@ -7,25 +7,25 @@ import { type HelmResult, runHelm, WEIR_CHART } from '../chart/helm.ts';
 import { CLIENT_ADDRESSES, type ClusterFleet, clusterFleet } from './node-fleet.ts';
 
 export const RELEASE_NAMESPACE = 'weir-system';
-/** One for each release that a test installs. */
+/** One volume per release that a test installs. */
 const VOLUME_NUMBERS = [1, 2, 3] as const;
 
 export interface ChartFleet extends ClusterFleet, AsyncDisposable {
-  /** By which helm and kubectl find the cluster. */
+  /** Environment in which helm and kubectl use the cluster. */
   readonly env: NodeJS.ProcessEnv;
-  /** As `helm ARGS -n weir-system`; rejects with what it printed when it fails. */
+  /** Runs `helm ARGS -n weir-system`; rejects with helm's output if the command fails. */
   helm(...args: readonly string[]): Promise<string>;
   /** `helm upgrade --install RELEASE charts/weir --wait` with more arguments. */
   install(release: string, ...args: readonly string[]): Promise<string>;
   kubectl(...args: Parameters<Cluster['kubectl']>): Promise<string>;
-  /** The object as it is now. */
+  /** Returns the current object. */
   get<T>(...args: string[]): Promise<T>;
-  /** What its pods and nodes say, for a test that fails. */
+  /** Descriptions and logs of the release's pods and output of the nodes, for the report of a failing test. */
   output(): Promise<string>;
   close(): Promise<void>;
 }
 
-/** A cluster with nodes that carry traffic, a volume for Redis on the first of them, and nothing of Weir but its images. */
+/** Starts a cluster with nodes that carry traffic, volumes for Redis on the first node, and Weir's images, but without a release. */
 export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number } = {}): Promise<ChartFleet> {
   const { proxy, controller, redis } = await weirImages();
   const cluster = await startCluster({
@@ -34,7 +34,7 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     clientAddresses: CLIENT_ADDRESSES,
     images: [proxy, controller, redis],
   });
-  // After all that may fail without anybody there to close it.
+  // Created last, because an earlier failure would leave the directory open.
   const home = temporaryDirectory('helm');
   const { kubectl } = cluster;
   const env = {
@@ -100,7 +100,7 @@ function stdoutOf({ ok, output, stdout }: HelmResult): string {
   return stdout;
 }
 
-/** What the notes of the chart ask of a node. */
+/** Makes the kernel settings that the chart's notes recommend. */
 async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> {
   const setting = await node.spawn({
     command: 'sh',
@@ -108,12 +108,12 @@ async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> 
     mayExit: true,
   });
   const { code } = await setting.exited;
-  if (code !== 0) throw new Error(`the kernel setting cannot be made: ${setting.output()}`);
+  if (code !== 0) throw new Error(`cannot change kernel settings: ${setting.output()}`);
 }
 
-/** Clusters have a class of volumes that makes them; here they are there already. */
+/** Returns a default StorageClass and volumes that exist in advance, because the cluster has no volume provisioner. */
 function volumeManifests(node: string): readonly object[] {
-  const name = 'of-the-test';
+  const name = 'test-volumes';
   const folderOf = (number: number): string => `/var/lib/volumes/${number}`;
   for (const number of VOLUME_NUMBERS) mkdirSync(folderOf(number), { recursive: true });
   return [

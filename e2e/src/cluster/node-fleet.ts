@@ -4,9 +4,10 @@ import { type Cluster, type ClusterNode, startCluster, startRedis } from '@weir/
 import { applyCustomResources } from '../fleet.ts';
 import { patchService } from '../service-status.ts';
 
-// Weir on real nodes: a controller beside the API server, and on each node a proxy in the node's own network, as the DaemonSet has it.
+// Runs Weir on real nodes: a controller next to the API server, and a proxy in the network namespace of each node, like the
+// DaemonSet.
 
-/** What clients connect from. */
+/** Local addresses of clients. */
 export const CLIENT_ADDRESSES = ['10.250.0.101', '10.250.0.102'] as const;
 
 export interface NodeFleet extends ClusterFleet, AsyncDisposable {
@@ -18,7 +19,7 @@ const PACKAGES = fileURLToPath(new URL('../../../packages/', import.meta.url));
 
 export async function startNodeFleet(): Promise<NodeFleet> {
   const cluster = await startCluster({ nodes: 2, clientAddresses: CLIENT_ADDRESSES });
-  const redis = await startRedis({ host: cluster.address, password: 'of-the-fleet' });
+  const redis = await startRedis({ host: cluster.address, password: 'test-password' });
   const running: SpawnedProcess[] = [];
   const close = async (): Promise<void> => {
     await Promise.all(running.map((process) => process.stop('SIGKILL')));
@@ -55,13 +56,13 @@ function processOptions(name: 'controller' | 'proxy', env: NodeJS.ProcessEnv): S
   return { name, command: process.execPath, args: ['--conditions=source', `${PACKAGES}${name}/src/main.ts`], env };
 }
 
-// What tests on the cluster do with kubectl, whoever installed Weir there.
+// A cluster on which Weir is installed, by `startNodeFleet` or by the chart.
 export interface ClusterFleet {
   readonly cluster: Cluster;
-  /** Of the nodes that carry traffic, which is what is published. */
+  /** Addresses of the nodes that carry traffic, which Services publish. */
   readonly addresses: readonly string[];
   apply(...objects: readonly object[]): Promise<void>;
-  /** Changes the `spec` of a Service, as `kubectl edit` does; lists are replaced. */
+  /** Patches the `spec` of a Service; lists are replaced. */
   patchServiceSpec(path: string, spec: object): Promise<void>;
 }
 

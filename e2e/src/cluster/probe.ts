@@ -5,25 +5,25 @@ import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { addressesIn, conditionIn, type ServiceStatus, waitForStatus } from '../service-status.ts';
 import type { ClusterFleet } from './node-fleet.ts';
 
-// A client that asks a pod for its name, and says how that went.
+// A client that asks a pod for its name and classifies the result.
 export type ProbeResult =
   | { readonly kind: 'answered'; readonly pod: string }
-  /** By the kernel: RST to the SYN, or ICMP "port unreachable". */
+  /** The kernel refused: RST in reply to the SYN, or ICMP "port unreachable". */
   | { readonly kind: 'refused' }
-  /** Accepted, and then ended without a word. */
-  | { readonly kind: 'cut' }
+  /** The connection was accepted and closed without data. */
+  | { readonly kind: 'closed' }
   | { readonly kind: 'silent' };
 
 export interface ProbeTarget {
   readonly host: string;
   readonly port: number;
   readonly protocol?: 'TCP' | 'UDP';
-  /** The address to ask from. */
+  /** The client's local address. */
   readonly from?: string;
 }
 
-export function probe(question: ProbeTarget): Promise<ProbeResult> {
-  return question.protocol === 'UDP' ? probeUdp(question) : probeTcp(question);
+export function probe(target: ProbeTarget): Promise<ProbeResult> {
+  return target.protocol === 'UDP' ? probeUdp(target) : probeTcp(target);
 }
 
 async function probeTcp({ host, port, from }: ProbeTarget): Promise<ProbeResult> {
@@ -37,14 +37,14 @@ async function probeTcp({ host, port, from }: ProbeTarget): Promise<ProbeResult>
     });
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ECONNREFUSED') return { kind: 'refused' };
-    if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return { kind: 'cut' };
+    if ((error as NodeJS.ErrnoException).code === 'ECONNRESET') return { kind: 'closed' };
     throw error;
   }
   try {
     return { kind: 'answered', pod: String(await client.take(/\n/)).trim() };
   } catch {
     const ending = await Promise.race([client.ended, undefined]);
-    return ending === undefined ? { kind: 'silent' } : { kind: 'cut' };
+    return ending === undefined ? { kind: 'silent' } : { kind: 'closed' };
   } finally {
     await client.close();
   }
@@ -61,9 +61,12 @@ async function probeUdp({ host, port, from }: ProbeTarget): Promise<ProbeResult>
   }
 }
 
-// A UDP client that keeps its port, as players and VPNs do.
+// A UDP client that keeps its local port, as games and VPNs do.
 export interface UdpClient extends AsyncDisposable {
-  /** The pod that answers, or undefined when nobody does for a while; throws what the kernel was told, such as ECONNREFUSED. */
+  /**
+   * Returns the name of the responding pod, or undefined after a timeout. Throws errors that the kernel reports, such as
+   * ECONNREFUSED.
+   */
   requestPodName(): Promise<string | undefined>;
 }
 
@@ -83,17 +86,17 @@ export async function udpClient({
   await once(socket, 'listening');
   socket.connect(port, host);
   await once(socket, 'connect');
-  let asked = 0;
+  let requestCount = 0;
   return {
     async requestPodName() {
-      const word = String(++asked);
+      const word = String(++requestCount);
       const signal = AbortSignal.timeout(UDP_REPLY_TIMEOUT_MS);
       socket.send(word);
       try {
         for (;;) {
           const [message] = (await once(socket, 'message', { signal })) as [Buffer];
           const [pod, echoed] = String(message).split(' ');
-          // not the late answer to an earlier question
+          // Ignores late responses to earlier requests.
           if (echoed === word) return pod;
         }
       } catch (error) {
@@ -107,10 +110,10 @@ export async function udpClient({
   };
 }
 
-// What the tests on the cluster say again and again.
+// Assertions for the tests on the cluster.
 export type ProbePort = Omit<ProbeTarget, 'host'>;
 
-/** Published on both nodes, with nothing to complain about. */
+/** Waits until the Service is published on all nodes without a Degraded condition. */
 export async function waitUntilServed(fleet: ClusterFleet, path: string): Promise<ServiceStatus> {
   const status = await waitForStatus(
     fleet.cluster,
@@ -122,42 +125,42 @@ export async function waitUntilServed(fleet: ClusterFleet, path: string): Promis
   return status;
 }
 
-/** Soon, and from then on. */
+/** Waits for this result at each address, then asserts that the result is stable. */
 export async function waitForProbeResult(
   fleet: ClusterFleet,
-  asked: ProbePort,
+  port: ProbePort,
   kind: ProbeResult['kind'],
 ): Promise<void> {
   for (const host of fleet.addresses) {
-    await eventually(async () => assertProbeOnce({ ...asked, host }, kind), { timeoutMs: 15_000, intervalMs: 100 });
+    await eventually(async () => assertProbeOnce({ ...port, host }, kind), { timeoutMs: 15_000, intervalMs: 100 });
   }
-  await assertProbeResult(fleet, asked, kind);
+  await assertProbeResult(fleet, port, kind);
 }
 
-/** A few times in a row at each address, so that every worker of every proxy is met. */
+/** Probes each address several times, so that the connections reach every worker of every proxy. */
 export async function assertProbeResult(
   fleet: ClusterFleet,
-  asked: ProbePort,
+  port: ProbePort,
   kind: ProbeResult['kind'],
 ): Promise<void> {
   const times = kind === 'silent' ? 1 : 8;
   for (const host of fleet.addresses) {
-    for (let time = 0; time < times; time++) await assertProbeOnce({ ...asked, host }, kind);
+    for (let time = 0; time < times; time++) await assertProbeOnce({ ...port, host }, kind);
   }
 }
 
-async function assertProbeOnce(question: ProbeTarget, kind: ProbeResult['kind']): Promise<void> {
-  const answer = await probe(question);
-  assert.equal(answer.kind, kind, `${question.host}:${question.port} ${question.protocol ?? 'TCP'}`);
+async function assertProbeOnce(target: ProbeTarget, kind: ProbeResult['kind']): Promise<void> {
+  const result = await probe(target);
+  assert.equal(result.kind, kind, `${target.host}:${target.port} ${target.protocol ?? 'TCP'}`);
 }
 
-/** The pods that so many new connections meet at one address. */
-export async function podsReached(question: ProbeTarget, times: number): Promise<ReadonlySet<string>> {
+/** Returns the pods that `times` new connections to one address reach. */
+export async function podsReached(target: ProbeTarget, times: number): Promise<ReadonlySet<string>> {
   const pods = new Set<string>();
   for (let time = 0; time < times; time++) {
-    const answer = await probe(question);
-    assert.equal(answer.kind, 'answered');
-    if (answer.kind === 'answered') pods.add(answer.pod);
+    const result = await probe(target);
+    assert.equal(result.kind, 'answered');
+    if (result.kind === 'answered') pods.add(result.pod);
   }
   return pods;
 }

@@ -1,5 +1,5 @@
-// The commands of a page, and what they print: fences of kind `console`, in which a line that begins with "$ " is a command, and what
-// follows is its output.
+// Reads the commands of a page and their output from `console` code blocks. A line that starts with "$ " is a command; the lines
+// that follow are its output.
 import { spawnProcess } from '@weir/testkit';
 
 export interface TranscriptCommand {
@@ -23,7 +23,7 @@ function commandsOf(fence: string): readonly TranscriptCommand[] {
     });
 }
 
-/** The page with these outputs in place of its own, in their order. */
+/** Returns the page with its outputs replaced in order. */
 export function replaceOutputs(page: string, outputs: readonly string[]): string {
   const rest = outputs.values();
   return page.replaceAll(CONSOLE_FENCE, (_, text: string) => {
@@ -32,7 +32,7 @@ export function replaceOutputs(page: string, outputs: readonly string[]): string
   });
 }
 
-/** What it prints on both, without what differs from run to run. */
+/** Runs a command and returns stdout and stderr without text that differs between runs. */
 export async function runLine(
   line: string,
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
@@ -48,7 +48,7 @@ export async function runLine(
   return maskVaryingText(shell.stdout());
 }
 
-/** Times, ages, amounts, and parts of names that Kubernetes chooses; with the width of columns that depends on them. */
+/** Replaces times, ages, quantities and generated name suffixes by `…`, and normalizes the width of affected columns. */
 export function maskVaryingText(text: string): string {
   return narrowColumns(text)
     .replaceAll(/^level=INFO msg="found symbolic link.*\n/gm, '')
@@ -62,7 +62,7 @@ export function maskVaryingText(text: string): string {
 
 const VARYING_TABLE = /^NAME .*(?:CLUSTER-IP|RECEIVED)/;
 
-/** Tables with a column of addresses or bytes are narrowed to three blanks between columns, and bytes that depend on the moment left out. */
+/** Reduces columns of addresses or bytes to three spaces between columns, and replaces byte counts by `…`. */
 function narrowColumns(text: string): string {
   if (!VARYING_TABLE.test(text)) return text;
   const narrow = text.replaceAll(/ {2,}/g, '   ');

@@ -40,9 +40,9 @@ function columnText({ name, jsonPath, priority = 0 }: PrinterColumn): string {
 const rulesText = (rules: readonly { readonly message: string }[] = []): readonly string[] =>
   rules.length === 0 ? [] : [`Must hold: ${rules.map(({ message }) => message).join('; ')}.`];
 
-// What the reference of the custom resources is made of: a CustomResourceDefinition of the chart, as far as a reader needs it.
+// The part of a CustomResourceDefinition that the page shows.
 
-/** Of OpenAPI what the definitions use. */
+/** The part of OpenAPI schemas that the definitions use. */
 export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
@@ -66,7 +66,7 @@ export interface PrinterColumn {
   readonly name: string;
   readonly jsonPath: string;
   readonly description?: string;
-  /** Above 0: with `-o wide` only. */
+  /** Above 0: shown only with `-o wide`. */
   readonly priority?: number;
 }
 
@@ -95,7 +95,7 @@ interface CustomResourceDefinition {
 
 const DEFINITIONS_FOLDER = new URL('../../../charts/weir-crds/definitions/', import.meta.url);
 
-/** In the order of their kinds, one for each version. */
+/** Returns the custom resources in file order, one entry per version. */
 export function customResources(): readonly CustomResource[] {
   const files = readdirSync(DEFINITIONS_FOLDER).sort();
   return files.flatMap((file) =>
@@ -115,9 +115,7 @@ function resourcesOf({ spec: { group, scope, names, versions } }: CustomResource
   }));
 }
 
-// The fields below a schema as a table: one line for each, with its path, what it may be, and what it means.
-
-/** Markdown. Throws when a field does not say what it means. */
+/** Returns a Markdown table of all fields below a schema: path, type, meaning. Throws if a field has no description. */
 export function fieldTable(schema: JsonSchema, path: string): string {
   const rows = fieldsBelow(schema, path).map(fieldRow);
   return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
@@ -131,20 +129,21 @@ interface Field {
 
 function fieldsBelow(schema: JsonSchema, path: string): readonly Field[] {
   return Object.entries(schema.properties ?? {}).flatMap(([name, child]) => {
-    const own = `${path}.${name}`;
+    const fieldPath = `${path}.${name}`;
     const isRequired = schema.required?.includes(name) === true;
-    const below = child.items === undefined ? fieldsBelow(child, own) : fieldsBelow(child.items, `${own}[]`);
-    return [{ path: own, schema: child, isRequired }, ...below];
+    const below =
+      child.items === undefined ? fieldsBelow(child, fieldPath) : fieldsBelow(child.items, `${fieldPath}[]`);
+    return [{ path: fieldPath, schema: child, isRequired }, ...below];
   });
 }
 
 function fieldRow({ path, schema, isRequired }: Field): string {
   const { description } = schema;
-  if (description === undefined) throw new Error(`${path}: no description says what it means`);
+  if (description === undefined) throw new Error(`${path}: add a description`);
   const rules = [...ruleMessages(schema), ...ruleMessages(schema.items)];
-  const fallback = schema.default === undefined ? [] : [`Default: ${codeSpan(schema.default)}.`];
-  const must = rules.length === 0 ? [] : [`Must hold: ${rules.join('; ')}.`];
-  const meaning = [description, ...fallback, ...must].join(' ');
+  const defaultText = schema.default === undefined ? [] : [`Default: ${codeSpan(schema.default)}.`];
+  const ruleText = rules.length === 0 ? [] : [`Must hold: ${rules.join('; ')}.`];
+  const meaning = [description, ...defaultText, ...ruleText].join(' ');
   return `| \`${path}\`${isRequired ? ', required' : ''} | ${typeText(schema)} | ${escapeCell(meaning)} |`;
 }
 
@@ -164,7 +163,7 @@ function typeText(schema: JsonSchema): string {
   return `${type}${boundsText(schema)}`;
 }
 
-/** Whole numbers and text beside each other: quantities, shares in per cent, and ports with ranges of them. */
+/** Describes fields that accept integers and strings: quantities, percentages, and ports with port ranges. */
 function mixedText(schema: JsonSchema): string {
   const { pattern = '' } = schema;
   if (pattern.includes('[KMGTPE]i')) return pattern.includes('%') ? 'quantity or percentage' : 'quantity';

@@ -1,4 +1,4 @@
-// What the processes of a fleet really expose: each is started, and asked as Prometheus asks.
+// Starts each process of a fleet and scrapes its metrics, as Prometheus does.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,17 +16,17 @@ import { type Redis, startRedis } from '@weir/tools';
 export interface ExposedMetric {
   readonly name: string;
   readonly type: string;
-  /** Of the series that there are, without `le`; undefined: none was there. */
+  /** Labels of one exposed series, without `le`; undefined if no series was exposed. */
   readonly labels: readonly string[] | undefined;
 }
 
 export type ProcessName = 'proxy' | 'controller' | 'console';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-/** The name under which standalone publishes. */
+/** The name under which standalone publishes its table. */
 const FLEET = 'standalone';
 
-/** Of a proxy that has served and refused clients, a console beside it, and a controller that reaches no API server. */
+/** Scrapes a proxy that has served and refused clients, a console, and a controller without an API server. */
 export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, readonly ExposedMetric[]>>> {
   await using redis = await startRedis();
   await using backend = await echoServer();
@@ -40,33 +40,35 @@ export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, rea
   const kubeconfig = join(directory.path, 'kubeconfig');
   writeFileSync(kubeconfig, KUBECONFIG);
   const common = { WEIR_REDIS_URL: redis.url, WEIR_FLEET: FLEET };
-  const [proxyAt, consoleAt, controllerAt] = [await freePort(), await freePort(), await freePort()].map(local);
+  const [proxyAddress, consoleAddress, controllerAddress] = [await freePort(), await freePort(), await freePort()].map(
+    local,
+  );
   await using _proxy = await startProcess('proxy', {
     ...common,
     WEIR_NODE: 'local',
     WEIR_WORKERS: '1',
-    WEIR_ADMIN: proxyAt ?? '',
+    WEIR_ADMIN: proxyAddress ?? '',
   });
-  await using _console = await startProcess('console', { ...common, WEIR_CONSOLE: consoleAt ?? '' });
+  await using _console = await startProcess('console', { ...common, WEIR_CONSOLE: consoleAddress ?? '' });
   await using _controller = await startProcess('controller', {
     ...common,
-    WEIR_ADMIN: controllerAt ?? '',
+    WEIR_ADMIN: controllerAddress ?? '',
     KUBECONFIG: kubeconfig,
   });
-  await using _client = await connectStaying(served);
+  await using _client = await connectClientWhenServed(served);
   await eventually(() => connectRefusedClient(refused), METRICS_WAIT);
-  const proxy = await metricsOf(proxyAt ?? '', ['weir_service_refused_total{', 'weir_worker_heap_bytes{']);
+  const proxy = await metricsOf(proxyAddress ?? '', ['weir_service_refused_total{', 'weir_worker_heap_bytes{']);
   return {
     proxy,
-    console: await metricsOf(consoleAt ?? '', ['weir_tenant_used{', 'weir_tenant_limit{']),
-    controller: await metricsOf(controllerAt ?? '', ['weir_controller_api_requests_total{']),
+    console: await metricsOf(consoleAddress ?? '', ['weir_tenant_used{', 'weir_tenant_limit{']),
+    controller: await metricsOf(controllerAddress ?? '', ['weir_controller_api_requests_total{']),
   };
 }
 
 const METRICS_WAIT = { timeoutMs: 60_000, intervalMs: 100 };
 const local = (port: number): string => `127.0.0.1:${port}`;
 
-/** The table of these manifests is in Redis afterwards, for whoever asks. */
+/** Writes the table of these manifests to Redis. */
 async function publishManifests(redis: Redis, directory: string, manifests: readonly string[]): Promise<void> {
   const file = join(directory, 'manifests.yaml');
   writeFileSync(file, manifests.join('---\n'));
@@ -88,8 +90,8 @@ function startProcess(program: ProcessName, settings: Readonly<Record<string, st
   });
 }
 
-/** It stays, so that there is one that is active. */
-async function connectStaying(port: number): Promise<AsyncDisposable> {
+/** Connects a client that stays connected, so that a connection is active. */
+async function connectClientWhenServed(port: number): Promise<AsyncDisposable> {
   return eventually(async () => {
     const client = await connectClient({ port });
     await client.send('x');
@@ -103,13 +105,13 @@ async function connectRefusedClient(port: number): Promise<void> {
   await client.ended;
 }
 
-/** When series that begin like these are there. */
-async function metricsOf(at: string, wanted: readonly string[]): Promise<readonly ExposedMetric[]> {
+/** Waits until series with these prefixes exist, and returns all metrics. */
+async function metricsOf(address: string, wanted: readonly string[]): Promise<readonly ExposedMetric[]> {
   let text = '';
   await eventually(async () => {
-    text = await (await fetch(`http://${at}/metrics`)).text();
+    text = await (await fetch(`http://${address}/metrics`)).text();
     const missing = wanted.filter((series) => !text.includes(`\n${series}`));
-    if (missing.length > 0) throw new Error(`there is no ${missing.join(', no ')} in\n${text}`);
+    if (missing.length > 0) throw new Error(`missing series ${missing.join(', ')} in\n${text}`);
   }, METRICS_WAIT);
   return [...text.matchAll(/^# TYPE (\S+) (\w+)$/gm)].map(([, name = '', type = '']) => ({
     name,
@@ -145,7 +147,7 @@ metadata: { name: shop }
 spec: { limits: { services: 5 } }
 `;
 
-/** Nobody listens there. */
+/** The address has no listener. */
 const KUBECONFIG = `apiVersion: v1
 kind: Config
 clusters: [{ name: none, cluster: { server: "https://127.0.0.1:1" } }]

@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-// What of a Markdown page others can point at, and what it points at itself. As much of the format as our pages use.
+// Finds links, anchors and code blocks in the subset of Markdown that our pages use.
 export interface Link {
   readonly target: string;
   readonly line: number;
@@ -10,17 +10,17 @@ export interface Link {
 
 export interface CodeBlock {
   readonly text: string;
-  /** Of the line after the fence. */
+  /** The line after the opening fence. */
   readonly line: number;
 }
 
-/** Text without what stands in fences and code spans, line by line as before: code that looks like a link is none. */
+/** Replaces code blocks and HTML comments by spaces, keeping line numbers: links in code are not links. */
 function withoutCodeBlocks(page: string): string {
   const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
   return page.replaceAll(/^( *)```.*?^\1```$/gms, blank).replaceAll(/<!--.*?-->/gs, blank);
 }
 
-/** `[text](target)`, `![text](target)`, and `src` and `href` of the little HTML that there is. */
+/** Finds `[text](target)`, `![text](target)`, and `src`, `srcset` and `href` of HTML. */
 export function linksIn(page: string): readonly Link[] {
   const text = withoutCodeBlocks(page).replaceAll(/`[^`\n]*`/g, '``');
   const found = text.matchAll(/\]\(([^)]*)\)|\b(?:src|srcset|href)="([^"]*)"/g);
@@ -30,7 +30,7 @@ export function linksIn(page: string): readonly Link[] {
   }));
 }
 
-/** The anchors of a page as GitHub makes them of its headings: lower case, blanks to hyphens, punctuation away, `-1` for the second. */
+/** Returns the heading anchors of a page as GitHub generates them: lower case, spaces as hyphens, no punctuation, `-1` for duplicates. */
 export function anchorsIn(page: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of withoutCodeBlocks(page).matchAll(/^#{1,6} +(.+?)(?: +#+)?$/gm)) {
@@ -43,21 +43,21 @@ export function anchorsIn(page: string): ReadonlySet<string> {
   return anchors;
 }
 
-/** The fenced blocks of a language, as a reader would copy them. */
+/** Returns the code blocks of a language. */
 export function fencedBlocks(page: string, language: string): readonly CodeBlock[] {
   return [...page.matchAll(/^( *)```(\w+)\n(.*?)^\1```$/gms)]
     .filter(([, , found]) => found === language)
     .map(({ index, 3: text = '' }) => ({ text, line: page.slice(0, index).split('\n').length + 1 }));
 }
 
-// Whether what a page links to is there. Other sites are not asked: only whether the address is one.
+// Checks that the targets of links exist. Links to other sites are checked for syntax only.
 const ROOT_URL = new URL('../../../', import.meta.url);
 
-/** One line for each link that leads nowhere, with page and line. */
+/** Returns one line per broken link, with page and line number. */
 export function brokenLinks(path: string, page: string): readonly string[] {
   return linksIn(page).flatMap(({ target, line }) => {
-    const fault = linkError(path, target);
-    return fault === undefined ? [] : [`${path}:${line}: (${target}) ${fault}`];
+    const error = linkError(path, target);
+    return error === undefined ? [] : [`${path}:${line}: (${target}) ${error}`];
   });
 }
 
@@ -65,24 +65,24 @@ function linkError(path: string, target: string): string | undefined {
   if (/^[a-z][a-z0-9+.-]*:/i.test(target)) return externalLinkError(target);
   const [file = '', anchor] = target.split('#');
   const found = file === '' ? path : posix.join(posix.dirname(path), file);
-  if (file.startsWith('/') || found.startsWith('..')) return 'leads out of the repository; use a relative path';
-  if (!existsSync(fileURLToPath(new URL(found, ROOT_URL)))) return 'is not there';
+  if (file.startsWith('/') || found.startsWith('..')) return 'points outside of the repository; use a relative path';
+  if (!existsSync(fileURLToPath(new URL(found, ROOT_URL)))) return 'does not exist';
   if (anchor === undefined) return undefined;
-  if (!found.endsWith('.md')) return 'has an anchor, and is no Markdown page';
+  if (!found.endsWith('.md')) return 'has an anchor but is not a Markdown page';
   return anchorsIn(readPage(found)).has(anchor) ? undefined : `${found} has no such heading`;
 }
 
 function externalLinkError(target: string): string | undefined {
   const url = URL.parse(target);
-  if (url === null || /\s/.test(target)) return 'is no address';
+  if (url === null || /\s/.test(target)) return 'is not a URL';
   return url.protocol === 'https:' || url.protocol === 'mailto:' ? undefined : 'is not https';
 }
 
-// The Markdown pages of the repository that somebody reads. Fragments of the changelog are not: each becomes a line of it.
+// Lists the Markdown pages that people read. Fragments of the changelog are excluded, because they become lines of CHANGELOG.md.
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PAGE_PATTERNS = ['*.md', '.github/**/*.md', 'docs/**/*.md', 'bench/*.md', 'charts/*/*.md', 'packages/*/*.md'];
 
-/** Paths from the root of the repository, with `/` between. */
+/** Returns paths relative to the root of the repository, with `/` as separator. */
 export function listPages(): readonly string[] {
   return globSync(PAGE_PATTERNS, { cwd: ROOT })
     .map((path) => path.replaceAll('\\', '/'))

@@ -1,4 +1,4 @@
-// A container as Kubernetes makes one with a strict security context: by runc, in the network of the machine.
+// Runs a container with runc as Kubernetes would with a strict security context, in the network namespace of the host.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,34 +9,33 @@ import type { UnpackedImage } from './unpacked-image.ts';
 
 export interface ContainerOptions {
   readonly name: string;
-  /** In place of the image's ENTRYPOINT, as `kubectl exec` has it. */
+  /** Replaces the image's ENTRYPOINT, like `command` of a Kubernetes container. */
   readonly command?: readonly string[];
-  /** In place of its CMD. */
+  /** Replaces the image's CMD. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** By the path in the container: a file or folder from outside, read-only. */
+  /** Read-only bind mounts: path in the container to path on the host. */
   readonly readOnlyMounts?: Readonly<Record<string, string>>;
-  /** Folders that are empty and may be written to. */
+  /** Empty folders that the container may write to. */
   readonly writableFolders?: readonly string[];
-  /** In place of the image's. */
+  /** Replaces the image's user. */
   readonly user?: number;
-  /** Default none. */
+  /** Default: no capabilities. */
   readonly capabilities?: readonly 'CAP_NET_BIND_SERVICE'[];
-  /** It ends by itself. */
+  /** The container may exit by itself. */
   readonly mayExit?: boolean;
   readonly readyWhen?: RegExp;
 }
 
-/** Also of what is in it. */
 export interface Container {
   readonly process: SpawnedProcess;
-  /** `/proc/…/status` of its first process: whose it is and what it may. */
+  /** Text of `/proc/PID/status` of the container's first process, with its user and capabilities. */
   procStatus(): string;
-  /** Runs a further command in it, as a probe does, and returns what it prints. */
+  /** Runs another command in the container, as a probe does, and returns its output. */
   exec(...command: string[]): string;
 }
 
-/** Root file system read-only, every capability dropped but those named, and no way to get more. */
+/** Starts a container with a read-only root file system, only the given capabilities, and no way to gain privileges. */
 export async function startContainer(image: UnpackedImage, options: ContainerOptions): Promise<Container> {
   const { name, mayExit = false, readyWhen } = options;
   const bundle = mkdtempSync(join(tmpdir(), `${name}-`));
@@ -58,7 +57,7 @@ export async function startContainer(image: UnpackedImage, options: ContainerOpt
   };
 }
 
-/** The OCI runtime specification; what containerd writes for a pod, as far as it matters here. */
+/** Returns an OCI runtime specification with the relevant parts of what containerd generates for a pod. */
 function runtimeSpec({ rootfs, config }: UnpackedImage, options: ContainerOptions): object {
   const {
     command = config.Entrypoint ?? [],

@@ -2,21 +2,21 @@ import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// An image as a runtime sees it: its configuration, and the files of all its layers in one folder.
+// An image as a container runtime sees it: its configuration, and the files of all layers in one folder.
 
-/** Capabilities of programs are among the extended attributes. */
+/** Extended attributes contain the capabilities of programs. */
 const PRESERVE_ATTRIBUTES = ['--xattrs', '--xattrs-include=*', '--preserve-permissions'];
 
 export interface UnpackedImage {
-  /** By which a runtime knows it. */
+  /** The image's name, from the annotation `org.opencontainers.image.ref.name`. */
   readonly name: string;
   readonly rootfs: string;
   readonly config: ImageConfig;
-  /** All that is in the image beside its files: manifests, configuration, history. */
+  /** Text of the index, the manifest and the configuration, including the build history. */
   readonly metadataText: string;
-  /** Files with capabilities, as their layer has them. */
+  /** Paths of files with capabilities in their layer. */
   readonly filesWithCapabilities: readonly string[];
-  /** What is pulled, and what it is on a disk. */
+  /** Bytes of the compressed layers, and of the unpacked files. */
   readonly size: { readonly packed: number; readonly unpacked: number };
 }
 
@@ -69,7 +69,7 @@ function sizeOf(folder: string): number {
   return listImageFiles(folder).reduce((sum, { size }) => sum + size, 0);
 }
 
-/** Below the line of a file are those of its extended attributes. */
+/** In tar's listing, extended attributes follow the line of their file. */
 function parseCapabilityListing(listing: string): string[] {
   const found = listing.matchAll(/(\S+)\n(?: +\w: .*\n)*? +x: +\d+ security\.capability$/gm);
   return [...found].map(([, path = '']) => path);
@@ -79,9 +79,9 @@ function tar(...args: string[]): string {
   return execFileSync('tar', args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'], maxBuffer: 1 << 26 });
 }
 
-// What lies in an unpacked image.
+// A file or folder in an unpacked image.
 export interface ImageFile {
-  /** From the root of the image, without a slash at its beginning. */
+  /** Path relative to the root of the image, without a leading slash. */
   readonly path: string;
   readonly kind: 'file' | 'folder' | 'link' | 'other';
   readonly owner: string;
@@ -89,7 +89,7 @@ export interface ImageFile {
   readonly size: number;
 }
 
-/** Without following links. */
+/** Lists all files without following links. */
 export function listImageFiles(rootfs: string, below = ''): ImageFile[] {
   return readdirSync(join(rootfs, below), { withFileTypes: true }).flatMap((entry) => {
     const path = join(below, entry.name);
@@ -100,7 +100,7 @@ export function listImageFiles(rootfs: string, below = ''): ImageFile[] {
   });
 }
 
-/** The folders of npm packages, at whatever depth. */
+/** Returns the folders of npm packages at every depth. */
 export function npmPackageFolders(files: readonly ImageFile[]): string[] {
   const folder = /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@]+$/;
   return files.filter(({ kind, path }) => kind === 'folder' && folder.test(path)).map(({ path }) => path);

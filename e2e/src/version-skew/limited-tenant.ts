@@ -1,4 +1,4 @@
-// The tenant that is limited and cut off, again and again, while versions change around it.
+// A tenant that reaches its limits and is suspended repeatedly while versions change.
 import assert from 'node:assert/strict';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { NODES, nodeAddress } from '../addresses.ts';
@@ -12,12 +12,12 @@ import { assertUsage, sumTotals, type TrafficTotals } from './traffic-totals.ts'
 const ADDRESSES = NODES.map(nodeAddress);
 const PORT = 25565;
 const OTHER_TENANT_PORT = 3002;
-/** Connections on each proxy. */
+/** Connection limit per proxy. */
 const MAX_CONNECTIONS_PER_PROXY = 2;
 const DEFAULT_WAIT = { timeoutMs: 30_000, intervalMs: 100 };
 
 export interface LimitedTenant {
-  /** What controllers, proxies, console and `weir` do together arrives at each proxy: a change, the limit, a cut-off; and the ledger is right. */
+  /** Asserts that a change, the connection limit and a suspension reach each proxy, and that the usage ledger is correct. */
   assertLimitAndSuspension(weir: (...args: string[]) => Promise<string>): Promise<void>;
 }
 
@@ -36,11 +36,11 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
     counted = sumTotals([counted, { sent, received, connections: 1 }]);
   };
 
-  /** As many as may be, through each proxy; one more is reset. */
-  const full = async (): Promise<readonly TestClient[]> => {
+  /** Opens the permitted number of connections through each proxy and asserts that one more is reset. */
+  const openUntilLimit = async (): Promise<readonly TestClient[]> => {
     const clients: TestClient[] = [];
     for (const host of ADDRESSES) {
-      for (let place = 0; place < MAX_CONNECTIONS_PER_PROXY; place += 1)
+      for (let opened = 0; opened < MAX_CONNECTIONS_PER_PROXY; opened += 1)
         clients.push(await eventually(() => openEchoConnection(host, PORT), DEFAULT_WAIT));
       await assert.rejects(
         openEchoConnection(host, PORT),
@@ -54,7 +54,7 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
   return {
     async assertLimitAndSuspension(weir) {
       await assertChangePropagates(fleet);
-      const players = await full();
+      const players = await openUntilLimit();
       await weir('suspend', 'game', '--message', 'a break');
       for (const player of players) assert.deepEqual(await player.ended, { kind: 'error', code: 'ECONNRESET' });
       players.forEach(count);
@@ -66,7 +66,10 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
   };
 }
 
-/** A new Service is served everywhere, and is gone when it is deleted. It is another tenant's: whoever looks whether a port is closed counts. */
+/**
+ * Asserts that a new Service is served by every node and disappears after its deletion. The Service belongs to another tenant,
+ * because probing a closed port counts as usage.
+ */
 async function assertChangePropagates(fleet: Fleet): Promise<void> {
   await fleet.cluster.apply(loadBalancer('news/web', { ports: [{ port: OTHER_TENANT_PORT, targetPort: 'main' }] }));
   await waitForAddresses(fleet.cluster, 'news/web', ADDRESSES);
@@ -75,7 +78,7 @@ async function assertChangePropagates(fleet: Fleet): Promise<void> {
   await assertRefused(ADDRESSES, OTHER_TENANT_PORT);
 }
 
-/** Connects, is answered, and ends. */
+/** Opens a connection, sends a word, reads the echo and closes the connection. */
 async function completeConnection(host: string, port: number): Promise<TestClient> {
   await using client = await openEchoConnection(host, port);
   await client.end();

@@ -1,4 +1,4 @@
-// The tenant whose clients never rest: whatever becomes of the fleet, none of them may notice.
+// A tenant whose clients connect continuously: no client may notice any change of the fleet.
 import assert from 'node:assert/strict';
 import { connectClient } from '@weir/testkit';
 import { NODES, type NodeName, nodeAddress } from '../addresses.ts';
@@ -14,16 +14,16 @@ const PORT = 3001;
 const POD_NAME = 'shop-1';
 
 export interface SteadyTenant {
-  /** They connect again and again, through every node. */
+  /** Clients that connect repeatedly through every node. */
   readonly clients: SteadyConnections;
-  /** One that is connected through a node, and stays. */
+  /** Opens a connection through a node that stays open. */
   openConnection(node: NodeName): Promise<HeldConnection>;
-  /** Ends the clients, and returns what all of them have counted. */
+  /** Stops the clients and returns the traffic that all clients have counted. */
   close(): Promise<TrafficTotals>;
 }
 
 export interface HeldConnection {
-  /** Is answered, and ends. */
+  /** Asserts that the connection still echoes, and closes it. */
   finish(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export async function startSteadyTenant(fleet: Fleet, pods: Pods): Promise<Stead
   await pods.echoWithName({ namespace: 'shop', name: POD_NAME, labels: { app: 'web' }, number: 1, port: 8080 });
   await waitForAddresses(fleet.cluster, 'shop/web', ADDRESSES);
   const clients = steadyConnections({ hosts: ADDRESSES, port: PORT, clients: 6 });
-  const left: TrafficTotals[] = [];
+  const heldTotals: TrafficTotals[] = [];
   return {
     clients,
     async openConnection(node) {
@@ -47,7 +47,7 @@ export async function startSteadyTenant(fleet: Fleet, pods: Pods): Promise<Stead
           assert.equal(String(await client.take('still here'.length)), 'still here');
           await client.end();
           assert.deepEqual(await client.ended, { kind: 'end' });
-          left.push({ sent: client.sent, received: client.received, connections: 1 });
+          heldTotals.push({ sent: client.sent, received: client.received, connections: 1 });
         },
       };
     },
@@ -55,7 +55,7 @@ export async function startSteadyTenant(fleet: Fleet, pods: Pods): Promise<Stead
       await clients.stop();
       const { completed: connections } = clients;
       return sumTotals([
-        ...left,
+        ...heldTotals,
         { sent: 4 * connections, received: (`${POD_NAME}\n`.length + 4) * connections, connections },
       ]);
     },

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { eventually } from '@weir/testkit';
 import type { Fleet } from '../fleet.ts';
 
-/** What the clients of a tenant have counted themselves. */
+/** Traffic as counted by the clients of a tenant. */
 export interface TrafficTotals {
   readonly sent: number;
   readonly received: number;
   readonly connections: number;
 }
 
-export function sumTotals(accounts: readonly TrafficTotals[]): TrafficTotals {
-  return accounts.reduce(
+export function sumTotals(totals: readonly TrafficTotals[]): TrafficTotals {
+  return totals.reduce(
     (a, b) => ({
       sent: a.sent + b.sent,
       received: a.received + b.received,
@@ -20,9 +20,9 @@ export function sumTotals(accounts: readonly TrafficTotals[]): TrafficTotals {
   );
 }
 
-/** The ledger has the same, to the byte, soon. */
-export async function assertUsage(fleet: Fleet, tenant: string, account: TrafficTotals): Promise<void> {
-  await eventually(async () => assert.deepEqual(await usageOf(fleet, tenant), account), {
+/** Waits until the usage ledger equals these totals exactly. */
+export async function assertUsage(fleet: Fleet, tenant: string, totals: TrafficTotals): Promise<void> {
+  await eventually(async () => assert.deepEqual(await usageOf(fleet, tenant), totals), {
     timeoutMs: 60_000,
     intervalMs: 250,
   });

@@ -19,7 +19,7 @@ export function sourceRanges(fleet: () => NodeFleet): void {
     };
     /** The kernel has accepted before a proxy sees from where; what it then says is nothing. */
     const isKeptOut = async (from: string): Promise<void> => {
-      await waitForProbeResult(fleet(), { ...TCP, from }, 'cut');
+      await waitForProbeResult(fleet(), { ...TCP, from }, 'closed');
       await waitForProbeResult(fleet(), { ...UDP, from }, 'silent');
     };
 
