@@ -1,4 +1,4 @@
-// docs/api-server.md: all API servers of a cluster behind 127.0.0.1:7443, while they come, go and die.
+// docs/api-server.md: all API servers of a cluster behind 127.0.0.1:7443, while API servers start, stop, hang and die.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { type ApiServerMode, LOCAL_API_SERVER, prepareApiServerMode } from '../s
 
 const FIRST = '10.250.0.1';
 const SECOND = '10.250.0.2';
-/** Of the files, and nobody's: a control plane that is still to come. */
+/** Listed in the settings files, but no API server runs at this address. */
 const THIRD = '10.250.0.3';
 const example = (name: string): string =>
   fileURLToPath(new URL(`../../docs/examples/api-server/${name}`, import.meta.url));
@@ -20,7 +20,7 @@ const requirement = {
   timeout: 600_000,
 };
 
-/** A lease of 15 seconds, looked at every 10 by the other one. */
+/** A leader's lease lasts 15 s, and the other API server checks the lease every 10 s. */
 const FAILOVER_WAIT = { timeoutMs: 45_000, intervalMs: 200 };
 const DEFAULT_WAIT = { timeoutMs: 20_000, intervalMs: 100 };
 
@@ -30,7 +30,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
   let weir: ApiServerMode;
   let kubectl: KubectlLoop | undefined;
   let kubelet: KubeletWatch | undefined;
-  let made = 0;
+  let createdCount = 0;
 
   before(async () => {
     cluster = await startControlPlane({ host: FIRST, certificateNames: [SECOND, '127.0.0.1'] });
@@ -43,24 +43,24 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     await cluster?.close();
   });
 
-  /** Something new reaches the watch, and kubectl goes on. */
-  async function isServed(how = DEFAULT_WAIT): Promise<void> {
-    made += 1;
-    const name = `seen-${made}`;
+  /** Asserts that a new object reaches the watch and that kubectl continues to succeed. */
+  async function isServed(wait = DEFAULT_WAIT): Promise<void> {
+    createdCount += 1;
+    const name = `seen-${createdCount}`;
     const { succeeded = 0 } = kubectl ?? {};
-    await eventually(() => admin('create', 'configmap', name), how);
+    await eventually(() => admin('create', 'configmap', name), wait);
     await eventually(() => {
       assert.ok(kubelet?.seenNames.has(name), `the watch has not seen ${name}`);
-      assert.ok((kubectl?.succeeded ?? 0) > succeeded + 1, 'kubectl does not answer');
-    }, how);
+      assert.ok((kubectl?.succeeded ?? 0) > succeeded + 1, 'kubectl did not succeed again');
+    }, wait);
   }
 
-  /** With the administrator's kubeconfig through 127.0.0.1:7443. */
+  /** Runs kubectl with the administrator's kubeconfig through 127.0.0.1:7443. */
   function admin(...args: string[]): Promise<string> {
     return cluster.kubectl(...args, '--server', LOCAL_API_SERVER, '--request-timeout=10s');
   }
 
-  function neverFailedTwiceInARow(): void {
+  function assertNoConsecutiveFailures(): void {
     const all = [...(kubectl?.failures ?? []), ...(kubelet?.failures ?? [])];
     assert.deepEqual(
       all.filter(({ consecutive }) => consecutive > 1),
@@ -69,7 +69,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     );
   }
 
-  test('the static list serves at once; a kubeconfig that is missing, or may not, is one line each', async () => {
+  test('serves from the static list at once and logs one line for a missing or unauthorized kubeconfig', async () => {
     await weir.start();
     assert.equal(await admin('get', '--raw', '/readyz'), 'ok');
     await eventually(() => assert.match(weir.output(), /the file does not exist/), DEFAULT_WAIT);
@@ -88,17 +88,17 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     assert.deepEqual(weir.storedAddresses(), []);
   });
 
-  test('with the rights of rbac.yaml, which nodes have, the list is refined through itself', async () => {
+  test('refines the list through itself with the permissions of rbac.yaml', async () => {
     await admin('apply', '-f', example('rbac.yaml'));
     const asNode = ['--as=system:node:a', '--as-group=system:nodes', '--as-group=system:authenticated'];
     assert.match(await admin('auth', 'can-i', 'watch', 'endpointslices', ...asNode), /^yes/);
-    // What nodes sign in with needs a CA of clients, which this cluster has not.
+    // Node credentials need a client CA, which this cluster does not have, so a service account gets the role.
     await admin('create', 'rolebinding', 'node', '--role=weir-api-server', '--serviceaccount=default:node');
     await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST]), DEFAULT_WAIT);
     assert.match(weir.output(), /EndpointsNotRefined.*\n(.*\n)*.*EndpointsNotRefined/);
   });
 
-  test('a second API server is used as soon as it is there', async () => {
+  test('uses a second API server as soon as it is ready', async () => {
     kubectl = startKubectlLoop(weir.kubeconfig, ['get', '--raw', '/version']);
     kubelet = startKubeletWatch({ server: LOCAL_API_SERVER, ...weir.credentials, namespace: 'default' });
     await isServed();
@@ -107,26 +107,26 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     await isServed();
   });
 
-  test('the first one is stopped and comes back: nobody fails more often than once', async () => {
+  test('no client fails twice in a row while the first API server stops and restarts', async () => {
     await cluster.stopApiServer({ signal: 'SIGTERM' });
     await isServed(FAILOVER_WAIT);
     await eventually(() => assert.deepEqual(weir.storedAddresses(), [SECOND]), FAILOVER_WAIT);
     await cluster.startApiServer();
     await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]), DEFAULT_WAIT);
-    neverFailedTwiceInARow();
+    assertNoConsecutiveFailures();
   });
 
-  test('the second one, to which the watch is open, hangs: nobody fails more often than once, before the list says anything', async () => {
+  test('no client fails twice in a row while the API server with the open watch hangs, before the list changes', async () => {
     const before = kubelet?.openedWatches ?? 0;
     second.freeze();
     await isServed();
     assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]);
-    assert.ok((kubelet?.openedWatches ?? 0) > before, 'the watch was not open to the one that hangs');
-    neverFailedTwiceInARow();
-    // Not thawed: what it shows in watches would be that of before for a while.
+    assert.ok((kubelet?.openedWatches ?? 0) > before, 'the watch was not connected to the hanging API server');
+    assertNoConsecutiveFailures();
+    // Restarted instead of resumed, because a resumed API server would serve an old state to watches for a while.
     await second.stop();
     await second.start();
-    // An API server that starts takes itself off the list until it is ready.
+    // A starting API server removes itself from the list until it is ready.
     const list = ['get', 'endpointslice', 'kubernetes', '-o', 'jsonpath={.endpoints[*].addresses}'];
     await eventually(async () => {
       assert.ok((await cluster.kubectl(...list)).includes(`"${SECOND}"`));
@@ -134,26 +134,26 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     }, DEFAULT_WAIT);
   });
 
-  test('the first one, to which the watch is open, is killed: nobody fails more often than once', async () => {
+  test('no client fails twice in a row while the API server with the open watch is killed', async () => {
     await cluster.stopApiServer({ signal: 'SIGKILL' });
     await isServed(FAILOVER_WAIT);
     await eventually(() => assert.deepEqual(weir.storedAddresses(), [SECOND]), FAILOVER_WAIT);
-    neverFailedTwiceInARow();
+    assertNoConsecutiveFailures();
   });
 
-  test('a restart while all of them are away listens at once, and works with what was kept when one is back', async () => {
+  test('a restart without any API server listens at once and uses the stored list when one is back', async () => {
     await Promise.all([kubectl?.close(), kubelet?.close()]);
     await Promise.all([second.stop(), weir.stop('SIGKILL')]);
     await weir.start();
     await assert.rejects(admin('get', '--raw', '/readyz'), /EOF|reset|closed/);
-    // It is not in the files.
+    // The second API server is not in the settings files.
     await second.start();
     await eventually(() => admin('get', '--raw', '/readyz'), DEFAULT_WAIT);
     await cluster.startApiServer();
     await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]), DEFAULT_WAIT);
   });
 
-  test('the manifests of the docs are taken by translate and, but for those that are for Weir, by an API server', async () => {
+  test('weir translate accepts the manifests of the docs, and the API server accepts the pod', async () => {
     const directory = example('');
     const command = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
     const args = [command, 'translate', '-f', directory];

@@ -1,19 +1,19 @@
-// The reference of the custom resources comes from their definitions, so that neither says what the other does not.
+// docs/api.md is generated from the CRDs, so that both always agree.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { golden } from '@weir/testkit';
 import { customResourcePage, fieldTable } from '../src/docs/custom-resource-page.ts';
 
-test('docs/api.md is made of the definitions in charts/weir-crds', () => {
+test('docs/api.md equals the page generated from charts/weir-crds', () => {
   golden(new URL('../../docs/api.md', import.meta.url), customResourcePage());
 });
 
-test('a field that does not say what it means is told with its path', () => {
+test('rejects a field without description and names its path', () => {
   const schema = { properties: { limits: { description: 'Limits.', properties: { ports: { type: 'integer' } } } } };
-  assert.throws(() => fieldTable(schema, 'spec'), /^Error: spec\.limits\.ports: no description says what it means$/);
+  assert.throws(() => fieldTable(schema, 'spec'), /^Error: spec\.limits\.ports: add a description$/);
 });
 
-test('of a field the table has path, type, bounds, default, meaning and rules', () => {
+test('the table has path, type, bounds, default, meaning and rules of a field', () => {
   const schema = {
     required: ['kind'],
     properties: {

@@ -1,4 +1,4 @@
-// Reference pages must list everything that the code defines.
+// Reference pages list exactly what the code defines.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 
-/** The members of the unions and lists of string literals in these files. */
+/** Returns the string literals in unions and lists of these files. */
 function codesIn(paths: readonly string[]): Set<string> {
   const literal = /^\s+'([A-Z]\w+)',$|(?<![=!])[|=] '([A-Z]\w+)'|[[,] ?'([A-Z]\w+)'(?=[,\]])/gm;
   const texts = paths.flatMap((path) => [...read(path).matchAll(literal)]);
@@ -24,21 +24,21 @@ const CODES = [
   'packages/cli/src/client/console-client.ts',
 ];
 
-/** The codes in the first cells of a page's tables, and those that are headings of the third level. */
+/** Returns the codes in the first table cells and in the headings of level three. */
 function codesOnPage(page: string): string[] {
   const cells = [...page.matchAll(/^\|([^|]+)\|/gm)].map(([, cell = '']) => cell);
   const headings = [...page.matchAll(/^### (\w+)$/gm)].map(([, heading = '']) => heading);
   return [...cells.flatMap((cell) => [...cell.matchAll(/`(\w+)`/g)].map(([, code = '']) => code)), ...headings];
 }
 
-test('docs/errors.md and docs/reasons.md list every code once, and no other', () => {
+test('docs/errors.md and docs/reasons.md list exactly the codes of the sources, each once', () => {
   const listed = [...codesOnPage(read('docs/errors.md')), ...codesOnPage(read('docs/reasons.md'))];
   const known = codesIn(CODES);
   assert.ok(known.size > 40, `only ${known.size} codes were found in the sources`);
   assert.deepEqual(listed.sort(), [...known].sort());
 });
 
-test('docs/errors.md explains every reason for a refused client', () => {
+test('docs/errors.md explains every refusal outcome', () => {
   const [, section = ''] = read('docs/errors.md').split('## Why a client was refused');
   const rows = section.split('\n## ')[0]?.matchAll(/^\| (`[^|]+)\|/gm) ?? [];
   const listed = [...rows].flatMap(([, cell = '']) => [...cell.matchAll(/`([a-z-]+)`/g)].map(([, reason]) => reason));
@@ -48,7 +48,7 @@ test('docs/errors.md explains every reason for a refused client', () => {
   assert.deepEqual(listed, known);
 });
 
-test('docs/settings.md lists every setting of the processes, and no other', () => {
+test('docs/settings.md lists exactly the settings of the processes', () => {
   const paths = [
     'store/src/redis/redis-settings.ts',
     'controller/src/main.ts',

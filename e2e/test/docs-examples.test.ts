@@ -6,7 +6,7 @@ import { golden, spawnProcess } from '@weir/testkit';
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
 
-test('weir translate turns the example manifests, unmodified, into the table and the problems that we expect', async () => {
+test('weir translate turns the unmodified example manifests into the golden table and problems', async () => {
   const args = ['translate', '-f', `${root}docs/examples`, '--classless', '-o', 'json'];
   const command = await spawnProcess({
     command: process.execPath,

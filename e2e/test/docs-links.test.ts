@@ -1,11 +1,11 @@
-// A link that leads nowhere is found here, and not by its reader.
+// Checks the links of all Markdown pages.
 import assert from 'node:assert/strict';
 import { globSync } from 'node:fs';
 import { posix } from 'node:path';
 import { test } from 'node:test';
 import { anchorsIn, brokenLinks, linksIn, listPages, readPage } from '../src/docs/markdown.ts';
 
-test('each link of each page leads somewhere', () => {
+test('every link of every page has a target', () => {
   const all = listPages();
   assert.ok(all.length > 20, `only ${all.length} pages were found`);
   assert.deepEqual(
@@ -14,7 +14,7 @@ test('each link of each page leads somewhere', () => {
   );
 });
 
-test('each page of docs is linked from another page', () => {
+test('every page of docs is linked from another page', () => {
   const linked = new Set(
     listPages().flatMap((path) =>
       linksIn(readPage(path))
@@ -22,15 +22,15 @@ test('each page of docs is linked from another page', () => {
         .filter((target) => target !== path),
     ),
   );
-  const alone = listPages().filter((path) => path.startsWith('docs/') && !linked.has(path));
-  // The list of decisions is a folder.
+  const unlinked = listPages().filter((path) => path.startsWith('docs/') && !linked.has(path));
+  // The decision records are linked by their folder.
   assert.deepEqual(
-    alone.filter((path) => !linked.has(posix.dirname(path))),
+    unlinked.filter((path) => !linked.has(posix.dirname(path))),
     [],
   );
 });
 
-test('a link is read as GitHub reads it, and code that looks like one is none', () => {
+test('parses links and anchors like GitHub and ignores links in code', () => {
   const page = [
     '# One `two`: three, four (five)',
     '## Again',
@@ -50,17 +50,17 @@ test('a link is read as GitHub reads it, and code that looks like one is none', 
   ]);
 });
 
-test('what is wrong with a link is said with page and line', () => {
+test('reports a broken link with page and line', () => {
   const page = 'Good: [a](errors.md#codes), [b](../README.md), [c](https://kubernetes.io/docs/)';
   assert.deepEqual(brokenLinks('docs/x.md', page), []);
   const wrong =
     '[a](nowhere.md)\n[b](errors.md#nowhere)\n[c](http://example.com)\n[d](../../etc)\n[e](examples/dns.yaml#x)';
   assert.deepEqual(brokenLinks('docs/x.md', wrong), [
-    'docs/x.md:1: (nowhere.md) is not there',
+    'docs/x.md:1: (nowhere.md) does not exist',
     'docs/x.md:2: (errors.md#nowhere) docs/errors.md has no such heading',
     'docs/x.md:3: (http://example.com) is not https',
-    'docs/x.md:4: (../../etc) leads out of the repository; use a relative path',
-    'docs/x.md:5: (examples/dns.yaml#x) has an anchor, and is no Markdown page',
+    'docs/x.md:4: (../../etc) points outside of the repository; use a relative path',
+    'docs/x.md:5: (examples/dns.yaml#x) has an anchor but is not a Markdown page',
   ]);
 });
 

@@ -1,4 +1,4 @@
-// The page of the metrics and what processes really expose: neither without the other.
+// docs/metrics.md lists exactly the metrics that the processes expose.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { readPage } from '../src/docs/markdown.ts';
 const PAGE = readPage('docs/metrics.md');
 const ROW = /^\| `(\w+)` \| (\w+) \| ([^|]+) \|/gm;
 
-/** What the sections of the page list. */
+/** Returns the metrics in the tables below these headings. */
 function listedIn(...headings: readonly string[]): ExposedMetric[] {
   const sections = headings.map((heading) => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '');
   return [...sections.join('').matchAll(ROW)].map(([, name = '', type = '', labels = '']) => ({
@@ -23,7 +23,7 @@ function listedIn(...headings: readonly string[]): ExposedMetric[] {
 const byName = (a: ExposedMetric, b: ExposedMetric): number => (a.name < b.name ? -1 : 1);
 const isOfProcess = ({ name }: ExposedMetric): boolean => !name.startsWith('weir_');
 
-describe('docs/metrics.md lists what is exposed, with types and labels', requireProgram('redis'), () => {
+describe('docs/metrics.md lists the exposed metrics with types and labels', requireProgram('redis'), () => {
   let exposed: Readonly<Record<ProcessName, readonly ExposedMetric[]>>;
   before(async () => {
     exposed = await exposedMetrics();
@@ -38,18 +38,18 @@ describe('docs/metrics.md lists what is exposed, with types and labels', require
       const shared = listedIn('Of every process').filter((metric) => program !== 'console' || !isOfProcess(metric));
       const listed = [...listedIn(heading), ...shared].sort(byName);
       const found = [...exposed[program]].sort(byName);
-      // What has no series tells no labels.
+      // A metric without series exposes no labels, so the labels on the page are accepted.
       const labelled = found.map((metric, index) => ({ ...metric, labels: metric.labels ?? listed[index]?.labels }));
       assert.deepEqual(listed, labelled);
     });
   }
 
-  test('and nearly all of ours tell their labels here', () => {
-    const ours = Object.values(exposed)
+  test('nearly all metrics of Weir expose their labels in this test', () => {
+    const weirMetrics = Object.values(exposed)
       .flat()
       .filter((metric) => !isOfProcess(metric));
-    const silent = ours.filter(({ labels }) => labels === undefined).map(({ name }) => name);
-    assert.deepEqual([...new Set(silent)].sort(), [
+    const unlabelled = weirMetrics.filter(({ labels }) => labels === undefined).map(({ name }) => name);
+    assert.deepEqual([...new Set(unlabelled)].sort(), [
       'weir_connect_local_failures_total',
       'weir_controller_loop_duration_seconds',
       'weir_metrics_dropped_total',
@@ -57,15 +57,15 @@ describe('docs/metrics.md lists what is exposed, with types and labels', require
   });
 });
 
-test('dashboards and alerts of the chart ask for metrics that are listed', () => {
+test('dashboards and alerts of the chart use listed metrics only', () => {
   const chart = fileURLToPath(new URL('../../charts/weir/', import.meta.url));
   const files = globSync(['dashboards/*.json', 'templates/monitoring/*.yaml'], { cwd: chart });
   const texts = files.map((file) => readFileSync(`${chart}${file}`, 'utf8')).join('\n');
-  const asked = new Set([...texts.matchAll(/\bweir_\w+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, '')));
-  assert.ok(asked.size > 15, `only ${asked.size} metrics were found`);
+  const used = new Set([...texts.matchAll(/\bweir_\w+/g)].map(([name]) => name.replace(/_(bucket|sum|count)$/, '')));
+  assert.ok(used.size > 15, `only ${used.size} metrics were found`);
   const listed = new Set([...PAGE.matchAll(ROW)].map(([, name]) => name));
   assert.deepEqual(
-    [...asked].filter((name) => !listed.has(name)),
+    [...used].filter((name) => !listed.has(name)),
     [],
   );
 });

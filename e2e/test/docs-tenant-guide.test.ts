@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { makeCertificate, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { fencedBlocks, readPage } from '../src/docs/markdown.ts';
 
-// `weir translate` of manifests that a page shows, as its reader would run it.
+// Runs `weir translate` on manifests of a page, as a reader would.
 const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
 
 interface TranslateProblem {
@@ -16,7 +16,7 @@ interface TranslateProblem {
   readonly message: string;
 }
 
-/** The errors in these manifests; warnings, such as that there are no pods, are none. */
+/** Returns the errors in these manifests. Warnings, such as a Service without pods, are ignored. */
 export async function translateErrors(
   manifests: readonly string[],
   ...options: string[]
@@ -34,7 +34,7 @@ export async function translateErrors(
   return problems.filter(({ severity }) => severity === 'error');
 }
 
-// The tenant's guide: its manifests are accepted as they stand, and its annotations are those that there are.
+// The manifests of the tenant's guide are valid, and the guide lists exactly the known annotations.
 const PAGE = readPage('docs/tenants.md');
 const sectionOf = (heading: string): string => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
 const REFUSED = sectionOf('What is not there yet');
@@ -52,39 +52,39 @@ const serviceWith = (name: string): string =>
     spec: { type: 'LoadBalancer', ports: [{ port: 8080 }] },
   });
 
-test('the table has every annotation that is honoured, and no other', async () => {
-  const [told] = await translateErrors([serviceWith('no-such-annotation')]);
-  const [, names = ''] = /this version knows ([a-z, -]+); remove/.exec(told?.message ?? '') ?? [];
+test('the table lists exactly the known annotations', async () => {
+  const [error] = await translateErrors([serviceWith('no-such-annotation')]);
+  const [, names = ''] = /this version knows ([a-z, -]+); remove/.exec(error?.message ?? '') ?? [];
   const known = names.split(', ');
   assert.ok(known.length > 20, `only ${known.length} were named`);
   assert.deepEqual(annotationsIn(sectionOf('Annotations')).sort(), known.sort());
 });
 
-test('each of those that are not there yet is refused', async () => {
+test('translate refuses every annotation that is listed as not available', async () => {
   const names = annotationsIn(REFUSED);
   assert.ok(names.length > 5, REFUSED);
   const errors = await translateErrors(names.map((name) => serviceWith(name)));
   for (const name of names) {
-    const told = errors.find(({ subject }) => subject === `Service shop/${name}`);
-    assert.equal(told?.code, 'InvalidAnnotation', name);
-    assert.match(told.message, new RegExp(`annotation weir\\.dev/${name}: .*cannot be honoured: this version knows`));
+    const error = errors.find(({ subject }) => subject === `Service shop/${name}`);
+    assert.equal(error?.code, 'InvalidAnnotation', name);
+    assert.match(error.message, new RegExp(`annotation weir\\.dev/${name}: .*cannot be honoured: this version knows`));
   }
 });
 
-describe('the manifests of the guide are accepted as they stand', () => {
+describe('the manifests of the guide are valid', () => {
   const blocks = fencedBlocks(PAGE, 'yaml').map(({ text }) => text);
   const services = blocks.filter((text) => /^kind: Service$/m.test(text));
-  const [sharing, alone] = [true, false].map((isSharing) =>
+  const [sharing, standalone] = [true, false].map((isSharing) =>
     services.filter((text) => text.includes('weir.dev/hosts') === isSharing),
   );
 
-  test('those of a Service by itself, with the Secrets that they name', async () => {
-    assert.ok(alone !== undefined && alone.length > 4);
-    const named = alone.join('').matchAll(/weir\.dev\/(?:tls|client-ca)-secret: (\S+)/g);
-    assert.deepEqual(await translateErrors([...alone, ...[...named].map(([, name = '']) => secret(name))]), []);
+  test('translate accepts Services with their own ports, given the Secrets that they name', async () => {
+    assert.ok(standalone !== undefined && standalone.length > 4);
+    const named = standalone.join('').matchAll(/weir\.dev\/(?:tls|client-ca)-secret: (\S+)/g);
+    assert.deepEqual(await translateErrors([...standalone, ...[...named].map(([, name = '']) => secret(name))]), []);
   });
 
-  test('those that share a port, where the fleet shares it and their hosts are allowed', async () => {
+  test('translate accepts Services with a shared port, given a policy that allows their hosts', async () => {
     assert.ok(sharing !== undefined && sharing.length > 0);
     assert.deepEqual(await translateErrors([...sharing, POLICY], '--shared-ports', '443'), []);
   });

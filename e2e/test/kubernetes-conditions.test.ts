@@ -1,4 +1,4 @@
-// Why a Service is not served, or not as it should be, as its user reads it with kubectl; on a real API server.
+// The conditions and Events of Services that are not served, or not as requested, as a user reads them with kubectl.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type EventuallyOptions, eventually } from '@weir/testkit';
@@ -13,31 +13,31 @@ import { conditionIn, type ServiceWatch, watchServices } from '../src/service-st
 const ADDRESSES = NODES.map(nodeAddress);
 const [FIRST = '', SECOND = '', THIRD = ''] = ADDRESSES;
 const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 500 };
-/** After Redis is back, so long nobody's silence counts. */
+/** After Redis is back, silent proxies keep their addresses for this time. */
 const GRACE_MS = 10_000;
 
 const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
 
-describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, () => {
+describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   let services: ServiceWatch;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
-  const named = (path: string): readonly string[] => {
+  const serviceArguments = (path: string): readonly string[] => {
     const [space = '', name = ''] = path.split('/');
     return ['service', name, '-n', space];
   };
   const served = (path: string, addresses: readonly string[] = ADDRESSES): Promise<void> =>
     services.waitForAddresses(path, addresses);
-  /** `kubectl describe` shows an Event, and no conditions. */
-  const described = (path: string, what: RegExp): Promise<void> =>
-    eventually(async () => assert.match(await kubectl('describe', ...named(path)), what), DEFAULT_WAIT);
-  const without = (port: number, more: object = {}): object => ({
+  /** Waits for an Event: `kubectl describe` does not print conditions. */
+  const described = (path: string, event: RegExp): Promise<void> =>
+    eventually(async () => assert.match(await kubectl('describe', ...serviceArguments(path)), event), DEFAULT_WAIT);
+  const webSpec = (port: number, overrides: object = {}): object => ({
     selector: { app: 'web' },
     allocateLoadBalancerNodePorts: false,
     ports: [{ port, targetPort: 'main' }],
-    ...more,
+    ...overrides,
   });
 
   before(async () => {
@@ -47,7 +47,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await apply(
       namespaceManifest('shop', { team: 'shop' }),
       tenantPolicy('shop', {}),
-      loadBalancer('shop/web', without(4001)),
+      loadBalancer('shop/web', webSpec(4001)),
     );
     await pods.echo({ namespace: 'shop', name: 'web', labels: { app: 'web' }, number: 1, port: 8080 });
     await served('shop/web');
@@ -59,15 +59,15 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await fleet?.close();
   });
 
-  test('BindFailed: another program has the port on the nodes; where it gives it up the Service is served', async () => {
+  test('BindFailed: names the nodes whose port another process uses, and serves where the port becomes free', async () => {
     const others = await Promise.all(ADDRESSES.map((host) => pods.echoServerAt({ host, port: 4010 })));
-    await apply(loadBalancer('shop/taken', without(4010)));
+    await apply(loadBalancer('shop/taken', webSpec(4010)));
     await services.waitFor('shop/taken', (status) => {
-      const { status: is, reason, message = '' } = conditionIn(status, 'Programmed') ?? {};
-      assert.equal(`${is} ${reason}`, 'False BindFailed');
+      const { status: value, reason, message = '' } = conditionIn(status, 'Programmed') ?? {};
+      assert.equal(`${value} ${reason}`, 'False BindFailed');
       for (const [index, node] of NODES.entries()) {
-        const where = `${node}: cannot listen on ${ADDRESSES[index]}:4010: the port is in use by another process`;
-        assert.ok(message.includes(where), message);
+        const failure = `${node}: cannot listen on ${ADDRESSES[index]}:4010: the port is in use by another process`;
+        assert.ok(message.includes(failure), message);
       }
       assert.match(message, /stop that process, or give the Service another port.*Weir retries$/);
     });
@@ -86,7 +86,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await assertEchoed(ADDRESSES, 4010);
   });
 
-  test('NoNodes: the pool of its tenant has none, until an operator labels one as the message says', async () => {
+  test('NoNodes: names the command that labels a node, and serves when the node has the label', async () => {
     await apply(
       namespaceManifest('edge', { team: 'edge' }),
       tenantPolicy('edge', { pools: ['edge'] }),
@@ -103,14 +103,14 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await services.waitForCondition('edge/web', 'Programmed', 'True Programmed');
   });
 
-  test('Degraded: what is not as it should be is the reason, and an Event', async () => {
+  test('Degraded: names the reason in the condition and in an Event', async () => {
     const four = { annotations: { 'weir.dev/nodes': '4' } };
     await apply(
-      loadBalancer('shop/idle', without(4030, { selector: { app: 'nobody' } })),
-      loadBalancer('shop/over', without(4031)),
+      loadBalancer('shop/idle', webSpec(4030, { selector: { app: 'nobody' } })),
+      loadBalancer('shop/over', webSpec(4031)),
       loadBalancer('shop/bypass', { selector: { app: 'web' }, ports: [{ port: 4032, targetPort: 'main' }] }),
-      loadBalancer('shop/local', without(4033, { externalTrafficPolicy: 'Local' })),
-      loadBalancer('shop/few', without(4034), four),
+      loadBalancer('shop/local', webSpec(4033, { externalTrafficPolicy: 'Local' })),
+      loadBalancer('shop/few', webSpec(4034), four),
     );
     await served('shop/over');
     await apply(tenantPolicy('shop', { allowedPorts: [4001, 4010, '4030', '4032-4039'] }));
@@ -129,13 +129,13 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await services.waitForNoCondition('shop/over', 'Degraded');
   });
 
-  test('ports that it may not have carry the reason, each its own, and the others are served', async () => {
+  test('refused ports carry their own error, and the other ports are served', async () => {
     await apply(tenantPolicy('shop', { allowedPorts: [4001, '4010-4050', 22] }));
     const ports = [4001, 22, 4060].map((port) => ({ name: `p${port}`, port, targetPort: 'main' }));
-    await apply(loadBalancer('shop/web', without(4001, { ports })));
-    await services.waitFor('shop/web', ({ loadBalancer: shown }) => {
+    await apply(loadBalancer('shop/web', webSpec(4001, { ports })));
+    await services.waitFor('shop/web', ({ loadBalancer: published }) => {
       assert.deepEqual(
-        shown?.ingress?.map((each) => each.ports?.map(({ port, error }) => [port, error])),
+        published?.ingress?.map((each) => each.ports?.map(({ port, error }) => [port, error])),
         ADDRESSES.map(() => [
           [22, 'weir.dev/PortReserved'],
           [4001, undefined],
@@ -145,11 +145,11 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     });
     await assertEchoed(ADDRESSES, 4001);
     await described('shop/web', /Warning +Port(Reserved|NotAllowed) /);
-    await apply(tenantPolicy('shop', {}), loadBalancer('shop/web', without(4001)));
+    await apply(tenantPolicy('shop', {}), loadBalancer('shop/web', webSpec(4001)));
     await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
   });
 
-  test('Suspended: by whom, with the message, and its addresses stay', async () => {
+  test('Suspended: has the source and the message, and the addresses stay published', async () => {
     for (const [by, rule] of [
       ['SuspendedByOperator', undefined],
       ['SuspendedByRule', 'outBitsPerSecond above 1Gi for 5m'],
@@ -165,14 +165,14 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await assertEchoed(ADDRESSES, 4001);
   });
 
-  test('FleetUnreachable: while Redis is away who is new reads it, who is served is left alone, and for 10 s after', async () => {
-    const before = await kubectl('get', ...named('shop/web'), '-o', 'yaml');
+  test('FleetUnreachable: only new Services get the condition without Redis, and addresses stay for 10 s after Redis is back', async () => {
+    const before = await kubectl('get', ...serviceArguments('shop/web'), '-o', 'yaml');
     await fleet.redis.stop();
     await fleet.killProxy('node-3');
-    await apply(loadBalancer('shop/new', without(4040)));
+    await apply(loadBalancer('shop/new', webSpec(4040)));
     const message = await services.waitForCondition('shop/new', 'Programmed', 'Unknown FleetUnreachable');
     assert.match(message, /unknown whether this Service is served.* ask the operator whether the store of the fleet/);
-    assert.equal(await kubectl('get', ...named('shop/web'), '-o', 'yaml'), before);
+    assert.equal(await kubectl('get', ...serviceArguments('shop/web'), '-o', 'yaml'), before);
     await assertEchoed([FIRST, SECOND], 4001);
     const back = performance.now();
     await fleet.redis.start();
@@ -180,10 +180,10 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
     await assertEchoed([FIRST, SECOND], 4040);
     await served('shop/web', [FIRST, SECOND]);
     const afterMs = performance.now() - back;
-    assert.ok(afterMs >= GRACE_MS, `the address of a proxy that was silent left ${afterMs} ms after Redis was back`);
+    assert.ok(afterMs >= GRACE_MS, `the address of a silent proxy was withdrawn ${afterMs} ms after Redis was back`);
   });
 
-  test('of proxies that die one after the other the addresses leave, but never the last one', async () => {
+  test('withdraws the addresses of proxies that die one after another, except the last address', async () => {
     const before = services.addressHistory('shop/web').length;
     await fleet.killProxy('node-2');
     await served('shop/web', [FIRST]);
@@ -194,7 +194,7 @@ describe('what a Service says of itself', { ...requirement, timeout: 300_000 }, 
       };
       assert.ok(items.length === NODES.length && items.every(({ state }) => state === 'Silent'));
     }, DEFAULT_WAIT);
-    await apply(loadBalancer('shop/late', without(4041)));
+    await apply(loadBalancer('shop/late', webSpec(4041)));
     const message = await services.waitForCondition('shop/late', 'Programmed', 'False WaitingForProxy');
     assert.match(message, /waiting for the proxies of node-1, node-2, node-3 to confirm the ports/);
     await services.waitForCondition('shop/web', 'Programmed', 'True Programmed');

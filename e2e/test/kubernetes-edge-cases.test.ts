@@ -1,4 +1,5 @@
-// What the API server just lets in, what is missing in the cluster, and what operators change under way; with kubectl, on a real one.
+// Unusual objects that the API server accepts, missing custom resources, and changes by operators, with kubectl on a real API
+// server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -25,12 +26,12 @@ const requirement = {
   ...insideNamespace({ addresses: [...ALL_ADDRESSES, FOREIGN_ADDRESS] }),
 };
 
-describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
+describe('edge cases', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
-  /** As people do who have annotations that `apply` could not repeat in its own. */
+  /** Creates objects with large annotations, which `kubectl apply` could not repeat in its own annotation. */
   const create = (...items: readonly object[]): Promise<string> =>
     fleet.cluster.kubectl('create', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
@@ -52,7 +53,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     await fleet?.close();
   });
 
-  test('without custom resources everything is served and the operator told, and they are taken when they come', async () => {
+  test('serves Services without CRDs, reports the missing CRDs, and uses them when they are created', async () => {
     await apply(
       namespaceManifest('early', { team: 'early' }),
       loadBalancer('early/web', { ports: [{ port: 2001, targetPort: 'main' }] }),
@@ -80,7 +81,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     await assertEchoed(ADDRESSES, 2001);
   });
 
-  test('a limit that is lowered cuts nothing that serves: it is told, nothing new is taken, and less is fine again', async () => {
+  test('a lowered limit keeps existing Services, degrades them, and refuses new Services', async () => {
     await apply(
       namespaceManifest('less', { team: 'less' }),
       tenantPolicy('less', { limits: { services: 2 }, allowedPorts: ['2010-2019'] }),
@@ -103,24 +104,27 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     assert.match(await kubectl('describe', 'tenantpolicy', 'less'), /Tenant Count: +1/);
   });
 
-  test('names of 63 characters and a hundred ports are served like others', async () => {
-    const [space, name] = [`n${'a'.repeat(61)}z`, `s${'b'.repeat(61)}y`];
+  test('serves names of 63 characters and a hundred ports', async () => {
+    const [namespace, name] = [`n${'a'.repeat(61)}z`, `s${'b'.repeat(61)}y`];
     const ports = Array.from({ length: 100 }, (_, i) => ({
       name: `p${'c'.repeat(12)}${i}`.padEnd(63, 'd'),
       port: 3000 + i,
       targetPort: 'main',
     }));
-    await apply(namespaceManifest(space), loadBalancer(`${space}/${name}`, { selector: { app: 'long' }, ports }));
-    await pods.echo({ namespace: space, name: 'p'.repeat(63), labels: { app: 'long' }, number: 2, port: 8080 });
-    const status = await served(`${space}/${name}`);
+    await apply(
+      namespaceManifest(namespace),
+      loadBalancer(`${namespace}/${name}`, { selector: { app: 'long' }, ports }),
+    );
+    await pods.echo({ namespace, name: 'p'.repeat(63), labels: { app: 'long' }, number: 2, port: 8080 });
+    const status = await served(`${namespace}/${name}`);
     assert.equal(status.loadBalancer?.ingress?.[0]?.ports?.length, 100);
     for (const port of [3000, 3050, 3099]) await assertEchoed(ADDRESSES, port);
-    assert.match(await fleet.weir('explain', `${space}/${name}`), /Programmed/);
-    await kubectl('delete', 'service', name, '-n', space);
+    assert.match(await fleet.weir('explain', `${namespace}/${name}`), /Programmed/);
+    await kubectl('delete', 'service', name, '-n', namespace);
     await assertRefused(ADDRESSES, 3099);
   });
 
-  test('an empty selector is none; of thousands of endpoints each counts, and what serves is found among those that are left', async () => {
+  test('treats an empty selector as no selector, counts thousands of endpoints, and uses the remaining endpoint', async () => {
     const server = await pods.echoServerAt({ host: FOREIGN_ADDRESS, port: 8080 });
     const many = Array.from({ length: 3_000 }, (_, i) => `172.21.${Math.floor(i / 250)}.${(i % 250) + 1}`);
     const slices = [0, 1, 2].map((part) => ({
@@ -147,7 +151,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     assert.ok(server.received > 0);
   });
 
-  test('annotations of a quarter of a megabyte and in every script cost a short message, written once', async () => {
+  test('refuses annotations of 250 KiB and with Unicode text by one short message, written once', async () => {
     const versionOf = (name: string): Promise<string> =>
       kubectl('get', 'service', name, '-n', 'huge', '-o', 'jsonpath={.metadata.resourceVersion}');
     await create(
@@ -175,7 +179,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
       assert.ok(Buffer.byteLength(text) < 1_100 && text.isWellFormed(), text);
     }
     const versions = await Promise.all(['wrong', 'odd'].map(versionOf));
-    // What would be written for nothing would be written before this.
+    // A superfluous status update would be written before this Service is served.
     await apply(loadBalancer('huge/marker', { ports: [{ port: 2033 }] }));
     await served('huge/marker');
     assert.deepEqual(await Promise.all(['wrong', 'odd'].map(versionOf)), versions);
@@ -183,7 +187,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     await accepted('huge/wrong');
   });
 
-  test('a slice with ports that are none is told to the operator, and the others of its Service serve', async () => {
+  test('reports an EndpointSlice with an invalid port to the operator and uses the other slices', async () => {
     await apply(
       namespaceManifest('ports', { team: 'crowd' }),
       loadBalancer('ports/web', { selector: null, ports: [{ port: 2040 }] }),
@@ -202,7 +206,7 @@ describe('at the edges', { ...requirement, timeout: 300_000 }, () => {
     await eventually(async () => assert.deepEqual(await codes('InvalidObject'), []), LONG_WAIT);
   });
 
-  test('nodes are asked for, taken, cordoned and left out as labels and annotations say', async () => {
+  test('selects nodes by annotations, pools, cordons and the exclusion label', async () => {
     await apply(
       namespaceManifest('place', { team: 'place' }),
       tenantPolicy('place', { pools: ['default', 'edge'] }),

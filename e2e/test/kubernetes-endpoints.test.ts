@@ -1,4 +1,4 @@
-// Which pods and addresses clients of a Service meet, as its user changes them with kubectl, on a real API server.
+// The pods and addresses that clients of a Service reach while a user changes the Service with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -36,7 +36,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await fleet?.close();
   });
 
-  test('has pods whose named port is another number each, in several slices, and an address of two slices once', async () => {
+  test('uses pods with different numbers of a named port, and counts an address in two slices once', async () => {
     await apply(
       namespaceManifest('slices'),
       loadBalancer('slices/web', { ports: [{ name: 'main', port: 1030, targetPort: 'main' }] }),
@@ -60,7 +60,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     });
   });
 
-  test('uses pods that are not ready if it says so, and those that terminate while there are no others', async () => {
+  test('uses unready pods if publishNotReadyAddresses is set, and terminating pods if no pod is ready', async () => {
     await apply(
       namespaceManifest('readiness'),
       loadBalancer('readiness/web', { ports: [{ port: 1040, targetPort: 'main' }] }),
@@ -75,7 +75,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await assertRefused(ADDRESSES, 1040);
     await slow.setReady(true);
     await assertEchoed(ADDRESSES, 1040);
-    // It still answers, and says so: better than nobody.
+    // A terminating pod that is still serving is preferred to no endpoint.
     await kubectl('delete', 'pod', slow.name, '-n', 'readiness', '--wait=false');
     await eventually(async () => {
       const conditions = await kubectl(
@@ -96,15 +96,15 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await eventually(
       async () => {
         const before = slow.server.received;
-        const had = fresh.server.received;
+        const freshBefore = fresh.server.received;
         await assertEchoed(ADDRESSES, 1040);
-        assert.deepEqual([slow.server.received, fresh.server.received > had], [before, true]);
+        assert.deepEqual([slow.server.received, fresh.server.received > freshBefore], [before, true]);
       },
       { timeoutMs: 15_000 },
     );
   });
 
-  test('without selector reaches only what its tenant may, and never nodes or cluster IPs', async () => {
+  test('without selector reaches only permitted endpoints, and never nodes or cluster IPs', async () => {
     const own = await pods.echoForService('outside/own', { namespace: 'slices' });
     const foreign = await pods.echoServerAt({ host: FOREIGN_ADDRESS, port: 8080 });
     await apply(
@@ -129,7 +129,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await assertEchoed(ADDRESSES, 1050);
   });
 
-  test('keeps a client at one pod when affinity is switched on while it serves', async () => {
+  test('keeps a client at one pod after session affinity is enabled', async () => {
     await apply(
       namespaceManifest('affinity'),
       loadBalancer('affinity/web', { ports: [{ port: 1070, targetPort: 'main' }] }),
@@ -157,10 +157,10 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     );
   });
 
-  async function endpointsOf(space: string, name: string): Promise<unknown> {
+  async function endpointsOf(namespace: string, name: string): Promise<unknown> {
     const { items } = JSON.parse(await fleet.weir('get', 'services', '-o', 'json')) as {
       items: readonly { namespace: string; name: string; endpoints: unknown }[];
     };
-    return items.find((item) => item.namespace === space && item.name === name)?.endpoints;
+    return items.find((item) => item.namespace === namespace && item.name === name)?.endpoints;
   }
 });

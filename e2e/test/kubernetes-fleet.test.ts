@@ -1,4 +1,4 @@
-// What the nodes of the fleet, their proxies and Redis do to Services, as their users see it; with kubectl, on a real API server.
+// The effects of nodes, proxies and Redis on Services, as users observe them with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -53,7 +53,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await fleet?.close();
   });
 
-  test('loses the address of a proxy that dies, and has it again when that is back', async () => {
+  test('loses the address of a proxy that dies, and regains the address after a restart', async () => {
     await fleet.killProxy('node-2');
     await served('shop/web', [ADDRESSES[0] ?? '', ADDRESSES[2] ?? '']);
     await assertEchoed([ADDRESSES[0] ?? '', ADDRESSES[2] ?? ''], 3001);
@@ -62,7 +62,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await assertEchoed(ADDRESSES, 3001);
   });
 
-  test('keeps an address when all proxies die, and who is new then is told that none confirms', async () => {
+  test('keeps an address when all proxies die, and new Services wait for a proxy', async () => {
     await Promise.all(NODES.map((node) => fleet.killProxy(node)));
     await eventually(async () => {
       const text = await fleet.weir('get', 'proxies', '-o', 'json');
@@ -74,7 +74,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     }, LONG_WAIT);
     await apply(loadBalancer('shop/later', { ports: [{ port: 3010 }] }));
     await when('shop/later', (now) => reasonOf(now, 'Programmed') === 'WaitingForProxy');
-    // All of them if all went silent in one look, and in any case the last.
+    // If all proxies become silent at the same check, all addresses stay; the last address stays in any case.
     const kept = addressesIn(await when('shop/web', () => true));
     assert.ok(kept.length > 0 && kept.every((address) => ADDRESSES.includes(address)), kept.join());
     for (const node of NODES) await fleet.startProxy(node);
@@ -83,7 +83,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await assertEchoed(ADDRESSES, 3001);
   });
 
-  test('prefers the endpoints that are for the zone of the node, by the hints of a slice, and no more than that', async () => {
+  test('prefers endpoints whose hints name the zone of the node, and uses others if none is ready', async () => {
     await kubectl('label', 'node', 'node-1', 'topology.kubernetes.io/zone=here');
     await kubectl('label', 'node', 'node-2', 'topology.kubernetes.io/zone=there');
     const spec = { selector: null, trafficDistribution: 'PreferSameZone', ports: [{ port: 3005 }] };
@@ -93,7 +93,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     );
     const [here, there] = own;
     assert.ok(here !== undefined && there !== undefined);
-    // Both stand in one zone, and are meant for two.
+    // Both endpoints are in zone `there`, but their hints name different zones.
     const endpoint = (number: number, zone: string, ready = true): object => ({
       addresses: [podAddress(number)],
       zone: 'there',
@@ -102,7 +102,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     });
     const slices = (isReady: boolean): object =>
       endpointSlice('zones/web', [], { endpoints: [endpoint(2, 'here', isReady), endpoint(3, 'there')] });
-    /** Who gets the clients that come to a node. */
+    /** Asserts that exactly these pods receive connections to a node. */
     const meets = (node: (typeof NODES)[number], ...wanted: readonly (typeof here)[]): Promise<void> =>
       eventually(async () => {
         const before = own.map(({ server }) => server.received);
@@ -134,7 +134,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await meets('node-1', here, there);
   });
 
-  test('has further addresses of a node while its annotation names them', async () => {
+  test('publishes additional addresses while the annotation of a node lists them', async () => {
     await kubectl('annotate', 'node', 'node-1', `weir.dev/addresses=${EXTRA_NODE_ADDRESS}`);
     await served('shop/web', [...ADDRESSES, EXTRA_NODE_ADDRESS].sort());
     await assertEchoed([EXTRA_NODE_ADDRESS], 3001);
@@ -142,7 +142,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await served('shop/web', ADDRESSES);
   });
 
-  test('keeps its good ports when it asks for one that is taken, and reads which one that is', async () => {
+  test('keeps its other ports when one port is taken, and names the refused port', async () => {
     await apply(namespaceManifest('rival'), loadBalancer('rival/first', { ports: [{ port: 3002 }] }));
     await served('rival/first', ADDRESSES);
     await apply(
@@ -170,8 +170,8 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     await assertEchoed(ADDRESSES, 3002);
   });
 
-  test('reads what its policy does not allow, and of which port; of one that has its tenant, only that there is one', async () => {
-    const said = (path: string, reason: string): Promise<ServiceStatus> =>
+  test('names the policy and the port that it refuses, but not the policy of another tenant', async () => {
+    const accepted = (path: string, reason: string): Promise<ServiceStatus> =>
       when(path, (now) => reasonOf(now, 'Accepted') === reason);
     await apply(
       namespaceManifest('bound', { team: 'bound' }),
@@ -219,14 +219,14 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
         tenantFrom: { type: 'Name', name: 'bound' },
       }),
     );
-    const disputed = await said('bound/good', 'TenantConflict');
+    const disputed = await accepted('bound/good', 'TenantConflict');
     assert.doesNotMatch(conditionIn(disputed, 'Accepted')?.message ?? '', /other"|taker/);
     assert.deepEqual(addressesIn(disputed), ADDRESSES);
     await kubectl('delete', 'tenantpolicy', 'taker');
-    await said('bound/good', 'Accepted');
+    await accepted('bound/good', 'Accepted');
   });
 
-  test('shares a port of the fleet by the hosts that its tenant may have, and only by those', async () => {
+  test('shares a port by the host names that the policy of its tenant allows', async () => {
     const shared = (path: string, hosts?: string): object =>
       loadBalancer(
         path,

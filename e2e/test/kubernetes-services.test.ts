@@ -1,4 +1,4 @@
-// The fields of a Service, as their user writes and changes them with kubectl, on a real API server.
+// The fields of a Service, as a user writes and changes them with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -26,7 +26,7 @@ const requirement = {
   ...insideNamespace({ addresses: DUAL_STACK_ADDRESSES }),
 };
 
-describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
+describe('the fields of a Service', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
@@ -47,7 +47,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await fleet?.close();
   });
 
-  test('is served if it names the class; others are left alone, until the fleet takes those of no class, too', async () => {
+  test('is served if it names the class of Weir, and without class only if the fleet serves such Services', async () => {
     await apply(
       namespaceManifest('classes'),
       loadBalancer('classes/ours', { loadBalancerClass: 'weir.dev/weir', ports: [{ port: 1001 }] }),
@@ -69,7 +69,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await kubectl('delete', 'namespace', 'classes', '--wait=false');
   });
 
-  test('changes its type, its ports and their names while it is there', async () => {
+  test('follows changes of its type, its ports and their names', async () => {
     await apply(
       namespaceManifest('edits'),
       loadBalancer('edits/web', { type: 'ClusterIP', ports: [{ name: 'a', port: 1010, targetPort: 'main' }] }),
@@ -95,7 +95,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     assert.deepEqual(await serviceStatus(fleet.cluster, 'edits/web'), { loadBalancer: {} });
   });
 
-  test('is cleaned up when it is deleted while no controller runs, and its port is free for the next', async () => {
+  test('is cleaned up after a deletion without a running controller, and its port becomes free', async () => {
     await apply(namespaceManifest('away'), loadBalancer('away/old', { ports: [{ port: 1020, targetPort: 'main' }] }));
     await pods.echoForService('away/old');
     await published('away/old', ADDRESSES);
@@ -111,7 +111,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await assertEchoed(ADDRESSES, 1020);
   });
 
-  test('lets in the networks of its source ranges, of the field before the annotation, as they are now', async () => {
+  test('admits clients by its source ranges, and prefers the field over the annotation', async () => {
     const [mine, other] = [podAddress(19), podAddress(20)];
     const legacy = 'service.beta.kubernetes.io/load-balancer-source-ranges';
     await apply(
@@ -136,7 +136,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     await assertEchoed(ADDRESSES, 1060, { from: other });
   });
 
-  test('is told of node ports, and that the client’s address is not kept, and no longer when that is over', async () => {
+  test('is degraded by node ports and by a lost client address until both are corrected', async () => {
     await apply(
       namespaceManifest('wishes'),
       loadBalancer('wishes/web', {
@@ -170,7 +170,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     );
   });
 
-  test('with a wrong annotation serves on as before, is told which, and follows when it is corrected', async () => {
+  test('with an invalid annotation keeps its last settings and names the annotation until it is corrected', async () => {
     await apply(namespaceManifest('wrong'), loadBalancer('wrong/web', { ports: [{ port: 1090, targetPort: 'main' }] }));
     await pods.echoForService('wrong/web');
     await published('wrong/web', ADDRESSES);
@@ -187,8 +187,8 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
       { timeoutMs: 10_000 },
     );
     await kubectl('annotate', '--overwrite', 'service', 'web', '-n', 'wrong', 'weir.dev/nodes=1');
-    const after_ = await when('wrong/web', (now) => addressesIn(now).length === 1);
-    assert.equal(conditionIn(after_, 'Accepted')?.status, 'True');
+    const corrected = await when('wrong/web', (now) => addressesIn(now).length === 1);
+    assert.equal(conditionIn(corrected, 'Accepted')?.status, 'True');
     await apply(
       loadBalancer('wrong/never', { ports: [{ port: 1091 }] }, { annotations: { 'weir.dev/nodes': 'many' } }),
     );
@@ -196,7 +196,7 @@ describe('a Service and its user', { ...requirement, timeout: 300_000 }, () => {
     assert.deepEqual(addressesIn(never), []);
   });
 
-  test('of both families has addresses of both, and gives up those of one that it leaves', async () => {
+  test('publishes addresses of both IP families, and withdraws those of a removed family', async () => {
     await apply(
       namespaceManifest('families'),
       loadBalancer('families/both', {

@@ -1,4 +1,4 @@
-// TLS that ends here, as its user makes it with kubectl: the Secret, what is said when it is wrong, and what clients are shown.
+// TLS termination as a user configures it with kubectl: the Secret, the conditions, and the certificate that clients receive.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
@@ -21,7 +21,7 @@ const DAY_MS = 86_400_000;
 
 const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
 
-describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
+describe('TLS termination', { ...requirement, timeout: 240_000 }, () => {
   const ca = makeCertificate({ name: 'shop CA', isAuthority: true });
   const first = makeCertificate({ name: HOST, issuer: ca });
   const renewed = makeCertificate({ name: HOST, issuer: ca });
@@ -31,10 +31,10 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
   const served = (path: string): Promise<void> => services.waitForAddresses(path, ADDRESSES);
-  const described = (path: string, what: RegExp): Promise<void> => {
-    const [space = '', name = ''] = path.split('/');
+  const described = (path: string, event: RegExp): Promise<void> => {
+    const [namespace = '', name = ''] = path.split('/');
     return eventually(
-      async () => assert.match(await kubectl('describe', 'service', name, '-n', space), what),
+      async () => assert.match(await kubectl('describe', 'service', name, '-n', namespace), event),
       DEFAULT_WAIT,
     );
   };
@@ -58,7 +58,7 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await fleet?.close();
   });
 
-  test('SecretNotFound, until the Secret is made; then clients are shown its certificate', async () => {
+  test('SecretNotFound: lasts until the Secret exists, then clients receive its certificate', async () => {
     await apply(web('shop/web', 443, { 'weir.dev/tls-secret': 'web-tls' }));
     const message = await services.waitForCondition('shop/web', 'Accepted', 'False SecretNotFound');
     assert.match(message, /create it: kubectl create secret tls web-tls --cert=FILE --key=FILE -n shop/);
@@ -67,19 +67,19 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await apply(tlsSecret('shop/web-tls', first));
     await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
     await served('shop/web');
-    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, shows: first });
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, expected: first });
   });
 
-  test('a renewed certificate is shown to new clients, and those that are there stay', async () => {
+  test('serves a renewed certificate to new clients and keeps open connections', async () => {
     await using open = await connectTls({ host: ADDRESSES[0] ?? '', port: 443, ca });
     await echo(open, 'before');
     await apply(tlsSecret('shop/web-tls', renewed));
     for (const host of ADDRESSES)
-      await eventually(() => assertEchoedOverTls({ host, port: 443, ca, shows: renewed }), DEFAULT_WAIT);
+      await eventually(() => assertEchoedOverTls({ host, port: 443, ca, expected: renewed }), DEFAULT_WAIT);
     await echo(open, 'and after');
   });
 
-  test('InvalidCertificate: a key of another certificate; what was accepted last serves on until it is corrected', async () => {
+  test('InvalidCertificate: keeps the last accepted certificate if the key does not match', async () => {
     await apply(tlsSecret('shop/web-tls', { certificate: renewed.chain, key: first.key }));
     const message = await services.waitForCondition('shop/web', 'Accepted', 'False InvalidCertificate');
     assert.match(
@@ -89,14 +89,14 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     assert.ok(!message.includes('PRIVATE'), message);
     await described('shop/web', /Warning +InvalidCertificate/);
     await services.waitForCondition('shop/web', 'Programmed', 'True Programmed');
-    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, shows: renewed });
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, expected: renewed });
     await apply(tlsSecret('shop/web-tls', renewed));
     await services.waitForCondition('shop/web', 'Accepted', 'True Accepted');
   });
 
-  test('InvalidCertificate: one whose time is over is never shown', async () => {
-    const over = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-10), notAfter: daysFromNow(-1) });
-    await apply(tlsSecret('shop/old', over), web('shop/old', 4441, { 'weir.dev/tls-secret': 'old' }));
+  test('InvalidCertificate: never serves an expired certificate', async () => {
+    const expired = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-10), notAfter: daysFromNow(-1) });
+    await apply(tlsSecret('shop/old', expired), web('shop/old', 4441, { 'weir.dev/tls-secret': 'old' }));
     assert.match(
       await services.waitForCondition('shop/old', 'Accepted', 'False InvalidCertificate'),
       /expired on \d{4}-\d\d-\d\d/,
@@ -104,7 +104,7 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await assertRefused(ADDRESSES, 4441);
   });
 
-  test('CertificateExpiring: it is served, and says until when, until it is renewed', async () => {
+  test('CertificateExpiring: serves the certificate and names its last day until it is renewed', async () => {
     const soon = makeCertificate({ name: HOST, issuer: ca, notBefore: daysFromNow(-80), notAfter: daysFromNow(5) });
     await apply(tlsSecret('shop/soon', soon), web('shop/soon', 4442, { 'weir.dev/tls-secret': 'soon' }));
     const until = daysFromNow(5).toISOString().slice(0, 10);
@@ -112,12 +112,12 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     assert.ok(message.includes(`Secret "soon" expires on ${until}`), message);
     await described('shop/soon', /Warning +CertificateExpiring/);
     await served('shop/soon');
-    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 4442, ca, shows: soon });
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 4442, ca, expected: soon });
     await apply(tlsSecret('shop/soon', first));
     await services.waitForNoCondition('shop/soon', 'Degraded');
   });
 
-  test('SecretForbidden: the operator lets the fleet read Secrets of other namespaces only, and then of this one, too', async () => {
+  test('SecretForbidden: lasts until the operator allows the namespace', async () => {
     await pods.echo({ namespace: 'other', name: 'web', labels: { app: 'web' }, number: 2, port: 8080 });
     await apply(tlsSecret('other/web-tls', first), web('other/web', 4443, { 'weir.dev/tls-secret': 'web-tls' }));
     const message = await services.waitForCondition('other/web', 'Accepted', 'False SecretForbidden');
@@ -127,11 +127,11 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await fleet.restartController({ WEIR_SECRET_ACCESS: 'cluster' });
     await services.waitForCondition('other/web', 'Accepted', 'True Accepted');
     for (const host of ADDRESSES)
-      await eventually(() => assertEchoedOverTls({ host, port: 4443, ca, shows: first }), DEFAULT_WAIT);
-    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, shows: renewed });
+      await eventually(() => assertEchoedOverTls({ host, port: 4443, ca, expected: first }), DEFAULT_WAIT);
+    for (const host of ADDRESSES) await assertEchoedOverTls({ host, port: 443, ca, expected: renewed });
   });
 
-  test('a client CA lets in who shows a certificate of it, and nobody else', async () => {
+  test('a client CA admits only clients with a certificate of this CA', async () => {
     const client = makeCertificate({ name: 'till 7', issuer: ca, usage: 'client' });
     const stranger = makeCertificate({
       name: 'till 7',
@@ -142,12 +142,12 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await apply(secret('shop/tills', { 'ca.crt': ca.certificate }));
     await served('shop/tills');
     const at = { host: ADDRESSES[1] ?? '', port: 4444, ca };
-    await assertEchoedOverTls({ ...at, shows: renewed, client });
-    await assert.rejects(assertEchoedOverTls({ ...at, shows: renewed, client: stranger }));
-    await assert.rejects(assertEchoedOverTls({ ...at, shows: renewed }));
+    await assertEchoedOverTls({ ...at, expected: renewed, client });
+    await assert.rejects(assertEchoedOverTls({ ...at, expected: renewed, client: stranger }));
+    await assert.rejects(assertEchoedOverTls({ ...at, expected: renewed }));
   });
 
-  test('a Secret that is deleted takes nothing from who is served, also after a restart of controller and proxy', async () => {
+  test('a deleted Secret keeps its certificate in use, also after restarts of controller and proxy', async () => {
     await kubectl('delete', 'secret', 'web-tls', '-n', 'shop');
     assert.match(
       await services.waitForCondition('shop/web', 'Accepted', 'False SecretNotFound'),
@@ -156,12 +156,12 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     await fleet.restartController();
     await fleet.restartProxy('node-1');
     for (const host of ADDRESSES)
-      await eventually(() => assertEchoedOverTls({ host, port: 443, ca, shows: renewed }), DEFAULT_WAIT);
+      await eventually(() => assertEchoedOverTls({ host, port: 443, ca, expected: renewed }), DEFAULT_WAIT);
     await services.waitForCondition('shop/web', 'Accepted', 'False SecretNotFound');
   });
 
-  test('no private key is told to anybody: not in Redis, in no log, by no command', async () => {
-    const said = [
+  test('private keys appear in no table, log or command output', async () => {
+    const output = [
       fleet.output(),
       await fleet.weir('explain', 'shop/web'),
       JSON.stringify(await fleet.problems()),
@@ -175,9 +175,9 @@ describe('TLS that ends here', { ...requirement, timeout: 240_000 }, () => {
     for (const { key } of [first, renewed]) {
       const [, line = ''] = key.split('\n');
       assert.ok(line.length > 40);
-      assert.ok(!said.includes(line), 'the key itself');
+      assert.ok(!output.includes(line), 'a private key was found');
     }
-    assert.ok(said.includes('certificate/'), 'the table is there');
+    assert.ok(output.includes('certificate/'), 'the table was not found');
   });
 });
 
@@ -188,11 +188,11 @@ function tlsSecret(path: string, { certificate, chain, key }: Partial<Certificat
 }
 
 function secret(path: string, stringData: Readonly<Record<string, string>>): object {
-  const [space, name] = path.split('/');
-  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace: space, name }, stringData };
+  const [namespace, name] = path.split('/');
+  return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, stringData };
 }
 
-/** What Redis answers to commands as one types them, as it comes. */
+/** Returns the raw replies of Redis to inline commands. */
 async function redisReplies({ host, port }: Redis, ...commands: readonly string[]): Promise<string> {
   const socket = connectTcp({ host, port });
   socket.end([...commands, 'QUIT', ''].join('\r\n'));
@@ -217,11 +217,14 @@ async function connectTls({ host, port, ca, client }: TlsClient): Promise<TLSSoc
   });
 }
 
-/** One connection: verified, the certificate that is expected, and the pod answers in it. */
-async function assertEchoedOverTls({ shows, ...client }: TlsClient & { readonly shows: Certificate }): Promise<void> {
+/** Asserts that a connection is verified with the expected certificate and reaches the pod. */
+async function assertEchoedOverTls({
+  expected,
+  ...client
+}: TlsClient & { readonly expected: Certificate }): Promise<void> {
   await using socket = await connectTls(client);
   await echo(socket, 'hello');
-  assert.equal(socket.getPeerX509Certificate()?.publicKey.equals(shows.publicKey), true);
+  assert.equal(socket.getPeerX509Certificate()?.publicKey.equals(expected.publicKey), true);
 }
 
 async function echo(socket: TLSSocket, word: string): Promise<void> {

@@ -1,4 +1,4 @@
-// From an unmodified Service to bytes on the ledger: everything real but kubelets, in one network namespace.
+// From an unmodified Service to the bytes in the usage ledger: everything is real except the kubelets, in one network namespace.
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { after, before, describe, test } from 'node:test';
@@ -20,7 +20,7 @@ const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespa
 describe('a fleet of three proxies on a real API server', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
-  /** All that the clients of the game have sent and received. */
+  /** Total traffic of the clients of the game. */
   const counted = {
     clients: 0,
     sent: 0,
@@ -42,7 +42,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await fleet?.close();
   });
 
-  test('an unmodified Service gets the addresses of the nodes, and traffic arrives at each', async () => {
+  test('an unmodified Service gets the addresses of the nodes and receives traffic at each address', async () => {
     await apply('shop');
     await pods.http({
       namespace: 'shop',
@@ -62,7 +62,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     for (const url of WEB) await eventually(() => fetchOnce(url), { timeoutMs: 5000 });
   });
 
-  test('endpoints come and go without a failed request', async () => {
+  test('adding and removing endpoints fails no request', async () => {
     await using requests = steadyRequests({ urls: WEB, clients: 6 });
     const pod = (number: number): PodOptions => ({
       namespace: 'shop',
@@ -81,7 +81,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     assert.deepEqual(requests.failures, []);
   });
 
-  test('TCP and UDP of one Service are served beside each other', async () => {
+  test('serves TCP and UDP of one Service', async () => {
     await apply('game');
     await pods.echo({
       namespace: 'game',
@@ -100,7 +100,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     );
   });
 
-  test('a Service over the limit is told at once, and gets its turn when another is deleted', async () => {
+  test('refuses a Service over the limit at once, and serves it when another Service is deleted', async () => {
     const { kubectl } = fleet.cluster;
     await apply('limits');
     await apply('small');
@@ -125,7 +125,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await waitForStatus(fleet.cluster, 'small/second', (now) => addressesIn(now).length === 3);
   });
 
-  test('a Suspension severs its tenant on every proxy and leaves the others alone, until it is deleted', async () => {
+  test('a Suspension disconnects its tenant on every proxy and no other tenant, until it is deleted', async () => {
     const { kubectl } = fleet.cluster;
     await using others = steadyRequests({ urls: WEB, clients: 4 });
     const victims = await Promise.all(ADDRESSES.map((host) => connectClient({ host, port: 25565 })));
@@ -152,19 +152,19 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await assertRefused(25565);
 
     await kubectl('delete', 'suspension', 'stop-game');
-    // A refused connection is none: only the one that succeeds counts.
+    // Only the successful connection counts; refused connections are not part of the ledger.
     for (const host of ADDRESSES) {
       await eventually(async () => counted.add(await echoOnce(host, 25565)), { timeoutMs: 10_000 });
     }
     await others.stop();
-    // A proxy that drains refuses nobody who is connected, but this one ended: only its own address may have failed.
+    // node-1 was restarted, so only requests to its address may have failed.
     assert.deepEqual(
       others.failures.filter((failure) => !failure.startsWith(WEB[0] ?? '')),
       [],
     );
   });
 
-  test('weir suspend and weir resume do it by a Suspension object', async () => {
+  test('weir suspend and weir resume create and delete a Suspension', async () => {
     const suspensions = (): Promise<string> => fleet.cluster.kubectl('get', 'suspensions', '-o', 'name');
     await fleet.weir('suspend', 'game/world', '--message', 'closed for a moment');
     await eventually(() => assertRefused(25565), { timeoutMs: 10_000 });
@@ -182,7 +182,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     }
   });
 
-  test('controller and Redis restart under traffic without a failed request', async () => {
+  test('restarts of controller and Redis fail no request', async () => {
     await using requests = steadyRequests({ urls: WEB, clients: 6 });
     await requests.waitForMore(50);
     await fleet.redis.restart();
@@ -197,7 +197,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     assert.deepEqual(requests.failures, []);
   });
 
-  test('the ledger equals what the clients counted, to the byte, after all that', async () => {
+  test('the ledger equals the traffic counted by the clients exactly', async () => {
     await Promise.all(
       Array.from({ length: 30 }, async (_, i) => {
         await using client = await connectClient({ host: ADDRESSES[i % 3] ?? '', port: 25565 });
@@ -219,7 +219,7 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     );
   });
 
-  test('a Service that is deleted, or is no load balancer any more, is cleaned up', async () => {
+  test('cleans up a deleted Service and a Service with another type', async () => {
     const { kubectl } = fleet.cluster;
     await kubectl('patch', 'service', 'web', '-n', 'shop', '-p', '{"spec":{"type":"ClusterIP"}}');
     const status = await waitForStatus(

@@ -1,4 +1,4 @@
-// The rules of the house are only worth something while they fail: each is broken once, in a copy.
+// Breaks each lint rule of the project once, in a copy, to prove that the linter reports the violation.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,46 +10,46 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const CONFIG_FILES = ['biome.json', 'biome', '.gitignore', 'package.json'];
 
 const VIOLATIONS: readonly {
-  readonly what: string;
+  readonly violation: string;
   readonly path: string;
   readonly code: string;
   readonly rule: string;
 }[] = [
   {
-    what: 'a room that imports a neighbour which its package.json does not name',
-    path: 'packages/proxy/src/breach.ts',
-    code: "import { startConsole } from '@weir/console';\n\nexport const breach: unknown = startConsole;\n",
+    violation: 'an import of a package that package.json does not list',
+    path: 'packages/proxy/src/violation.ts',
+    code: "import { startConsole } from '@weir/console';\n\nexport const violation: unknown = startConsole;\n",
     rule: 'noUndeclaredDependencies',
   },
   {
-    what: 'a model that reads a file',
-    path: 'packages/model/src/breach.ts',
-    code: "import { readFileSync } from 'node:fs';\n\nexport const breach: unknown = readFileSync;\n",
+    violation: 'file access in model',
+    path: 'packages/model/src/violation.ts',
+    code: "import { readFileSync } from 'node:fs';\n\nexport const violation: unknown = readFileSync;\n",
     rule: 'noNodejsModules',
   },
   {
-    what: 'a model that looks at the clock',
-    path: 'packages/model/src/breach.ts',
-    code: 'export const breach: number = Date.now();\n',
+    violation: 'use of the clock in model',
+    path: 'packages/model/src/violation.ts',
+    code: 'export const violation: number = Date.now();\n',
     rule: 'noRestrictedGlobals',
   },
   {
-    what: 'a model that throws dice',
-    path: 'packages/model/src/breach.ts',
-    code: 'export const breach: number = Math.random();\n',
+    violation: 'random numbers in model',
+    path: 'packages/model/src/violation.ts',
+    code: 'export const violation: number = Math.random();\n',
     rule: 'model is pure: take `random` as an argument',
   },
   {
-    what: 'a promise that nobody waits for',
-    path: 'packages/store/src/breach.ts',
-    code: 'export function breach(): void {\n  Promise.resolve(1);\n}\n',
+    violation: 'a floating promise',
+    path: 'packages/store/src/violation.ts',
+    code: 'export function violation(): void {\n  Promise.resolve(1);\n}\n',
     rule: 'noFloatingPromises',
   },
 ];
 
-for (const { what, path, code, rule } of VIOLATIONS) {
-  test(`lint refuses ${what}`, async (t) => {
-    const copy = temporaryDirectory('house');
+for (const { violation, path, code, rule } of VIOLATIONS) {
+  test(`lint reports ${violation}`, async (t) => {
+    const copy = temporaryDirectory('lint-rules');
     t.after(() => copy.close());
     const folder = path.split('/').slice(0, 2).join('/');
     for (const part of [...CONFIG_FILES, `${folder}/package.json`]) {

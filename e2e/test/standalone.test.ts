@@ -8,11 +8,11 @@ interface Usage {
   readonly items: readonly { receivedBytes: number; sentBytes: number; connections: number }[];
 }
 
-test('ten million bytes each way over a thousand connections are on the ledger to the byte', async () => {
+test('the ledger counts ten million bytes each way over a thousand connections exactly', async () => {
   await using echo = await echoServer();
   await using weir = await startStandalone([echo.port]);
   const total = { sent: 0, received: 0 };
-  const one = async (seed: number): Promise<void> => {
+  const exchange = async (seed: number): Promise<void> => {
     await using client = await connectClient({ port: weir.port, expectPattern: seed, timeoutMs: 60_000 });
     await client.sendPattern({ bytes: 10_000, seed });
     await client.end();
@@ -20,7 +20,7 @@ test('ten million bytes each way over a thousand connections are on the ledger t
     total.sent += client.sent;
     total.received += client.received;
   };
-  await Promise.all(Array.from({ length: 1_000 }, (_, seed) => one(seed)));
+  await Promise.all(Array.from({ length: 1_000 }, (_, seed) => exchange(seed)));
   assert.deepEqual(total, { sent: 10_000_000, received: 10_000_000 });
   await eventually(
     async () => {
@@ -32,7 +32,7 @@ test('ten million bytes each way over a thousand connections are on the ledger t
   );
 });
 
-test('an edited file changes the routing, and the connections that are open stay', async (t) => {
+test('an edited file changes the routing and keeps open connections', async (t) => {
   await using first = await greeter('first');
   await using second = await greeter('second');
   await using weir = await startStandalone([first.port]);
@@ -45,17 +45,17 @@ test('an edited file changes the routing, and the connections that are open stay
     timeoutMs: 5_000,
     intervalMs: 1,
   });
-  t.diagnostic(`${Math.round(performance.now() - edited)} ms from the edit to the first answer by the new endpoint`);
+  t.diagnostic(`${Math.round(performance.now() - edited)} ms from the edit to the first response of the new endpoint`);
 
-  await assertAnswers(open);
+  await assertStillEchoes(open);
   weir.writeEndpoints([]);
   await eventually(() => assert.rejects(connectClient({ port: weir.port }), { code: 'ECONNREFUSED' }), {
     timeoutMs: 5_000,
   });
-  await assertAnswers(open);
+  await assertStillEchoes(open);
 });
 
-async function assertAnswers(client: TestClient): Promise<void> {
+async function assertStillEchoes(client: TestClient): Promise<void> {
   await client.send('still there?\n');
   assert.equal((await client.take(/\n/)).toString(), 'still there?\n');
 }
@@ -65,7 +65,7 @@ async function greetingAt(port: number): Promise<string> {
   return (await client.take(/\n/)).toString();
 }
 
-/** Says its name, then echoes. */
+/** Sends its name, then echoes. */
 async function greeter(name: string): Promise<Pick<TestServer, 'port'> & AsyncDisposable> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());

@@ -18,13 +18,16 @@ const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
   'CC0-1.0',
 ]);
 
-/** Whether an SPDX expression lets us ship: of alternatives one is enough, of what holds together each. No `WITH`, no nesting. */
+/**
+ * Tells whether an SPDX expression permits distribution: one allowed alternative of `OR`, all parts of `AND`. Does not support
+ * `WITH` and nesting.
+ */
 export function isAllowedLicence(expression: string): boolean {
   const alternatives = expression.replace(/^\((.*)\)$/, '$1').split(' OR ');
   return alternatives.some((each) => each.split(' AND ').every((name) => ALLOWED_LICENCES.has(name)));
 }
 
-/** As docs/dependencies.md lists them. */
+/** Allowed licenses, in the order of docs/dependencies.md. */
 export const allowedLicenceNames: readonly string[] = [...ALLOWED_LICENCES];
 
 /** An entry of package-lock.json below node_modules. */
@@ -32,13 +35,13 @@ export interface LockedPackage {
   readonly version: string;
   readonly license?: string;
   readonly integrity?: string;
-  /** Only tests and development need it. */
+  /** True for packages that only tests and development need. */
   readonly dev?: boolean;
 }
 
 const LOCK_FILE = new URL('../../package-lock.json', import.meta.url);
 
-/** What is installed from registries, by its place such as node_modules/pino; packages of ours are left out. */
+/** Returns the packages installed from registries by path, such as node_modules/pino, without the packages of the workspace. */
 export function lockedPackages(): ReadonlyMap<string, LockedPackage> {
   const { packages } = JSON.parse(readFileSync(LOCK_FILE, 'utf8')) as {
     packages: Record<string, LockedPackage & { readonly link?: boolean }>;
@@ -50,7 +53,7 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const locked = lockedPackages();
 
-/** Where each package that we declare is needed: by which folders when it runs there, else for tests or development. */
+/** Returns where each declared dependency is needed: the folders that need it at run time, else tests or development. */
 function declared(): ReadonlyMap<string, string> {
   const places = new Map<string, Set<string>>();
   for (const path of globSync('{packages/*/,bench/,e2e/,tools/,}package.json', { cwd: root }).sort()) {
@@ -83,7 +86,7 @@ describe('docs/dependencies.md', () => {
     .filter((line) => line.startsWith('| `'))
     .map((line) => line.split('|').map((cell) => cell.trim()));
 
-  test('has a line for each package that we declare, and for no other, with where it is needed', () => {
+  test('lists exactly the declared dependencies, with their users', () => {
     const listed = rows.map(([, name = '', where = '']) => [
       name.replaceAll('`', ''),
       where.split(', ').sort().join(', '),
@@ -92,21 +95,21 @@ describe('docs/dependencies.md', () => {
     assert.deepEqual(listed.sort(byName), [...declared()].sort(byName));
   });
 
-  test('says of each why it is there, what else was looked at, and the licence of the lock', () => {
+  test('has a reason, the rejected alternatives and the license of each dependency', () => {
     for (const [, name = '', , why, other, licence] of rows) {
       assert.ok(why && other, name);
       assert.equal(licence, locked.get(`node_modules/${name.replaceAll('`', '')}`)?.license, name);
     }
   });
 
-  test('lists the licences that are allowed', () => {
+  test('lists the allowed licenses', () => {
     const [, list = ''] = /transitive\s+dependencies: (.+?)\.\s+A\s+package/s.exec(page) ?? [];
     assert.deepEqual(list.split(/,\s+/), allowedLicenceNames);
   });
 });
 
-describe('what runs in production', () => {
-  test('is under licences that are allowed, through all levels', () => {
+describe('dependencies in production', () => {
+  test('have allowed licenses, including transitive dependencies', () => {
     const running = [...locked].filter(([, { dev = false }]) => !dev);
     assert.ok(running.length > 50, `only ${running.length} packages were found in the lock`);
     const refused = running.filter(([, { license = 'none' }]) => !isAllowedLicence(license));
@@ -116,15 +119,15 @@ describe('what runs in production', () => {
     );
   });
 
-  test('is pinned with a checksum, and so is what tests it', () => {
-    const loose = [...locked].filter(([, { integrity = '' }]) => !integrity.startsWith('sha512-'));
+  test('are pinned with a checksum, like development dependencies', () => {
+    const unpinned = [...locked].filter(([, { integrity = '' }]) => !integrity.startsWith('sha512-'));
     assert.deepEqual(
-      loose.map(([place]) => place),
+      unpinned.map(([place]) => place),
       [],
     );
   });
 
-  test('is refused under a licence that asks for more, alone or together with others', () => {
+  test('are refused with other licenses, alone or combined', () => {
     for (const fine of ['MIT', '(MIT OR GPL-3.0-only)', 'MIT AND ISC']) assert.ok(isAllowedLicence(fine), fine);
     for (const bad of ['GPL-3.0-only', 'MIT AND GPL-3.0-only', '(AGPL-3.0-only OR SSPL-1.0)', 'UNLICENSED', ''])
       assert.ok(!isAllowedLicence(bad), bad);

@@ -34,13 +34,13 @@ const jobs = [...workflows].flatMap(([path, { jobs }]) =>
 );
 
 describe('the workflows', () => {
-  test('start actions of others by commit, with the version beside it', () => {
+  test('pin third-party actions by commit, with the version in a comment', () => {
     const lines = paths.flatMap((path) => read(path).split('\n')).filter((line) => /\buses: (?!\.\/)/.test(line));
     assert.ok(lines.length > 5);
     for (const line of lines) assert.match(line, /uses: [\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
   });
 
-  test('may read, and write only where a release is published', () => {
+  test('have read permissions, and write permissions only in the publish job', () => {
     for (const [path, { permissions }] of workflows) assert.deepEqual(permissions, { contents: 'read' }, path);
     const writing = jobs.filter(({ job }) => job.permissions !== undefined).map(({ place }) => place);
     assert.deepEqual(writing, ['.github/workflows/release.yml: publish']);
@@ -49,34 +49,34 @@ describe('the workflows', () => {
         if (uses.startsWith('actions/checkout@')) assert.equal(given?.['persist-credentials'], false, place);
   });
 
-  test('end, and put nothing that a stranger wrote into a script', () => {
+  test('have timeouts, and interpolate no expression into scripts', () => {
     for (const { place, job, steps } of jobs) {
       assert.ok(job.uses !== undefined || (job['timeout-minutes'] ?? 0) > 0, place);
       for (const { run = '' } of steps) assert.doesNotMatch(run, /\$\{\{/, place);
     }
   });
 
-  test('call the scripts of .ci, all of them and no others', () => {
+  test('call exactly the scripts of .ci', () => {
     const called = jobs.flatMap(({ steps }) => steps.flatMap(({ run = '' }) => run.match(/\.ci\/[\w-]+/g) ?? []));
     const scripts = readdirSync(join(root, '.ci')).map((name) => `.ci/${name}`);
     assert.deepEqual([...new Set(called)].sort(), scripts.sort());
     for (const script of scripts) accessSync(join(root, script), constants.X_OK);
   });
 
-  test('run what is compiled on the oldest Node that package.json allows, and on the one of the lock', () => {
-    const tried = jobs.flatMap(({ job }) => job.strategy?.matrix.node ?? []);
+  test('run the compiled code on the oldest Node of package.json and on the pinned Node', () => {
+    const tested = jobs.flatMap(({ job }) => job.strategy?.matrix.node ?? []);
     const { engines, devDependencies } = JSON.parse(read('package.json'));
-    assert.ok(tried.includes(engines.node.replace('>=', '')), engines.node);
-    assert.ok(tried.includes(devDependencies.node.replace(/^\^(\d+).*/, '$1')), devDependencies.node);
+    assert.ok(tested.includes(engines.node.replace('>=', '')), engines.node);
+    assert.ok(tested.includes(devDependencies.node.replace(/^\^(\d+).*/, '$1')), devDependencies.node);
   });
 });
 
-test('dependabot watches each Go module that is made of others', () => {
+test('dependabot watches each Go module with dependencies', () => {
   const { updates } = parse(read('.github/dependabot.yml')) as {
     updates: readonly { 'package-ecosystem': string; directories?: readonly string[] }[];
   };
   const watched = updates.filter((each) => each['package-ecosystem'] === 'gomod').flatMap((each) => each.directories);
   const modules = globSync('tools/go/*/go.mod', { cwd: root, exclude: ['**/node_modules'] });
-  const made = modules.filter((path) => /^require\b/m.test(read(path)));
-  assert.deepEqual(watched, made.map((path) => `/${dirname(path)}`).sort());
+  const withDependencies = modules.filter((path) => /^require\b/m.test(read(path)));
+  assert.deepEqual(watched, withDependencies.map((path) => `/${dirname(path)}`).sort());
 });

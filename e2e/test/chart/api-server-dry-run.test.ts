@@ -1,5 +1,4 @@
-// A real API server is asked what it thinks of each manifest, without installing any: fields that it does not know, values that it
-// refuses, and pods that its Pod Security warns of.
+// Applies every manifest to a real API server as a dry run, to find unknown fields, invalid values and Pod Security warnings.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +27,7 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
   });
   after(() => plane?.close());
 
-  /** `kubectl apply` of all of it, and what it printed, line by line. */
+  /** Runs `kubectl apply` with all manifests as a dry run and returns the lines of its output. */
   const dryRun = async (manifests: readonly Manifest[]): Promise<{ ok: boolean; lines: readonly string[] }> => {
     await using folder = temporaryDirectory('manifests');
     const path = join(folder.path, 'all.json');
@@ -45,13 +44,13 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
   };
 
   for (const installation of INSTALLATIONS) {
-    test(`takes all of ${installation.name}.yaml, and warns of nothing but that proxies are in the network of the node`, async () => {
+    test(`accepts all manifests of ${installation.name}.yaml and warns only of the host network of the proxies`, async () => {
       const manifests = await renderManifests(installation);
       const { ok, lines } = await dryRun(manifests);
       assert.ok(ok, lines.join('\n'));
-      const taken = lines.filter((line) => line.endsWith('serverside-applied (server dry run)'));
-      assert.equal(taken.length, manifests.length, lines.join('\n'));
-      const warnings = lines.filter((line) => !taken.includes(line));
+      const applied = lines.filter((line) => line.endsWith('serverside-applied (server dry run)'));
+      assert.equal(applied.length, manifests.length, lines.join('\n'));
+      const warnings = lines.filter((line) => !applied.includes(line));
       assert.equal(warnings.length, 1, warnings.join('\n'));
       assert.match(
         warnings[0] ?? '',
@@ -60,7 +59,7 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
     });
   }
 
-  test('refuses a field that it does not know, so that it is known here', async () => {
+  test('refuses an unknown field', async () => {
     const [first] = INSTALLATIONS;
     assert.ok(first);
     const [pods] = (await renderManifests(first)).filter(({ kind }) => kind === 'DaemonSet');

@@ -1,5 +1,5 @@
-// Where the operator has every Secret already, nothing is made up: what renders the chart without a look at the cluster (Argo CD, helm
-// template) gets the same each time.
+// If the operator provides every Secret, the chart generates nothing: tools that render the chart without access to the cluster
+// (Argo CD, helm template) get the same result each time.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,13 +17,13 @@ interface Pods {
   };
 }
 
-/** In the Secret, and as Weir's processes take them from there: one line break at the end is not theirs. */
-const PASSWORDS = { controller: 'of the controller', proxy: '$&ä', console: 'c\n' };
-const TAKEN = { ...PASSWORDS, console: 'c' };
+/** Passwords as stored in the Secret, and as Weir's processes read them: without one trailing line break. */
+const PASSWORDS = { controller: 'controller password', proxy: '$&ä', console: 'c\n' };
+const READ_PASSWORDS = { ...PASSWORDS, console: 'c' };
 
 describe('a release whose Secrets exist already', requireProgram('helm', 'redis'), () => {
   const installation = INSTALLATIONS.find(({ name }) => name === 'existing-secrets') as Installation;
-  /** What the init container of Redis leaves it as its file of users, with these passwords in the Secret. */
+  /** Returns the path of the users file that the init container of Redis writes for these passwords. */
   const usersFor = async (folder: string, passwords: Readonly<Record<string, string>>): Promise<string> => {
     const manifests = await renderManifests(installation);
     const template = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'weir-redis');
@@ -43,19 +43,19 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
     return join(folder, 'users/users.acl');
   };
 
-  test('is rendered twice the same, to the byte, and without a Secret', async () => {
+  test('is rendered identically twice and without a Secret', async () => {
     const first = await renderChart(installation);
     assert.equal(await renderChart(installation), first);
     assert.doesNotMatch(first, /^kind: Secret$/m);
   });
 
-  test('starts Redis anew when its users may do something else', async () => {
+  test('restarts Redis when the permissions of its users change', async () => {
     const checksum = async (...settings: readonly string[]): Promise<string | undefined> =>
       /checksum\/files: (\S+)/.exec(await renderChart(installation, ...settings))?.[1];
     assert.notEqual(await checksum('--set=fleet=another'), await checksum());
   });
 
-  test('without one of them makes that one alone, and is another each time', async () => {
+  test('generates only a missing Secret, with new content at each rendering', async () => {
     const without = (value: string): Promise<string> => renderChart(installation, `--set=${value}=`);
     const one = [
       ['proxy.admin.tls.existingSecret', ['weir-ca', 'weir-proxy-tls']],
@@ -71,7 +71,7 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
     }
   });
 
-  test('has a Redis whose users have the passwords of the Secret, whatever is in them', async () => {
+  test('gives the users of Redis the passwords of the Secret, including special characters', async () => {
     await using folder = temporaryDirectory('users');
     const file = await usersFor(folder.path, PASSWORDS);
     await using server = await startRedis({ settings: [`aclfile ${file}`] });
@@ -81,14 +81,14 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
       await client.send(`*3\r\n${words.map((each) => `$${Buffer.byteLength(each)}\r\n${each}\r\n`).join('')}`);
       return String(await client.take(/\r\n/));
     };
-    for (const [user, password] of Object.entries(TAKEN)) {
+    for (const [user, password] of Object.entries(READ_PASSWORDS)) {
       assert.equal(await signIn(user, password), '+OK\r\n');
       assert.match(await signIn(user, 'another'), /^-WRONGPASS /);
     }
-    assert.doesNotMatch(readFileSync(file, 'utf8'), /of the controller/);
+    assert.doesNotMatch(readFileSync(file, 'utf8'), /controller password/);
   });
 
-  test('has a Redis that does not start with an empty password, and says whose', async () => {
+  test('does not start Redis with an empty password, and names the user', async () => {
     await using folder = temporaryDirectory('users');
     for (const proxy of ['', '\n']) {
       const started = usersFor(folder.path, { ...PASSWORDS, proxy });
@@ -96,7 +96,7 @@ describe('a release whose Secrets exist already', requireProgram('helm', 'redis'
     }
   });
 
-  test('is the one of the manual, which makes each Secret that its pods want', async () => {
+  test('follows the manual, which creates each Secret that the pods use', async () => {
     await using folder = temporaryDirectory('values');
     const page = readFileSync(new URL('../../../docs/existing-secrets.md', import.meta.url), 'utf8');
     const blocks = [...page.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text);

@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { requireProgram } from '@weir/tools';
 import { INSTALLATIONS, renderManifests, WEIR_CHART } from '../../src/chart/helm.ts';
 
-// What is drawn and what is alerted of is what the processes measure.
+// Dashboards and alerts use only metrics that the processes expose.
 const root = new URL('../../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, root), 'utf8');
 
-/** In quotes: as a metric is named where it is made. */
+/** Metric names in single quotes, as in their declarations. */
 const metricsInSources = new Set(
   globSync('packages/*/src/**/*.ts', { cwd: fileURLToPath(root) }).flatMap((file) =>
     [...read(file).matchAll(/'(weir_[a-z_]+)'/g)].map(([, name]) => name ?? ''),
@@ -19,9 +19,9 @@ const metricsInSources = new Set(
 const metricsIn = (text: string): string[] =>
   (text.match(/\bweir_[a-z_]+/g) ?? []).map((name) => name.replace(/_(?:bucket|sum|count)$/, ''));
 
-describe('each metric exists', () => {
+describe('every metric exists', () => {
   for (const file of globSync('{dashboards,templates/monitoring}/*.{json,yaml}', { cwd: fileURLToPath(WEIR_CHART) })) {
-    test(`of ${file}`, () => {
+    test(`in ${file}`, () => {
       const names = metricsIn(readFileSync(new URL(file, WEIR_CHART), 'utf8'));
       assert.deepEqual(
         [...new Set(names)].filter((name) => !metricsInSources.has(name)),
@@ -51,7 +51,7 @@ describe('the alerts of the chart', requireProgram('helm'), () => {
     return found;
   };
 
-  test('say how grave it is, and in a sentence what it is', async () => {
+  test('have a severity and a summary', async () => {
     for (const { alert = '', labels, annotations } of await rules()) {
       assert.match(labels?.severity ?? '', /^(critical|warning|info)$/, alert);
       assert.ok(annotations?.summary, alert);

@@ -9,7 +9,7 @@ import { CHARTS, chartMetadata, runHelm } from '../../src/chart/helm.ts';
 
 describe('a chart', requireProgram('helm'), () => {
   for (const name of ['weir', 'weir-crds']) {
-    test(`that is packed twice, from checkouts of different days, is the same to the byte: ${name}`, async () => {
+    test(`is packaged identically from checkouts of different days: ${name}`, async () => {
       await using folder = temporaryDirectory('packed');
       const packed = async (day: string): Promise<Buffer> => {
         const copy = join(folder.path, day);
@@ -26,7 +26,7 @@ describe('a chart', requireProgram('helm'), () => {
     });
   }
 
-  test('that is packed holds the custom resources, which it shares with the chart of their own', async () => {
+  test('contains the CRDs of the chart weir-crds when packaged', async () => {
     await using folder = temporaryDirectory('packed');
     const { ok, output } = await runHelm(['package', new URL('weir/', CHARTS), `--destination=${folder.path}`]);
     assert.ok(ok, output);

@@ -1,4 +1,5 @@
-// The store has the rights of each user, and a test that they are enough and no more; the manual and the chart repeat them.
+// The store package defines the permissions of each Redis user and tests that they are minimal; the manual and the chart repeat
+// them.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
@@ -8,7 +9,7 @@ import { INSTALLATIONS, renderManifests } from '../../src/chart/helm.ts';
 const page = readFileSync(new URL('../../../docs/redis.md', import.meta.url), 'utf8');
 
 describe('the bundled Redis', requireProgram('helm'), () => {
-  test('has the users of the manual, with just their rights, and no other', async () => {
+  test('has exactly the users and permissions of the manual', async () => {
     const installation = INSTALLATIONS.find(({ name }) => name === 'default');
     assert.ok(installation);
     const secrets = (await renderManifests(installation)).filter(({ kind }) => kind === 'Secret');

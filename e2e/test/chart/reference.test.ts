@@ -1,4 +1,4 @@
-// What an operator reads of the values, and what a typo fails against, come from the comments of values.yaml.
+// The values schema and the tables of the README are generated from the comments of values.yaml.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { golden } from '@weir/testkit';
@@ -6,25 +6,26 @@ import { CRDS_CHART, chartFile, chartMetadata, WEIR_CHART } from '../../src/char
 import { parseValues } from '../../src/chart/values.ts';
 import { valuesSchema, valuesTables } from '../../src/chart/values-reference.ts';
 
-const BETWEEN = /(<!-- values: written by e2e\/test\/chart\/reference\.test\.ts -->\n).*(<!-- end of values -->)/s;
+const VALUES_SECTION =
+  /(<!-- values: written by e2e\/test\/chart\/reference\.test\.ts -->\n).*(<!-- end of values -->)/s;
 
-describe('of the comments of values.yaml are made', () => {
+describe('generated from the comments of values.yaml', () => {
   const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
 
   for (const chart of [WEIR_CHART, CRDS_CHART]) {
-    test(`the schema that helm checks values of ${chartMetadata(chart).name} by`, () => {
+    test(`the values schema of ${chartMetadata(chart).name}`, () => {
       const dependencies = (chartMetadata(chart).dependencies ?? []).map(({ name, alias }) => alias ?? name);
       const own = parseValues(chartFile(chart, 'values.yaml'));
       golden(new URL('values.schema.json', chart), valuesSchema(own, dependencies));
     });
   }
 
-  test("the tables of the chart's README", () => {
+  test('the tables of the README of the chart', () => {
     const page = chartFile(WEIR_CHART, 'README.md');
-    assert.match(page, BETWEEN);
+    assert.match(page, VALUES_SECTION);
     golden(
       new URL('README.md', WEIR_CHART),
-      page.replace(BETWEEN, (_, begin, end) => `${begin}\n${valuesTables(values)}\n\n${end}`),
+      page.replace(VALUES_SECTION, (_, begin, end) => `${begin}\n${valuesTables(values)}\n\n${end}`),
     );
   });
 });
@@ -37,7 +38,7 @@ describe('a comment of values.yaml', () => {
     return own;
   };
 
-  test('says by a list of words what is allowed', () => {
+  test('lists the allowed words', () => {
     const text = '# How much.\n#   Little  not much,\n#           or less.\n#   ""      nothing.\nhow: ""\n';
     assert.deepEqual(schemaOf(text), { how: { description: 'How much.', type: 'string', enum: ['Little', ''] } });
     assert.equal(
@@ -46,7 +47,7 @@ describe('a comment of values.yaml', () => {
     );
   });
 
-  test('leaves the type to the default, and adds to it by @schema', () => {
+  test('refines the type of the default by @schema', () => {
     const text = '# Some.\n# @schema {minimum: 1}\nsome: 2\n# Until.\n# @schema duration\nuntil: 5s\n# Any.\nany: {}\n';
     assert.deepEqual(schemaOf(text), {
       some: { description: 'Some.', type: 'integer', minimum: 1 },
@@ -55,7 +56,7 @@ describe('a comment of values.yaml', () => {
     });
   });
 
-  test('is of the value below it, and of none when a blank line follows', () => {
+  test('describes the value below it, unless a blank line follows', () => {
     const text =
       '# Of the file.\n\n# Of the section.\nsection:\n  # Of a,\n  # in two lines.\n  a: x\n\n  # Of b.\n  b: true\n';
     assert.deepEqual(schemaOf(text), {
@@ -71,10 +72,10 @@ describe('a comment of values.yaml', () => {
     });
   });
 
-  test('that is missing, misplaced or of an unknown type is told with the value', () => {
-    assert.throws(() => parseValues('a:\n  b: 1\n'), /values\.yaml: a\.b: no comment says what it means/);
-    assert.throws(() => parseValues('# A.\na: 1 # one\n'), /a: a comment stands behind it/);
-    assert.throws(() => parseValues('# A.\n# @schema nonsense\na: 1\n'), /there is no such type; use .*duration/);
-    assert.throws(() => valuesSchema(parseValues('# A.\na: null\n'), []), /a: nothing says its type/);
+  test('that is missing, misplaced or has an unknown type is reported with the value', () => {
+    assert.throws(() => parseValues('a:\n  b: 1\n'), /values\.yaml: a\.b: add a comment that describes the value/);
+    assert.throws(() => parseValues('# A.\na: 1 # one\n'), /a: move the comment above the key/);
+    assert.throws(() => parseValues('# A.\n# @schema nonsense\na: 1\n'), /unknown type; expected .*duration/);
+    assert.throws(() => valuesSchema(parseValues('# A.\na: null\n'), []), /a: cannot derive the type from the default/);
   });
 });

@@ -46,7 +46,7 @@ describe('the chart', requireProgram('helm'), () => {
     });
   }
 
-  test('refuses a name of a release that no Service could have', async () => {
+  test('refuses a release name that is invalid in names of Services', async () => {
     for (const name of ['a.b', '1st', 'x'.repeat(36)]) {
       const { ok, output } = await runHelm(['template', name, WEIR_CHART]);
       assert.equal(ok, false);
@@ -55,12 +55,12 @@ describe('the chart', requireProgram('helm'), () => {
     assert.ok((await runHelm(['template', 'x'.repeat(35), WEIR_CHART])).ok);
   });
 
-  test('of the custom resources has no fault that helm knows of', async () => {
+  test('weir-crds passes helm lint', async () => {
     const { ok, output } = await runHelm(['lint', '--strict', new URL('weir-crds/', CHARTS)]);
     assert.ok(ok, output);
   });
 
-  test('makes a Service of Weir of its console where it is told to, and that without node ports', async () => {
+  test('publishes the console as a Service of Weir without node ports', async () => {
     const [installation] = INSTALLATIONS;
     assert.ok(installation);
     const consoleOf = async (settings: string): Promise<readonly unknown[]> => {
@@ -74,13 +74,13 @@ describe('the chart', requireProgram('helm'), () => {
     assert.deepEqual(await consoleOf('controller.classless=false'), [undefined, undefined]);
   });
 
-  test('starts processes anew for another password of the bundled Redis, and for none beside an external one', async () => {
+  test('restarts processes for a new password of the bundled Redis, but not of an external Redis', async () => {
     const checksums = async (name: string, password: string): Promise<readonly (string | undefined)[]> => {
       const installation = INSTALLATIONS.find((each) => each.name === name);
       assert.ok(installation);
       const pair = { certificate: 'c', key: 'k' };
       const certificates = { ca: pair, redis: pair, proxy: pair, controller: pair, console: pair };
-      // as a look at the cluster finds it
+      // The values that a lookup in the cluster would return.
       const generated = JSON.stringify({ ...certificates, passwords: { proxy: password }, token: 't' });
       const manifests = await renderManifests(
         installation,
@@ -96,14 +96,14 @@ describe('the chart', requireProgram('helm'), () => {
     for (const [index, each] of bundled.entries()) assert.notEqual(each, other[index]);
   });
 
-  test('gives the console a certificate that is also good for a port-forward, and no other one', async () => {
+  test('gives only the console a certificate that is also valid for a port-forward', async () => {
     const [installation] = INSTALLATIONS;
     assert.ok(installation);
     const secrets = (await renderManifests(installation)).filter(({ type }) => type === 'kubernetes.io/tls');
     const forwarded = secrets.filter(({ data }) => {
       const { 'tls.crt': certificate = '' } = data as Readonly<Record<string, string>>;
-      const shown = new X509Certificate(Buffer.from(certificate, 'base64'));
-      return shown.checkHost('localhost') !== undefined && shown.checkIP('127.0.0.1') !== undefined;
+      const x509 = new X509Certificate(Buffer.from(certificate, 'base64'));
+      return x509.checkHost('localhost') !== undefined && x509.checkIP('127.0.0.1') !== undefined;
     });
     assert.deepEqual(
       forwarded.map(({ metadata }) => metadata.name),
@@ -111,8 +111,8 @@ describe('the chart', requireProgram('helm'), () => {
     );
   });
 
-  test('of two releases has no name of the whole cluster in common', async () => {
-    const ofCluster = async (name: string): Promise<readonly string[]> => {
+  test('gives two releases different names of cluster-scoped objects', async () => {
+    const clusterScopedNames = async (name: string): Promise<readonly string[]> => {
       const installation = INSTALLATIONS.find((each) => each.name === name);
       assert.ok(installation);
       const manifests = await renderManifests(installation, '--set=crds.install=false');
@@ -120,8 +120,8 @@ describe('the chart', requireProgram('helm'), () => {
         .filter(({ kind }) => /^Cluster|Admission|APIService/.test(kind))
         .map(({ kind, metadata }) => `${kind}/${metadata.name}`);
     };
-    const first = await ofCluster('default');
-    const second = await ofCluster('everything');
+    const first = await clusterScopedNames('default');
+    const second = await clusterScopedNames('everything');
     assert.ok(first.length > 5 && second.length > 5);
     assert.deepEqual(
       first.filter((each) => second.includes(each)),

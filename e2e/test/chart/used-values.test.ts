@@ -18,8 +18,11 @@ import { type ChartValue, parseValues } from '../../src/chart/values.ts';
 const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
   values.flatMap((each) => (each.children === undefined ? [each] : leaves(each.children)));
 
-/** A value with which it can be found again, of the type that the template expects; none for words and switches. */
-function marked({ choices, default: value }: ChartValue, index: number): { value: unknown; mark: string } | undefined {
+/** Returns a value of the expected type that can be found in the output; undefined for booleans and lists of words. */
+function markedValue(
+  { choices, default: value }: ChartValue,
+  index: number,
+): { value: unknown; mark: string } | undefined {
   const mark = typeof value === 'number' ? String(20_000 + index) : `mark${index}x`;
   if (choices.length > 0 || typeof value === 'boolean') return undefined;
   if (typeof value === 'number') return { value: 20_000 + index, mark };
@@ -27,8 +30,8 @@ function marked({ choices, default: value }: ChartValue, index: number): { value
   return { value: typeof value === 'string' ? mark : { [mark]: mark }, mark };
 }
 
-/** What else it may be than it is in an installation. */
-function others({ path, choices, default: value }: ChartValue, installation: Installation): readonly unknown[] {
+/** Returns the alternatives to the value in an installation. */
+function alternatives({ path, choices, default: value }: ChartValue, installation: Installation): readonly unknown[] {
   const given = parseDocument(readFileSync(valuesFile(installation), 'utf8')).getIn(path.split('.')) ?? value;
   const all = typeof value === 'boolean' ? [true, false] : choices.map(({ word }) => word);
   return all.filter((each) => each !== given);
@@ -41,7 +44,7 @@ function nested(path: string, value: unknown): object {
 }
 
 describe('values.yaml', requireProgram('helm'), () => {
-  test('has no value that changes nothing', async () => {
+  test('has no unused value', async () => {
     await using folder = temporaryDirectory('values');
     const values = leaves(parseValues(chartFile(WEIR_CHART, 'values.yaml')));
     assert.ok(values.length > 30);
@@ -51,17 +54,19 @@ describe('values.yaml', requireProgram('helm'), () => {
         writeFileSync(path, JSON.stringify(change));
         return `--values=${path}`;
       });
-      // the schema would refuse the marks where only words are allowed
+      // The schema would refuse marks where only certain words are allowed.
       const text = await renderChart(installation, '--skip-schema-validation', ...files);
-      // keys, certificates and what is computed of them are others each time
+      // Generated keys, certificates and checksums differ at each rendering.
       return text.replaceAll(/[A-Za-z0-9+/]{40,}=*/g, '…');
     };
 
-    // most at once, in the installation that has nearly everything; the rest one by one, where it makes a difference
-    const wanted = values.map((each, index) => ({ each, found: marked(each, index) }));
-    const changes = wanted.flatMap(({ each, found }) => (found === undefined ? [] : [nested(each.path, found.value)]));
+    // Most values are tested in one rendering of the installation with nearly all features; the others one by one.
+    const candidates = values.map((each, index) => ({ each, found: markedValue(each, index) }));
+    const changes = candidates.flatMap(({ each, found }) =>
+      found === undefined ? [] : [nested(each.path, found.value)],
+    );
     const text = await rendered(FULL, changes);
-    const rest = wanted.filter(({ found }) => found === undefined || !text.includes(found.mark));
+    const rest = candidates.filter(({ found }) => found === undefined || !text.includes(found.mark));
 
     const plain = new Map<Installation, string>();
     for (const each of INSTALLATIONS) plain.set(each, await rendered(each, []));
@@ -73,7 +78,7 @@ describe('values.yaml', requireProgram('helm'), () => {
     for (const { each, found } of rest) {
       let used = false;
       for (const installation of INSTALLATIONS.toReversed())
-        for (const other of found === undefined ? others(each, installation) : [found.value])
+        for (const other of found === undefined ? alternatives(each, installation) : [found.value])
           used ||= await differs(installation, each, other);
       if (!used) unused.push(each.path);
     }

@@ -9,35 +9,35 @@ import { type ChartValue, parseValues } from '../../src/chart/values.ts';
 
 const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
 
-/** The same values with a letter too many in each name, beside what stands there. */
-function mistyped(of: readonly ChartValue[]): Record<string, unknown> {
-  const wrong = of.map((each) => [`${each.key}x`, each.default]);
-  const within = of.flatMap(({ key, children }) => (children === undefined ? [] : [[key, mistyped(children)]]));
-  return Object.fromEntries([...wrong, ...within]);
+/** Returns the values with an additional letter in each name. */
+function mistyped(values: readonly ChartValue[]): Record<string, unknown> {
+  const wrong = values.map((each) => [`${each.key}x`, each.default]);
+  const nested = values.flatMap(({ key, children }) => (children === undefined ? [] : [[key, mistyped(children)]]));
+  return Object.fromEntries([...wrong, ...nested]);
 }
 
-const namesIn = (of: readonly ChartValue[]): readonly string[] =>
-  of.flatMap(({ key, children = [] }) => [`${key}x`, ...namesIn(children)]);
+const namesIn = (values: readonly ChartValue[]): readonly string[] =>
+  values.flatMap(({ key, children = [] }) => [`${key}x`, ...namesIn(children)]);
 
 describe('helm refuses', requireProgram('helm'), () => {
-  test('every name of a value with a letter too many, and says which', async () => {
+  test('every misspelled value and names it', async () => {
     await using folder = temporaryDirectory('typos');
     const path = join(folder.path, 'typos.yaml');
     writeFileSync(path, JSON.stringify(mistyped(values)));
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--values', path]);
     assert.equal(ok, false);
-    const told = new Set(
+    const reported = new Set(
       [...output.matchAll(/additional properties (.+) not allowed/g)].flatMap(([, names = '']) =>
         names.split(', ').map((each) => each.replaceAll("'", '')),
       ),
     );
     assert.deepEqual(
-      namesIn(values).filter((name) => !told.has(name)),
+      namesIn(values).filter((name) => !reported.has(name)),
       [],
     );
   });
 
-  test('a word that Kubernetes does not know of resources, which it would leave out without a word', async () => {
+  test('an unknown field of resources, which Kubernetes would ignore silently', async () => {
     for (const part of ['proxy', 'controller', 'console', 'redis']) {
       const { ok, output } = await runHelm([
         'template',
@@ -50,13 +50,13 @@ describe('helm refuses', requireProgram('helm'), () => {
     }
   });
 
-  test('a value of the wrong type, with its place', async () => {
+  test('a value of the wrong type and names its path', async () => {
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--set=controller.classless=perhaps']);
     assert.equal(ok, false);
     assert.match(output, /at '\/controller\/classless': got string, want boolean/);
   });
 
-  test('a typo in the values of the custom resources, alone and within', async () => {
+  test('a misspelled value of weir-crds, alone and as a dependency', async () => {
     for (const [chart, setting] of [
       [CRDS_CHART, 'kept=false'],
       [WEIR_CHART, 'weir-crds.kept=false'],
@@ -67,13 +67,13 @@ describe('helm refuses', requireProgram('helm'), () => {
     }
   });
 
-  test('a name of the fleet that none of its processes would take', async () => {
+  test('a fleet name that the processes would refuse', async () => {
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--set=fleet=Edge of Weir']);
     assert.equal(ok, false);
     assert.match(output, /at '\/fleet'/);
   });
 
-  test('what is no name of a Secret, before it stands in a manifest', async () => {
+  test('an invalid name of a Secret', async () => {
     for (const name of ['a b', 'a: b', ' ', '{{ .Release.Name }}', 'Weir', 'a'.repeat(254)]) {
       const set = `--set-json=adminToken.existingSecret=${JSON.stringify(name)}`;
       const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, set]);
@@ -82,7 +82,7 @@ describe('helm refuses', requireProgram('helm'), () => {
     }
   });
 
-  test('a password in the URL of Redis without showing it, and says where it belongs', async () => {
+  test('a password in the URL of Redis without printing it, and names the right place', async () => {
     const url = '--set=redis.bundled=false,redis.external.url=rediss://weir:hush@redis.example.com';
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, url]);
     assert.equal(ok, false);
@@ -90,7 +90,7 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.doesNotMatch(output, /hush/);
   });
 
-  test('that a guard is taken away by null, of which no schema knows', async () => {
+  test('null as the value of a guard, which the schema cannot refuse', async () => {
     for (const [value, words] of [
       ['admission.externalIPs', 'use Deny or Allow'],
       ['admission.nodePorts', 'use Mutate, Warn, Deny, or "" for Mutate if the cluster serves it, else Warn'],
@@ -102,10 +102,10 @@ describe('helm refuses', requireProgram('helm'), () => {
     }
   });
 
-  test('an external Redis of which nothing says where it is, or whose CA', async () => {
+  test('an external Redis without URL or without CA', async () => {
     const external = ['--set=redis.bundled=false'];
-    const nowhere = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
-    assert.match(nowhere.output, /redis\.external\.url is empty; set redis\.external\.url to the URL/);
+    const withoutUrl = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
+    assert.match(withoutUrl.output, /redis\.external\.url is empty; set redis\.external\.url to the URL/);
     external.push('--set=redis.external.url=rediss://redis.example.com,redis.external.ownCa=true');
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, ...external]);
     assert.equal(ok, false);
@@ -115,14 +115,14 @@ describe('helm refuses', requireProgram('helm'), () => {
     );
   });
 
-  test('finalizers that nobody would take off when the release is gone', async () => {
+  test('finalizers that would remain after the release is uninstalled', async () => {
     const settings = '--set=controller.cleanupFinalizer=true,uninstall.clearStatus=false';
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, settings]);
     assert.equal(ok, false);
     assert.match(output, /after an uninstall nothing would remove the finalizers/);
   });
 
-  test('an aggregated console with a certificate that nothing tells the API server to trust, and says where to', async () => {
+  test('an aggregated console without a CA for the API server, and names the value to set', async () => {
     const settings = ['--set=console.aggregated=true', '--set=console.tls.existingSecret=own'];
     const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, ...settings]);
     assert.equal(ok, false);

@@ -1,5 +1,5 @@
-// docs/api-server.md on a real node: kubelet and kube-proxy know no other API server than 127.0.0.1:7443, which the kubelet itself
-// starts as a static pod, from the manifest of the docs.
+// docs/api-server.md on a real node: kubelet and kube-proxy know only the API server 127.0.0.1:7443, which the kubelet starts as
+// a static pod from the manifest of the docs.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -25,7 +25,10 @@ const example = (name: string): string =>
 const DEFAULT_WAIT = { timeoutMs: 60_000, intervalMs: 300 };
 const requirement = { ...requireProgram('images', 'kubernetes', 'nodes'), ...insideSandbox() };
 
-describe('a kubelet behind the static pod that it runs itself', { ...requirement, timeout: 400_000 }, () => {
+describe('a kubelet that reaches the API server through its own static pod', {
+  ...requirement,
+  timeout: 400_000,
+}, () => {
   let cluster: Cluster;
   let second: ApiServer;
 
@@ -37,13 +40,13 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
       certificateNames: [SECOND, '127.0.0.1'],
       apiServer: LOCAL_API_SERVER,
       staticPods: { 'weir-api-server.yaml': example('weir-api-server.yaml') },
-      prepare: layFiles,
+      prepare: writeNodeFiles,
     });
   });
   after(() => cluster?.close());
 
-  test('comes up, and runs pods', async () => {
-    await runsAPod('first', cluster.server);
+  test('starts and runs pods', async () => {
+    await assertPodRuns('first', cluster.server);
     const phase = ['-n', 'kube-system', '-o', 'jsonpath={.status.phase}'];
     await eventually(
       async () => assert.equal(await cluster.kubectl('get', 'pod', 'weir-api-server-node-1', ...phase), 'Running'),
@@ -51,34 +54,34 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
     );
   });
 
-  test('goes on with the other API server when one dies, again and again, and is always ready', async () => {
+  test('stays ready and switches API servers whenever one dies', async () => {
     second = await cluster.addApiServer(SECOND);
-    await names(2);
+    await waitForStoredAddresses(2);
     const before = refusals();
     for (const round of [1, 2]) {
       await cluster.stopApiServer();
-      await runsAPod(`without-first-${round}`, second.server);
+      await assertPodRuns(`without-first-${round}`, second.server);
       await cluster.startApiServer();
-      await names(2);
+      await waitForStoredAddresses(2);
       await second.stop();
-      await runsAPod(`without-second-${round}`, cluster.server);
+      await assertPodRuns(`without-second-${round}`, cluster.server);
       await second.start();
-      await names(2);
+      await waitForStoredAddresses(2);
     }
     assert.deepEqual(refusals().slice(before.length), [], 'the kubelet was refused at 127.0.0.1:7443');
     const ready = '{range .status.conditions[?(@.type=="Ready")]}{.status}{end}';
     assert.equal(await cluster.kubectl('get', 'node', 'node-1', '-o', `jsonpath=${ready}`), 'True');
   });
 
-  /** So many API servers are in the list that the pod has kept. */
-  async function names(count: number): Promise<void> {
+  /** Waits until the list stored by the pod has this number of API servers. */
+  async function waitForStoredAddresses(count: number): Promise<void> {
     await eventually(() => {
       const kept = readFileSync('/var/lib/weir-api-server/api-server-endpoints.json', 'utf8');
       assert.equal(kept.match(/"10\.[\d.]+"/g)?.length, count);
     }, DEFAULT_WAIT);
   }
 
-  /** What the kubelet and kube-proxy have said of the way to the API server. */
+  /** Returns the errors of kubelet and kube-proxy about connections to the API server. */
   function refusals(): readonly string[] {
     return cluster
       .output()
@@ -86,20 +89,20 @@ describe('a kubelet behind the static pod that it runs itself', { ...requirement
       .filter((line) => /^E.*127\.0\.0\.1:7443.*(refused|reset)/.test(line));
   }
 
-  /** The kubelet hears of it, and says that it runs. */
-  async function runsAPod(name: string, server: string): Promise<void> {
+  /** Asserts that the kubelet learns of a new pod and reports it as running. */
+  async function assertPodRuns(name: string, server: string): Promise<void> {
     const containers = [{ name: 'echo', image: ECHO_IMAGE, imagePullPolicy: 'Never' }];
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { nodeName: 'node-1', containers } };
-    const at = ['--server', server];
-    await eventually(() => cluster.kubectl('apply', '-f', '-', ...at, { stdin: JSON.stringify(pod) }), DEFAULT_WAIT);
+    const flags = ['--server', server];
+    await eventually(() => cluster.kubectl('apply', '-f', '-', ...flags, { stdin: JSON.stringify(pod) }), DEFAULT_WAIT);
     await eventually(async () => {
-      assert.equal(await cluster.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.phase}', ...at), 'Running');
+      assert.equal(await cluster.kubectl('get', 'pod', name, '-o', 'jsonpath={.status.phase}', ...flags), 'Running');
     }, DEFAULT_WAIT);
   }
 });
 
-/** As on the node of a user, in the folders of the machine that we are in. */
-function layFiles({ server, kubeconfig }: ControlPlane): void {
+/** Writes the files of a user's node to the file system of the sandbox. */
+function writeNodeFiles({ server, kubeconfig }: ControlPlane): void {
   for (const folder of ['/etc/weir/api-server', '/etc/kubernetes/pki', '/var/lib/kubelet/pki'])
     mkdirSync(folder, { recursive: true });
   const port = `port: ${new URL(server).port}`;
@@ -111,6 +114,6 @@ function layFiles({ server, kubeconfig }: ControlPlane): void {
   const ca = Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64');
   writeFileSync('/etc/kubernetes/pki/ca.crt', ca);
   config.clusters[0].cluster = { server: LOCAL_API_SERVER, 'certificate-authority': '/etc/kubernetes/pki/ca.crt' };
-  // For root alone, as the key of the kubelet's certificate is.
+  // Readable by root only, like the key of the kubelet.
   writeFileSync('/etc/weir/api-server/kubeconfig', JSON.stringify(config), { mode: 0o600 });
 }

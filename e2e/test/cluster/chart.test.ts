@@ -1,5 +1,5 @@
-// The life of a release, as whoever runs the cluster and its tenants see it, on three real nodes: each part goes on where the last one
-// ended.
+// The life of a release on three real nodes, as operators and tenants see it. Each part continues with the state that the
+// previous part left.
 import { after, before, describe } from 'node:test';
 import { insideSandbox, requireProgram } from '@weir/tools';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';

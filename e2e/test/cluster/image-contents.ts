@@ -11,7 +11,7 @@ import type { Images } from './images.test.ts';
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const [, version] = /^appVersion: *["']?([^"'\s]+)/m.exec(readFileSync(`${root}charts/weir/Chart.yaml`, 'utf8')) ?? [];
 
-/** As a registry has it, and as a node has it. Far above what they are: a bound against a development dependency that slips in. */
+/** Compressed and unpacked size. The limits are far above the real sizes, to detect development dependencies in an image. */
 const MAX_IMAGE_BYTES = { packed: 80_000_000, unpacked: 250_000_000 };
 
 const expected = {
@@ -31,7 +31,7 @@ const expected = {
 
 export function imageContents(images: () => Images): void {
   for (const kind of ['proxy', 'controller'] as const) {
-    describe(`that of the ${kind}`, () => {
+    describe(`the ${kind} image`, () => {
       const wanted = expected[kind];
       let image: UnpackedImage;
       let files: readonly ImageFile[];
@@ -40,7 +40,7 @@ export function imageContents(images: () => Images): void {
         files = listImageFiles(image.rootfs);
       });
 
-      test('is called, labelled and started as the chart expects it', () => {
+      test('has the name, labels and entrypoint that the chart expects', () => {
         assert.equal(image.name, `ghcr.io/weir-dev/weir-${kind}:${version}`);
         assert.equal(image.config.User, '65532:65532');
         assert.equal(image.config.WorkingDir, '/weir');
@@ -55,7 +55,7 @@ export function imageContents(images: () => Images): void {
         assert.match(label('description'), /LoadBalancer Services for every tenant/);
       });
 
-      test('can start nothing but Node: there is no shell and no package manager', () => {
+      test('contains no program but Node: no shell and no package manager', () => {
         const programs = files.filter(
           ({ kind, mode, path }) => kind === 'file' && (mode & 0o111) !== 0 && !/\.so\b/.test(path),
         );
@@ -66,14 +66,14 @@ export function imageContents(images: () => Images): void {
         );
       });
 
-      test('gives everything to root, and nothing in it may be written by another or raises its user', () => {
+      test('contains only files of root that no other user may write and without setuid', () => {
         const wrong = files.filter(
           ({ kind, mode, owner }) => owner !== '0:0' || kind === 'other' || (kind !== 'link' && (mode & 0o6022) !== 0),
         );
         assert.deepEqual(wrong, []);
       });
 
-      test('brings what the processes run, compiled, and no more', () => {
+      test('contains only compiled code and runtime dependencies', () => {
         assert.deepEqual(readdirSync(join(image.rootfs, 'weir/packages')).sort(), wanted.packages);
         assert.deepEqual(
           files.filter(({ path }) => /\.(ts|cts|mts|tsx|map)$/.test(path)).map(({ path }) => path),
@@ -88,7 +88,7 @@ export function imageContents(images: () => Images): void {
         assert.deepEqual(forDevelopment, []);
       });
 
-      test('brings a bill of materials with each npm package, each of Debian, and Node', () => {
+      test('contains a bill of materials with all npm packages, Debian packages and Node', () => {
         const bill = JSON.parse(readFileSync(join(image.rootfs, 'weir/sbom.cdx.json'), 'utf8')) as {
           components: { name: string; version: string }[];
         };
@@ -107,13 +107,13 @@ export function imageContents(images: () => Images): void {
         assert.deepEqual(listed, [...new Set([...described, ...debian, node])].sort());
       });
 
-      test('brings the licence of everything whose authors ask for it', () => {
+      test('contains the licenses of Weir and of all Debian packages', () => {
         assert.ok(existsSync(join(image.rootfs, 'weir/LICENSE')));
         const licensed = readdirSync(join(image.rootfs, 'usr/share/doc')).sort();
         assert.deepEqual(licensed, readdirSync(join(image.rootfs, 'var/lib/dpkg/status.d')).sort());
       });
 
-      test('tells nothing of the machine that built it', () => {
+      test('contains no data of the build host', () => {
         const names = files.filter(({ path }) =>
           /(^|\/)(\.npmrc|npmrc|\.env|\.git|resolv\.conf|.*\.(crt|pem|key))$/.test(path),
         );
@@ -121,8 +121,8 @@ export function imageContents(images: () => Images): void {
           names.map(({ path }) => path),
           [],
         );
-        for (const word of wordsOfThisMachine()) {
-          assert.ok(!image.metadataText.includes(word), `${word} is in the description of the image`);
+        for (const word of wordsOfBuildHost()) {
+          assert.ok(!image.metadataText.includes(word), `${word} is in the metadata of the image`);
           const found = spawnSync('grep', ['-rIlF', '--', word, image.rootfs], { encoding: 'utf8' });
           assert.equal(found.stdout, '');
         }
@@ -137,14 +137,14 @@ export function imageContents(images: () => Images): void {
     });
   }
 
-  test('only the program of the proxy has a capability, and only that for ports', () => {
+  test('only the Node of the proxy image has a file capability', () => {
     const { proxy, controller } = images();
     assert.deepEqual([proxy.filesWithCapabilities, controller.filesWithCapabilities], [['usr/local/bin/node'], []]);
   });
 }
 
-/** Its checkout, its registry of packages if that is not the public one, its proxies. */
-function wordsOfThisMachine(): string[] {
+/** Returns the checkout path, a private npm registry and HTTP proxies. */
+function wordsOfBuildHost(): string[] {
   const registry = execFileSync('npm', ['config', 'get', 'registry'], { cwd: '/', encoding: 'utf8' }).trim();
   const { host } = new URL(registry);
   const proxies = ['http_proxy', 'https_proxy', 'HTTP_PROXY', 'HTTPS_PROXY'].flatMap((name) => process.env[name] || []);

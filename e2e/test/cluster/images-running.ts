@@ -18,12 +18,12 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const NODE = 'node-1';
 const WEIR_UID = 65532;
 const REDIS_UID = 999;
-/** The tenth: CAP_NET_BIND_SERVICE. */
+/** Bit 10 of a capability mask is CAP_NET_BIND_SERVICE. */
 const CAP_NET_BIND_SERVICE_BIT = 1 << 10;
 const READY_TIMEOUT_MS = 60_000;
 
 export function imagesRunning(images: () => Images): void {
-  describe('run by a user without rights, on a root file system that is read-only', () => {
+  describe('run as an unprivileged user with a read-only root file system', () => {
     const folder = temporaryDirectory('containers');
     const running: Container[] = [];
     const start = async (kind: keyof Images, options: ContainerOptions): Promise<Container> => {
@@ -41,7 +41,11 @@ export function imagesRunning(images: () => Images): void {
       cluster = await startControlPlane({ host: API_SERVER_ADDRESS });
       pods = new Pods(cluster);
       await Promise.all([applyCustomResources(cluster), addNode(cluster)]);
-      common = { WEIR_FLEET: 'images', WEIR_REDIS_URL: 'redis://:of-the-fleet@127.0.0.1:6379', WEIR_LOG_LEVEL: 'info' };
+      common = {
+        WEIR_FLEET: 'images',
+        WEIR_REDIS_URL: 'redis://:test-password@127.0.0.1:6379',
+        WEIR_LOG_LEVEL: 'info',
+      };
     });
     after(async () => {
       await pods?.close();
@@ -50,11 +54,11 @@ export function imagesRunning(images: () => Images): void {
       await folder.close();
     });
 
-    test('Redis serves as the chart starts it', async () => {
+    test('Redis starts with the command of the chart', async () => {
       const settings = join(folder.path, 'redis.conf');
       writeFileSync(
         settings,
-        'bind 127.0.0.1\nrequirepass of-the-fleet\nappendonly yes\ndir /data\nmaxmemory-policy noeviction\n',
+        'bind 127.0.0.1\nrequirepass test-password\nappendonly yes\ndir /data\nmaxmemory-policy noeviction\n',
       );
       const redis = await start('redis', {
         name: 'redis',
@@ -65,10 +69,10 @@ export function imagesRunning(images: () => Images): void {
         readyWhen: /Ready to accept connections/,
       });
       assert.equal(userOf(redis), REDIS_UID);
-      assert.equal(redis.exec('redis-cli', '-a', 'of-the-fleet', '--no-auth-warning', 'ping').trim(), 'PONG');
+      assert.equal(redis.exec('redis-cli', '-a', 'test-password', '--no-auth-warning', 'ping').trim(), 'PONG');
     });
 
-    test('a tenant’s Service is served on port 80 by the proxy, whose only capability that needs', async (t) => {
+    test('the proxy serves port 80 with a single capability', async (t) => {
       const kubeconfig = join(folder.path, 'kubeconfig');
       copyFileSync(cluster.kubeconfig, kubeconfig);
       chmodSync(kubeconfig, 0o644);
@@ -85,7 +89,7 @@ export function imagesRunning(images: () => Images): void {
         readOnlyMounts: { '/etc/weir/kubeconfig': kubeconfig },
         readyWhen: /routing table published/,
       });
-      t.diagnostic(`the controller has published after ${Math.round(performance.now() - begun)} ms`);
+      t.diagnostic(`the controller published its first table after ${Math.round(performance.now() - begun)} ms`);
       begun = performance.now();
       const proxy = await start('proxy', {
         name: 'proxy',
@@ -94,7 +98,7 @@ export function imagesRunning(images: () => Images): void {
         capabilities: ['CAP_NET_BIND_SERVICE'],
         readyWhen: /the first table is served/,
       });
-      t.diagnostic(`the proxy serves after ${Math.round(performance.now() - begun)} ms`);
+      t.diagnostic(`the proxy served its first table after ${Math.round(performance.now() - begun)} ms`);
       await cluster.kubectl('apply', '-f', join(root, 'e2e/manifests/shop.yaml'));
       await pods.http({ namespace: 'shop', name: 'web-1', labels: { app: 'web' }, number: 1, port: 8080 });
       const status = await waitForStatus(cluster, 'shop/web', (now) => addressesIn(now).length === 1).catch((error) => {
@@ -104,18 +108,18 @@ export function imagesRunning(images: () => Images): void {
       await eventually(() => fetchOnce(`http://${nodeAddress(NODE)}:80/`), { timeoutMs: READY_TIMEOUT_MS });
       assert.deepEqual([userOf(proxy), capabilitiesOf(proxy)], [WEIR_UID, CAP_NET_BIND_SERVICE_BIT]);
       assert.deepEqual([userOf(controller), capabilitiesOf(controller)], [WEIR_UID, 0]);
-      // what the chart's startupProbe runs: ends with 0, or throws
+      // The command of the chart's startupProbe; exec throws if it fails.
       proxy.exec('/usr/local/bin/node', '/weir/packages/proxy/dist/src/probe.js');
     });
 
-    test('the proxy does not start where the capability is withheld, and the runtime says why', async () => {
+    test('the proxy does not start without the capability, and runc reports the reason', async () => {
       const proxy = await start('proxy', { name: 'without', env: common, mayExit: true });
       const { code } = await proxy.process.exited;
       assert.notEqual(code, 0);
       assert.match(proxy.process.output(), /operation not permitted/);
     });
 
-    test('the console answers, from the image of the controller', async () => {
+    test('the console responds, from the controller image', async () => {
       await start('controller', {
         name: 'console',
         args: ['/weir/packages/console/dist/src/main.js'],
@@ -137,7 +141,7 @@ export function imagesRunning(images: () => Images): void {
       );
     });
 
-    test('the weir command says its version and translates, without a shell around it', async () => {
+    test('the weir command prints its version and translates, without a shell', async () => {
       const run = async (name: string, ...args: string[]): Promise<string> => {
         const readOnlyMounts = { '/manifests': join(root, 'docs/examples') };
         const weir = await start('controller', {
@@ -157,7 +161,7 @@ export function imagesRunning(images: () => Images): void {
       assert.ok(dryRun.statuses.length > 0);
     });
 
-    test('each process ends when it is asked to', async () => {
+    test('each process exits after SIGTERM', async () => {
       for (const { process } of running) {
         const exit = await process.stop('SIGTERM');
         assert.equal(exit.signal, null);
@@ -197,10 +201,10 @@ function capabilitiesOf(container: Container): number {
 
 function fetchOnce(url: string): Promise<void> {
   return new Promise((resolve, reject) => {
-    get(url, { agent: false }, (answer) => {
-      answer.resume();
-      if (answer.statusCode === 200) resolve();
-      else reject(new Error(`${url} answered ${answer.statusCode}`));
+    get(url, { agent: false }, (response) => {
+      response.resume();
+      if (response.statusCode === 200) resolve();
+      else reject(new Error(`${url} responded with ${response.statusCode}`));
     }).once('error', reject);
   });
 }

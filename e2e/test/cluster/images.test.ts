@@ -1,4 +1,4 @@
-// The images as they are built: what is in them, and that they run as a strict security context lets them.
+// The contents of the built images, and their behaviour under a strict security context.
 import { before, describe } from 'node:test';
 import { temporaryDirectory } from '@weir/testkit';
 import { insideSandbox, requireProgram, weirImages } from '@weir/tools';
@@ -14,7 +14,7 @@ describe('the images', { ...requirement, timeout: 300_000 }, () => {
   let images: Images;
   before(async () => {
     const archives = await weirImages();
-    // memory of the machine, and gone with it
+    // The folders are in the memory of the sandbox and disappear with it.
     const unpack = (kind: keyof Images): UnpackedImage => unpackImage(archives[kind], temporaryDirectory(kind).path);
     images = { proxy: unpack('proxy'), controller: unpack('controller'), redis: unpack('redis') };
   });

@@ -11,7 +11,7 @@ const path = `${namespace}/echo`;
 const TCP = { name: 'tcp', port: 7600 } as const;
 
 export function nodePorts(fleet: () => NodeFleet): void {
-  describe('node ports, and what kube-proxy makes of a Service', () => {
+  describe('node ports and the rules of kube-proxy', () => {
     let nodePort = 0;
     let clusterIp = '';
 
@@ -22,7 +22,7 @@ export function nodePorts(fleet: () => NodeFleet): void {
       await apply(echoPods({ namespace, replicas: 2 }), service);
     });
 
-    test('are open beside the proxies on a Service that says nothing of them, and it is told so', async () => {
+    test('are open by default, and the Service gets the condition NodePortBypass', async () => {
       const status = await waitForStatus(
         fleet().cluster,
         path,
@@ -38,7 +38,7 @@ export function nodePorts(fleet: () => NodeFleet): void {
       for (const rules of await rulesOfAll(fleet())) assert.ok(rules.includes(`tcp . ${nodePort} :`));
     });
 
-    test('are closed when the Service gives them up, and it goes on being served', async () => {
+    test('are closed when the Service disables them, and the Service stays published', async () => {
       await fleet().patchServiceSpec(path, {
         allocateLoadBalancerNodePorts: false,
         ports: [{ ...servicePort(TCP), nodePort: 0 }],
@@ -49,14 +49,14 @@ export function nodePorts(fleet: () => NodeFleet): void {
       for (const rules of await rulesOfAll(fleet())) assert.ok(!rules.includes(`tcp . ${nodePort} :`));
     });
 
-    test('the published addresses are not caught by kube-proxy, which knows the cluster IP', async () => {
+    test('kube-proxy intercepts the cluster IP but not the published addresses', async () => {
       for (const rules of await rulesOfAll(fleet())) {
         assert.match(rules, new RegExp(`${clusterIp.replaceAll('.', '\\.')} \\. tcp \\. ${TCP.port} :`));
         for (const address of fleet().addresses) assert.ok(!rules.includes(`${address} . tcp . ${TCP.port} `));
       }
     });
 
-    test('kube-proxy would catch them if they were published as virtual addresses', async () => {
+    test('kube-proxy would intercept addresses published with ipMode VIP', async () => {
       const { kubectl } = fleet().cluster;
       const [address = ''] = fleet().addresses;
       const ingress = [{ ip: address, ipMode: 'VIP' }];

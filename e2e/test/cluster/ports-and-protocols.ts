@@ -8,7 +8,7 @@ import { steadyConnections } from '../../src/steady-load.ts';
 
 const namespace = 'ports';
 const path = `${namespace}/echo`;
-/** Not touched by any change of the others. */
+/** No test changes these two ports. */
 const TCP = { name: 'tcp', port: 7100 } as const;
 const UDP = { name: 'udp', port: 7101, protocol: 'UDP' } as const;
 
@@ -17,7 +17,7 @@ export function portsAndProtocols(fleet: () => NodeFleet): void {
     const change = (ports: readonly PortSpec[]): Promise<void> =>
       fleet().patchServiceSpec(path, { ports: [TCP, UDP, ...ports].map(servicePort) });
 
-    const bothCome = async (kind: 'answered' | 'refused'): Promise<void> => {
+    const waitForBoth = async (kind: 'answered' | 'refused'): Promise<void> => {
       for (const each of [TCP, UDP]) await waitForProbeResult(fleet(), each, kind);
     };
 
@@ -33,34 +33,34 @@ export function portsAndProtocols(fleet: () => NodeFleet): void {
         assert.equal(ingress.ipMode, 'Proxy');
       }
       assert.deepEqual(portsIn(status), ['7100/TCP', '7101/UDP']);
-      await bothCome('answered');
+      await waitForBoth('answered');
       await assertProbeResult(fleet(), { ...TCP, protocol: 'UDP' }, 'refused');
       await assertProbeResult(fleet(), { ...UDP, protocol: 'TCP' }, 'refused');
     });
 
-    test('one that becomes a ClusterIP is given up, and back as a LoadBalancer it has its addresses again', async () => {
+    test('a Service loses its addresses as ClusterIP and regains them as LoadBalancer', async () => {
       await fleet().patchServiceSpec(path, { type: 'ClusterIP', allocateLoadBalancerNodePorts: null });
       await waitForStatus(fleet().cluster, path, hasNothing);
-      await bothCome('refused');
+      await waitForBoth('refused');
       await fleet().patchServiceSpec(path, { type: 'LoadBalancer', allocateLoadBalancerNodePorts: false });
       await waitUntilServed(fleet(), path);
-      await bothCome('answered');
+      await waitForBoth('answered');
     });
 
-    test('ports that get other numbers move there, and clients of the other ports notice nothing', async () => {
+    test('changed port numbers take effect without failures at other ports', async () => {
       await using clients = steadyConnections({ hosts: fleet().addresses, port: TCP.port, clients: 4 });
       const moved = (port: number): PortSpec[] => [
         { name: 'moved-tcp', port },
         { name: 'moved-udp', port: port + 10, protocol: 'UDP' },
       ];
-      const movedCome = async (port: number, kind: 'answered' | 'refused'): Promise<void> => {
+      const waitForMoved = async (port: number, kind: 'answered' | 'refused'): Promise<void> => {
         for (const each of moved(port)) await waitForProbeResult(fleet(), each, kind);
       };
       await change(moved(7110));
-      await movedCome(7110, 'answered');
+      await waitForMoved(7110, 'answered');
       await change(moved(7111));
-      await movedCome(7111, 'answered');
-      await movedCome(7110, 'refused');
+      await waitForMoved(7111, 'answered');
+      await waitForMoved(7110, 'refused');
       const status = await waitForStatus(fleet().cluster, path, (now) => portsIn(now).includes('7111/TCP'));
       assert.deepEqual(portsIn(status), ['7100/TCP', '7101/UDP', '7111/TCP', '7121/UDP']);
       assert.deepEqual(addressesIn(status), fleet().addresses);
@@ -69,23 +69,26 @@ export function portsAndProtocols(fleet: () => NodeFleet): void {
       assert.deepEqual(clients.failures, []);
     });
 
-    test('a port turns from TCP to UDP, is both on one number, and TCP alone again', async () => {
+    test('a port changes from TCP to UDP, to both protocols, and back to TCP', async () => {
       const tcp = { name: 'turned-tcp', port: 7130 } as const;
       const udp = { name: 'turned-udp', port: 7130, protocol: 'UDP' } as const;
-      const comeTo = async (expected: { tcp: 'answered' | 'refused'; udp: 'answered' | 'refused' }): Promise<void> => {
+      const waitForResults = async (expected: {
+        tcp: 'answered' | 'refused';
+        udp: 'answered' | 'refused';
+      }): Promise<void> => {
         await waitForProbeResult(fleet(), tcp, expected.tcp);
         await waitForProbeResult(fleet(), udp, expected.udp);
       };
       await change([tcp]);
-      await comeTo({ tcp: 'answered', udp: 'refused' });
+      await waitForResults({ tcp: 'answered', udp: 'refused' });
       await change([udp]);
-      await comeTo({ tcp: 'refused', udp: 'answered' });
+      await waitForResults({ tcp: 'refused', udp: 'answered' });
       await change([tcp, udp]);
-      await comeTo({ tcp: 'answered', udp: 'answered' });
+      await waitForResults({ tcp: 'answered', udp: 'answered' });
       const both = await waitForStatus(fleet().cluster, path, (now) => portsIn(now).length === 4);
       assert.deepEqual(portsIn(both), ['7100/TCP', '7101/UDP', '7130/TCP', '7130/UDP']);
       await change([tcp]);
-      await comeTo({ tcp: 'answered', udp: 'refused' });
+      await waitForResults({ tcp: 'answered', udp: 'refused' });
     });
   });
 }

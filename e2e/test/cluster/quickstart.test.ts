@@ -1,4 +1,4 @@
-// Every command of docs/quickstart.md, on a cluster that has nothing of Weir but its images. UPDATE_GOLDEN=1 writes what they print.
+// Runs every command of docs/quickstart.md on a cluster without a release. UPDATE_GOLDEN=1 writes the outputs to the page.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -16,12 +16,12 @@ describe('docs/quickstart.md', { ...requirement, timeout: 300_000 }, () => {
   let fleet: ChartFleet;
   before(async () => {
     fleet = await startChartFleet({ nodes: 2 });
-    // As nodes are before somebody chooses them.
+    // Nodes have no role until an operator labels them.
     await fleet.kubectl('label', 'node', '--all', 'role-');
   });
   after(() => fleet?.close());
 
-  test('says what its commands print', async () => {
+  test('shows the output of its commands', async () => {
     const page = readFileSync(file, 'utf8');
     const folders = (['helm', 'kubectl'] as const).map((name) => dirname(programPath(name)));
     const env = { ...process.env, ...fleet.env, PATH: [...folders, process.env.PATH].join(':') };

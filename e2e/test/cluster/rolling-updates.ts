@@ -33,7 +33,7 @@ export function rollingUpdates(fleet: () => NodeFleet): void {
     const rolledOut = (): Promise<string> =>
       fleet().cluster.kubectl('rollout', 'status', 'deployment/echo', '-n', namespace, '--timeout=120s');
 
-    test('replaces every pod, twice, without one failed new connection', async () => {
+    test('replaces every pod twice without a failed connection', async () => {
       const { kubectl } = fleet().cluster;
       await using clients = steadyConnections({ hosts: fleet().addresses, port, clients: 8 });
       await clients.waitForMore(100);
@@ -44,10 +44,10 @@ export function rollingUpdates(fleet: () => NodeFleet): void {
       await clients.waitForMore(100);
       await clients.stop();
       assert.deepEqual(clients.failures, []);
-      assert.ok(clients.pods.size >= 9, `${clients.pods.size} pods have answered, of three generations of three`);
+      assert.ok(clients.pods.size >= 9, `${clients.pods.size} of 9 pods responded`);
     });
 
-    test('moves a UDP client that keeps its port to the new pods', async () => {
+    test('moves a UDP client with a fixed port to the new pods', async () => {
       const [host = ''] = fleet().addresses;
       await using client = await udpClient({ host, port });
       const old = await podsOf(namespace);
@@ -56,7 +56,7 @@ export function rollingUpdates(fleet: () => NodeFleet): void {
       await rolledOut();
       await eventually(async () => {
         const pod = await client.requestPodName();
-        assert.ok(pod !== undefined && !old.includes(pod), `${pod} answers`);
+        assert.ok(pod !== undefined && !old.includes(pod), `${pod} responds`);
       });
     });
   });

@@ -23,7 +23,7 @@ export function scale(fleet: () => NodeFleet): void {
       for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), port, 'answered');
     });
 
-    test('to nothing has its clients refused, not accepted and closed, at addresses that stay', async () => {
+    test('to zero refuses clients at addresses that stay published', async () => {
       await scaleTo(0);
       const status = await waitForStatus(
         fleet().cluster,
@@ -35,12 +35,12 @@ export function scale(fleet: () => NodeFleet): void {
       for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), port, 'refused');
     });
 
-    test('is still refused when its last pods are gone, a while later', async () => {
+    test('still refuses clients after the last pod was removed', async () => {
       await fleet().cluster.kubectl('wait', '--for=delete', 'pod', '-l', 'app=echo', '-n', namespace, '--timeout=30s');
       for (const port of [TCP, UDP]) await assertProbeResult(fleet(), port, 'refused');
     });
 
-    test('and back, is answered at the same addresses', async () => {
+    test('back to two serves at the same addresses', async () => {
       await scaleTo(2);
       await waitUntilServed(fleet(), path);
       for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), port, 'answered');

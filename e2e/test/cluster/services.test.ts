@@ -1,4 +1,4 @@
-// Services on a cluster with real nodes: kubelets, containers and kube-proxy, and whatever a tenant may change while clients come.
+// Services on a cluster with real nodes (kubelets, containers, kube-proxy), while a tenant changes the Service under traffic.
 import { after, before, describe } from 'node:test';
 import { insideSandbox, requireProgram } from '@weir/tools';
 import { type NodeFleet, startNodeFleet } from '../../src/cluster/node-fleet.ts';

@@ -11,17 +11,17 @@ const port = 7400;
 
 export function sessionAffinity(fleet: () => NodeFleet): void {
   describe('sessionAffinity', () => {
-    const meetsSeveral = async (): Promise<void> => {
+    const reachesSeveralPods = async (): Promise<void> => {
       for (const host of fleet().addresses) {
-        const asked = { host, port, from: CLIENT_ADDRESSES[0] };
-        await eventually(async () => assert.ok((await podsReached(asked, 20)).size > 1), { timeoutMs: 20_000 });
+        const target = { host, port, from: CLIENT_ADDRESSES[0] };
+        await eventually(async () => assert.ok((await podsReached(target, 20)).size > 1), { timeoutMs: 20_000 });
       }
     };
-    const meetsOne = async (): Promise<void> => {
+    const reachesOnePod = async (): Promise<void> => {
       for (const host of fleet().addresses) {
-        const asked = { host, port, from: CLIENT_ADDRESSES[0] };
-        await eventually(async () => assert.equal((await podsReached(asked, 20)).size, 1), { timeoutMs: 20_000 });
-        assert.equal((await podsReached(asked, 30)).size, 1);
+        const target = { host, port, from: CLIENT_ADDRESSES[0] };
+        await eventually(async () => assert.equal((await podsReached(target, 20)).size, 1), { timeoutMs: 20_000 });
+        assert.equal((await podsReached(target, 30)).size, 1);
       }
     };
 
@@ -33,9 +33,9 @@ export function sessionAffinity(fleet: () => NodeFleet): void {
       await waitUntilServed(fleet(), path);
     });
 
-    test('that is not asked for spreads a client over pods', meetsSeveral);
+    test('spreads a client over pods by default', reachesSeveralPods);
 
-    test('switched on, on a live Service, keeps a client at one pod, and cuts nobody', async () => {
+    test('keeps a client at one pod after it is enabled, and keeps open connections', async () => {
       await using open = await connectClient({
         host: fleet().addresses[0] ?? '',
         port,
@@ -46,14 +46,14 @@ export function sessionAffinity(fleet: () => NodeFleet): void {
         sessionAffinity: 'ClientIP',
         sessionAffinityConfig: { clientIP: { timeoutSeconds: 600 } },
       });
-      await meetsOne();
+      await reachesOnePod();
       await open.send('still here');
       await open.take(/still here/);
     });
 
-    test('switched off again, spreads the client again', async () => {
+    test('spreads the client again after it is disabled', async () => {
       await fleet().patchServiceSpec(path, { sessionAffinity: 'None', sessionAffinityConfig: null });
-      await meetsSeveral();
+      await reachesSeveralPods();
     });
   });
 }

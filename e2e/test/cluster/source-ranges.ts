@@ -17,8 +17,8 @@ export function sourceRanges(fleet: () => NodeFleet): void {
     const isAnswered = async (from: string): Promise<void> => {
       for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), { ...port, from }, 'answered');
     };
-    /** The kernel has accepted before a proxy sees from where; what it then says is nothing. */
-    const isKeptOut = async (from: string): Promise<void> => {
+    /** The kernel accepts a connection before the proxy sees the source address; the proxy then closes it without data. */
+    const isRefused = async (from: string): Promise<void> => {
       await waitForProbeResult(fleet(), { ...TCP, from }, 'closed');
       await waitForProbeResult(fleet(), { ...UDP, from }, 'silent');
     };
@@ -30,23 +30,23 @@ export function sourceRanges(fleet: () => NodeFleet): void {
       await waitUntilServed(fleet(), path);
     });
 
-    test('that are not set let everybody in', async () => {
+    test('admit every client by default', async () => {
       for (const client of CLIENT_ADDRESSES) await isAnswered(client);
     });
 
-    test('that are set on a live Service keep out who is not in them', async () => {
+    test('refuse clients outside of new ranges', async () => {
       await allow([`${ONE}/32`]);
-      await isKeptOut(OTHER);
+      await isRefused(OTHER);
       await isAnswered(ONE);
     });
 
-    test('that are changed let in who was kept out, and keep out who was let in', async () => {
+    test('admit and refuse clients by changed ranges', async () => {
       await allow([' 192.0.2.0/24 ', `${OTHER}/31`]);
-      await isKeptOut(ONE);
+      await isRefused(ONE);
       await isAnswered(OTHER);
     });
 
-    test('that are cleared let everybody in again', async () => {
+    test('admit every client again after they are cleared', async () => {
       await using before = await connectClient({
         host: fleet().addresses[0] ?? '',
         port: TCP.port,

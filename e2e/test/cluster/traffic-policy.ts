@@ -15,13 +15,13 @@ export function trafficPolicy(fleet: () => NodeFleet): void {
     before(async () => {
       const { apply } = fleet();
       await apply(plainNamespace(namespace));
-      // One pod, on one of the two nodes: the other has no endpoint of its own.
+      // The single pod is on one of two nodes, so the other node has no local endpoint.
       await apply(echoPods({ namespace, replicas: 1 }), echoService({ namespace, ports: [{ name: 'tcp', port }] }));
       await waitUntilServed(fleet(), path);
       await waitForProbeResult(fleet(), { port }, 'answered');
     });
 
-    test('says that pods see the proxy’s address, and is answered at every address, whichever node the pod is on', async () => {
+    test('degrades the Service, which is still served at every address', async () => {
       await using clients = steadyConnections({ hosts: fleet().addresses, port, clients: 4 });
       await fleet().patchServiceSpec(path, { externalTrafficPolicy: 'Local' });
       const status = await waitForStatus(fleet().cluster, path, (now) => conditionIn(now, 'Degraded') !== undefined);
@@ -35,7 +35,7 @@ export function trafficPolicy(fleet: () => NodeFleet): void {
       assert.deepEqual(clients.failures, []);
     });
 
-    test('taken back, is not complained of any more', async () => {
+    test('clears the condition when it is removed', async () => {
       await fleet().patchServiceSpec(path, { externalTrafficPolicy: 'Cluster' });
       await waitUntilServed(fleet(), path);
       await waitForProbeResult(fleet(), { port }, 'answered');

@@ -9,8 +9,8 @@ import { type LimitedTenant, startLimitedTenant } from '../../src/version-skew/l
 import { type SteadyTenant, startSteadyTenant } from '../../src/version-skew/steady-tenant.ts';
 import { assertUsage } from '../../src/version-skew/traffic-totals.ts';
 
-// From the version before this one to this one and back, part by part, under clients that never rest: what is promised in
-// docs/upgrade.md. Processes without images, on a real API server and a real Redis.
+// Upgrades from the previous version to this version and back, part by part, under continuous load, as promised in
+// docs/upgrade.md. Runs processes without images, with a real API server and a real Redis.
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
   ...requirePreviousVersion(),
@@ -39,7 +39,7 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
     await previous?.close();
   });
 
-  /** Node by node, with clients that stay connected; after the first one the fleet is of both versions. */
+  /** Replaces the proxies node by node while a client stays connected; after the first node both versions are running. */
   const replaceProxies = async (checkout: string, weir: (...args: string[]) => Promise<string>): Promise<void> => {
     for (const node of NODES) {
       const held = await shop.openConnection(node);
@@ -51,7 +51,7 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
     }
   };
 
-  test('a new controller leads old proxies, and gives them all back when Redis is wiped', async () => {
+  test('a new controller works with old proxies and restores the table after Redis is wiped', async () => {
     await fleet.restartFromCheckout(CHECKOUT, 'controller');
     await game.assertLimitAndSuspension(oldWeir);
     await fleet.redis.wipe();
@@ -59,30 +59,30 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
     await shop.clients.waitForMore(50);
   });
 
-  test('commands and consoles of both versions tell the same', async () => {
-    const seen: unknown[] = [];
+  test('commands and consoles of both versions print the same', async () => {
+    const views: unknown[] = [];
     for (const console of [previous.path, CHECKOUT]) {
       await fleet.restartFromCheckout(console, 'console');
-      for (const weir of [oldWeir, fleet.weir]) seen.push(await consoleView(weir));
+      for (const weir of [oldWeir, fleet.weir]) views.push(await consoleView(weir));
     }
-    for (const each of seen) assert.deepEqual(each, seen[0]);
+    for (const view of views) assert.deepEqual(view, views[0]);
   });
 
-  test('proxies go over to the new version one after the other, and no client notices', async () => {
+  test('upgrading the proxies one by one fails no connection', async () => {
     await replaceProxies(CHECKOUT, fleet.weir);
   });
 
-  test('an old controller and an old console lead new proxies', async () => {
+  test('an old controller and an old console work with new proxies', async () => {
     for (const part of ['controller', 'console'] as const) await fleet.restartFromCheckout(previous.path, part);
     await game.assertLimitAndSuspension(fleet.weir);
     await shop.clients.waitForMore(50);
   });
 
-  test('proxies go back to the old version one after the other, and no client notices', async () => {
+  test('downgrading the proxies one by one fails no connection', async () => {
     await replaceProxies(previous.path, oldWeir);
   });
 
-  test('what was used is on the ledger once, to the byte', async () => {
+  test('the ledger contains the usage once, exactly', async () => {
     const counted = await shop.close();
     assert.deepEqual(shop.clients.failures, []);
     await assertUsage(fleet, 'shop', counted);
@@ -92,16 +92,16 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
 type Json = Readonly<Record<string, unknown>>;
 type WeirCommand = (...args: string[]) => Promise<string>;
 
-/** What the commands that ask a console tell of a fleet at rest: not each field, since a later version may tell more. */
+/** Returns selected fields of the console's answers about an idle fleet: a later version may add fields. */
 export async function consoleView(weir: WeirCommand): Promise<Json> {
   const json = async (...args: string[]): Promise<Json> => JSON.parse(await weir(...args, '-o', 'json')) as Json;
   const items = async (...args: string[]): Promise<readonly Json[]> => (await json(...args)).items as readonly Json[];
-  // One that has just started knows no table and no proxies yet.
+  // A console that has just started has no table and no proxies yet.
   const proxies = await eventually(
     async () => {
-      const seen = pickFields(await items('get', 'proxies'), 'node', 'state', 'addresses', 'listeners');
-      assert.ok(seen.length > 0 && seen.every(({ state }) => state === 'Serving'), JSON.stringify(seen));
-      return seen;
+      const found = pickFields(await items('get', 'proxies'), 'node', 'state', 'addresses', 'listeners');
+      assert.ok(found.length > 0 && found.every(({ state }) => state === 'Serving'), JSON.stringify(found));
+      return found;
     },
     { timeoutMs: 30_000, intervalMs: 250 },
   );

@@ -9,8 +9,8 @@ import { SHOP, servedAt } from './tenants.ts';
 import { underLoad } from './upgrades.ts';
 
 export function faults(fleet: () => ChartFleet): void {
-  /** Secrets of the release are deleted, and made again by an upgrade. */
-  const renewed = async (...secrets: readonly string[]): Promise<void> => {
+  /** Deletes Secrets of the release and lets an upgrade generate them again. */
+  const renewSecrets = async (...secrets: readonly string[]): Promise<void> => {
     const { kubectl, install } = fleet();
     const certificate = (): Promise<string> =>
       kubectl('get', 'secret', 'weir-redis-tls', '-n', RELEASE_NAMESPACE, '-o=jsonpath={.data.tls\\.crt}');
@@ -21,7 +21,7 @@ export function faults(fleet: () => ChartFleet): void {
   };
 
   describe('a fault', () => {
-    test('of Redis stops no traffic, and what is applied meanwhile is served once it is back', async () => {
+    test('of Redis stops no traffic, and changes are served when Redis is back', async () => {
       const { cluster, kubectl, apply, patchServiceSpec } = fleet();
       await underLoad(fleet(), async () => {
         await kubectl('scale', 'statefulset/weir-redis', '-n', RELEASE_NAMESPACE, '--replicas=0');
@@ -46,18 +46,18 @@ export function faults(fleet: () => ChartFleet): void {
       );
     });
 
-    test('the certificate of Redis is renewed, and nobody notices', async () => {
+    test('renewing the certificate of Redis fails no connection', async () => {
       const before = await serviceStatus(fleet().cluster, SHOP.path);
-      await underLoad(fleet(), () => renewed('redis-tls'));
+      await underLoad(fleet(), () => renewSecrets('redis-tls'));
       assert.deepEqual(await serviceStatus(fleet().cluster, SHOP.path), before);
     });
 
-    test('all certificates are made anew, the CA among them, and traffic goes on until every process knows it', async () => {
+    test('renewing the CA and all certificates fails no connection', async () => {
       const { addresses } = await servedAt(fleet());
       await underLoad(fleet(), async () => {
-        await renewed('redis-tls', 'ca', 'proxy-tls', 'controller-tls', 'console-tls');
+        await renewSecrets('redis-tls', 'ca', 'proxy-tls', 'controller-tls', 'console-tls');
         await fleet().patchServiceSpec(SHOP.path, { ports: ports(SHOP.port, 7701) });
-        // Kubelets bring the new CA within a minute or two, and with it what is new at the proxies.
+        // Kubelets update the mounted CA within two minutes; only then do changes reach the proxies.
         await eventually(async () => assertProbeResult({ ...fleet(), addresses }, { port: 7701 }, 'answered'), {
           timeoutMs: 150_000,
         });
@@ -66,23 +66,27 @@ export function faults(fleet: () => ChartFleet): void {
       });
     });
 
-    test('of a node takes its address out of the status, and traffic goes on at the other', async () => {
+    test('of a node withdraws its address, and traffic continues at the other address', async () => {
       const { cluster } = fleet();
       const { addresses } = await servedAt(fleet());
-      // Redis lives on the first node, whose loss would be another test.
+      // Redis runs on the first node, whose failure is not part of this test.
       const lost = cluster.nodes.find(({ address }, index) => index > 0 && addresses.includes(address));
       assert.ok(lost);
-      const left = addresses.filter((address) => address !== lost.address);
+      const remaining = addresses.filter((address) => address !== lost.address);
       lost.setLink('down');
       try {
-        // Another leads first, if who led was there.
+        // If the leader ran on this node, another controller becomes leader first.
         await eventually(async () => assert.ok(!(await addressesNow(fleet())).includes(lost.address)), {
           timeoutMs: 90_000,
         });
-        // Its pods are endpoints until Kubernetes gives it up; each proxy finds out by itself that they do not answer.
-        await eventually(() => assertProbeResult({ ...fleet(), addresses: left }, { port: SHOP.port }, 'answered'), {
-          timeoutMs: 60_000,
-        });
+        // Pods of the node remain endpoints until Kubernetes marks the node unreachable; until then passive health checks exclude
+        // them.
+        await eventually(
+          () => assertProbeResult({ ...fleet(), addresses: remaining }, { port: SHOP.port }, 'answered'),
+          {
+            timeoutMs: 60_000,
+          },
+        );
       } finally {
         lost.setLink('up');
       }
@@ -92,7 +96,7 @@ export function faults(fleet: () => ChartFleet): void {
       await waitForProbeResult({ ...fleet(), addresses }, { port: SHOP.port }, 'answered');
     });
 
-    test('a node that lost its power comes back, and serves as before', async () => {
+    test('a node serves again after a power failure', async () => {
       const { cluster } = fleet();
       const { addresses } = await servedAt(fleet());
       const rebooted = cluster.nodes.find(({ address }, index) => index > 0 && addresses.includes(address));
@@ -106,23 +110,23 @@ export function faults(fleet: () => ChartFleet): void {
       await waitForProbeResult({ ...fleet(), addresses }, { port: SHOP.port }, 'answered');
     });
 
-    test('a node that is no load balancer any more is left, and taken again', async () => {
+    test('a node without the label is withdrawn, and used again with the label', async () => {
       const { cluster, kubectl } = fleet();
       const { addresses } = await servedAt(fleet());
-      const gone = cluster.nodes.find(({ address }) => addresses.includes(address));
-      assert.ok(gone);
-      await kubectl('label', 'node', gone.name, 'role-');
+      const unlabelled = cluster.nodes.find(({ address }) => addresses.includes(address));
+      assert.ok(unlabelled);
+      await kubectl('label', 'node', unlabelled.name, 'role-');
       const status = await waitForStatus(
         cluster,
         SHOP.path,
-        (now) => addressesIn(now).length === 2 && !addressesIn(now).includes(gone.address),
+        (now) => addressesIn(now).length === 2 && !addressesIn(now).includes(unlabelled.address),
       );
       await waitForProbeResult({ ...fleet(), addresses: addressesIn(status) }, { port: SHOP.port }, 'answered');
-      await kubectl('label', 'node', gone.name, 'role=loadbalancer');
+      await kubectl('label', 'node', unlabelled.name, 'role=loadbalancer');
       await kubectl('rollout', 'status', 'daemonset/weir-proxy', '-n', RELEASE_NAMESPACE, '--timeout=120s');
     });
 
-    test('a node that is drained goes on serving, and what ran on it moves', async () => {
+    test('a drained node continues to serve, and its other pods move', async () => {
       const { cluster, kubectl } = fleet();
       const node = cluster.nodes[2]?.name ?? '';
       await underLoad(fleet(), async () => {
@@ -138,7 +142,7 @@ async function addressesNow({ cluster }: ChartFleet): Promise<readonly string[]>
   return addressesIn(await serviceStatus(cluster, SHOP.path));
 }
 
-/** How often the proxy of a node was started again. */
+/** Returns how often the proxy of a node was restarted. */
 async function restartsOf({ kubectl }: ChartFleet, node: string): Promise<number> {
   const path = '{.items[*].status.containerStatuses[0].restartCount}';
   const args = [

@@ -18,8 +18,8 @@ interface Pods {
 
 export function installation(fleet: () => ChartFleet): void {
   describe('an installation', () => {
-    test('is ready when helm says so, and tells what to do next', async () => {
-      const notes = await orSaid(fleet(), fleet().install('weir', '--set=controller.classless=true'));
+    test('is ready when helm returns, and its notes name the next step', async () => {
+      const notes = await withFleetOutput(fleet(), fleet().install('weir', '--set=controller.classless=true'));
       assert.match(notes, /kubectl label node/);
       const { items } = await fleet().get<Pods>('pods', '-n', RELEASE_NAMESPACE);
       const counts = new Map<string, number>();
@@ -34,7 +34,7 @@ export function installation(fleet: () => ChartFleet): void {
       assert.deepEqual(Object.fromEntries([...counts].sort()), { console: 1, controller: 2, proxy: 3, redis: 1 });
     });
 
-    test('runs nothing as root, and nothing that may write into its image', async () => {
+    test('runs no container as root or with a writable image', async () => {
       const proxy = await execIn(fleet(), 'daemonset/weir-proxy', 'process.getuid()');
       assert.equal(proxy, '65532');
       for (const workload of ['daemonset/weir-proxy', 'deployment/weir-controller', 'deployment/weir-console']) {
@@ -47,22 +47,22 @@ export function installation(fleet: () => ChartFleet): void {
       }
     });
 
-    test('measures for Prometheus, who shows the token of the release', async () => {
+    test('serves metrics to clients with the token of the release only', async () => {
       const { addresses } = fleet();
       const [ca, token] = [
         await secretOf(fleet(), 'weir-proxy-tls', 'ca\\.crt'),
         await secretOf(fleet(), 'weir-admin', 'token'),
       ];
       for (const address of addresses) {
-        const of = { url: `https://${address}:8687/metrics`, ca, servername: 'weir-proxy' };
-        assert.equal((await getHttps(of)).status, 401);
-        const { status, body } = await getHttps({ ...of, token });
+        const request = { url: `https://${address}:8687/metrics`, ca, servername: 'weir-proxy' };
+        assert.equal((await getHttps(request)).status, 401);
+        const { status, body } = await getHttps({ ...request, token });
         assert.equal(status, 200);
         assert.match(body, /^weir_table_revision \d+$/m);
       }
     });
 
-    test('has a console that asks who one is, and shows what that person may see', async () => {
+    test('has a console that authenticates users and shows what they may see', async () => {
       const { kubectl } = fleet();
       await kubectl('create', 'clusterrole', 'weir-viewer', '--verb=get', '--resource=tenantusages.weir.dev');
       await kubectl('create', 'serviceaccount', 'viewer', '-n', 'default');
@@ -84,16 +84,20 @@ export function installation(fleet: () => ChartFleet): void {
         selector,
         '-o=jsonpath={.items[0].status.podIP}',
       );
-      const of = { url: `https://${ip}:8686/api/v1/proxies`, ca, servername: `weir-console.${RELEASE_NAMESPACE}.svc` };
-      assert.equal((await getHttps(of)).status, 401);
-      const { status, body } = await getHttps({ ...of, token });
+      const request = {
+        url: `https://${ip}:8686/api/v1/proxies`,
+        ca,
+        servername: `weir-console.${RELEASE_NAMESPACE}.svc`,
+      };
+      assert.equal((await getHttps(request)).status, 401);
+      const { status, body } = await getHttps({ ...request, token });
       assert.equal(status, 200, body);
       const { items } = JSON.parse(body) as { items: readonly { node: string }[] };
       assert.deepEqual(items.map(({ node }) => node).sort(), ['node-1', 'node-2', 'node-3']);
     });
 
-    test('leaves a cluster that weir doctor finds well', async () => {
-      const said = await fleet().kubectl(
+    test('passes weir doctor', async () => {
+      const report = await fleet().kubectl(
         'exec',
         '-n',
         RELEASE_NAMESPACE,
@@ -102,23 +106,23 @@ export function installation(fleet: () => ChartFleet): void {
         'weir',
         'doctor',
       );
-      assert.match(said, / 0 error$/m);
-      assert.doesNotMatch(said, /not checked/);
+      assert.match(report, / 0 error$/m);
+      assert.doesNotMatch(report, /not checked/);
     });
   });
 }
 
-/** With what the pods say when it fails. */
-async function orSaid<T>(fleet: ChartFleet, doing: Promise<T>): Promise<T> {
+/** Adds the output of the fleet to the error of a failed operation. */
+async function withFleetOutput<T>(fleet: ChartFleet, operation: Promise<T>): Promise<T> {
   try {
-    return await doing;
+    return await operation;
   } catch (error) {
     throw new Error(`${error instanceof Error ? error.message : error}\n${await fleet.output()}`, { cause: error });
   }
 }
 
 async function execIn({ kubectl }: ChartFleet, workload: string, expression: string): Promise<string> {
-  const said = await kubectl(
+  const output = await kubectl(
     'exec',
     '-n',
     RELEASE_NAMESPACE,
@@ -128,7 +132,7 @@ async function execIn({ kubectl }: ChartFleet, workload: string, expression: str
     '--print',
     expression,
   );
-  return said.trim();
+  return output.trim();
 }
 
 async function secretOf({ kubectl }: ChartFleet, name: string, key: string): Promise<string> {
@@ -138,7 +142,7 @@ async function secretOf({ kubectl }: ChartFleet, name: string, key: string): Pro
 
 export interface HttpsRequest {
   readonly url: string;
-  /** PEM of the authority that its certificate has to be of, and the name that it has to be for. */
+  /** PEM of the authority, and the name, that the server's certificate must have. */
   readonly ca: string;
   readonly servername: string;
   readonly token?: string;

@@ -6,21 +6,21 @@ import { waitForProbeResult } from '../../../src/cluster/probe.ts';
 import { echoPods, echoService, plainNamespace } from '../../../src/manifests.ts';
 import { addressesIn, conditionIn, waitForStatus } from '../../../src/service-status.ts';
 
-/** Of the Service that goes through all parts. */
+/** The Service that all parts use. */
 export const SHOP = { path: 'shop/echo', port: 80 } as const;
 
 export function tenants(fleet: () => ChartFleet): void {
   describe('a tenant', () => {
-    test('applies a manifest that knows nothing of Weir, and is reached at ports below 1024', async () => {
+    test('publishes an unmodified manifest at a port below 1024', async () => {
       const { apply, kubectl } = fleet();
       await apply(plainNamespace('shop'), echoPods({ namespace: 'shop', replicas: 3 }));
       const service = echoService({ namespace: 'shop', ports: [{ name: 'http', port: SHOP.port }] }) as {
         spec: Record<string, unknown>;
       };
-      // As everybody writes it: node ports are taken away on the way in.
+      // Users omit this field; the admission policy of the chart disables node ports.
       delete service.spec.allocateLoadBalancerNodePorts;
       await apply(service);
-      // One that has confirmed is enough to be served; the other one follows.
+      // One confirming proxy suffices for the first address; the second address follows.
       const status = await waitForStatus(fleet().cluster, SHOP.path, (now) => addressesIn(now).length === 2);
       assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
       const published = addressesIn(status);
@@ -29,14 +29,14 @@ export function tenants(fleet: () => ChartFleet): void {
       assert.equal(await kubectl('get', 'service', 'echo', '-n', 'shop', '-o=jsonpath={.spec.ports[*].nodePort}'), '');
     });
 
-    test('is not caught by kube-proxy, which knows the cluster IP alone', async () => {
+    test('is not intercepted by kube-proxy, which handles only the cluster IP', async () => {
       for (const node of fleet().cluster.nodes) {
         const rules = await node.nftRuleset();
         for (const address of fleet().addresses) assert.ok(!rules.includes(`${address} . tcp . ${SHOP.port} `));
       }
     });
 
-    test('is told by kubectl describe why a Service is refused', async () => {
+    test('reads the reason for a refused Service in kubectl describe', async () => {
       const { apply, kubectl } = fleet();
       await apply({
         apiVersion: 'weir.dev/v1alpha1',
@@ -51,7 +51,7 @@ export function tenants(fleet: () => ChartFleet): void {
         metadata: { name: string };
       };
       second.metadata.name = 'second';
-      // The policy is in force when it says whom it covers.
+      // The policy is in force when its status counts the tenant.
       await kubectl('wait', '--for=jsonpath={.status.tenantCount}=1', 'tenantpolicy/shop', '--timeout=20s');
       await apply(second);
       await eventually(
@@ -67,7 +67,7 @@ export function tenants(fleet: () => ChartFleet): void {
       await kubectl('delete', 'service', 'second', '-n', 'shop');
     });
 
-    test('reads in TenantUsage what it used', async () => {
+    test('reads its usage in TenantUsage', async () => {
       await fleet().kubectl('wait', '--for=create', 'tenantusage/weir', '-n', 'shop', '--timeout=60s');
       const { status } = await fleet().get<{ status: { tenant: { name: string; services: number } } }>(
         'tenantusage',
@@ -78,7 +78,7 @@ export function tenants(fleet: () => ChartFleet): void {
       assert.equal(status.tenant.name, 'shop');
     });
 
-    test('is cut off by a Suspension, told so, and back when it is deleted', async () => {
+    test('is cut off by a Suspension with its message until the Suspension is deleted', async () => {
       const { cluster, apply, kubectl } = fleet();
       const [host = ''] = (await servedAt(fleet())).addresses;
       await using open = await connectClient({ host, port: SHOP.port });
@@ -98,7 +98,7 @@ export function tenants(fleet: () => ChartFleet): void {
       await waitForProbeResult(await servedAt(fleet()), { port: SHOP.port }, 'answered');
     });
 
-    test('who insists on node ports is told that they bypass everything', async () => {
+    test('with node ports gets the condition NodePortBypass', async () => {
       const { apply, cluster, kubectl } = fleet();
       await apply(plainNamespace('bypass'), echoPods({ namespace: 'bypass', replicas: 1 }));
       const service = echoService({ namespace: 'bypass', ports: [{ name: 'tcp', port: 7600 }] }) as {
@@ -113,7 +113,7 @@ export function tenants(fleet: () => ChartFleet): void {
   });
 }
 
-/** The fleet with the addresses alone at which the shop is published. */
+/** Returns the fleet with only the addresses at which the shop is published. */
 export async function servedAt(fleet: ChartFleet): Promise<ChartFleet> {
   const status = await waitForStatus(fleet.cluster, SHOP.path, (now) => (now.loadBalancer?.ingress ?? []).length > 0);
   return { ...fleet, addresses: (status.loadBalancer?.ingress ?? []).map(({ ip }) => ip) };

@@ -19,34 +19,34 @@ import { SHOP, servedAt } from './tenants.ts';
 
 const EDGE = { class: 'weir.dev/edge', path: 'edge/echo', port: 8080 } as const;
 
-/** Not in the life of this release. */
+/** Permissions that this test does not exercise. */
 const USED_ELSEWHERE = {
   controller: [
-    // with the patch of an object that is not there yet, of which the API server tells only the patch
+    // Part of applying a patch to a missing object, for which the audit log contains only the patch.
     'create events.events.k8s.io',
     'create tenantusages.weir.dev',
-    // of a namespace that has no Services any more
+    // Needed when a namespace has no Services left.
     'delete tenantusages.weir.dev',
-    // of a rule, at its `until`, and for a cut-off that was made while the API server was away
+    // Needed by rules, by `until`, and for suspensions created while the API server is unreachable.
     'create suspensions.weir.dev',
     'delete suspensions.weir.dev',
     'get suspensions.weir.dev',
   ],
-  // by a person who is signed in
+  // Used by signed-in users.
   console: ['create suspensions.weir.dev', 'delete suspensions.weir.dev', 'patch suspensions.weir.dev'],
   uninstall: [],
 } as const;
 
 export function uninstallation(fleet: () => ChartFleet): void {
-  /** Pods that drain are there for a while. */
-  const nothingLeftOf = (release: string): Promise<void> =>
-    eventually(async () => assert.deepEqual(await leftOf(fleet(), release), []), {
+  /** Draining pods exist for a while after the uninstallation. */
+  const waitUntilRemoved = (release: string): Promise<void> =>
+    eventually(async () => assert.deepEqual(await remainingObjects(fleet(), release), []), {
       timeoutMs: 60_000,
       intervalMs: 500,
     });
 
-  describe('the end of a release', () => {
-    test('a second one, of another class and with Secrets that exist already, has nodes of its own', async () => {
+  describe('an uninstallation', () => {
+    test('follows a second release with another class, existing Secrets and its own nodes', async () => {
       const { cluster, kubectl, install, apply } = fleet();
       const [first, second, third] = cluster.nodes;
       assert.ok(first && second && third);
@@ -83,7 +83,7 @@ export function uninstallation(fleet: () => ChartFleet): void {
       await waitForProbeResult(shop, { port: SHOP.port }, 'answered');
     });
 
-    test('takes back what it said, closes its ports, and leaves nothing but the custom resources', async () => {
+    test('clears status, closes ports, and leaves only the custom resources', async () => {
       const { cluster, helm, kubectl } = fleet();
       const shop = await servedAt(fleet());
       await helm('uninstall', 'weir', '--wait', '--timeout=3m');
@@ -91,35 +91,35 @@ export function uninstallation(fleet: () => ChartFleet): void {
       assert.deepEqual(addressesIn(status), []);
       for (const type of ['Accepted', 'Programmed', 'Degraded']) assert.equal(conditionIn(status, type), undefined);
       await assertProbeResult(shop, { port: SHOP.port }, 'refused');
-      await nothingLeftOf('weir');
+      await waitUntilRemoved('weir');
       assert.equal((await kubectl('get', 'tenantusages', '-n', 'shop', '-o=name')).trim(), '');
       await kubectl('get', 'crd', 'tenantpolicies.weir.dev', 'suspensions.weir.dev', 'tenantusages.weir.dev');
       await kubectl('get', 'tenantpolicy', 'shop');
     });
 
-    test('leaves the other one alone', async () => {
+    test('leaves the other release running', async () => {
       const [, , third] = fleet().cluster.nodes;
       await assertProbeResult({ ...fleet(), addresses: [third?.address ?? ''] }, { port: EDGE.port }, 'answered');
       await fleet().helm('uninstall', 'edge', '--wait', '--timeout=3m');
-      await nothingLeftOf('edge');
+      await waitUntilRemoved('edge');
     });
 
     for (const [component, elsewhere] of Object.entries(USED_ELSEWHERE)) {
-      test(`has used each right that it gave to its ${component}, and no other`, () => {
+      test(`follows a release whose ${component} used exactly its granted permissions`, () => {
         const requests = fleet().cluster.auditedRequests();
         const used = new Set(requests.filter(({ account }) => account === `weir-${component}`).map(permissionText));
         assert.deepEqual([...new Set([...used, ...elsewhere])].sort(), [...grantedPermissions(component)].sort());
       });
     }
 
-    test('keeps no namespace from being deleted', async () => {
+    test('does not block the deletion of namespaces', async () => {
       await fleet().kubectl('delete', 'namespace', RELEASE_NAMESPACE, 'shop', 'edge', '--timeout=90s');
     });
   });
 }
 
-/** Every object in the cluster that is labelled as one of the release, of whatever kind. */
-async function leftOf({ kubectl }: ChartFleet, release: string): Promise<readonly string[]> {
+/** Returns every object in the cluster with the label of the release. */
+async function remainingObjects({ kubectl }: ChartFleet, release: string): Promise<readonly string[]> {
   const kinds = (await kubectl('api-resources', '--verbs=list', '-o=name')).trim().split('\n');
   const selector = `-l=app.kubernetes.io/instance=${release}`;
   const text = await kubectl('get', kinds.join(','), '-A', selector, '-o=name', '--ignore-not-found');
@@ -129,9 +129,9 @@ async function leftOf({ kubectl }: ChartFleet, release: string): Promise<readonl
     .filter((line) => line !== '' && !line.startsWith('customresourcedefinition'));
 }
 
-// The Secrets of a release as an operator has them who lets the chart make none: see docs/existing-secrets.md.
+// The Secrets of a release for which the chart generates no Secrets: see docs/existing-secrets.md.
 
-/** The value that names the certificate of each server. */
+/** Values that name the certificate Secret of each server. */
 const CERTIFICATE_VALUES = {
   proxy: 'proxy.admin.tls',
   controller: 'controller.admin.tls',
@@ -141,11 +141,11 @@ const CERTIFICATE_VALUES = {
 
 export interface ExistingSecrets {
   readonly objects: readonly object[];
-  /** Arguments of helm. */
+  /** Arguments for helm that name these Secrets. */
   readonly helmArguments: readonly string[];
 }
 
-/** `fullName` is what the chart puts before the names of its objects: `weir`, `edge-weir`. */
+/** Returns the Secrets for a release; `fullName` is the chart's name prefix, such as `weir` or `edge-weir`. */
 export function existingSecrets(fullName: string): ExistingSecrets {
   const issuer = makeCertificate({ name: `authority of ${fullName}`, isAuthority: true });
   const certificates = Object.entries(CERTIFICATE_VALUES).map(([server, value]) => {
@@ -176,7 +176,7 @@ function secretManifest(name: string, stringData: Readonly<Record<string, string
 
 const randomText = (): string => randomBytes(20).toString('hex');
 
-// The rights that the chart gives to an account, and those that were used.
+// The permissions that the chart grants to a component.
 interface Role {
   readonly rules: readonly {
     readonly apiGroups: readonly string[];
@@ -185,7 +185,7 @@ interface Role {
   }[];
 }
 
-/** Each as `VERB RESOURCE.GROUP`. */
+/** Returns the permissions as `VERB RESOURCE.GROUP`. */
 export function grantedPermissions(component: string): readonly string[] {
   const roles = parseAllDocuments(chartFile(WEIR_CHART, `rights/${component}.yaml`)).map((each) => each.toJS() as Role);
   return roles

@@ -7,17 +7,17 @@ import { type SteadyConnections, steadyConnections } from '../../../src/steady-l
 import { SHOP, servedAt } from './tenants.ts';
 
 export function upgrades(fleet: () => ChartFleet): void {
-  describe('while clients connect again and again', () => {
-    const restarted = async (...workloads: readonly string[]): Promise<void> => {
+  describe('while clients connect continuously', () => {
+    const restart = async (...workloads: readonly string[]): Promise<void> => {
       for (const each of workloads) await fleet().kubectl('rollout', 'restart', each, '-n', RELEASE_NAMESPACE);
       for (const each of workloads)
         await fleet().kubectl('rollout', 'status', each, '-n', RELEASE_NAMESPACE, '--timeout=180s');
     };
 
-    test('every proxy is replaced, and not one connection fails', async () => {
+    test('replacing every proxy fails no connection', async () => {
       const before = await proxyPods(fleet());
-      await underLoad(fleet(), () => restarted('daemonset/weir-proxy'));
-      // The last of the old ones may still wait for its connections.
+      await underLoad(fleet(), () => restart('daemonset/weir-proxy'));
+      // The last old proxy may still be draining.
       await eventually(
         async () => {
           const after = await proxyPods(fleet());
@@ -28,15 +28,15 @@ export function upgrades(fleet: () => ChartFleet): void {
       );
     });
 
-    test('controllers, console and Redis are replaced, and nobody notices', async () => {
+    test('replacing controllers, console and Redis fails no connection', async () => {
       const before = await serviceStatus(fleet().cluster, SHOP.path);
       await underLoad(fleet(), () =>
-        restarted('deployment/weir-controller', 'deployment/weir-console', 'statefulset/weir-redis'),
+        restart('deployment/weir-controller', 'deployment/weir-console', 'statefulset/weir-redis'),
       );
       assert.deepEqual(await serviceStatus(fleet().cluster, SHOP.path), before);
     });
 
-    test('a release is upgraded with other settings, and rolled back', async () => {
+    test('an upgrade with new settings and a rollback fail no connection', async () => {
       await underLoad(fleet(), async () => {
         await fleet().install(
           'weir',
@@ -53,7 +53,7 @@ export function upgrades(fleet: () => ChartFleet): void {
   });
 }
 
-/** Clients at the addresses of the shop: before, meanwhile and after. */
+/** Runs clients at the published addresses before, during and after a change, and asserts that no connection fails. */
 export async function underLoad(fleet: ChartFleet, change: () => Promise<void>): Promise<void> {
   const { addresses } = await servedAt(fleet);
   const clients: SteadyConnections = steadyConnections({ hosts: addresses, port: SHOP.port, clients: 4 });
