@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { golden } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { stringify } from 'yaml';
@@ -15,6 +16,8 @@ import {
   WEIR_CHART,
 } from '../../src/chart/helm.ts';
 import { renameRelease, renderingDiff } from '../../src/chart/rendering-diff.ts';
+
+const PRODUCTION_VALUES = new URL('../../../docs/production-values.yaml', import.meta.url);
 
 interface Workload {
   readonly template: { readonly metadata: { readonly annotations: Readonly<Record<string, string>> } };
@@ -45,6 +48,17 @@ describe('the chart', requireProgram('helm'), () => {
       );
     });
   }
+
+  test('passes helm lint and renders with docs/production-values.yaml', async () => {
+    const { ok, output } = await runHelm(['lint', '--strict', WEIR_CHART, '--values', PRODUCTION_VALUES]);
+    assert.ok(ok, output);
+    const [installation] = INSTALLATIONS;
+    assert.ok(installation);
+    const manifests = await renderManifests(installation, '--values', fileURLToPath(PRODUCTION_VALUES));
+    const kinds = new Set(manifests.map(({ kind }) => kind));
+    for (const kind of ['DaemonSet', 'PodMonitor', 'PrometheusRule', 'NetworkPolicy']) assert.ok(kinds.has(kind), kind);
+    assert.ok(!kinds.has('StatefulSet'), 'the bundled Redis was rendered');
+  });
 
   test('refuses a release name that is invalid in names of Services', async () => {
     for (const name of ['a.b', '1st', 'x'.repeat(36)]) {
