@@ -1,7 +1,6 @@
 //go:build tools
 
-// Package tools holds the container runtime and the network plugins of the nodes that tests run, so that their versions and checksums
-// are pinned by go.mod and go.sum.
+// Package tools pins the container runtime and the network plugins of test nodes by go.mod and go.sum.
 package tools
 
 import (

@@ -1,5 +1,5 @@
-// The CoreDNS that the tests run. To raise its version: `go get github.com/coredns/coredns@vX.Y.Z && go mod tidy` here, and change its
-// version in ../../src/programs/catalog.ts.
+// The CoreDNS of the tests. To upgrade, run `go get github.com/coredns/coredns@vX.Y.Z && go mod tidy` here and change the version in
+// ../../src/programs/catalog.ts.
 module weir.dev/tools/coredns
 
 go 1.26.0

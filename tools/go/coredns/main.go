@@ -1,5 +1,5 @@
-// The DNS server of the clusters that the tests run: CoreDNS with the plugins that a cluster needs, and without those of clouds, which
-// are most of what it is built of.
+// The DNS server of test clusters: CoreDNS with the plugins that a cluster needs, without the cloud plugins, which need most of
+// CoreDNS's dependencies.
 package main
 
 import (

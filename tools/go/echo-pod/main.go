@@ -1,10 +1,10 @@
 // Command echo-pod is the container of pods in tests.
 //
-//	echo-pod PORT   by TCP says its host name and then sends back what comes; by UDP answers each datagram with its host name
+//	echo-pod PORT   TCP: sends its host name, then echoes; UDP: answers each datagram with its host name
 //	echo-pod http   answers each request at port 80 with its host name
-//	echo-pod pause  does nothing, and so holds the namespaces of a pod
+//	echo-pod pause  does nothing and keeps the namespaces of a pod alive
 //
-// Asked to end it stops listening at once, as most servers do, and goes when its connections have ended.
+// After SIGTERM it stops listening at once, as most servers do, and exits when its connections have ended.
 package main
 
 import (
@@ -18,7 +18,7 @@ import (
 	"syscall"
 )
 
-// To be raised with each change, there and in ../../src/programs/catalog.ts: what is built is kept by it.
+// Increase the version with each change, here and in ../../src/programs/catalog.ts: the cache is keyed by this version.
 const version = "1.1.0"
 
 func main() {

@@ -1,5 +1,5 @@
-// The helm that the tests run. To raise its version: `go get helm.sh/helm/v4/cmd/helm@vX.Y.Z && go mod tidy` here, and change its version
-// in ../../src/programs/catalog.ts.
+// The helm of the tests. To upgrade, run `go get helm.sh/helm/v4/cmd/helm@vX.Y.Z && go mod tidy` here and change the version in
+// ../../src/programs/catalog.ts.
 module weir.dev/tools/helm
 
 go 1.26.0

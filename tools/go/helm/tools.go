@@ -1,7 +1,7 @@
 //go:build tools
 
-// Package tools holds the helm that the tests run, so that its version and checksums are pinned by go.mod and go.sum. It is a module
-// of its own: in that of Kubernetes it would choose the versions of what Kubernetes is made of.
+// Package tools pins the helm of the tests by go.mod and go.sum. It is a separate module, because helm would otherwise influence
+// the versions of Kubernetes' dependencies.
 package tools
 
 import _ "helm.sh/helm/v4/cmd/helm"

@@ -1,6 +1,6 @@
-// The Kubernetes that the tests run. To raise its version: here change v1.36.3 and v0.36.3 (k8s.io/kubernetes replaces its staging
-// modules by folders of its repository; the same code is published as v0.x of each, so take over what its own go.mod replaces),
-// run `go mod tidy`, and change its version in ../../src/programs/catalog.ts.
+// The Kubernetes of the tests. To upgrade: change v1.36.3 and v0.36.3 here (k8s.io/kubernetes replaces its staging modules by folders of its
+// repository; the same code is published as v0.x of each, so copy the replacements of its go.mod), run `go mod tidy`, and change the version
+// in ../../src/programs/catalog.ts.
 module weir.dev/tools/kubernetes
 
 go 1.26.0

@@ -1,6 +1,6 @@
 //go:build tools
 
-// Package tools holds the Kubernetes programs that the tests run, so that their versions and checksums are pinned by go.mod and go.sum.
+// Package tools pins the Kubernetes programs of the tests by go.mod and go.sum.
 package tools
 
 import (
