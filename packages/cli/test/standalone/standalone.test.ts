@@ -269,7 +269,7 @@ test('exits with 2 and one line if it cannot start', async () => {
       [...validArgs, '--console', `127.0.0.1:${occupied.port}`],
       /cannot listen on 127\.0\.0\.1:\d+: the port is in use.*--console/,
     ],
-    [[...validArgs, '--console', '0.0.0.0:0'], /may therefore not listen on 0\.0\.0\.0/],
+    [[...validArgs, '--console', '0.0.0.0:0'], /must not listen on 0\.0\.0\.0 without authentication/],
     [[...validArgs, '--console', 'here'], /Use HOST:PORT, such as 127\.0\.0\.1:8686, or off/],
     [[...validArgs, '--workers', '0'], /Use an integer from 1 to 128/],
     [[...validArgs, '--redis', 'http://x'], /--redis: .*use redis:\/\//],
