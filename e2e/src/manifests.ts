@@ -67,10 +67,6 @@ export interface EchoPodOptions {
   readonly preStopSeconds?: number;
 }
 
-export function plainNamespace(name: string): object {
-  return { apiVersion: 'v1', kind: 'Namespace', metadata: { name } };
-}
-
 /** Returns a Deployment whose pods are spread over the nodes. */
 export function echoPods({ namespace, replicas, preStopSeconds }: EchoPodOptions): object {
   const labels = { app: 'echo' };

@@ -20,6 +20,9 @@ export interface UnpackedImage {
   readonly size: { readonly packed: number; readonly unpacked: number };
 }
 
+/** One unpacked image of each kind. */
+export type UnpackedImages = Readonly<Record<'proxy' | 'controller' | 'redis', UnpackedImage>>;
+
 export interface ImageConfig {
   readonly User?: string;
   readonly Entrypoint?: readonly string[];

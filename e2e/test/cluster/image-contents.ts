@@ -4,9 +4,13 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { UnpackedImage } from '../../src/images/unpacked-image.ts';
-import { type ImageFile, listImageFiles, npmPackageFolders } from '../../src/images/unpacked-image.ts';
-import type { Images } from './images.test.ts';
+import {
+  type ImageFile,
+  listImageFiles,
+  npmPackageFolders,
+  type UnpackedImage,
+  type UnpackedImages,
+} from '../../src/images/unpacked-image.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const [, version] = /^appVersion: *["']?([^"'\s]+)/m.exec(readFileSync(`${root}charts/weir/Chart.yaml`, 'utf8')) ?? [];
@@ -29,7 +33,7 @@ const expected = {
   },
 } as const;
 
-export function imageContents(images: () => Images): void {
+export function imageContents(images: () => UnpackedImages): void {
   for (const kind of ['proxy', 'controller'] as const) {
     describe(`the ${kind} image`, () => {
       const wanted = expected[kind];

@@ -10,9 +10,9 @@ import { type ControlPlane, programPath, startControlPlane } from '@weir/tools';
 import { API_SERVER_ADDRESS, nodeAddress, podAddress } from '../../src/addresses.ts';
 import { applyCustomResources } from '../../src/fleet.ts';
 import { type Container, type ContainerOptions, startContainer } from '../../src/images/container.ts';
+import type { UnpackedImages } from '../../src/images/unpacked-image.ts';
 import { Pods } from '../../src/pods.ts';
 import { addressesIn, waitForStatus } from '../../src/service-status.ts';
-import type { Images } from './images.test.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const NODE = 'node-1';
@@ -22,11 +22,11 @@ const REDIS_UID = 999;
 const CAP_NET_BIND_SERVICE_BIT = 1 << 10;
 const READY_TIMEOUT_MS = 60_000;
 
-export function imagesRunning(images: () => Images): void {
+export function imagesRunning(images: () => UnpackedImages): void {
   describe('run as an unprivileged user with a read-only root file system', () => {
     const folder = temporaryDirectory('containers');
     const running: Container[] = [];
-    const start = async (kind: keyof Images, options: ContainerOptions): Promise<Container> => {
+    const start = async (kind: keyof UnpackedImages, options: ContainerOptions): Promise<Container> => {
       const container = await startContainer(images()[kind], options);
       running.push(container);
       return container;

@@ -2,20 +2,19 @@
 import { before, describe } from 'node:test';
 import { temporaryDirectory } from '@weir/testkit';
 import { insideSandbox, requireProgram, weirImages } from '@weir/tools';
-import { type UnpackedImage, unpackImage } from '../../src/images/unpacked-image.ts';
+import { type UnpackedImage, type UnpackedImages, unpackImage } from '../../src/images/unpacked-image.ts';
 import { imageContents } from './image-contents.ts';
 import { imagesRunning } from './images-running.ts';
 
 const requirement = { ...requireProgram('images', 'kubernetes', 'runc', 'ip'), ...insideSandbox() };
 
-export type Images = Readonly<Record<'proxy' | 'controller' | 'redis', UnpackedImage>>;
-
 describe('the images', { ...requirement, timeout: 300_000 }, () => {
-  let images: Images;
+  let images: UnpackedImages;
   before(async () => {
     const archives = await weirImages();
     // The folders are in the memory of the sandbox and disappear with it.
-    const unpack = (kind: keyof Images): UnpackedImage => unpackImage(archives[kind], temporaryDirectory(kind).path);
+    const unpack = (kind: keyof UnpackedImages): UnpackedImage =>
+      unpackImage(archives[kind], temporaryDirectory(kind).path);
     images = { proxy: unpack('proxy'), controller: unpack('controller'), redis: unpack('redis') };
   });
 

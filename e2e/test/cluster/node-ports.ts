@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace, servicePort } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest, servicePort } from '../../src/manifests.ts';
 import { addressesIn, conditionIn, waitForStatus } from '../../src/service-status.ts';
 
 const namespace = 'bypass';
@@ -17,7 +17,7 @@ export function nodePorts(fleet: () => NodeFleet): void {
 
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       const service = echoService({ namespace, ports: [TCP], spec: { allocateLoadBalancerNodePorts: true } });
       await apply(echoPods({ namespace, replicas: 2 }), service);
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, type PortSpec, plainNamespace, servicePort } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest, type PortSpec, servicePort } from '../../src/manifests.ts';
 import { addressesIn, type ServiceStatus, waitForStatus } from '../../src/service-status.ts';
 import { steadyConnections } from '../../src/steady-load.ts';
 
@@ -23,7 +23,7 @@ export function portsAndProtocols(fleet: () => NodeFleet): void {
 
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       await apply(echoPods({ namespace, replicas: 2 }), echoService({ namespace, ports: [TCP, UDP] }));
     });
 

@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { udpClient, waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../src/manifests.ts';
 import { steadyConnections } from '../../src/steady-load.ts';
 
 const namespace = 'rolling';
@@ -15,7 +15,7 @@ export function rollingUpdates(fleet: () => NodeFleet): void {
   describe('a rolling update', () => {
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       await apply(
         echoPods({ namespace, replicas: 3, preStopSeconds: 2 }),
         echoService({ namespace, ports: [TCP, UDP] }),

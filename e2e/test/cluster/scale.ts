@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { assertProbeResult, waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../src/manifests.ts';
 import { addressesIn, conditionIn, waitForStatus } from '../../src/service-status.ts';
 
 const namespace = 'scale';
@@ -17,7 +17,7 @@ export function scale(fleet: () => NodeFleet): void {
 
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       await apply(echoPods({ namespace, replicas: 2 }), echoService({ namespace, ports: [TCP, UDP] }));
       await waitUntilServed(fleet(), path);
       for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), port, 'answered');

@@ -3,7 +3,7 @@ import { before, describe, test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
 import { CLIENT_ADDRESSES, type NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { podsReached, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../src/manifests.ts';
 
 const namespace = 'affinity';
 const path = `${namespace}/echo`;
@@ -27,7 +27,7 @@ export function sessionAffinity(fleet: () => NodeFleet): void {
 
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       await apply(echoPods({ namespace, replicas: 3 }), echoService({ namespace, ports: [{ name: 'tcp', port }] }));
       await fleet().cluster.kubectl('rollout', 'status', 'deployment/echo', '-n', namespace, '--timeout=60s');
       await waitUntilServed(fleet(), path);

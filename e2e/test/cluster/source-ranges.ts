@@ -2,7 +2,7 @@ import { before, describe, test } from 'node:test';
 import { connectClient } from '@weir/testkit';
 import { CLIENT_ADDRESSES, type NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../src/manifests.ts';
 
 const namespace = 'ranges';
 const path = `${namespace}/echo`;
@@ -25,7 +25,7 @@ export function sourceRanges(fleet: () => NodeFleet): void {
 
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       await apply(echoPods({ namespace, replicas: 1 }), echoService({ namespace, ports: [TCP, UDP] }));
       await waitUntilServed(fleet(), path);
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { before, describe, test } from 'node:test';
 import type { NodeFleet } from '../../src/cluster/node-fleet.ts';
 import { waitForProbeResult, waitUntilServed } from '../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../src/manifests.ts';
 import { addressesIn, conditionIn, waitForStatus } from '../../src/service-status.ts';
 import { steadyConnections } from '../../src/steady-load.ts';
 
@@ -14,7 +14,7 @@ export function trafficPolicy(fleet: () => NodeFleet): void {
   describe('externalTrafficPolicy: Local', () => {
     before(async () => {
       const { apply } = fleet();
-      await apply(plainNamespace(namespace));
+      await apply(namespaceManifest(namespace));
       // The single pod is on one of two nodes, so the other node has no local endpoint.
       await apply(echoPods({ namespace, replicas: 1 }), echoService({ namespace, ports: [{ name: 'tcp', port }] }));
       await waitUntilServed(fleet(), path);

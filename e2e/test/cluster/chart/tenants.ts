@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
 import type { ChartFleet } from '../../../src/cluster/chart-fleet.ts';
 import { waitForProbeResult } from '../../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../../src/manifests.ts';
 import { addressesIn, conditionIn, waitForStatus } from '../../../src/service-status.ts';
 
 /** The Service that all parts use. */
@@ -13,7 +13,7 @@ export function tenants(fleet: () => ChartFleet): void {
   describe('a tenant', () => {
     test('publishes an unmodified manifest at a port below 1024', async () => {
       const { apply, kubectl } = fleet();
-      await apply(plainNamespace('shop'), echoPods({ namespace: 'shop', replicas: 3 }));
+      await apply(namespaceManifest('shop'), echoPods({ namespace: 'shop', replicas: 3 }));
       const service = echoService({ namespace: 'shop', ports: [{ name: 'http', port: SHOP.port }] }) as {
         spec: Record<string, unknown>;
       };
@@ -100,7 +100,7 @@ export function tenants(fleet: () => ChartFleet): void {
 
     test('with node ports gets the condition NodePortBypass', async () => {
       const { apply, cluster, kubectl } = fleet();
-      await apply(plainNamespace('bypass'), echoPods({ namespace: 'bypass', replicas: 1 }));
+      await apply(namespaceManifest('bypass'), echoPods({ namespace: 'bypass', replicas: 1 }));
       const service = echoService({ namespace: 'bypass', ports: [{ name: 'tcp', port: 7600 }] }) as {
         spec: { ports: { nodePort?: number }[]; allocateLoadBalancerNodePorts?: boolean };
       };

@@ -7,7 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { chartFile, WEIR_CHART } from '../../../src/chart/helm.ts';
 import { type ChartFleet, RELEASE_NAMESPACE } from '../../../src/cluster/chart-fleet.ts';
 import { assertProbeResult, waitForProbeResult } from '../../../src/cluster/probe.ts';
-import { echoPods, echoService, plainNamespace } from '../../../src/manifests.ts';
+import { echoPods, echoService, namespaceManifest } from '../../../src/manifests.ts';
 import {
   addressesIn,
   conditionIn,
@@ -74,7 +74,7 @@ export function uninstallation(fleet: () => ChartFleet): void {
         ports: [{ name: 'tcp', port: EDGE.port }],
         spec: { loadBalancerClass: EDGE.class },
       });
-      await apply(plainNamespace('edge'), echoPods({ namespace: 'edge', replicas: 1 }), service);
+      await apply(namespaceManifest('edge'), echoPods({ namespace: 'edge', replicas: 1 }), service);
       const status = await waitForStatus(cluster, EDGE.path, (now) => addressesIn(now).length > 0);
       assert.deepEqual(addressesIn(status), [third.address]);
       await waitForProbeResult({ ...fleet(), addresses: [third.address] }, { port: EDGE.port }, 'answered');
