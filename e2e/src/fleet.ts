@@ -85,7 +85,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     WEIR_FLEET: 'e2e',
     WEIR_REDIS_URL: redis.url,
     WEIR_LOG_LEVEL: 'info',
-    WEIR_FLEET_SECRET: 'secret of a test fleet',
+    WEIR_FLEET_SECRET: 'a secret that only this test fleet has',
     KUBECONFIG: cluster.kubeconfig,
   };
   const start = async (part: FleetProcess, adminPort: number): Promise<void> => {
