@@ -1,5 +1,5 @@
-// A process of its own: whoever connects at 127.0.0.1 and sends a number of bytes and a line end gets that much of the pattern
-// of `bulk-pattern.ts`, as fast as it takes it, then a FIN.
+// Program `bulk-source-process.ts`: a client sends a number and a line end, and receives that number of bytes of the block of
+// `bulk-stream.ts`, followed by FIN.
 import { createServer, type Socket } from 'node:net';
 import { BLOCK_BYTES, bulkBlock } from '../load/bulk-stream.ts';
 
@@ -7,7 +7,7 @@ const MAX_STREAM_BYTES = 100e9;
 const block = bulkBlock();
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-  socket.on('error', () => {}); // its other side sees it
+  socket.on('error', () => {}); // the client reports the error
   socket.once('data', (line: Buffer) => send(socket, Math.min(MAX_STREAM_BYTES, Number(line.toString('latin1')))));
   socket.on('end', () => socket.end());
 });

@@ -1,14 +1,14 @@
-// A process of its own: TCP and UDP at 127.0.0.1, what comes in goes back. Prints both ports.
+// Program `echo-process.ts`: echoes TCP and UDP at 127.0.0.1, and prints both ports.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 const host = '127.0.0.1';
-/** What does not fit into the socket's buffer is lost, and 64 flows never have more than one datagram each under way. */
+/** Datagrams that exceed the buffer are lost; this size holds the pending datagrams of all flows. */
 const DATAGRAM_BUFFER_BYTES = 1024 * 1024;
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket: Socket) => {
-  socket.on('error', () => {}); // its other side sees it
+  socket.on('error', () => {}); // the client reports the error
   socket.pipe(socket);
 });
 await once(server.listen({ host, port: 0, backlog: 4096 }), 'listening');
@@ -19,7 +19,7 @@ const datagrams = createSocket({
   sendBufferSize: DATAGRAM_BUFFER_BYTES,
 });
 datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
-datagrams.on('error', () => {}); // a client that has gone answers by ICMP
+datagrams.on('error', () => {}); // ICMP port unreachable from a closed client
 await once(datagrams.bind({ address: host, port: 0 }), 'listening');
 
 console.log(`ports ${(server.address() as AddressInfo).port} ${datagrams.address().port}`);

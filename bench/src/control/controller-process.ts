@@ -1,4 +1,4 @@
-// A process of its own: `controller-process.ts REDIS-URL FLEET SERVICES`. A controller on a source that it is told to edit.
+// Program `controller-process.ts REDIS-URL FLEET SERVICES`: a controller whose source is changed by RPC.
 import { type Controller, startController } from '@weir/controller';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store } from '@weir/store';
@@ -12,18 +12,18 @@ import { countSocketBytes } from './socket-bytes.ts';
 import { tableDigest } from './table-digest.ts';
 
 export type ControllerStart = {
-  /** From nothing but the objects in memory to all of them published. */
+  /** From the start of the controller until the complete table is published. */
   readonly ms: number;
   readonly revision: number;
   readonly entries: number;
   readonly bytes: number;
-  /** Before the start: the program, and the objects in the source. */
+  /** Resident memory before the start, with the objects of the source. */
   readonly objectsKiB: number;
   readonly residentKiB: number;
   readonly peakKiB: number;
 };
 
-/** One change: when the source had it, and which revision of the table holds it. */
+/** The time at which the source had the change, the revision that contains the change, and the bytes sent to Redis. */
 export type PublishedChange = { readonly at: number; readonly revision: number; readonly bytes: number };
 
 export type ControllerRpc = {
@@ -34,7 +34,7 @@ export type ControllerRpc = {
 };
 
 const [url = '', fleet = '', services = '0'] = process.argv.slice(2);
-const wire = countSocketBytes();
+const socketBytes = countSocketBytes();
 const source = new InMemorySource(inMemoryCluster(Number(services)));
 const log = silentLogger();
 let store: Store | undefined;
@@ -43,31 +43,32 @@ let controller: Controller | undefined;
 serveRpc<ControllerRpc>({
   async start() {
     const objectsKiB = ownResidentKiB();
-    const began = monotonicMs();
+    const startedAt = monotonicMs();
     store = await openRedisStore({ url, fleet, log });
     controller = startController({ source, store, settings: IN_MEMORY_CLUSTER_SETTINGS, log, clock: systemClock });
     await controller.idle();
-    const ms = monotonicMs() - began;
-    const bytes = wire().sent;
-    const refused = controller.problems()[0];
-    if (refused !== undefined) throw new Error(`the cluster is not accepted: ${refused.message}`);
+    const ms = monotonicMs() - startedAt;
+    const bytes = socketBytes().sent;
+    const problem = controller.problems()[0];
+    if (problem !== undefined) throw new Error(`the controller rejects the cluster: ${problem.message}`);
     const { table } = currentTranslation();
     const memory = { objectsKiB, residentKiB: ownResidentKiB(), peakKiB: peakResidentKiB() };
     return { ms, revision: await publishedRevision(), entries: table.entries.size, bytes, ...memory };
   },
   async change(scenario, round) {
     const changes: PublishedChange[] = [];
-    let last = await publishedRevision();
+    let previousRevision = await publishedRevision();
     for (const edit of editsFor(scenario, round, source.snapshot())) {
       const edited = edit(source.snapshot());
-      const sent = wire().sent;
+      const sentBefore = socketBytes().sent;
       const at = monotonicMs();
       source.replace(edited);
       await controller?.idle();
-      const bytes = wire().sent - sent;
+      const bytes = socketBytes().sent - sentBefore;
       const revision = await publishedRevision();
-      if (revision <= last) throw new Error(`a change of "${scenario}" was not published`);
-      last = revision;
+      if (revision <= previousRevision)
+        throw new Error(`the controller published no revision for a change of "${scenario}"`);
+      previousRevision = revision;
       changes.push({ at, revision, bytes });
     }
     return changes;
@@ -78,12 +79,12 @@ serveRpc<ControllerRpc>({
 
 function currentTranslation() {
   const translation = controller?.translation();
-  if (translation === undefined) throw new Error('nothing was decided');
+  if (translation === undefined) throw new Error('the controller has no translation');
   return translation;
 }
 
 async function publishedRevision(): Promise<number> {
   const meta = await store?.table.meta();
-  if (meta === undefined || !meta.complete) throw new Error('Redis holds no whole table');
+  if (meta === undefined || !meta.complete) throw new Error('Redis has no complete table');
   return meta.revision;
 }

@@ -3,14 +3,14 @@ import type { SliceEndpoint } from '@weir/model';
 import { PODS_PER_SERVICE, podAddress, podFor, readyEndpoint } from './in-memory-cluster.ts';
 import type { ChangeScenario } from './options.ts';
 
-/** What the next state of the cluster is; objects that say the same stay the same, as in a source. */
+/** Returns the next state of the cluster. Unchanged objects keep their identity, as in a real source. */
 export type ClusterEdit = (cluster: SourceSnapshot) => SourceSnapshot;
 
 const TENANTS_PER_EDIT = 100;
-/** A prime, so that a round has another Service than the one before, wherever it lies. */
+/** A prime number, so that consecutive rounds change Services far apart. */
 const SERVICE_STRIDE = 7_919;
 
-/** What happens in a round of a scenario, one after the other; each changes the table. */
+/** Returns the edits of one round of a scenario, in order; each edit changes the table. */
 export function editsFor(scenario: ChangeScenario, round: number, cluster: SourceSnapshot): readonly ClusterEdit[] {
   const index = (round * SERVICE_STRIDE) % cluster.services.length;
   switch (scenario) {
@@ -20,11 +20,11 @@ export function editsFor(scenario: ChangeScenario, round: number, cluster: Sourc
       return [changeAlgorithm(index)];
     case 'tenants':
       return [
-        (before) => firstServiceOfEachTenant(before).reduce((after, each) => toggleEndpoint(each)(after), before),
+        (before) => firstServiceOfEachTenant(before).reduce((after, service) => toggleEndpoint(service)(after), before),
       ];
     case 'rollout':
       return itemAt(cluster.slices, index).endpoints.flatMap(({ ready }, pod) => [
-        // one that was not ready before is not missed when it goes
+        // the removal of an endpoint that is not ready does not change the table
         ...(ready ? [withEndpoint(index, pod, (old) => ({ ...old, ready: false, terminating: true }))] : []),
         replacePod(index, pod, round + 1),
       ]);
@@ -47,8 +47,8 @@ function replacePod(service: number, pod: number, generation: number): ClusterEd
   const address = podAddress(service, pod, generation);
   const inSlice = withEndpoint(service, pod, () => readyEndpoint(address));
   return (cluster) => {
-    const young = podFor(itemAt(cluster.services, service), `${pod}-${generation}`, address);
-    return inSlice({ ...cluster, pods: cluster.pods.with(service * PODS_PER_SERVICE + pod, young) });
+    const newPod = podFor(itemAt(cluster.services, service), `${pod}-${generation}`, address);
+    return inSlice({ ...cluster, pods: cluster.pods.with(service * PODS_PER_SERVICE + pod, newPod) });
   };
 }
 
@@ -56,20 +56,20 @@ function changeAlgorithm(service: number): ClusterEdit {
   return (cluster) => {
     const old = itemAt(cluster.services, service);
     const algorithm = old.annotations['weir.dev/algorithm'] === 'round-robin' ? 'random' : 'round-robin';
-    const young = { ...old, annotations: { 'weir.dev/algorithm': algorithm } };
-    return { ...cluster, services: cluster.services.with(service, young) };
+    const changed = { ...old, annotations: { 'weir.dev/algorithm': algorithm } };
+    return { ...cluster, services: cluster.services.with(service, changed) };
   };
 }
 
 function firstServiceOfEachTenant({ services }: SourceSnapshot): number[] {
-  const firsts = services.flatMap(({ namespace }, index) =>
+  const firstServices = services.flatMap(({ namespace }, index) =>
     services[index - 1]?.namespace === namespace ? [] : [index],
   );
-  return firsts.slice(0, TENANTS_PER_EDIT);
+  return firstServices.slice(0, TENANTS_PER_EDIT);
 }
 
 function itemAt<T>(list: readonly T[], index: number): T {
   const item = list[index];
-  if (item === undefined) throw new Error(`there is no number ${index}`);
+  if (item === undefined) throw new Error(`no item has the index ${index}`);
   return item;
 }

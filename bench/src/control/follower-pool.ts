@@ -4,7 +4,7 @@ import type { FollowerRpc } from './followers-process.ts';
 const PROCESS_COUNT = 4;
 const FOLLOWERS_PROGRAM = new URL('followers-process.ts', import.meta.url);
 
-/** Followers in a few processes: as many as there are nodes would not fit on one machine. */
+/** Followers in a few processes; a process for each follower would not fit on one machine. */
 export class FollowerPool {
   readonly #processes: readonly RpcProcess<FollowerRpc>[];
   #size = 0;
@@ -20,39 +20,41 @@ export class FollowerPool {
     return this.#size;
   }
 
-  /** Returns how long each new one took to its first table. */
+  /** Adds followers, and returns the milliseconds until each new follower had its first table. */
   async growTo(size: number): Promise<readonly number[]> {
-    const of = (whole: number, index: number): number =>
-      Math.floor((whole + PROCESS_COUNT - 1 - index) / PROCESS_COUNT);
+    const followersIn = (total: number, index: number): number =>
+      Math.floor((total + PROCESS_COUNT - 1 - index) / PROCESS_COUNT);
     const before = this.#size;
     this.#size = size;
     const times = await Promise.all(
-      this.#processes.map((each, index) => each.call('join', of(size, index) - of(before, index))),
+      this.#processes.map((process, index) =>
+        process.call('join', followersIn(size, index) - followersIn(before, index)),
+      ),
     );
     return times.flat();
   }
 
-  /** When each of them had applied it. */
+  /** Returns when each follower applied the revision, by the machine's monotonic clock. */
   async appliedAt(revision: number): Promise<readonly number[]> {
-    return (await Promise.all(this.#processes.map((each) => each.call('applied', revision)))).flat();
+    return (await Promise.all(this.#processes.map((process) => process.call('applied', revision)))).flat();
   }
 
-  /** Bytes that all of them together got from Redis. */
+  /** Returns the bytes that all followers together have received from Redis. */
   async receivedBytes(): Promise<number> {
-    const all = await Promise.all(this.#processes.map((each) => each.call('received')));
-    return all.reduce((sum, bytes) => sum + bytes, 0);
+    const counts = await Promise.all(this.#processes.map((process) => process.call('received')));
+    return counts.reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** Throws unless they hold the table with this digest: all entries of one in each process, and the number of entries of all. */
+  /** Throws unless one follower of each process has the table with this digest, and all followers have as many entries. */
   async verifyTables(digest: string): Promise<void> {
-    const all = await Promise.all(this.#processes.map((each) => each.call('digest')));
-    const sizes = new Set(all.flatMap(({ entries }) => entries));
-    const others = all.filter((each) => each.entries.length > 0 && each.digest !== digest);
-    if (sizes.size !== 1 || others.length > 0)
+    const digests = await Promise.all(this.#processes.map((process) => process.call('digest')));
+    const sizes = new Set(digests.flatMap(({ entries }) => entries));
+    const different = digests.filter(({ entries, digest: actual }) => entries.length > 0 && actual !== digest);
+    if (sizes.size !== 1 || different.length > 0)
       throw new Error('the table of a follower differs from the table of the controller');
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all(this.#processes.map((each) => each[Symbol.asyncDispose]()));
+    await Promise.all(this.#processes.map((process) => process[Symbol.asyncDispose]()));
   }
 }

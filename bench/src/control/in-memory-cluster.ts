@@ -15,30 +15,30 @@ import {
 export const PODS_PER_SERVICE = 10;
 const MAX_NAMESPACES = 1_000;
 const NODE_COUNT = 100;
-/** Each Service has a port of its own, none of them reserved: placement is not what is measured. */
+/** Each Service has a port of its own outside of the reserved ports, so that no port conflicts are measured. */
 const FIRST_PORT = 12_000;
 
-/** As in a cluster: an address is believed because a pod of that namespace has it. */
+/** Like in a cluster, an endpoint is trusted if a pod of its namespace has its address. */
 export const IN_MEMORY_CLUSTER_SETTINGS: FleetSettings = {
   ...DEFAULT_FLEET_SETTINGS,
   trust: { kind: 'pods', serviceCidrs: ['10.96.0.0/12'] },
 };
 
 /**
- * A cluster with so many Services of ten pods each, spread over as many namespaces, a thousand at most. The nth slice is that of the nth
- * Service, and its pods are the ten from 10 × n; all lists are sorted as a source sorts them.
+ * Returns a cluster with Services of ten pods each, spread over at most a thousand namespaces. The nth EndpointSlice belongs to the nth
+ * Service, whose pods have the indexes from 10 × n; all lists are sorted as a source sorts them.
  */
 export function inMemoryCluster(services: number): SourceSnapshot {
   const namespaces = Math.min(services, MAX_NAMESPACES);
-  const all = Array.from({ length: services }, (_, index) => Math.floor((index * namespaces) / services)).map(
+  const allServices = Array.from({ length: services }, (_, index) => Math.floor((index * namespaces) / services)).map(
     serviceFor,
   );
   return {
     namespaces: Array.from({ length: namespaces }, (_, index): NamespaceObject => objectMeta(namespaceName(index))),
     nodes: Array.from({ length: NODE_COUNT }, (_, index) => nodeFor(index)),
-    services: all,
-    slices: all.map(sliceFor),
-    pods: all.flatMap((service, index) =>
+    services: allServices,
+    slices: allServices.map(sliceFor),
+    pods: allServices.flatMap((service, index) =>
       Array.from({ length: PODS_PER_SERVICE }, (_, pod) => podFor(service, pod, podAddress(index, pod))),
     ),
     policies: [],
@@ -51,7 +51,7 @@ export function podFor({ namespace, name }: ServiceObject, pod: number | string,
   return { namespace, name: `${name}-${pod}`, ips: [address], hostNetwork: false };
 }
 
-/** Addresses of pods that come later have a `generation` of their own, from 1. */
+/** Replaced pods have addresses of a later `generation`; the first pods have the generation 0. */
 export function podAddress(service: number, pod: number, generation = 0): string {
   const number = generation === 0 ? service * PODS_PER_SERVICE + pod : generation * PODS_PER_SERVICE + pod;
   const net = (generation === 0 ? 128 : 160) + (number >> 16);
@@ -110,7 +110,7 @@ function objectMeta(name: string): ObjectMeta {
   return { uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null };
 }
 
-/** In the place of an API server, which takes minutes to be filled: it holds what it is given. */
+/** Replaces the API server, which would need minutes to store ten thousand Services. */
 export class InMemorySource implements Source {
   readonly kind = 'kubernetes';
   #snapshot: SourceSnapshot;
@@ -120,7 +120,6 @@ export class InMemorySource implements Source {
     this.#snapshot = snapshot;
   }
 
-  /** `changedAt`: as in `Source`. */
   replace(snapshot: SourceSnapshot, changedAt?: number): void {
     this.#snapshot = snapshot;
     for (const listener of this.#listeners) listener(changedAt);

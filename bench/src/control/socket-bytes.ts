@@ -1,9 +1,9 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { Socket } from 'node:net';
 
-/** Bytes that this process has sent to, and got from, whomever it has connected to since `watchWire` was called. */
 export type SocketBytes = { readonly sent: number; readonly received: number };
 
+/** Returns a function that reads the bytes of all client sockets which this process has opened since the call. */
 export function countSocketBytes(): () => SocketBytes {
   const open = new Set<Socket>();
   let sent = 0;
@@ -18,10 +18,10 @@ export function countSocketBytes(): () => SocketBytes {
     });
   });
   return () => {
-    const all = [...open];
+    const sockets = [...open];
     return {
-      sent: all.reduce((sum, socket) => sum + (socket.bytesWritten ?? 0), sent),
-      received: all.reduce((sum, socket) => sum + (socket.bytesRead ?? 0), received),
+      sent: sockets.reduce((sum, socket) => sum + (socket.bytesWritten ?? 0), sent),
+      received: sockets.reduce((sum, socket) => sum + (socket.bytesRead ?? 0), received),
     };
   };
 }

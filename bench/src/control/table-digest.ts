@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { RoutingTable } from '@weir/model';
 import { encodeEntry } from '@weir/model';
 
-/** The same for two tables that say the same, in whatever order they came to it. */
+/** Returns equal digests for tables with equal entries, whatever their order. */
 export function tableDigest({ entries }: RoutingTable): string {
   const hash = createHash('sha256');
   for (const id of [...entries.keys()].sort()) {

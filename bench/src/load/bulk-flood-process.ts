@@ -1,8 +1,8 @@
-// A process of its own: `bulk-flood-process.ts PORT SECONDS STREAMS`. Takes so many streams of a bulk source at once, as fast as they come, and
-// begins a new one for each that ends or is refused. Prints one line of JSON.
+// Program `bulk-flood-process.ts PORT SECONDS STREAMS`: downloads STREAMS streams at once without end, replaces each stream that ends or
+// is refused, and prints a line of JSON.
 import { connect, type Socket } from 'node:net';
 
-/** So that one that is refused at once does not make this a busy loop. */
+/** Prevents a busy loop if connections are refused at once. */
 const RECONNECT_DELAY_MS = 10;
 const ENDLESS_REQUEST = '100000000000\n';
 
@@ -10,16 +10,16 @@ const [port = 0, seconds = 0, streams = 0] = process.argv.slice(2).map(Number);
 const shared = Buffer.allocUnsafeSlow(256 * 1024);
 const open = new Set<Socket>();
 let bytes = 0;
-let isOver = false;
+let isDone = false;
 for (let stream = 0; stream < streams; stream++) openStream();
 setTimeout(() => {
-  isOver = true;
+  isDone = true;
   console.log(`report ${JSON.stringify({ bytes })}`);
   for (const socket of open) socket.destroy();
 }, seconds * 1000);
 
 function openStream(): void {
-  if (isOver) return;
+  if (isDone) return;
   const onread = {
     buffer: shared,
     callback: (count: number): boolean => {

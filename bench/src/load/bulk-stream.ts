@@ -3,14 +3,14 @@ import { connect } from 'node:net';
 import { patternBytes } from '@weir/testkit';
 
 export type BulkDownload = { readonly requestBytes: number; readonly ms: number };
-/** Sent over and over; a whole block lost or repeated shows only in the count, anything less in the bytes. */
+/** The source repeats this block. A lost or repeated block shows in the number of bytes, a smaller error in the bytes themselves. */
 export const BLOCK_BYTES: number = 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const SILENCE_TIMEOUT_MS = 10_000;
-/** One block and the beginning of the next, so that what arrives can be compared wherever it begins. */
+/** One block and the start of the next block, so that a chunk at any offset can be compared. */
 const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, BUFFER_BYTES)]);
 
-/** Takes one stream of `bytes` bytes from a bulk source. Throws when it is not to the byte what was asked for. */
+/** Downloads `bytes` bytes from the bulk source. Throws if any byte differs, or if the stream is shorter or longer. */
 export async function downloadBulk(port: number, bytes: number): Promise<BulkDownload> {
   const shared = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let received = 0;
@@ -23,7 +23,9 @@ export async function downloadBulk(port: number, bytes: number): Promise<BulkDow
       callback: (count) => {
         const at = received % BLOCK_BYTES;
         if (expected.compare(shared, 0, count, at, at + count) !== 0) {
-          socket.destroy(new Error(`of bytes ${received} to ${received + count} of the stream some are not as sent`));
+          socket.destroy(
+            new Error(`bytes ${received} to ${received + count} of the stream differ from the sent bytes`),
+          );
         }
         received += count;
         return true;
@@ -36,12 +38,12 @@ export async function downloadBulk(port: number, bytes: number): Promise<BulkDow
   const ended = once(socket, 'end');
   const closed = once(socket, 'close');
   const request = `${bytes}\n`;
-  const begin = performance.now();
+  const startedAt = performance.now();
   socket.write(request);
-  // both reject on an error, so a reset or a foreign byte does not pass for an end
+  // both promises reject on an error, so a reset or a wrong byte does not count as an end
   await Promise.all([ended, closed]);
   if (received !== bytes) throw new Error(`the stream ended after ${received} of ${bytes} bytes`);
-  return { requestBytes: request.length, ms: performance.now() - begin };
+  return { requestBytes: request.length, ms: performance.now() - startedAt };
 }
 
 export function bulkBlock(): Buffer {

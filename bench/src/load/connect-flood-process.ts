@@ -1,17 +1,17 @@
-// A process of its own: `connect-flood-process.ts PORT SECONDS RATE`. Connects so often a second, whatever became of those before, asks once
-// over HTTP, and leaves when it is answered or refused. Prints one line of JSON.
+// Program `connect-flood-process.ts PORT SECONDS RATE`: opens RATE connections a second, whatever became of earlier connections, sends one
+// HTTP request on each, and prints a line of JSON.
 import { connect, type Socket } from 'node:net';
 
-/** What is open is bounded by descriptors; beyond that it waits, as a client that runs out of ports does. */
+/** Descriptors limit the open connections; above the limit the flood waits, like a client without free ports. */
 const MAX_OPEN_CONNECTIONS = 5_000;
 const request = 'GET / HTTP/1.1\r\nHost: flood\r\nConnection: close\r\n\r\n';
 
 const [port = 0, seconds = 0, rate = 0] = process.argv.slice(2).map(Number);
 const open = new Set<Socket>();
 const count = { started: 0, answered: 0, refused: 0 };
-const beginAt = performance.now();
+const startedAt = performance.now();
 const timer = setInterval(() => {
-  const elapsedMs = performance.now() - beginAt;
+  const elapsedMs = performance.now() - startedAt;
   const due = Math.floor((Math.min(elapsedMs, seconds * 1000) * rate) / 1000);
   while (count.started < due && open.size < MAX_OPEN_CONNECTIONS) openConnection();
   if (elapsedMs < seconds * 1000) return;

@@ -1,40 +1,40 @@
-// A process of its own: `datagram-process.ts PORT SECONDS FLOWS SOURCE`. Each flow is a connected socket at 127.0.1.SOURCE that sends a numbered datagram of 64
-// bytes, and the next one when it has come back. Prints one line of JSON.
+// Program `datagram-process.ts PORT SECONDS FLOWS SOURCE`: each flow is a socket at 127.0.1.SOURCE that sends a numbered datagram of 64
+// bytes, and the next datagram when the echo has arrived. Prints a line of JSON.
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import type { DatagramReport } from './generators.ts';
 
 const MESSAGE_BYTES = 64;
-/** On loopback nothing is this late that is not lost. */
+/** On loopback, a datagram that is this late is lost. */
 const LOST_AFTER_MS = 500;
 
 const [port = 0, seconds = 0, flows = 0, source = 0] = process.argv.slice(2).map(Number);
 
-type Flow = { readonly socket: Socket; readonly message: Buffer; number: number; sentAt: number; isUnderWay: boolean };
+type Flow = { readonly socket: Socket; readonly message: Buffer; number: number; sentAt: number; isPending: boolean };
 
-const count = { sent: 0, roundTrips: 0, foreign: 0, lost: 0 };
-let isOver = false;
-let lastAt = 0;
+const count = { sent: 0, roundTrips: 0, corrupted: 0, lost: 0 };
+let isDone = false;
+let lastEchoAt = 0;
 
 const open = await Promise.all(Array.from({ length: flows }, (_, index) => openFlow(index)));
-const beginAt = performance.now();
+const startedAt = performance.now();
 for (const flow of open) send(flow);
 await new Promise<void>((resolve) => {
   const watch = setInterval(() => {
     const now = performance.now();
-    isOver ||= now - beginAt >= seconds * 1000;
+    isDone ||= now - startedAt >= seconds * 1000;
     for (const flow of open) {
-      if (!flow.isUnderWay || now - flow.sentAt < LOST_AFTER_MS) continue;
+      if (!flow.isPending || now - flow.sentAt < LOST_AFTER_MS) continue;
       count.lost++;
-      flow.isUnderWay = false;
-      if (!isOver) send(flow);
+      flow.isPending = false;
+      if (!isDone) send(flow);
     }
-    if (!isOver || open.some(({ isUnderWay }) => isUnderWay)) return;
+    if (!isDone || open.some(({ isPending }) => isPending)) return;
     clearInterval(watch);
     resolve();
   }, 20);
 });
-const report: DatagramReport = { ...count, ms: lastAt - beginAt, messageBytes: MESSAGE_BYTES };
+const report: DatagramReport = { ...count, ms: lastEchoAt - startedAt, messageBytes: MESSAGE_BYTES };
 console.log(`report ${JSON.stringify(report)}`);
 for (const { socket } of open) socket.close();
 
@@ -44,9 +44,9 @@ async function openFlow(index: number): Promise<Flow> {
   socket.connect(port, '127.0.0.1');
   await once(socket, 'connect');
   const message = Buffer.alloc(MESSAGE_BYTES, index);
-  const flow: Flow = { socket, message, number: 0, sentAt: 0, isUnderWay: false };
+  const flow: Flow = { socket, message, number: 0, sentAt: 0, isPending: false };
   socket.on('message', (echo) => receive(flow, echo));
-  socket.on('error', () => {}); // ICMP: nobody listens; counted as lost
+  socket.on('error', () => {}); // ICMP port unreachable; the datagram counts as lost
   return flow;
 }
 
@@ -54,19 +54,19 @@ function send(flow: Flow): void {
   flow.number++;
   flow.message.writeUInt32LE(flow.number, 0);
   flow.sentAt = performance.now();
-  flow.isUnderWay = true;
+  flow.isPending = true;
   count.sent++;
-  // sent at once or not at all: the next number is written only after this one has come back
+  // the buffer is reused only after the echo has arrived
   flow.socket.send(flow.message);
 }
 
 function receive(flow: Flow, echo: Buffer): void {
-  if (!flow.isUnderWay || flow.message.compare(echo) !== 0) {
-    count.foreign++;
+  if (!flow.isPending || flow.message.compare(echo) !== 0) {
+    count.corrupted++;
     return;
   }
-  flow.isUnderWay = false;
+  flow.isPending = false;
   count.roundTrips++;
-  lastAt = performance.now();
-  if (!isOver && lastAt - beginAt < seconds * 1000) send(flow);
+  lastEchoAt = performance.now();
+  if (!isDone && lastEchoAt - startedAt < seconds * 1000) send(flow);
 }

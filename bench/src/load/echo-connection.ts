@@ -2,13 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export const MESSAGE_BYTES = 64;
-/** So many may be under way on one connection; what is behind further than that is overloaded. */
+/** With more pending messages on one connection, the proxy counts as overloaded. */
 const MAX_PENDING_MESSAGES = 512;
 
-/**
- * One kept connection to an echo. Each message is numbered, and each byte that comes back is compared with what was sent, which is
- * still in the ring.
- */
+/** A keep-alive connection to an echo. Sent messages stay in a ring buffer, and every echoed byte is compared with them. */
 export class EchoConnection {
   readonly #socket: Socket;
   readonly #onEcho: (dueAt: number) => void;
@@ -18,14 +15,18 @@ export class EchoConnection {
   #sentMessageCount = 0;
   #receivedBytes = 0;
 
-  static async open(options: { port: number; line: number; onEcho: (dueAt: number) => void }): Promise<EchoConnection> {
-    const line = new EchoConnection(options);
-    await once(line.#socket, 'connect');
-    return line;
+  static async open(options: {
+    port: number;
+    index: number;
+    onEcho: (dueAt: number) => void;
+  }): Promise<EchoConnection> {
+    const connection = new EchoConnection(options);
+    await once(connection.#socket, 'connect');
+    return connection;
   }
 
-  private constructor({ port, line, onEcho }: { port: number; line: number; onEcho: (dueAt: number) => void }) {
-    this.#index = line;
+  private constructor({ port, index, onEcho }: { port: number; index: number; onEcho: (dueAt: number) => void }) {
+    this.#index = index;
     this.#onEcho = onEcho;
     const shared = Buffer.allocUnsafeSlow(64 * 1024);
     const onread = { buffer: shared, callback: (count: number) => this.#receive(shared, count) };
@@ -36,14 +37,14 @@ export class EchoConnection {
     return this.#sentMessageCount - Math.floor(this.#receivedBytes / MESSAGE_BYTES);
   }
 
-  /** Resolves when the other side has closed too. */
+  /** Resolves when both sides have closed. */
   async close(): Promise<void> {
     const closed = once(this.#socket, 'close');
     this.#socket.end();
     await closed;
   }
 
-  /** False when too many are under way. `dueAt` is what the latency will be measured from. */
+  /** Returns false if too many messages are pending. The latency of the message counts from `dueAt`. */
   send(dueAt: number): boolean {
     if (this.pendingMessages >= MAX_PENDING_MESSAGES) return false;
     const slot = this.#sentMessageCount % MAX_PENDING_MESSAGES;
@@ -64,7 +65,9 @@ export class EchoConnection {
       const length = Math.min(MESSAGE_BYTES - within, count - at);
       const from = slot * MESSAGE_BYTES + within;
       if (this.pendingMessages <= 0 || this.#sentMessages.compare(bytes, at, at + length, from, from + length) !== 0) {
-        this.#socket.destroy(new Error(`byte ${this.#receivedBytes} of connection ${this.#index} is not as sent`));
+        this.#socket.destroy(
+          new Error(`byte ${this.#receivedBytes} of connection ${this.#index} differs from the sent byte`),
+        );
         return false;
       }
       at += length;

@@ -1,9 +1,9 @@
-// A process of its own: `crowd-process.ts PORT CONNECTIONS`. Opens them to an echo, a few at a time, sees one byte of each come back, so that
-// both sides are there, prints `open`, and holds them until it is ended.
+// Program `idle-connections-process.ts PORT CONNECTIONS`: opens connections to an echo, waits for the echo of one byte on each, so that both
+// sides of the proxy are connected, prints `open`, and keeps the connections open.
 import { once } from 'node:events';
 import { connect } from 'node:net';
 
-/** Fewer than any of the queues on the way. */
+/** Less than the listen backlog of the proxies and of the echo. */
 const MAX_PENDING_CONNECTIONS = 64;
 /** Each source address has its own ephemeral ports. */
 const SOURCE_ADDRESSES = 4;

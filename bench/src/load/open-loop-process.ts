@@ -1,13 +1,12 @@
-// A process of its own: `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`. Sends RATE messages of 64 bytes a second to an echo, evenly
-// spaced and over all connections in turn, whatever has come back, and measures each from the moment at which it was to be sent:
-// when the generator or the proxy is late, all that waited count (no coordinated omission). It never sleeps, since a timer is a
-// millisecond late. Prints one line of JSON.
+// Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`: sends RATE messages of 64 bytes a second to an echo, evenly spaced, whatever
+// has been echoed. A latency counts from the time at which the message is due, so that delayed messages are not hidden (no coordinated
+// omission). The loop never sleeps, because timers are up to a millisecond late. Prints a line of JSON.
 
 import { LatencyHistogram } from '../measure/statistics.ts';
 import { EchoConnection } from './echo-connection.ts';
 import type { OpenLoopReport } from './generators.ts';
 
-/** Before it counts: code is compiled, buffers are warm. */
+/** Messages of this time do not count: Node compiles hot code. */
 const WARM_UP_MS = 300;
 const SILENCE_TIMEOUT_MS = 5_000;
 
@@ -23,24 +22,24 @@ const onEcho = (dueAt: number): void => {
   if (dueAt >= countFrom) latencies.add(lastEchoAt - dueAt);
 };
 const connectionPool = await Promise.all(
-  Array.from({ length: connections }, (_, line) => EchoConnection.open({ port, line, onEcho })),
+  Array.from({ length: connections }, (_, index) => EchoConnection.open({ port, index, onEcho })),
 );
 
-const beginAt = performance.now();
-countFrom = beginAt + WARM_UP_MS;
+const startedAt = performance.now();
+countFrom = startedAt + WARM_UP_MS;
 const total = Math.floor((rate * (WARM_UP_MS + seconds * 1000)) / 1000);
 let sent = 0;
 let isOverloaded = false;
 await new Promise<void>((resolve, reject) => {
-  const turn = (): void => {
+  const step = (): void => {
     const now = performance.now();
     sendDueMessages(now);
     if (echoed === total || isOverloaded) resolve();
-    else if (sent === total && now - Math.max(lastEchoAt, beginAt) > SILENCE_TIMEOUT_MS) {
-      reject(new Error(`${total - echoed} of ${total} messages did not come back in ${SILENCE_TIMEOUT_MS} ms`));
-    } else setImmediate(turn);
+    else if (sent === total && now - Math.max(lastEchoAt, startedAt) > SILENCE_TIMEOUT_MS) {
+      reject(new Error(`${total - echoed} of ${total} messages were not echoed within ${SILENCE_TIMEOUT_MS} ms`));
+    } else setImmediate(step);
   };
-  turn();
+  step();
 });
 const report: OpenLoopReport = isOverloaded
   ? { kind: 'overloaded', sent, echoed }
@@ -48,17 +47,17 @@ const report: OpenLoopReport = isOverloaded
       kind: 'measured',
       messages: total,
       counted: latencies.count,
-      ms: performance.now() - beginAt,
+      ms: performance.now() - startedAt,
       p50: latencies.percentile(0.5),
       p99: latencies.percentile(0.99),
     };
 console.log(`report ${JSON.stringify(report)}`);
 if (isOverloaded) process.exit(0);
-await Promise.all(connectionPool.map((line) => line.close()));
+await Promise.all(connectionPool.map((connection) => connection.close()));
 
 function sendDueMessages(now: number): void {
   for (; sent < total; sent++) {
-    const dueAt = beginAt + (sent * 1000) / rate;
+    const dueAt = startedAt + (sent * 1000) / rate;
     if (dueAt > now) return;
     if (connectionPool[sent % connections]?.send(dueAt) === false) {
       isOverloaded = true;

@@ -11,7 +11,7 @@ export type WrkOptions = {
 
 const REPORT_SCRIPT = fileURLToPath(new URL('./wrk-report.lua', import.meta.url));
 
-/** One thread of wrk against 127.0.0.1. */
+/** Runs wrk with one thread against a port of 127.0.0.1. */
 export async function runWrk({ port, seconds, connections, headers }: WrkOptions): Promise<WrkReport> {
   const flags = ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', REPORT_SCRIPT];
   const args = [...flags, ...headers.flatMap((header) => ['-H', header]), `http://127.0.0.1:${port}/`];
@@ -21,28 +21,28 @@ export async function runWrk({ port, seconds, connections, headers }: WrkOptions
 }
 
 export type WrkReport = {
-  /** Answers that came whole. */
+  /** Complete responses. */
   readonly requests: number;
-  /** What wrk has read, in bytes. */
+  /** Bytes that wrk has read. */
   readonly bytes: number;
   readonly microseconds: number;
   readonly requestBytes: number;
   readonly errors: WrkErrors;
 };
 
-/** `status`: answers of 400 and above. */
+/** `status` counts responses with a status of 400 and above. */
 export type WrkErrors = Readonly<Record<'connect' | 'read' | 'write' | 'status' | 'timeout', number>>;
 
-/** Reads the line that `wrk-report.lua` prints. Throws when there is none. */
+/** Parses the line that `wrk-report.lua` prints. Throws if the line is missing. */
 export function parseWrkReport(output: string): WrkReport {
   const [, json] = /^report (\{.*\})$/m.exec(output) ?? [];
-  if (json === undefined) throw new Error(`wrk gave no report: ${output.trim().split('\n').at(-1) || 'no output'}`);
+  if (json === undefined) throw new Error(`wrk printed no report: ${output.trim().split('\n').at(-1) || 'no output'}`);
   return JSON.parse(json) as WrkReport;
 }
 
-/** What makes a run invalid, in words; empty when it is fine. */
+/** Returns why a run is invalid; empty if the run is valid. */
 export function wrkReportErrors({ requests, errors }: WrkReport): string[] {
   const failed = Object.entries(errors).filter(([, count]) => count > 0);
-  const complaints = failed.map(([kind, count]) => `${count} ${kind} error${count === 1 ? '' : 's'}`);
-  return requests === 0 ? ['no request was answered', ...complaints] : complaints;
+  const messages = failed.map(([kind, count]) => `${count} ${kind} error${count === 1 ? '' : 's'}`);
+  return requests === 0 ? ['no request had a response', ...messages] : messages;
 }

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 
-// The proxy's own inspector: what it counts is asked of it without a line of its code, and a worker is ended from outside.
+// A client of Node's inspector, which reads and changes a process without code in that process.
 type InspectorMessage = {
   readonly id?: number;
   readonly method?: string;
@@ -63,7 +63,7 @@ export class Inspector implements Disposable {
     return this.#request(`${sessionId} ${id}`, method, () => this.#socket.send(outer));
   }
 
-  /** Bytes in use after collecting garbage: of the main thread, and of all workers together. */
+  /** Collects garbage and returns the bytes in use: of the main thread, and of all workers together. */
   async heapBytes(): Promise<{ readonly main: number; readonly workers: number }> {
     const used = async (call: (method: string) => Promise<InspectorResult>): Promise<number> => {
       await call('HeapProfiler.collectGarbage');
@@ -78,7 +78,7 @@ export class Inspector implements Disposable {
   #request(key: string, method: string, send: () => void): Promise<InspectorResult> {
     const { promise, resolve, reject } = Promise.withResolvers<InspectorResult>();
     const timer = setTimeout(
-      () => reject(new Error(`${method} was not answered in ${RESPONSE_TIMEOUT_MS} ms`)),
+      () => reject(new Error(`no response to ${method} within ${RESPONSE_TIMEOUT_MS} ms`)),
       RESPONSE_TIMEOUT_MS,
     );
     this.#pendingRequests.set(key, ({ error, result = {} }) => {
@@ -104,7 +104,7 @@ export class Inspector implements Disposable {
   }
 }
 
-/** Where a Node process that was started with `--inspect` says that its inspector listens. */
+/** Finds the URL of the inspector in the output of a Node process with `--inspect`. */
 export function inspectorUrlIn(output: string): string | undefined {
   return /^Debugger listening on (ws:\/\/\S+)$/m.exec(output)?.[1];
 }
@@ -116,58 +116,57 @@ type GarbageCollectionMessage = {
 };
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A process of many gigabytes may need seconds. */
+/** A large heap may need seconds. */
 const GARBAGE_COLLECTION_TIMEOUT_MS = 60_000;
 const COLLECT_GARBAGE = { method: 'HeapProfiler.collectGarbage', params: {} };
 
-/**
- * Makes the main thread and every worker of a Node process give back what nobody refers to any more, so that its memory is what it
- * needs and not what it happens to have left lying since it started. Throws when one of them does not answer in `answerMs`, or when the
- * process has ended.
- */
+/** Collects the garbage of the main thread and of every worker of a Node process. Throws on a timeout, or if the process ends. */
 export async function collectGarbage(
   inspector: string,
-  { answerMs = GARBAGE_COLLECTION_TIMEOUT_MS }: { readonly answerMs?: number } = {},
+  { timeoutMs = GARBAGE_COLLECTION_TIMEOUT_MS }: { readonly timeoutMs?: number } = {},
 ): Promise<void> {
   const socket = new WebSocket(inspector);
-  const over = new AbortController();
-  socket.addEventListener('close', () => over.abort(new Error('the inspector has closed before it answered')));
-  await once(socket, 'open', { signal: AbortSignal.any([AbortSignal.timeout(CONNECT_TIMEOUT_MS), over.signal]) });
-  let last = 0;
-  const waiting = new Map<string, () => void>();
+  const closed = new AbortController();
+  socket.addEventListener('close', () => closed.abort(new Error('the inspector closed before it responded')));
+  await once(socket, 'open', { signal: AbortSignal.any([AbortSignal.timeout(CONNECT_TIMEOUT_MS), closed.signal]) });
+  let lastId = 0;
+  const pending = new Map<string, () => void>();
   const workers: string[] = [];
   socket.addEventListener('message', ({ data }) => {
     const { id, method, params } = JSON.parse(String(data)) as GarbageCollectionMessage;
     if (method === 'NodeWorker.attachedToWorker' && params?.sessionId !== undefined) workers.push(params.sessionId);
     if (method === 'NodeWorker.receivedMessageFromWorker') {
       const inner = JSON.parse(params?.message ?? '{}') as GarbageCollectionMessage;
-      waiting.get(`${params?.sessionId} ${inner.id}`)?.();
+      pending.get(`${params?.sessionId} ${inner.id}`)?.();
     }
-    if (id !== undefined) waiting.get(`main ${id}`)?.();
+    if (id !== undefined) pending.get(`main ${id}`)?.();
   });
-  const answered = (key: string): Promise<void> => {
+  const responseTo = (key: string): Promise<void> => {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const late = setTimeout(() => reject(new Error(`the inspector has not answered in ${answerMs} ms`)), answerMs);
-    const fail = (): void => reject(over.signal.reason);
-    if (over.signal.aborted) fail();
-    else over.signal.addEventListener('abort', fail, { once: true });
-    waiting.set(key, resolve);
+    const timer = setTimeout(
+      () => reject(new Error(`the inspector did not respond within ${timeoutMs} ms`)),
+      timeoutMs,
+    );
+    const fail = (): void => reject(closed.signal.reason);
+    if (closed.signal.aborted) fail();
+    else closed.signal.addEventListener('abort', fail, { once: true });
+    pending.set(key, resolve);
     return promise.finally(() => {
-      clearTimeout(late);
-      over.signal.removeEventListener('abort', fail);
+      clearTimeout(timer);
+      closed.signal.removeEventListener('abort', fail);
     });
   };
   const call = async (method: string, params: object): Promise<void> => {
-    const answer = answered(`main ${++last}`);
-    socket.send(JSON.stringify({ id: last, method, params }));
-    await answer;
+    const response = responseTo(`main ${++lastId}`);
+    socket.send(JSON.stringify({ id: lastId, method, params }));
+    await response;
   };
   try {
     await call('NodeWorker.enable', { waitForDebuggerOnStart: false });
     await call(COLLECT_GARBAGE.method, COLLECT_GARBAGE.params);
     for (const sessionId of workers) {
       const message = JSON.stringify({ id: 1, ...COLLECT_GARBAGE });
-      await Promise.all([answered(`${sessionId} 1`), call('NodeWorker.sendMessageToWorker', { sessionId, message })]);
+      await Promise.all([responseTo(`${sessionId} 1`), call('NodeWorker.sendMessageToWorker', { sessionId, message })]);
     }
   } finally {
     socket.close();

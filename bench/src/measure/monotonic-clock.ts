@@ -1,4 +1,4 @@
-/** Milliseconds of the machine's monotonic clock, which is the same in all processes on it. */
+/** Returns milliseconds of the monotonic clock, which all processes of the machine share. */
 export function monotonicMs(): number {
   return Number(process.hrtime.bigint()) / 1e6;
 }

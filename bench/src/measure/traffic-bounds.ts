@@ -1,38 +1,38 @@
 import type { TrafficTotals } from '../subjects/subject.ts';
 
-/** What was moved, as far as the clients know: exactly, or from `least` to `most`. */
+/** The traffic that a ledger may show, as far as the clients know. */
 export type TrafficBounds = Readonly<Record<keyof TrafficTotals, CountRange>>;
 
-type CountRange = { readonly least: number; readonly most: number };
+type CountRange = { readonly min: number; readonly max: number };
 
 const COUNTERS = ['receivedBytes', 'sentBytes', 'connections'] as const;
 
 export const NO_TRAFFIC: TrafficBounds = exactTraffic({ receivedBytes: 0, sentBytes: 0, connections: 0 });
 
-export function exactTraffic(metered: TrafficTotals): TrafficBounds {
-  return trafficBetween(metered, metered);
+export function exactTraffic(totals: TrafficTotals): TrafficBounds {
+  return trafficBetween(totals, totals);
 }
 
-export function trafficBetween(least: TrafficTotals, most: TrafficTotals): TrafficBounds {
-  return mapCounters((counter) => ({ least: least[counter], most: most[counter] }));
+export function trafficBetween(min: TrafficTotals, max: TrafficTotals): TrafficBounds {
+  return mapCounters((counter) => ({ min: min[counter], max: max[counter] }));
 }
 
 export function addTraffic(a: TrafficBounds, b: TrafficBounds): TrafficBounds {
   return mapCounters((counter) => ({
-    least: a[counter].least + b[counter].least,
-    most: a[counter].most + b[counter].most,
+    min: a[counter].min + b[counter].min,
+    max: a[counter].max + b[counter].max,
   }));
 }
 
-/** Where a ledger differs from what was moved, in words; empty when it does not. */
-export function ledgerDifferences(metered: TrafficTotals, moved: TrafficBounds): string[] {
+/** Returns descriptions of the counters that are out of bounds; empty if there are none. */
+export function ledgerDifferences(metered: TrafficTotals, bounds: TrafficBounds): string[] {
   return COUNTERS.filter(
-    (counter) => metered[counter] < moved[counter].least || metered[counter] > moved[counter].most,
-  ).map((counter) => `${counter} is ${metered[counter]}, and ${formatRange(moved[counter])} moved`);
+    (counter) => metered[counter] < bounds[counter].min || metered[counter] > bounds[counter].max,
+  ).map((counter) => `${counter} is ${metered[counter]} instead of ${formatRange(bounds[counter])}`);
 }
 
-function formatRange({ least, most }: CountRange): string {
-  return least === most ? `${least} were` : `${least} to ${most} were`;
+function formatRange({ min, max }: CountRange): string {
+  return min === max ? `${min}` : `${min} to ${max}`;
 }
 
 function mapCounters(range: (counter: keyof TrafficTotals) => CountRange): TrafficBounds {

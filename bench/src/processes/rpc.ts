@@ -1,11 +1,11 @@
-// Questions to a process of ours and its answers, over the channel that Node gives to a forked child.
+// Remote procedure calls to a child process over the IPC channel of child_process.fork().
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** What can be asked, by name; arguments and answers are JSON. */
-// biome-ignore lint/suspicious/noExplicitAny: any arguments, which the type parameter of whoever asks makes definite
+/** Methods by name; arguments and results are JSON. */
+// biome-ignore lint/suspicious/noExplicitAny: the type parameter of the caller defines the arguments
 export type RpcMethods = Record<string, (...args: any[]) => unknown>;
 
 type RpcRequest = { readonly id: number; readonly name: string; readonly args: readonly unknown[] };
@@ -13,7 +13,7 @@ type RpcResponse = { readonly id: number; readonly value?: unknown; readonly err
 
 const RPC_TIMEOUT_MS = 180_000;
 
-/** A process that answers; it ends with whoever started it. */
+/** A child process with methods; the process ends when its parent ends. */
 export class RpcProcess<T extends RpcMethods> {
   readonly #child: ChildProcess;
   readonly #name: string;
@@ -26,13 +26,13 @@ export class RpcProcess<T extends RpcMethods> {
     this.#child = fork(file, args.map(String), {
       execArgv: ['--conditions=source'],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // Ctrl-C in a terminal goes to our whole group; it is for us. It ends with us all the same, since the channel does.
+      // Ctrl-C in a terminal signals the whole process group, and only the parent handles it; the child ends with the channel
       detached: true,
     });
     this.#child.on('message', (message) => this.#handleResponse(message as RpcResponse));
     this.#child.once('exit', () => {
       for (const { reject } of this.#pendingRequests.values())
-        reject(new Error(`${this.#name} has ended before it answered`));
+        reject(new Error(`${this.#name} ended before it responded`));
     });
   }
 
@@ -45,15 +45,15 @@ export class RpcProcess<T extends RpcMethods> {
     const id = ++this.#lastRequestId;
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.#pendingRequests.set(id, { resolve, reject });
-    const late = setTimeout(
-      () => reject(new Error(`${this.#name} has not answered "${name}" in time`)),
+    const timer = setTimeout(
+      () => reject(new Error(`${this.#name} did not respond to "${name}" in time`)),
       RPC_TIMEOUT_MS,
     );
     try {
       this.#child.send({ id, name, args } satisfies RpcRequest);
       return (await promise) as Awaited<ReturnType<T[K]>>;
     } finally {
-      clearTimeout(late);
+      clearTimeout(timer);
       this.#pendingRequests.delete(id);
     }
   }
@@ -66,13 +66,13 @@ export class RpcProcess<T extends RpcMethods> {
   }
 
   #handleResponse({ id, value, error }: RpcResponse): void {
-    const waiting = this.#pendingRequests.get(id);
-    if (error === undefined) waiting?.resolve(value);
-    else waiting?.reject(new Error(`${this.#name}: ${error}`));
+    const pending = this.#pendingRequests.get(id);
+    if (error === undefined) pending?.resolve(value);
+    else pending?.reject(new Error(`${this.#name}: ${error}`));
   }
 }
 
-/** The other end: in the process itself. */
+/** Serves the methods in the child process. */
 export function serveRpc<T extends RpcMethods>(calls: T): void {
   process.once('disconnect', () => process.exit());
   process.on('message', async ({ id, name, args }: RpcRequest) => {

@@ -179,8 +179,8 @@ describe('measureCluster', requireProgram('redis-server'), () => {
 
   test('rejects a call when the controller has ended', async (t) => {
     const controller = controllerOn(t, 'redis://127.0.0.1:1', 1);
-    const asked = assert.rejects(controller.call('start'), /controller-process.ts has ended before it answered/);
+    const call = assert.rejects(controller.call('start'), /controller-process.ts ended before it responded/);
     process.kill(controller.pid, 'SIGKILL');
-    await asked;
+    await call;
   });
 });

@@ -89,7 +89,7 @@ test('fails if an echoed byte differs', async () => {
   const port = typeof address === 'object' ? (address?.port ?? 0) : 0;
   try {
     const run = runOpenLoop({ port, rate: 100, seconds: 1, connections: 1 });
-    await assert.rejects(run, /byte \d+ of connection 0 is not as sent/);
+    await assert.rejects(run, /byte \d+ of connection 0 differs from the sent byte/);
   } finally {
     server.close();
   }

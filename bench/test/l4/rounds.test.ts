@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { rotatedOrders, roundsPerStart } from '../../src/l4/rounds.ts';
 
-test('two alternate, and each begins every other round', () => {
+test('alternates two subjects', () => {
   assert.deepEqual(rotatedOrders(['weir', 'haproxy'], 3), [
     ['weir', 'haproxy'],
     ['haproxy', 'weir'],
@@ -10,7 +10,7 @@ test('two alternate, and each begins every other round', () => {
   ]);
 });
 
-test('of three everybody has one turn a round, and each begins as often as the others', () => {
+test('measures each of three subjects once a round, with each first equally often', () => {
   const rounds = rotatedOrders(['a', 'b', 'c'], 6);
   for (const round of rounds) assert.deepEqual([...round].sort(), ['a', 'b', 'c']);
   assert.deepEqual(
@@ -19,7 +19,7 @@ test('of three everybody has one turn a round, and each begins as often as the o
   );
 });
 
-test('those who are started together play two rounds, and the last cast what is left', () => {
+test('restarts subjects after two rounds, with the remainder at the end', () => {
   assert.deepEqual(roundsPerStart(5), [2, 2, 1]);
   assert.deepEqual(roundsPerStart(10), [2, 2, 2, 2, 2]);
 });

@@ -5,22 +5,22 @@ import { describe, test } from 'node:test';
 import { freePort } from '@weir/testkit';
 import { bulkBlock, downloadBulk } from '../../src/load/bulk-stream.ts';
 
-describe('one stream', () => {
-  test('is taken whole', async () => {
+describe('downloadBulk', () => {
+  test('downloads a complete stream', async () => {
     await using source = await answering((socket) => socket.end(bulkBlock().subarray(0, 100_000)));
     assert.equal((await downloadBulk(source.port, 100_000)).requestBytes, 7);
   });
 
-  test('that is refused, reset, too short or not as sent fails, and nothing else does', async () => {
+  test('rejects a refused, reset, short or corrupted stream', async () => {
     await assert.rejects(downloadBulk(await freePort(), 10), /ECONNREFUSED/);
     await using resetting = await answering((socket) => socket.resetAndDestroy());
     await assert.rejects(downloadBulk(resetting.port, 10), /ECONNRESET/);
     await using short = await answering((socket) => socket.end(bulkBlock().subarray(0, 99)));
     await assert.rejects(downloadBulk(short.port, 100), /ended after 99 of 100 bytes/);
-    const foreign = bulkBlock().subarray(0, 100);
-    foreign[50] = (foreign[50] ?? 0) ^ 1;
-    await using lying = await answering((socket) => socket.end(foreign));
-    await assert.rejects(downloadBulk(lying.port, 100), /some are not as sent/);
+    const corrupted = bulkBlock().subarray(0, 100);
+    corrupted[50] = (corrupted[50] ?? 0) ^ 1;
+    await using corrupting = await answering((socket) => socket.end(corrupted));
+    await assert.rejects(downloadBulk(corrupting.port, 100), /of the stream differ from the sent bytes/);
   });
 });
 

@@ -16,27 +16,27 @@ Transfer/sec:      9.15MB
 report {"requests":98415,"bytes":19191925,"microseconds":2000931,"requestBytes":42,"errors":{"connect":0,"read":0,"write":0,"status":0,"timeout":0}}
 `;
 
-describe("wrk's report", () => {
-  test('is the line of our script, with exact bytes', () => {
+describe('wrk reports', () => {
+  test('are parsed from the line of the script', () => {
     assert.deepEqual(parseWrkReport(output), report);
   });
 
-  test('that is not there is an error with the last line that wrk wrote', () => {
+  test('are required: otherwise the error has the last line of wrk', () => {
     const refused = 'Running 2s test\nunable to connect to 127.0.0.1:1 Connection refused\n';
-    assert.throws(() => parseWrkReport(refused), /no report: unable to connect to 127.0.0.1:1/);
-    assert.throws(() => parseWrkReport(''), /no report: no output/);
+    assert.throws(() => parseWrkReport(refused), /printed no report: unable to connect to 127.0.0.1:1/);
+    assert.throws(() => parseWrkReport(''), /printed no report: no output/);
   });
 
-  test('without errors is not complained about', () => {
+  test('without errors are valid', () => {
     assert.deepEqual(wrkReportErrors(report), []);
   });
 
-  test('names every kind of error that came', () => {
+  test('list every kind of error', () => {
     const errors = { ...none, status: 3, read: 1 };
     assert.deepEqual(wrkReportErrors({ ...report, errors }).sort(), ['1 read error', '3 status errors']);
   });
 
-  test('of no answer at all is not valid', () => {
-    assert.deepEqual(wrkReportErrors({ ...report, requests: 0 }), ['no request was answered']);
+  test('without responses are invalid', () => {
+    assert.deepEqual(wrkReportErrors({ ...report, requests: 0 }), ['no request had a response']);
   });
 });

@@ -5,34 +5,31 @@ import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { collectGarbage, inspectorUrlIn } from '../../src/measure/inspector.ts';
 
-test('garbage is collected in the main thread and in the workers', async () => {
-  await using child = await inspected(
+test('collects the garbage of the main thread and of the workers', async () => {
+  await using child = await startInspected(
     `new (require('node:worker_threads').Worker)('setInterval(() => {}, 1e6)', { eval: true }); setInterval(() => {}, 1e6);`,
   );
   await collectGarbage(child.inspector);
 });
 
-/** Deaf to its inspector, too. */
+/** A blocked main thread does not respond to the inspector either. */
 const blocked = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)';
 
-test('a process that does not answer is not waited for without end', async () => {
-  await using child = await inspected(blocked);
-  await assert.rejects(collectGarbage(child.inspector, { answerMs: 100 }), /has not answered in 100 ms/);
+test('rejects after a timeout if the process does not respond', async () => {
+  await using child = await startInspected(blocked);
+  await assert.rejects(collectGarbage(child.inspector, { timeoutMs: 100 }), /did not respond within 100 ms/);
 });
 
-test('a process that ends meanwhile is not waited for at all', async () => {
-  await using child = await inspected(blocked);
+test('rejects if the process ends', async () => {
+  await using child = await startInspected(blocked);
   const collecting = collectGarbage(child.inspector);
   child.process.kill('SIGKILL');
   await assert.rejects(collecting);
 });
 
-interface Inspected extends AsyncDisposable {
-  readonly process: ChildProcess;
-  readonly inspector: string;
-}
+type InspectedProcess = AsyncDisposable & { readonly process: ChildProcess; readonly inspector: string };
 
-async function inspected(source: string): Promise<Inspected> {
+async function startInspected(source: string): Promise<InspectedProcess> {
   const child = spawn(process.execPath, ['--inspect=127.0.0.1:0', '-e', source], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

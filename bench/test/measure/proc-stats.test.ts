@@ -20,35 +20,35 @@ const STAT_FIELDS =
   'S 4021 4048 4021 34816 4048 4194304 905 12 1 0 123 45 6 7 20 0 11 0 220178 1093 455 18446744073709551615';
 
 describe('CPU time', () => {
-  test('utime and stime are fields 14 and 15, in hundredths of a second', () => {
+  test('reads utime and stime from the fields 14 and 15, in hundredths of a second', () => {
     assert.deepEqual(parseProcessStat(`4048 (haproxy) ${STAT_FIELDS}`), { userMs: 1230, systemMs: 450 });
   });
 
-  test('a name with spaces and parentheses moves no field', () => {
+  test('accepts a process name with spaces and parentheses', () => {
     assert.deepEqual(parseProcessStat(`4048 (a (b) 1 2) c) ${STAT_FIELDS}`), { userMs: 1230, systemMs: 450 });
   });
 
-  test('what is no such line is refused', () => {
+  test('rejects other text', () => {
     assert.throws(() => parseProcessStat('4048 (haproxy) S 1 2 3'), /not a line/);
   });
 
-  test('our own process has used some', () => {
+  test('reads the CPU time of this process', () => {
     const { userMs, systemMs } = cpuTimeOf(process.pid);
     assert.ok(userMs + systemMs > 0);
   });
 });
 
-test('the time in the queue is the second figure of schedstat', () => {
+test('reads the time in the run queue from the second field of schedstat', () => {
   assert.equal(parseSchedstat('1116000000 246500000 977\n'), 246.5);
   assert.throws(() => parseSchedstat('nothing'), /not a line of/);
 });
 
-test('it is told of a process that runs', () => {
+test('reads the time in the run queue of a running process', () => {
   assert.ok(runQueueMsOf(process.pid) >= 0);
 });
 
-describe('what is read of a process', () => {
-  test('its memory is the sum over its mappings', () => {
+describe('process limits and memory', () => {
+  test('reads resident memory as the sum over the mappings', () => {
     const text =
       '55d0-7ffe ---p 00000000 00:00 0    [rollup]\nRss:               17708 kB\nPss:                1234 kB\n';
     assert.equal(parseSmapsRollup(text), 17_708);
@@ -56,7 +56,7 @@ describe('what is read of a process', () => {
     assert.ok(residentKiB(process.pid) > 10_000);
   });
 
-  test('its limit of descriptors is the hard one', () => {
+  test('reads the hard limit of descriptors', () => {
     const line = (hard: string): string =>
       `Max processes  10  20  processes\nMax open files            1024      ${hard}    files\n`;
     assert.equal(parseDescriptorLimit(line('20000')), 20_000);
@@ -65,12 +65,12 @@ describe('what is read of a process', () => {
     assert.ok(descriptorLimit() > 0);
   });
 
-  test('an idle crowd takes two descriptors of the proxy for each, and is never above 10,000', () => {
+  test('allows two descriptors for each idle connection, and at most 10,000 connections', () => {
     assert.equal(maxIdleConnections(20_000), 7_200);
     assert.equal(maxIdleConnections(Number.POSITIVE_INFINITY), 10_000);
   });
 
-  test('its inspector is where it says', () => {
+  test('finds the URL of the inspector', () => {
     const said = 'Debugger listening on ws://127.0.0.1:9229/0a-1\nFor help, see: https://nodejs.org\nready\n';
     assert.equal(inspectorUrlIn(said), 'ws://127.0.0.1:9229/0a-1');
     assert.equal(inspectorUrlIn('ready\n'), undefined);
@@ -79,7 +79,7 @@ describe('what is read of a process', () => {
 
 const PROC_STAT = 'cpu  100 10 50 800 5 0 15 20 7 3\ncpu0 50 5 25 400 2 0 7 10 3 1\nintr 1\n';
 
-test('what the host took is a share of all the time of all processors', () => {
+test('returns the stolen share of the time of all processors', () => {
   const before = parseProcessorTicks(PROC_STAT);
   assert.deepEqual(before, { total: 1_000, stolen: 20 });
   const after = parseProcessorTicks('cpu  150 10 70 810 5 0 15 40 7 3\n');
