@@ -1,43 +1,43 @@
-/** How a connection ended for the client that had it. */
+/** How a connection ended for its client. */
 export type ClientOutcome =
-  /** It said all that it wanted, and FIN went both ways; from an echo all came back. */
+  /** FIN in both directions after the whole script; every byte to an echo came back. */
   | 'clean'
-  /** It ended it itself, by RST or with bytes unread. */
-  | 'left'
-  /** RST. */
+  /** The client ended the connection by RST or with unread bytes. */
+  | 'aborted'
+  /** The proxy sent RST. */
   | 'reset'
-  /** FIN before it was due: a refusal with an alert, or the end of an endpoint. */
-  | 'cut'
-  /** Nothing happened for so long that it must be taken for a bug. */
-  | 'stuck'
-  /** A byte was not the one that was due. */
-  | 'foreign';
+  /** The proxy sent FIN before the end of the script, for example after a TLS alert. */
+  | 'closed-early'
+  /** The client waited longer than any timeout of the proxy. */
+  | 'timed-out'
+  /** The client received a wrong byte. */
+  | 'corrupted';
 
 export type ClientResult = {
-  readonly end: ClientOutcome;
-  /** Given to the kernel at the most, without what the proxy takes for itself. */
+  readonly outcome: ClientOutcome;
+  /** Bytes given to the kernel at most, without PROXY headers, which the proxy consumes. */
   readonly sent: number;
   readonly read: number;
 };
 
-/** What the clients of a Service know. */
+/** Totals of all clients of a Service. */
 export type ClientTotals = {
   established: number;
-  /** The kernel said that nobody listens. */
+  /** Connections that the kernel refused. */
   connectFailures: number;
   clientOutcomes: Record<ClientOutcome, number>;
-  /** Of those that ended clean. */
+  /** Bytes of clients with the outcome `clean`. */
   cleanSent: number;
   cleanRead: number;
-  /** Of all others. */
+  /** Bytes of all other clients. */
   otherSent: number;
   otherRead: number;
-  /** Reset without a byte while listeners or workers were being closed: perhaps the proxy never saw them. */
+  /** Connections that were reset without a byte while listeners or workers closed; the proxy may not have accepted them. */
   possiblyUnseen: number;
 };
 
 export function emptyClientTotals(): ClientTotals {
-  const clientOutcomes = { clean: 0, left: 0, reset: 0, cut: 0, stuck: 0, foreign: 0 };
+  const clientOutcomes = { clean: 0, aborted: 0, reset: 0, 'closed-early': 0, 'timed-out': 0, corrupted: 0 };
   return {
     established: 0,
     connectFailures: 0,
@@ -51,17 +51,17 @@ export function emptyClientTotals(): ClientTotals {
 }
 
 export function addClientResult(
-  tally: ClientTotals,
-  { end, sent, read }: ClientResult,
+  totals: ClientTotals,
+  { outcome, sent, read }: ClientResult,
   { isDisturbed }: { readonly isDisturbed: boolean },
 ): void {
-  tally.clientOutcomes[end]++;
-  if (end === 'clean') {
-    tally.cleanSent += sent;
-    tally.cleanRead += read;
+  totals.clientOutcomes[outcome]++;
+  if (outcome === 'clean') {
+    totals.cleanSent += sent;
+    totals.cleanRead += read;
     return;
   }
-  tally.otherSent += sent;
-  tally.otherRead += read;
-  if (isDisturbed && read === 0 && end !== 'stuck') tally.possiblyUnseen++;
+  totals.otherSent += sent;
+  totals.otherRead += read;
+  if (isDisturbed && read === 0 && outcome !== 'timed-out') totals.possiblyUnseen++;
 }

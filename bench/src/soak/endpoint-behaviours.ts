@@ -1,21 +1,21 @@
-// What an endpoint does with a connection. Bytes are counted by whoever holds the socket.
+// Behaviours of endpoints with one connection. The owner of the socket counts the bytes.
 import type { Socket } from 'node:net';
 
 export type EndpointBehaviour = keyof typeof ENDPOINT_BEHAVIOURS | 'datagrams';
 
 const RESPONSE = Buffer.alloc(100_000, 'answer ');
 const FLOOD_BYTES = 8_000_000;
-/** Longer than any client stays. */
+/** Longer than impatient clients stay. */
 const HOLD_MS = 8_000;
 
-/** `headerBytes` is what was not the client's. */
+/** `headerBytes` is the length of the PROXY header, which the client did not send. */
 export type EndpointConnection = { readonly socket: Socket; headerBytes: number };
 
 export const ENDPOINT_BEHAVIOURS = {
   echo: ({ socket }: EndpointConnection): void => {
     socket.pipe(socket);
   },
-  'told-echo': (held: EndpointConnection): void => {
+  'proxy-v2-echo': (held: EndpointConnection): void => {
     held.socket.once('readable', () => readProxyHeader(held));
   },
   hang: ({ socket }: EndpointConnection): void => {
@@ -83,14 +83,14 @@ function readProxyHeader(held: EndpointConnection): void {
     !fixed.subarray(0, PROXY_V2_SIGNATURE.length).equals(PROXY_V2_SIGNATURE) ||
     fixed[12] !== 0x21
   ) {
-    throw new Error(`an endpoint that is to be told who comes was told ${fixed.toString('hex')}`);
+    throw new Error(`expected a PROXY v2 header, but received ${fixed.toString('hex')}`);
   }
   readProxyAddresses(held, fixed.readUInt16BE(14));
 }
 
 function readProxyAddresses(held: EndpointConnection, length: number): void {
   const { socket } = held;
-  // Of no bytes `read` says nothing: the header of a client that had gone by then names nobody.
+  // the proxy sends a header without addresses if the client had disconnected; `read(0)` would return null
   const rest: Buffer | null = length === 0 ? NO_ADDRESSES : socket.read(length);
   if (rest === null) {
     if (!socket.readableEnded) socket.once('readable', () => readProxyAddresses(held, length));

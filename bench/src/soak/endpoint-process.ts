@@ -1,23 +1,23 @@
-// A process of its own: `endpoint-process.ts JSON` with the endpoints of each Service, which share a port at addresses of their own.
-// Prints `ports JSON`; whoever connects to `control` is told what was moved so far.
+// Program `endpoint-process.ts JSON`: starts the endpoints of each Service, which share a port on addresses of their own.
+// Prints `ports JSON`; a connection to the port `control` receives the totals.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { ENDPOINT_BEHAVIOURS, type EndpointBehaviour, type EndpointConnection } from './endpoint-behaviours.ts';
 
-/** What the endpoints of a Service read and wrote, without headers of the proxy; `written` may not have been taken by the kernel. */
+/** Bytes of the endpoints of a Service, without PROXY headers; the kernel may not have accepted all of `written`. */
 export type EndpointTotals = { connections: number; open: number; read: number; written: number };
 
 type EndpointPlan = Readonly<
   Record<string, readonly { readonly address: string; readonly behaviour: EndpointBehaviour }[]>
 >;
 
-const wanted = JSON.parse(process.argv[2] ?? '{}') as EndpointPlan;
+const plan = JSON.parse(process.argv[2] ?? '{}') as EndpointPlan;
 const counts: Record<string, EndpointTotals> = {};
 const ports: Record<string, number> = {};
 const open = new Map<string, Set<EndpointConnection>>();
 
-for (const [service, endpoints] of Object.entries(wanted)) {
+for (const [service, endpoints] of Object.entries(plan)) {
   counts[service] = { connections: 0, open: 0, read: 0, written: 0 };
   open.set(service, new Set());
   for (const { address, behaviour } of endpoints) {
@@ -45,7 +45,7 @@ function serve(
     const one: EndpointConnection = { socket, headerBytes: 0 };
     count.connections++;
     held.add(one);
-    socket.on('error', () => {}); // the other side sees it
+    socket.on('error', () => {}); // the proxy reports the error
     socket.once('close', () => {
       held.delete(one);
       addConnection(count, one);
@@ -63,7 +63,7 @@ async function listen(server: Server, at: { host: string; port: number }): Promi
 async function serveDatagrams(service: string, { host, port }: { host: string; port: number }): Promise<number> {
   const count = counts[service] as EndpointTotals;
   const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 20, sendBufferSize: 1 << 20 });
-  socket.on('error', () => {}); // a flow that has gone answers by ICMP
+  socket.on('error', () => {}); // ICMP port unreachable from a closed flow
   socket.on('message', (message, from) => {
     count.read += message.length;
     count.written += message.length;

@@ -7,7 +7,7 @@ import type { EndpointTotals } from './endpoint-process.ts';
 import { endpointAddress, SERVICE_NAMES, SERVICES, type ServiceName } from './services.ts';
 
 export type Endpoints = AsyncDisposable & {
-  /** Where the endpoints of each Service listen, or would. */
+  /** The target port of each Service. */
   readonly ports: Readonly<Record<ServiceName, number>>;
   totals(): Promise<Readonly<Record<ServiceName, EndpointTotals>>>;
 };
@@ -16,7 +16,7 @@ const NO_TRAFFIC: EndpointTotals = { connections: 0, open: 0, read: 0, written: 
 
 export async function startEndpoints(): Promise<Endpoints> {
   await using cleanup = new AsyncDisposableStack();
-  const deaf = cleanup.use(
+  const unresponsive = cleanup.use(
     await startProgram(
       new URL('./unresponsive-endpoint-process.ts', import.meta.url),
       endpointAddress(0),
@@ -27,19 +27,22 @@ export async function startEndpoints(): Promise<Endpoints> {
   const listening = cleanup.use(
     await startProgram(new URL('./endpoint-process.ts', import.meta.url), JSON.stringify(wanted), /^ports \{.*\}$/m),
   );
-  const [, deafPort] = /^port (\d+)$/m.exec(deaf.output()) ?? [];
+  const [, unresponsivePort] = /^port (\d+)$/m.exec(unresponsive.output()) ?? [];
   const [, json = '{}'] = /^ports (\{.*\})$/m.exec(listening.output()) ?? [];
   const { control = 0, ...found } = JSON.parse(json) as Record<string, number>;
-  const ports = { ...found, deaf: Number(deafPort), refused: await freePort() } as Record<ServiceName, number>;
+  const ports = { ...found, unresponsive: Number(unresponsivePort), refused: await freePort() } as Record<
+    ServiceName,
+    number
+  >;
   const started = cleanup.move();
   return {
     ports,
     async totals() {
-      const told = JSON.parse(await text(connect({ host: '127.0.0.1', port: control }))) as Record<
+      const totals = JSON.parse(await text(connect({ host: '127.0.0.1', port: control }))) as Record<
         string,
         EndpointTotals
       >;
-      return Object.fromEntries(SERVICE_NAMES.map((name) => [name, told[name] ?? NO_TRAFFIC])) as Record<
+      return Object.fromEntries(SERVICE_NAMES.map((name) => [name, totals[name] ?? NO_TRAFFIC])) as Record<
         ServiceName,
         EndpointTotals
       >;
@@ -50,7 +53,7 @@ export async function startEndpoints(): Promise<Endpoints> {
 
 function listeningEndpoints(name: ServiceName): { address: string; behaviour: string }[] {
   return SERVICES[name].endpoints.flatMap((behaviour, index) =>
-    behaviour === 'refuse' || behaviour === 'deaf' ? [] : [{ address: endpointAddress(index), behaviour }],
+    behaviour === 'refuse' || behaviour === 'unresponsive' ? [] : [{ address: endpointAddress(index), behaviour }],
   );
 }
 

@@ -1,4 +1,4 @@
-// What is done to the proxy while it serves: endpoints come and go, Services too, one is cut off, workers are ended.
+// Injects faults while the proxy serves: changes endpoints and Services, suspends a Service, crashes workers.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -7,30 +7,30 @@ import { SERVICES, type ServiceName, soakServiceManifest, transientServiceManife
 
 export type FaultInjectorOptions = {
   readonly seed: number;
-  /** How long the load lasts: what is rare comes three times in a short one. */
+  /** Duration of the load; rare faults happen three times even in a short load. */
   readonly durationMs: number;
-  /** Of the manifests, which are watched. */
+  /** The watched directory with the manifests. */
   readonly directory: string;
   readonly ports: Readonly<Record<ServiceName, number>>;
   readonly endpointPorts: Readonly<Record<ServiceName, number>>;
-  /** For Services that come and go. */
+  /** Ports of Services that are created and deleted. */
   readonly transientPorts: readonly number[];
   suspend(): Promise<void>;
   resume(): Promise<void>;
   endWorker(random: Random): Promise<void>;
 };
 
-/** In which part of the load workers are ended. */
+/** Workers crash only in this first part of the load. */
 const WORKER_FAULTS_SHARE = 0.35;
-/** How long a connection may be under way to a listener that closes, on a busy machine. */
+/** How long a connection may wait in the queue of a closing listener, on a busy machine. */
 const RECENT_FAULT_MS = 5_000;
 
 export class FaultInjector {
-  /** Clients leave at once. */
+  /** Aborts all clients at once. */
   readonly #clientAbort = new AbortController();
   readonly #options: FaultInjectorOptions;
   readonly #lastFaultAt = new Map<ServiceName | 'all', number>();
-  readonly #faultCounts = { coming: 0, passing: 0, suspensions: 0, workers: 0 };
+  readonly #faultCounts = { changingEndpoints: 0, transientServices: 0, suspensions: 0, workers: 0 };
 
   constructor(options: FaultInjectorOptions) {
     this.#options = options;
@@ -40,7 +40,7 @@ export class FaultInjector {
     return this.#clientAbort.signal;
   }
 
-  get faultCounts(): Readonly<Record<'coming' | 'passing' | 'suspensions' | 'workers', number>> {
+  get faultCounts(): Readonly<Record<'changingEndpoints' | 'transientServices' | 'suspensions' | 'workers', number>> {
     return this.#faultCounts;
   }
 
@@ -53,11 +53,11 @@ export class FaultInjector {
     this.#clientAbort.abort();
   }
 
-  /** Until the signal; in the end everything is as at the beginning. */
+  /** Injects faults until the signal, and then restores all endpoints and Services. */
   async run(signal: AbortSignal): Promise<void> {
     const { seed, durationMs, resume } = this.#options;
-    const rarely = (most: number): number => Math.min(most, durationMs / 4);
-    // Whatever leaks goes with the worker that leaked it: those of the end have to be old ones.
+    const rarely = (maxMs: number): number => Math.min(maxMs, durationMs / 4);
+    // a crashed worker takes its leaks with it, so the workers at the end must have run for most of the load
     const early = AbortSignal.any([signal, AbortSignal.timeout(durationMs * WORKER_FAULTS_SHARE)]);
     const every = (ms: number, salt: number, act: (random: Random) => Promise<void> | void): Promise<void> =>
       repeat({ ms, signal, random: seededRandom(seed ^ salt) }, act);
@@ -70,20 +70,20 @@ export class FaultInjector {
       ),
     ]);
     await resume();
-    this.#writeManifest('coming', endpointIndexes('coming'));
+    this.#writeManifest('changing-endpoints', endpointIndexes('changing-endpoints'));
     for (const index of this.#options.transientPorts.keys()) this.#removeTransientService(index);
   }
 
-  /** Some of the endpoints, now and then none: then the listener is closed. */
+  /** Keeps some of the endpoints, and sometimes none, which closes the listener. */
   #changeEndpoints(random: Random): void {
-    this.#faultCounts.coming++;
-    const ready = random.chance(0.15) ? [] : endpointIndexes('coming').filter(() => random.chance(0.6));
-    this.#lastFaultAt.set('coming', performance.now());
-    this.#writeManifest('coming', ready);
+    this.#faultCounts.changingEndpoints++;
+    const ready = random.chance(0.15) ? [] : endpointIndexes('changing-endpoints').filter(() => random.chance(0.6));
+    this.#lastFaultAt.set('changing-endpoints', performance.now());
+    this.#writeManifest('changing-endpoints', ready);
   }
 
   #changeTransientService(random: Random): void {
-    this.#faultCounts.passing++;
+    this.#faultCounts.transientServices++;
     const { transientPorts, endpointPorts, directory } = this.#options;
     const index = random.integer(0, transientPorts.length - 1);
     const port = transientPorts[index];
@@ -91,16 +91,16 @@ export class FaultInjector {
     else
       writeAtomically(
         join(directory, transientServiceFile(index)),
-        transientServiceManifest(index, { port, target: endpointPorts.calm }),
+        transientServiceManifest(index, { port, target: endpointPorts.orderly }),
       );
   }
 
   async #suspendService(signal: AbortSignal): Promise<void> {
     this.#faultCounts.suspensions++;
-    this.#lastFaultAt.set('paused', performance.now());
+    this.#lastFaultAt.set('suspended', performance.now());
     await this.#options.suspend();
     await sleep(3_000, signal);
-    this.#lastFaultAt.set('paused', performance.now());
+    this.#lastFaultAt.set('suspended', performance.now());
     await this.#options.resume();
   }
 
@@ -121,7 +121,7 @@ export class FaultInjector {
   }
 }
 
-/** Whoever watches the directory never sees half of it. */
+/** Renames a complete file, so that the watcher of the directory never reads a partial file. */
 export function writeAtomically(path: string, text: string): void {
   const draft = `${path}.new`;
   writeFileSync(draft, text);
@@ -133,7 +133,7 @@ export function endpointIndexes(name: ServiceName): number[] {
 }
 
 function transientServiceFile(index: number): string {
-  return `passing-${index}.yaml`;
+  return `transient-${index}.yaml`;
 }
 
 type RepeatOptions = { readonly ms: number; readonly signal: AbortSignal; readonly random: Random };

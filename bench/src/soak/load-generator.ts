@@ -8,9 +8,9 @@ import { scriptFor, scriptWithProxyHeader } from './script.ts';
 import { PASSTHROUGH_HOST, SERVICE_NAMES, SERVICES, type ServiceName } from './services.ts';
 import { runTcpClient } from './tcp-client.ts';
 
-// The clients: as many new ones per second as are asked for, never more at once than allowed, each with a seed of its own.
+// Starts clients at a fixed rate up to a limit of open connections; each client has a seed of its own.
 export const LOAD_LIMITS = { open: 400, newPerSecond: 120, datagramClients: 60 };
-/** Who comes from here comes through a load balancer that the operator trusts. */
+/** Clients from this network act as a trusted load balancer that sends PROXY headers. */
 export const TRUSTED_NETWORK = '127.9.0.0/24';
 const TICK_MS = 25;
 const FLOOD_INTERVAL_MS = 12_000;
@@ -27,10 +27,10 @@ export class LoadGenerator {
   #startedClients = 0;
   #udpClients = 0;
 
-  constructor(options: { seed: number; ports: Readonly<Record<ServiceName, number>>; disturbances: FaultInjector }) {
+  constructor(options: { seed: number; ports: Readonly<Record<ServiceName, number>>; faultInjector: FaultInjector }) {
     this.#seed = options.seed;
     this.#ports = options.ports;
-    this.#faultInjector = options.disturbances;
+    this.#faultInjector = options.faultInjector;
     this.#random = seededRandom(options.seed);
     this.clientTotals = Object.fromEntries(SERVICE_NAMES.map((name) => [name, emptyClientTotals()])) as Record<
       ServiceName,
@@ -46,18 +46,21 @@ export class LoadGenerator {
     return this.#startedClients;
   }
 
-  /** Until the signal; resolves when the last of them has gone, none of them thrown out. */
+  /** Starts clients until the signal, and resolves when the last client has ended by itself. */
   async run(signal: AbortSignal): Promise<void> {
     let before = performance.now();
-    let owed = 0;
+    let dueClients = 0;
     let nextFlood = before + FLOOD_INTERVAL_MS;
     while (!signal.aborted) {
       await setTimeout(TICK_MS);
       const now = performance.now();
-      // What a busy machine did not come to do is not made up for.
-      owed = Math.min(owed + ((now - before) / 1_000) * LOAD_LIMITS.newPerSecond, LOAD_LIMITS.newPerSecond / 4);
+      // after a stall of the machine, most missed clients are not started later
+      dueClients = Math.min(
+        dueClients + ((now - before) / 1_000) * LOAD_LIMITS.newPerSecond,
+        LOAD_LIMITS.newPerSecond / 4,
+      );
       before = now;
-      for (; owed >= 1; owed--) this.#startTcpClient(this.#chooseService());
+      for (; dueClients >= 1; dueClients--) this.#startTcpClient(this.#chooseService());
       if (now >= nextFlood) {
         nextFlood = now + FLOOD_INTERVAL_MS;
         for (let one = 0; one < FLOOD_CLIENTS; one++)
@@ -76,33 +79,33 @@ export class LoadGenerator {
       at -= SERVICES[name].weight;
       if (at < 0) return name;
     }
-    return 'calm';
+    return 'orderly';
   }
 
-  /** `source`: who it is, if that is not left to chance. */
+  /** `source` is the client address; random if absent. */
   #startTcpClient(name: ServiceName, source?: string): void {
     if (this.openClients >= LOAD_LIMITS.open) return;
     const key = this.#startedClients++;
     const random = seededRandom(this.#seed ^ Math.imul(key + 1, 0x9e3779b1));
     const { clientProfile, isEcho } = SERVICES[name];
-    const isTrusted = name === 'rough' && random.chance(0.3);
+    const isTrusted = name === 'aborting' && random.chance(0.3);
     const script = (isTrusted ? scriptWithProxyHeader : scriptFor)(clientProfile, random, PASSTHROUGH_HOST);
-    const tally = this.clientTotals[name];
-    const playing = runTcpClient({
+    const totals = this.clientTotals[name];
+    const running = runTcpClient({
       port: this.#ports[name],
       source: source ?? `${isTrusted ? '127.9.0' : '127.0.30'}.${random.integer(1, 60)}`,
       script,
       isEcho,
       key,
       onConnect: () => {
-        tally.established++;
+        totals.established++;
       },
       signal: this.#faultInjector.clientAbortSignal,
-    }).then((played) => {
-      if (played === undefined) tally.connectFailures++;
-      else addClientResult(tally, played, { isDisturbed: this.#faultInjector.isRecentlyDisturbed(name) });
+    }).then((result) => {
+      if (result === undefined) totals.connectFailures++;
+      else addClientResult(totals, result, { isDisturbed: this.#faultInjector.isRecentlyDisturbed(name) });
     });
-    this.#track(playing);
+    this.#track(running);
   }
 
   #startUdpClient({ isFlood }: { readonly isFlood: boolean }): void {
@@ -110,55 +113,55 @@ export class LoadGenerator {
     this.#udpClients++;
     const random = seededRandom(this.#seed ^ Math.imul(this.#startedClients++ + 1, 0x9e3779b1));
     const source = `127.0.31.${random.integer(1, 20)}`;
-    const playing = runUdpClient(this.datagramTotals, random, { port: this.#ports.datagrams, source, isFlood });
+    const running = runUdpClient(this.datagramTotals, random, { port: this.#ports.datagrams, source, isFlood });
     this.#track(
-      playing.finally(() => {
+      running.finally(() => {
         this.#udpClients--;
       }),
     );
   }
 
-  #track(playing: Promise<unknown>): void {
-    this.#runningClients.add(playing);
-    void playing.finally(() => this.#runningClients.delete(playing));
+  #track(running: Promise<unknown>): void {
+    this.#runningClients.add(running);
+    void running.finally(() => this.#runningClients.delete(running));
   }
 }
 
-// UDP clients that change all the time: each has a source port of its own, and is silent sometimes.
+// Each UDP client has a source port of its own, and pauses between datagrams.
 export type DatagramTotals = {
-  /** Source ports that sent something. */
+  /** Source ports that sent a datagram. */
   sockets: number;
-  answered: number;
+  answeredSockets: number;
   sentBytes: number;
   readBytes: number;
-  foreign: number;
+  corrupted: number;
 };
 
 export function emptyDatagramTotals(): DatagramTotals {
-  return { sockets: 0, answered: 0, sentBytes: 0, readBytes: 0, foreign: 0 };
+  return { sockets: 0, answeredSockets: 0, sentBytes: 0, readBytes: 0, corrupted: 0 };
 }
 
-/** One client from its first datagram to its last. `isFlood`: it sends without waiting for answers. */
+/** Runs one client from its first to its last datagram. A flooding client does not pause. */
 export async function runUdpClient(
-  tally: DatagramTotals,
+  totals: DatagramTotals,
   random: Random,
   { port, source, isFlood }: { readonly port: number; readonly source: string; readonly isFlood: boolean },
 ): Promise<void> {
   const socket = createSocket('udp4');
-  socket.on('error', () => {}); // ICMP, while nobody listens
+  socket.on('error', () => {}); // ICMP port unreachable while the listener is closed
   const bytes = Buffer.alloc(random.integer(1, 1_200), random.integer(0, 255));
-  let hasAnswer = false;
+  let hasResponse = false;
   socket.on('message', (message) => {
-    if (!hasAnswer) tally.answered++;
-    hasAnswer = true;
-    tally.readBytes += message.length;
-    if (!message.equals(bytes)) tally.foreign++;
+    if (!hasResponse) totals.answeredSockets++;
+    hasResponse = true;
+    totals.readBytes += message.length;
+    if (!message.equals(bytes)) totals.corrupted++;
   });
   await once(socket.bind({ address: source, port: 0 }), 'listening');
-  tally.sockets++;
+  totals.sockets++;
   const times = isFlood ? 40 : random.integer(1, 12);
   for (let time = 0; time < times; time++) {
-    if (await sendDatagram(socket, bytes, port)) tally.sentBytes += bytes.length;
+    if (await sendDatagram(socket, bytes, port)) totals.sentBytes += bytes.length;
     if (!isFlood) await setTimeout(random.integer(5, 600));
   }
   await setTimeout(500);

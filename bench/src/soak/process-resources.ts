@@ -1,10 +1,9 @@
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import type { Inspector } from '../measure/inspector.ts';
 
-// What of a process is in memory, by what it was asked for; glibc and V8 on Linux.
+// Memory and descriptors of a process by kind; for glibc and V8 on Linux.
 export const MEMORY_KINDS = ['malloc', 'V8 and large buffers', 'machine code', 'stacks', 'files'] as const;
 export type MemoryKind = (typeof MEMORY_KINDS)[number];
-/** KiB of each. */
 export type ResidentKiBByKind = Readonly<Record<MemoryKind, number>>;
 
 export function residentKiBByKind(pid: number): ResidentKiBByKind {
@@ -56,7 +55,7 @@ function memoryKindOf(mapping: Mapping, { before, after }: AdjacentMappings): Me
   return rights.includes('x') ? 'machine code' : 'V8 and large buffers';
 }
 
-/** HEAP_MAX_SIZE of malloc/arena.c on 64 bits: an arena begins at a multiple of it, and reserves up to the next. */
+/** HEAP_MAX_SIZE of malloc/arena.c on 64 bits; an arena starts at a multiple of this size and reserves this size. */
 const ARENA_BYTES = 64 * 1024 * 1024;
 
 function isArena({ name, rights, start, end }: Mapping, after: Mapping | undefined): boolean {
@@ -64,7 +63,7 @@ function isArena({ name, rights, start, end }: Mapping, after: Mapping | undefin
   return end === start + ARENA_BYTES || (isReservedAt(after, end) && after.end === start + ARENA_BYTES);
 }
 
-/** Below the stack of a thread is a guard, and V8 has none of that size. */
+/** A guard precedes the stack of a thread; V8 has no guards of this size. */
 const MAX_GUARD_BYTES = 64 * 1024;
 
 function isThreadStack({ name, rights, start }: Mapping, before: Mapping | undefined): boolean {
@@ -76,15 +75,17 @@ function isReservedAt(mapping: Mapping | undefined, start: number): mapping is M
   return mapping !== undefined && mapping.name === '' && mapping.rights === '---p' && mapping.start === start;
 }
 
-// What the C library's malloc knows of itself, asked through the inspector: the sources of the proxy know nothing of it.
+// The inspector calls malloc_info(3) in the process, so the proxy needs no code for this.
 
-/** Of all arenas, and of what is too large for one. */
+/** Sums over all arenas and over allocations that are mapped separately. */
 export type MallocBytes = { readonly used: number; readonly free: number };
 
-/** By way of a file at `path`, which is removed. */
+/** Writes the result to a temporary file at `path`. */
 export async function readMallocBytes(inspector: Inspector, path: string): Promise<MallocBytes> {
   await inspector.call('Runtime.evaluate', { expression: mallocInfoExpression(path) }).catch((cause: unknown) => {
-    throw new Error('the proxy could not ask its malloc; use Node 26 (with node:ffi) on a Linux with glibc', { cause });
+    throw new Error('failed to call malloc_info in the proxy; use Node 26 (with node:ffi) on Linux with glibc', {
+      cause,
+    });
   });
   const text = readFileSync(path, 'utf8');
   rmSync(path);
@@ -102,20 +103,20 @@ const mallocInfoExpression = (path: string): string => `(() => {
   libc.fclose(file);
 })()`;
 
-/** malloc_info(3). What threads keep for themselves (tcache) counts as used. */
+/** Parses malloc_info(3). Blocks in the caches of threads (tcache) count as used. */
 export function parseMallocInfo(text: string): MallocBytes {
   const [, sums] = /<\/heap>\n(?!<heap)([\s\S]*)<\/malloc>/.exec(text) ?? [];
   if (sums === undefined) throw new Error(`not what malloc_info writes: ${text.slice(0, 80)}`);
   const size = (tag: string): number => {
     const [, bytes] = new RegExp(`<${tag}[^>]* size="(\\d+)"/>`).exec(sums) ?? [];
-    if (bytes === undefined) throw new Error(`malloc_info does not say ${tag}: ${sums.slice(0, 200)}`);
+    if (bytes === undefined) throw new Error(`malloc_info has no ${tag}: ${sums.slice(0, 200)}`);
     return Number(bytes);
   };
   const free = size('total type="fast"') + size('total type="rest"');
   return { used: size('system type="current"') - free + size('total type="mmap"'), free };
 }
 
-/** How many of each kind a process has open. */
+/** Open descriptors by kind. */
 export type DescriptorCounts = Readonly<Record<string, number>>;
 const SOCKET_TABLES = ['tcp', 'tcp6', 'udp', 'udp6', 'unix'] as const;
 
@@ -142,7 +143,7 @@ export function descriptorCounts(pid: number): DescriptorCounts {
   return countDescriptorsByKind(links, kinds);
 }
 
-/** A socket that no table knows any more is closed for the kernel, and still held by the process. */
+/** A socket that is in no table of the kernel is closed, but the process still has its descriptor. */
 export function countDescriptorsByKind(
   links: readonly string[],
   socketKinds: ReadonlyMap<string, string>,

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { Inspector } from '../measure/inspector.ts';
 
-/** What the proxy counts of a Service (`/debug/listeners` of a proxy by itself). */
+/** The counters of a Service in the proxy. */
 export type ServiceView = {
   readonly name: string;
   readonly active: number;
@@ -18,15 +18,15 @@ export type ProxyView = {
 const PROXY_FILE = fileURLToPath(new URL('../../../packages/proxy/src/supervisor/supervisor.ts', import.meta.url));
 const PROXY_PROTOTYPE_EXPRESSION = `process.getBuiltinModule('node:module').createRequire(${JSON.stringify(PROXY_FILE)})(${JSON.stringify(PROXY_FILE)}).Supervisor.prototype`;
 
-/** Standalone has no page for it, so the one proxy in its memory is asked. */
+/** `weir standalone` has no debug page of the proxy, so the inspector finds the supervisor object in its heap. */
 export async function findProxyView(inspector: Inspector): Promise<() => Promise<ProxyView>> {
-  const { result: made } = await inspector.call('Runtime.evaluate', { expression: PROXY_PROTOTYPE_EXPRESSION });
-  const { objects } = await inspector.call('Runtime.queryObjects', { prototypeObjectId: made?.objectId });
+  const { result: prototype } = await inspector.call('Runtime.evaluate', { expression: PROXY_PROTOTYPE_EXPRESSION });
+  const { objects } = await inspector.call('Runtime.queryObjects', { prototypeObjectId: prototype?.objectId });
   const { result: proxy } = await inspector.call('Runtime.callFunctionOn', {
     objectId: objects?.objectId,
     functionDeclaration: 'function () { return this[0]; }',
   });
-  if (proxy?.objectId === undefined) throw new Error('no proxy was found in the process');
+  if (proxy?.objectId === undefined) throw new Error('the process has no Supervisor object');
   return async () => {
     const { result: view } = await inspector.call('Runtime.callFunctionOn', {
       objectId: proxy.objectId,

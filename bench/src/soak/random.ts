@@ -1,9 +1,9 @@
-/** Numbers of a seed: mulberry32 (Tommy Ettinger, public domain), 32 bits of state. The same seed, the same numbers. */
+/** Deterministic numbers from a seed: mulberry32 (Tommy Ettinger, public domain), 32 bits of state. */
 export type Random = {
-  /** At least 0, below 1. */
+  /** At min 0, below 1. */
   next(): number;
-  /** A whole number, both ends included. */
-  integer(least: number, most: number): number;
+  /** A whole number from min to max, both included. */
+  integer(min: number, max: number): number;
   pick<T>(items: readonly T[]): T;
   chance(probability: number): boolean;
 };
@@ -18,9 +18,9 @@ export function seededRandom(seed: number): Random {
   };
   return {
     next,
-    integer: (least, most) => least + Math.floor(next() * (most - least + 1)),
+    integer: (min, max) => min + Math.floor(next() * (max - min + 1)),
     pick<T>(items: readonly T[]): T {
-      if (items.length === 0) throw new Error('there is nothing to pick from');
+      if (items.length === 0) throw new Error('no items to pick from');
       return items[Math.floor(next() * items.length)] as T;
     },
     chance: (probability) => next() < probability,

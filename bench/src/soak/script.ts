@@ -1,83 +1,81 @@
 import type { Random } from './random.ts';
 
-// What one client does, decided in advance from the numbers of its seed.
+// Scripts of clients, generated from a seed.
 export type Step =
-  /** Written at once, without waiting. `uncounted`: the proxy takes it for itself. */
-  | { readonly kind: 'say'; readonly bytes: Buffer; readonly uncounted?: true }
-  /** So many bytes of the client's own, in chunks. */
+  /** Writes bytes without waiting. `consumedByProxy` marks a PROXY header, which the endpoint does not receive. */
+  | { readonly kind: 'write'; readonly bytes: Buffer; readonly consumedByProxy?: true }
+  /** Sends bytes of the client's pattern in chunks. */
   | { readonly kind: 'send'; readonly bytes: number; readonly chunk: number; readonly gapMs: number }
-  /** Waits until all that was sent has come back. */
-  | { readonly kind: 'echoed' }
+  /** Waits for the echo of all sent bytes. */
+  | { readonly kind: 'await-echo' }
   | { readonly kind: 'read'; readonly bytes: number }
-  | { readonly kind: 'rest'; readonly ms: number }
+  | { readonly kind: 'sleep'; readonly ms: number }
   | { readonly kind: 'pause' }
   | { readonly kind: 'resume' }
-  /** FIN. */
-  | { readonly kind: 'finish' }
-  /** Waits for the FIN of the other side. */
-  | { readonly kind: 'ended' }
-  /** RST. */
+  | { readonly kind: 'send-fin' }
+  | { readonly kind: 'await-fin' }
+  /** Sends RST. */
   | { readonly kind: 'reset' }
   | { readonly kind: 'close' };
 
-/** `hopeful`: it does not know what will answer, and does not stay for long. */
-export type ClientProfile = 'calm' | 'rough' | 'sealed' | 'hopeful';
-const CLOSE_STEPS: readonly Step[] = [{ kind: 'finish' }, { kind: 'ended' }];
+/** `orderly` clients end by FIN, `aborting` clients mostly by RST, and `impatient` clients after a short stay without a response. */
+export type ClientProfile = 'orderly' | 'aborting' | 'tls' | 'impatient';
+const CLOSE_STEPS: readonly Step[] = [{ kind: 'send-fin' }, { kind: 'await-fin' }];
 
-export function scriptFor(character: ClientProfile, random: Random, host: string): Step[] {
-  switch (character) {
-    case 'calm':
-      return calmSteps(random);
-    case 'rough':
-      return random.chance(0.4) ? calmSteps(random) : roughSteps(random);
-    case 'sealed':
+export function scriptFor(profile: ClientProfile, random: Random, host: string): Step[] {
+  switch (profile) {
+    case 'orderly':
+      return orderlySteps(random);
+    case 'aborting':
+      return random.chance(0.4) ? orderlySteps(random) : abortingSteps(random);
+    case 'tls':
       return tlsSteps(random, host);
-    case 'hopeful':
-      return hopefulSteps(random);
+    case 'impatient':
+      return impatientSteps(random);
   }
 }
 
-/** Comes with a PROXY header, which may be bad. */
-export function scriptWithProxyHeader(character: ClientProfile, random: Random, host: string): Step[] {
-  if (random.chance(0.6)) return [headerStep(goodHeader(random)), ...scriptFor(character, random, host)];
+/** Starts with a PROXY header, which may be malformed. */
+export function scriptWithProxyHeader(profile: ClientProfile, random: Random, host: string): Step[] {
+  if (random.chance(0.6)) return [headerStep(goodHeader(random)), ...scriptFor(profile, random, host)];
   return [headerStep(badHeader(random)), ...stepsAfterBadHeader(random)];
 }
 
-function calmSteps(random: Random): Step[] {
+function orderlySteps(random: Random): Step[] {
   const small = (): Step => sendStep(random.integer(1, 2_000));
   return random.pick<() => Step[]>([
-    () => [...repeatSteps(random.integer(1, 20), () => [small(), { kind: 'echoed' }]), ...CLOSE_STEPS],
-    () => [small(), { kind: 'echoed' }, ...CLOSE_STEPS],
+    () => [...repeatSteps(random.integer(1, 20), () => [small(), { kind: 'await-echo' }]), ...CLOSE_STEPS],
+    () => [small(), { kind: 'await-echo' }, ...CLOSE_STEPS],
     () => [sendStep(random.integer(64_000, 1_500_000)), ...CLOSE_STEPS],
     () => [small(), ...CLOSE_STEPS],
     () => [
       { kind: 'pause' },
       sendStep(random.integer(100_000, 700_000)),
-      restStep(random, 500, 2_500),
+      sleepStep(random, 500, 2_500),
       { kind: 'resume' },
       ...CLOSE_STEPS,
     ],
     () => [{ kind: 'send', bytes: random.integer(10, 40), chunk: 1, gapMs: random.integer(20, 90) }, ...CLOSE_STEPS],
-    () => [restStep(random, 500, 6_000), small(), { kind: 'echoed' }, ...CLOSE_STEPS],
+    () => [sleepStep(random, 500, 6_000), small(), { kind: 'await-echo' }, ...CLOSE_STEPS],
     () => [...CLOSE_STEPS],
   ])();
 }
 
-function roughSteps(random: Random): Step[] {
+function abortingSteps(random: Random): Step[] {
   const reset: Step = { kind: 'reset' };
   return random.pick<() => Step[]>([
     () => [reset],
-    () => [restStep(random, 1, 50), reset],
+    () => [sleepStep(random, 1, 50), reset],
     () => [sendStep(random.integer(1, 5_000)), reset],
-    () => [sendStep(random.integer(1, 5_000)), restStep(random, 1, 30), reset],
+    () => [sendStep(random.integer(1, 5_000)), sleepStep(random, 1, 30), reset],
     () => [sendStep(random.integer(100_000, 1_000_000)), { kind: 'read', bytes: 1_000 }, reset],
-    () => [sendStep(200), { kind: 'echoed' }, reset],
-    () => [sendStep(200), { kind: 'finish' }, reset],
-    () => [{ kind: 'finish' }, { kind: 'ended' }],
+    () => [sendStep(200), { kind: 'await-echo' }, reset],
+    () => [sendStep(200), { kind: 'send-fin' }, reset],
+    () => [{ kind: 'send-fin' }, { kind: 'await-fin' }],
     () => [
       { kind: 'pause' },
       sendStep(random.integer(100_000, 400_000)),
-      restStep(random, 50, 1_500),
+      sleepStep(random, 50, 1_500),
       { kind: 'close' },
     ],
     () => [{ kind: 'close' }],
@@ -86,23 +84,23 @@ function roughSteps(random: Random): Step[] {
 
 function tlsSteps(random: Random, host: string): Step[] {
   const hello = clientHello(random.chance(0.5) ? host : `h${random.integer(1, 99)}.many.example.com`);
-  const say = (bytes: Buffer): Step => ({ kind: 'say', bytes });
+  const write = (bytes: Buffer): Step => ({ kind: 'write', bytes });
   return random.pick<() => Step[]>([
-    () => [say(hello), ...calmSteps(random)],
-    () => [say(hello), ...calmSteps(random)],
-    () => [say(hello), ...roughSteps(random)],
-    () => [...sayInPieces(hello, random), ...calmSteps(random)],
-    () => [say(clientHello('elsewhere.example.net')), ...CLOSE_STEPS],
-    () => [say(garbage(random)), ...CLOSE_STEPS],
-    () => [say(Buffer.from('GET / HTTP/1.1\r\nHost: sealed.example.com\r\n\r\n')), ...CLOSE_STEPS],
-    () => [say(Buffer.concat([hello.subarray(0, 5), garbage(random)])), restStep(random, 1, 100), { kind: 'reset' }],
-    () => [say(hello.subarray(0, random.integer(1, hello.length - 1))), ...CLOSE_STEPS],
-    () => [say(hello.subarray(0, random.integer(1, hello.length - 1))), restStep(random, 1, 500), { kind: 'reset' }],
+    () => [write(hello), ...orderlySteps(random)],
+    () => [write(hello), ...orderlySteps(random)],
+    () => [write(hello), ...abortingSteps(random)],
+    () => [...writeInPieces(hello, random), ...orderlySteps(random)],
+    () => [write(clientHello('elsewhere.example.net')), ...CLOSE_STEPS],
+    () => [write(garbage(random)), ...CLOSE_STEPS],
+    () => [write(Buffer.from('GET / HTTP/1.1\r\nHost: sealed.example.com\r\n\r\n')), ...CLOSE_STEPS],
+    () => [write(Buffer.concat([hello.subarray(0, 5), garbage(random)])), sleepStep(random, 1, 100), { kind: 'reset' }],
+    () => [write(hello.subarray(0, random.integer(1, hello.length - 1))), ...CLOSE_STEPS],
+    () => [write(hello.subarray(0, random.integer(1, hello.length - 1))), sleepStep(random, 1, 500), { kind: 'reset' }],
   ])();
 }
 
-function hopefulSteps(random: Random): Step[] {
-  const stay = restStep(random, 50, 4_500);
+function impatientSteps(random: Random): Step[] {
+  const stay = sleepStep(random, 50, 4_500);
   return random.pick<() => Step[]>([
     () => [sendStep(random.integer(1, 2_000)), stay, ...CLOSE_STEPS],
     () => [sendStep(random.integer(1, 2_000)), stay, { kind: 'reset' }],
@@ -130,26 +128,26 @@ function badHeader(random: Random): Buffer {
   ])();
 }
 
-/** Some never send the rest, and wait until they are thrown out. */
+/** Some clients never send the rest of the header, and wait for the timeout of the proxy. */
 function stepsAfterBadHeader(random: Random): Step[] {
   return random
-    .pick<readonly Step[]>([CLOSE_STEPS, [restStep(random, 1, 300), { kind: 'reset' }], [{ kind: 'ended' }]])
+    .pick<readonly Step[]>([CLOSE_STEPS, [sleepStep(random, 1, 300), { kind: 'reset' }], [{ kind: 'await-fin' }]])
     .slice();
 }
 
 function headerStep(bytes: Buffer): Step {
-  return { kind: 'say', bytes, uncounted: true };
+  return { kind: 'write', bytes, consumedByProxy: true };
 }
 
 function garbage(random: Random): Buffer {
   return Buffer.from(Array.from({ length: random.integer(1, 600) }, () => random.integer(0, 255)));
 }
 
-function sayInPieces(bytes: Buffer, random: Random): Step[] {
+function writeInPieces(bytes: Buffer, random: Random): Step[] {
   const steps: Step[] = [];
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + random.integer(1, 60));
-    steps.push({ kind: 'say', bytes: bytes.subarray(at, end) }, restStep(random, 1, 15));
+    steps.push({ kind: 'write', bytes: bytes.subarray(at, end) }, sleepStep(random, 1, 15));
     at = end;
   }
   return steps;
@@ -159,8 +157,8 @@ function sendStep(bytes: number): Step {
   return { kind: 'send', bytes, chunk: 64 * 1024, gapMs: 0 };
 }
 
-function restStep(random: Random, least: number, most: number): Step {
-  return { kind: 'rest', ms: random.integer(least, most) };
+function sleepStep(random: Random, min: number, max: number): Step {
+  return { kind: 'sleep', ms: random.integer(min, max) };
 }
 
 function repeatSteps(times: number, steps: () => Step[]): Step[] {

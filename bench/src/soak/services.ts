@@ -2,19 +2,19 @@ import { serviceManifest } from '../subjects/weir-manifests.ts';
 import type { EndpointBehaviour } from './endpoint-behaviours.ts';
 import type { ClientProfile } from './script.ts';
 
-// The Services of a soak: whose they are, what is asked of them, and what stands behind and in front of them.
+// The Services of a soak with their tenants, annotations, endpoints and clients.
 export const SERVICE_NAMES = [
-  'calm',
-  'rough',
-  'told',
-  'sealed',
+  'orderly',
+  'aborting',
+  'proxy-protocol',
+  'tls-passthrough',
   'datagrams',
   'limited',
-  'coming',
-  'paused',
+  'changing-endpoints',
+  'suspended',
   'faults',
   'refused',
-  'deaf',
+  'unresponsive',
 ] as const;
 
 export type ServiceName = (typeof SERVICE_NAMES)[number];
@@ -23,15 +23,12 @@ export type ServicePlan = {
   readonly namespace: string;
   readonly protocol: 'TCP' | 'UDP';
   readonly annotations: Readonly<Record<string, string>>;
-  /** At addresses of their own and one port; `refuse` has no listener, `deaf` one that takes nothing. */
-  readonly endpoints: readonly (EndpointBehaviour | 'refuse' | 'deaf')[];
+  /** Endpoints on addresses of their own; `refuse` has no listener, and `unresponsive` never accepts a connection. */
+  readonly endpoints: readonly (EndpointBehaviour | 'refuse' | 'unresponsive')[];
   readonly clientProfile: ClientProfile;
-  /** How often a new client comes here, beside the others. */
+  /** Relative frequency of new clients. */
   readonly weight: number;
-  /**
-   * What comes to the endpoint is sent back, so that a client which has seen FIN both ways knows to the byte what was relayed.
-   * Otherwise the ledger has to be between what the two ends know.
-   */
+  /** True if the endpoints echo: then a client with the outcome `clean` knows the relayed bytes exactly. */
   readonly isEcho: boolean;
 };
 
@@ -39,17 +36,17 @@ export const PASSTHROUGH_HOST = 'sealed.example.com';
 const TWO_ECHOES = ['echo', 'echo'] as const;
 
 export const SERVICES: Readonly<Record<ServiceName, ServicePlan>> = {
-  calm: servicePlan('shop', { weight: 6 }),
-  rough: servicePlan('shop', { clientProfile: 'rough', weight: 6 }),
-  told: servicePlan('shop', {
+  orderly: servicePlan('shop', { weight: 6 }),
+  aborting: servicePlan('shop', { clientProfile: 'aborting', weight: 6 }),
+  'proxy-protocol': servicePlan('shop', {
     annotations: { 'proxy-protocol': 'v2' },
-    endpoints: ['told-echo', 'told-echo'],
-    clientProfile: 'rough',
+    endpoints: ['proxy-v2-echo', 'proxy-v2-echo'],
+    clientProfile: 'aborting',
     weight: 3,
   }),
-  sealed: servicePlan('shop', {
+  'tls-passthrough': servicePlan('shop', {
     annotations: { 'tls-passthrough': 'true', hosts: `${PASSTHROUGH_HOST},*.many.example.com` },
-    clientProfile: 'sealed',
+    clientProfile: 'tls',
     weight: 4,
   }),
   datagrams: servicePlan('shop', {
@@ -68,12 +65,12 @@ export const SERVICES: Readonly<Record<ServiceName, ServicePlan>> = {
     },
     weight: 4,
   }),
-  coming: servicePlan('game', {
+  'changing-endpoints': servicePlan('game', {
     annotations: { 'drain-timeout': '2s', 'connect-timeout': '1s' },
     endpoints: ['echo', 'echo', 'echo', 'echo'],
     weight: 4,
   }),
-  paused: servicePlan('play', { clientProfile: 'rough', weight: 3 }),
+  suspended: servicePlan('play', { clientProfile: 'aborting', weight: 3 }),
   faults: servicePlan('play', {
     annotations: { algorithm: 'random', 'idle-timeout': '3s' },
     endpoints: [
@@ -87,25 +84,30 @@ export const SERVICES: Readonly<Record<ServiceName, ServicePlan>> = {
       'never-read',
       'refuse',
     ],
-    clientProfile: 'hopeful',
+    clientProfile: 'impatient',
     weight: 6,
     isEcho: false,
   }),
-  refused: servicePlan('play', { endpoints: ['refuse', 'refuse'], clientProfile: 'hopeful', weight: 1, isEcho: false }),
-  deaf: servicePlan('play', {
+  refused: servicePlan('play', {
+    endpoints: ['refuse', 'refuse'],
+    clientProfile: 'impatient',
+    weight: 1,
+    isEcho: false,
+  }),
+  unresponsive: servicePlan('play', {
     annotations: { 'connect-timeout': '1s' },
-    endpoints: ['deaf'],
-    clientProfile: 'hopeful',
+    endpoints: ['unresponsive'],
+    clientProfile: 'impatient',
     weight: 1,
     isEcho: false,
   }),
 };
 
-/** Of the namespace `game`; roomy enough for the usual load, and not for a flood. */
+/** Limits of the namespace `game`, which fit the usual load but not a flood. */
 export const TENANT_LIMITS =
   'connections: 80, newConnectionsPerSecond: 30, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
 
-/** Outcomes of connections and datagrams that were refused before they were given to the Service: it has no connection more. */
+/** Outcomes of connections that were refused before the Service counted them. */
 export const REFUSED_OUTCOMES: readonly string[] = [
   'no-listener',
   'source-range',
@@ -126,19 +128,18 @@ function servicePlan(namespace: string, own: Partial<ServicePlan>): ServicePlan 
     protocol: 'TCP',
     annotations: {},
     endpoints: TWO_ECHOES,
-    clientProfile: 'calm',
+    clientProfile: 'orderly',
     weight: 1,
     isEcho: true,
     ...own,
   };
 }
 
-/** Each behaviour has an address of its own. */
 export function endpointAddress(index: number): string {
   return `127.0.20.${index + 1}`;
 }
 
-/** One Service and its slice; `ready` are the indexes of the endpoints that it has now. */
+/** A Service and its EndpointSlice; `ready` has the indexes of the current endpoints. */
 export function soakServiceManifest(
   name: ServiceName,
   { port, target, ready }: { readonly port: number; readonly target: number; readonly ready: readonly number[] },
@@ -150,10 +151,10 @@ export function soakServiceManifest(
   );
 }
 
-/** A Service that nobody visits: it comes and goes so that the table changes. */
+/** A Service without clients, which is created and deleted to change the table. */
 export function transientServiceManifest(index: number, { port, target }: { port: number; target: number }): string {
   return serviceManifest(
-    { name: `passing-${index}`, namespace: `passing-${index % 3}`, protocol: 'TCP', port },
+    { name: `transient-${index}`, namespace: `transient-${index % 3}`, protocol: 'TCP', port },
     { target, addresses: [endpointAddress(index)] },
   );
 }

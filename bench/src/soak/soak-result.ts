@@ -1,4 +1,5 @@
 import { markdownTable } from '../report/markdown-table.ts';
+import type { TrafficTotals } from '../subjects/subject.ts';
 import type { ClientTotals } from './client-totals.ts';
 import type { EndpointTotals } from './endpoint-process.ts';
 import type { DatagramTotals } from './load-generator.ts';
@@ -6,23 +7,17 @@ import { type DescriptorCounts, type MallocBytes, MEMORY_KINDS, type ResidentKiB
 import type { ProxyView } from './proxy-view.ts';
 import { SERVICE_NAMES, type ServiceName } from './services.ts';
 
-export type TrafficTotals = {
-  readonly receivedBytes: number;
-  readonly sentBytes: number;
-  readonly connections: number;
-};
-
-/** What the process holds while nothing is under way, after its garbage was collected. */
+/** Resources of the process at rest, after garbage collections. */
 export type ResourceUsage = {
-  readonly files: DescriptorCounts;
+  readonly descriptors: DescriptorCounts;
   readonly residentKiB: ResidentKiBByKind;
   readonly malloc: MallocBytes;
   readonly heapBytes: { readonly main: number; readonly workers: number };
 };
 
-/** All that is known when everything has ended. */
+/** Everything that the checks compare. */
 export type SoakResult = {
-  /** After the warm-up, when all had gone. */
+  /** At rest after the warm-up. */
   readonly before: ResourceUsage;
   readonly after: ResourceUsage;
   readonly view: ProxyView;
@@ -31,7 +26,7 @@ export type SoakResult = {
   readonly datagramTotals: DatagramTotals;
   readonly endpointTotals: Readonly<Record<ServiceName, EndpointTotals>>;
   readonly workers: number;
-  /** How many workers were ended, and what the process said of itself. */
+  /** Workers that the fault injector crashed. */
   readonly endedWorkers: number;
   readonly proxyLog: string;
   /** After SIGTERM. */
@@ -42,27 +37,30 @@ export function residentBytes({ residentKiB }: ResourceUsage): number {
   return Object.values(residentKiB).reduce((sum, kib) => sum + kib, 0) * 1024;
 }
 
-/** What is resident, without what malloc has free of it. What it has mapped apart counts twice, which finds a leak of that sooner. */
+/** Resident memory without free memory of malloc. Separately mapped allocations count twice, which makes their leaks easier to find. */
 export function usedBytes(rest: ResourceUsage): number {
   return residentBytes(rest) - rest.residentKiB.malloc * 1024 + rest.malloc.used;
 }
 
-/** What was read, as tables. */
 export function formatSoakResult(
   reading: SoakResult,
   {
     minutes,
-    born,
-    rounds,
-  }: { readonly minutes: number; readonly born: number; readonly rounds: Readonly<Record<string, number>> },
+    startedClients,
+    faultCounts,
+  }: {
+    readonly minutes: number;
+    readonly startedClients: number;
+    readonly faultCounts: Readonly<Record<string, number>>;
+  },
 ): string {
-  const disturbed = Object.entries(rounds).map(([what, times]) => `${what} ${times}`);
+  const faults = Object.entries(faultCounts).map(([what, times]) => `${what} ${times}`);
   return [
     '',
-    `${minutes} minutes, ${born} clients; disturbances: ${disturbed.join(', ')}.`,
+    `${minutes} minutes, ${startedClients} clients; faults: ${faults.join(', ')}.`,
     '',
     ...markdownTable([
-      ['Service', 'clients connected', 'never seen', 'given', 'outcomes', 'received', 'sent', 'how clients ended'],
+      ['Service', 'client connections', 'not accepted', 'admitted', 'outcomes', 'received', 'sent', 'client outcomes'],
       ...SERVICE_NAMES.map((name) => serviceRow(name, reading)),
     ]),
     '',
@@ -84,12 +82,12 @@ function serviceRow(name: ServiceName, { view, ledger, clientTotals, datagramTot
     formatCounts(outcomes),
     String(metered?.receivedBytes ?? ''),
     String(metered?.sentBytes ?? ''),
-    isDatagrams ? `answered ${datagramTotals.answered}` : formatCounts(clientOutcomes),
+    isDatagrams ? `answered ${datagramTotals.answeredSockets}` : formatCounts(clientOutcomes),
   ];
 }
 
 function resourceUsageRows({ before, after }: SoakResult): string[][] {
-  const kinds = [...new Set([...Object.keys(before.files), ...Object.keys(after.files)])].sort();
+  const kinds = [...new Set([...Object.keys(before.descriptors), ...Object.keys(after.descriptors)])].sort();
   const mib = (bytes: number): string => `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
   const both = (read: (rest: ResourceUsage) => number): string[] => [mib(read(before)), mib(read(after))];
   return [
@@ -98,10 +96,14 @@ function resourceUsageRows({ before, after }: SoakResult): string[][] {
     ...MEMORY_KINDS.map((kind) => [`of it: ${kind}`, ...both(({ residentKiB }) => residentKiB[kind] * 1024)]),
     ['in malloc: in use', ...both(({ malloc }) => malloc.used)],
     ['in malloc: free', ...both(({ malloc }) => malloc.free)],
-    ['resident but for what malloc has free', ...both((rest) => usedBytes(rest))],
+    ['resident without free memory of malloc', ...both((rest) => usedBytes(rest))],
     ['heap of the main thread', ...both(({ heapBytes }) => heapBytes.main)],
     ['heaps of the workers', ...both(({ heapBytes }) => heapBytes.workers)],
-    ...kinds.map((kind) => [`descriptors: ${kind}`, String(before.files[kind] ?? 0), String(after.files[kind] ?? 0)]),
+    ...kinds.map((kind) => [
+      `descriptors: ${kind}`,
+      String(before.descriptors[kind] ?? 0),
+      String(after.descriptors[kind] ?? 0),
+    ]),
   ];
 }
 

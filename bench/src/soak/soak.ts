@@ -11,16 +11,16 @@ import type { ProxyView } from './proxy-view.ts';
 import { formatSoakResult, type ResourceUsage, type SoakResult } from './soak-result.ts';
 import { type StandaloneWeir, startStandaloneWeir } from './weir-process.ts';
 
-// Ten minutes of everything that can go wrong, at a load that leaves the machine room; and nothing may be left of it.
+// Runs clients, endpoints and faults against `weir standalone`, and compares its resources at rest before and after.
 const TRANSIENT_SERVICES = 8;
 const MAX_WARM_UP_MS = 60_000;
-/** Longer than any timeout of a Service here, and than TIME_WAIT of nothing: sockets of the process are gone at once. */
+/** Longer than any timeout of a Service here. */
 const DRAIN_TIMEOUT_MS = 60_000;
-/** What is closed by the first may be freed by the next; and workers keep buffers until nobody has needed one for up to 10 s. */
+/** A garbage collection may free what an earlier collection closed, and workers keep unused buffers for up to 10 s. */
 const GARBAGE_COLLECTIONS = 3;
 const GARBAGE_COLLECTION_INTERVAL_MS = 5_000;
 
-/** Prints as it goes, and at the end a table; 1 when something is not as it has to be. */
+/** Prints progress and a table, and returns the exit code: 1 if a check found a problem. */
 export async function soak({ minutes, seed, workers }: SoakOptions, interruption: AbortSignal): Promise<number> {
   const durationMs = minutes * 60_000;
   console.log(
@@ -28,23 +28,33 @@ export async function soak({ minutes, seed, workers }: SoakOptions, interruption
   );
   await using endpoints = await startEndpoints();
   await using weir = await startStandaloneWeir(endpoints.ports, { workers });
-  await weir.mallocBytes(); // so that it fails now, and not after the warm-up
+  await weir.mallocBytes(); // fails early on machines without malloc_info
   const transientPorts: number[] = [];
   while (transientPorts.length < TRANSIENT_SERVICES) transientPorts.push(await freePort());
-  const disturbances = new FaultInjector({ ...weir, seed, durationMs, endpointPorts: endpoints.ports, transientPorts });
-  const population = new LoadGenerator({ seed, ports: weir.ports, disturbances });
+  const faultInjector = new FaultInjector({
+    ...weir,
+    seed,
+    durationMs,
+    endpointPorts: endpoints.ports,
+    transientPorts,
+  });
+  const loadGenerator = new LoadGenerator({ seed, ports: weir.ports, faultInjector });
   const died = new AbortController();
   void weir.process.exited.then(() => died.abort(new Error('the proxy ended')));
   const signal = AbortSignal.any([interruption, died.signal]);
-  const parts = { weir, endpoints, population, disturbances };
+  const parts = { weir, endpoints, loadGenerator, faultInjector };
   const { before, after } = await measureBeforeAndAfter(parts, { ms: durationMs, signal });
   const reading = await readResult(parts, { before, after, workers });
   const findings = findingsFor(reading);
   console.log(
-    formatSoakResult(reading, { minutes, born: population.startedClients, rounds: disturbances.faultCounts }),
+    formatSoakResult(reading, {
+      minutes,
+      startedClients: loadGenerator.startedClients,
+      faultCounts: faultInjector.faultCounts,
+    }),
   );
   if (findings.length === 0) {
-    console.log('Nothing is left of it.');
+    console.log('No leaks and no accounting errors.');
     return 0;
   }
   for (const finding of findings) console.error(`soak: ${finding}`);
@@ -52,16 +62,15 @@ export async function soak({ minutes, seed, workers }: SoakOptions, interruption
   return 1;
 }
 
-/** At rest, under load for so long, and at rest again. */
 async function measureBeforeAndAfter(
-  { weir, population, disturbances }: SoakParts,
+  { weir, loadGenerator, faultInjector }: SoakParts,
   { ms, signal }: { readonly ms: number; readonly signal: AbortSignal },
 ): Promise<{ before: ResourceUsage; after: ResourceUsage }> {
-  using progress = new ProgressReporter(weir, population, disturbances);
-  const underLoad = { population, disturbances, signal };
+  using progress = new ProgressReporter(weir, loadGenerator, faultInjector);
+  const underLoad = { loadGenerator, faultInjector, signal };
   await runLoad(Math.min(MAX_WARM_UP_MS, ms / 2), underLoad);
   const before = await measureAtRest(weir);
-  progress.log('warm; all have gone, and it begins');
+  progress.log('the warm-up has ended; starting the load');
   await runLoad(ms, underLoad);
   progress.log('the load has ended');
   return { before, after: await measureAtRest(weir) };
@@ -70,20 +79,20 @@ async function measureBeforeAndAfter(
 async function runLoad(
   ms: number,
   {
-    population,
-    disturbances,
+    loadGenerator,
+    faultInjector,
     signal,
-  }: { readonly population: LoadGenerator; readonly disturbances: FaultInjector; readonly signal: AbortSignal },
+  }: { readonly loadGenerator: LoadGenerator; readonly faultInjector: FaultInjector; readonly signal: AbortSignal },
 ): Promise<void> {
   const over = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-  const leave = (): void => disturbances.abortClients();
+  const leave = (): void => faultInjector.abortClients();
   signal.addEventListener('abort', leave, { once: true });
-  await Promise.all([population.run(over), disturbances.run(over)]);
+  await Promise.all([loadGenerator.run(over), faultInjector.run(over)]);
   signal.removeEventListener('abort', leave);
   signal.throwIfAborted();
 }
 
-/** When all flows and connections are gone. What is then still there is a finding, so it does not wait for ever. */
+/** Waits until all connections have ended. Connections that stay are a finding, so the wait is limited. */
 async function measureAtRest(weir: StandaloneWeir): Promise<ResourceUsage> {
   const until = performance.now() + DRAIN_TIMEOUT_MS;
   while ((await weir.view()).connections > 0 && performance.now() < until) await setTimeout(500);
@@ -93,18 +102,18 @@ async function measureAtRest(weir: StandaloneWeir): Promise<ResourceUsage> {
   }
   const heapBytes = await weir.heapBytes();
   const malloc = await weir.mallocBytes();
-  return { files: weir.descriptorCounts(), residentKiB: weir.residentKiBByKind(), malloc, heapBytes };
+  return { descriptors: weir.descriptorCounts(), residentKiB: weir.residentKiBByKind(), malloc, heapBytes };
 }
 
 type SoakParts = {
   readonly weir: StandaloneWeir;
   readonly endpoints: Endpoints;
-  readonly population: LoadGenerator;
-  readonly disturbances: FaultInjector;
+  readonly loadGenerator: LoadGenerator;
+  readonly faultInjector: FaultInjector;
 };
 
 async function readResult(
-  { weir, endpoints, population, disturbances }: SoakParts,
+  { weir, endpoints, loadGenerator, faultInjector }: SoakParts,
   known: Pick<SoakResult, 'before' | 'after' | 'workers'>,
 ): Promise<SoakResult> {
   const ledger = await readUntilStable(() => weir.ledger());
@@ -117,14 +126,14 @@ async function readResult(
     view,
     exit,
     endpointTotals: counts,
-    clientTotals: population.clientTotals,
-    datagramTotals: population.datagramTotals,
-    endedWorkers: disturbances.faultCounts.workers,
+    clientTotals: loadGenerator.clientTotals,
+    datagramTotals: loadGenerator.datagramTotals,
+    endedWorkers: faultInjector.faultCounts.workers,
     proxyLog: warningsIn(weir.process.output()),
   };
 }
 
-/** Its warnings and errors, without what it says when it is ready. */
+/** Returns the warnings and errors of the proxy, without its start messages. */
 function warningsIn(output: string): string {
   return output
     .split('\n')
@@ -134,7 +143,6 @@ function warningsIn(output: string): string {
 
 const PROGRESS_INTERVAL_MS = 10_000;
 
-/** One line in 10 seconds, so that whoever waits sees that it lives. */
 export class ProgressReporter implements Disposable {
   readonly #weir: StandaloneWeir;
   readonly #loadGenerator: LoadGenerator;
@@ -142,14 +150,14 @@ export class ProgressReporter implements Disposable {
   readonly #startedAt = performance.now();
   readonly #timer: NodeJS.Timeout;
 
-  constructor(weir: StandaloneWeir, population: LoadGenerator, disturbances: FaultInjector) {
+  constructor(weir: StandaloneWeir, loadGenerator: LoadGenerator, faultInjector: FaultInjector) {
     this.#weir = weir;
-    this.#loadGenerator = population;
-    this.#faultInjector = disturbances;
+    this.#loadGenerator = loadGenerator;
+    this.#faultInjector = faultInjector;
     this.#timer = setInterval(() => {
       this.#formatLine().then(
         (line) => this.log(line),
-        (error: Error) => this.log(`the proxy does not tell: ${error.message}`),
+        (error: Error) => this.log(`failed to read the proxy: ${error.message}`),
       );
     }, PROGRESS_INTERVAL_MS);
   }
@@ -165,15 +173,15 @@ export class ProgressReporter implements Disposable {
 
   async #formatLine(): Promise<string> {
     const view = await this.#weir.view();
-    const files = Object.values(this.#weir.descriptorCounts()).reduce((sum, each) => sum + each, 0);
+    const descriptors = Object.values(this.#weir.descriptorCounts()).reduce((sum, each) => sum + each, 0);
     const { workers, suspensions } = this.#faultInjector.faultCounts;
     return [
       `${view.connections} active (${this.#loadGenerator.openClients} clients)`,
-      `${this.#loadGenerator.startedClients} begun`,
+      `${this.#loadGenerator.startedClients} started`,
       formatOutcomes(view),
       `${(this.#weir.residentKiB() / 1024).toFixed(0)} MiB`,
-      `${files} fds`,
-      `${workers} workers ended, ${suspensions} suspensions`,
+      `${descriptors} descriptors`,
+      `${workers} workers crashed, ${suspensions} suspensions`,
     ].join(', ');
   }
 }

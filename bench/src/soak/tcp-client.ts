@@ -1,4 +1,4 @@
-// Plays a script on one connection.
+// Runs a script on one connection.
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientOutcome, ClientResult } from './client-totals.ts';
@@ -8,19 +8,18 @@ export type TcpClientOptions = {
   readonly port: number;
   readonly source: string;
   readonly script: readonly Step[];
-  /** Whether all that is sent comes back. */
   readonly isEcho: boolean;
-  /** Which bytes are this client's own. */
+  /** Selects the byte pattern of this client. */
   readonly key: number;
   readonly onConnect: () => void;
-  /** The load is over: it goes. */
+  /** Aborts the client. */
   readonly signal: AbortSignal;
 };
 
-/** More than any script needs, on a busy machine too. */
+/** Longer than any script, even on a busy machine. */
 const CLIENT_TIMEOUT_MS = 90_000;
 const PATTERN_PERIOD_BYTES = 65_521;
-/** Bytes that repeat after a prime, twice, so that any stretch of a period lies in one piece. */
+/** Two periods of a pattern whose length is a prime number, so that any period is contiguous. */
 const PATTERN = Buffer.from(
   Array.from(
     { length: 2 * PATTERN_PERIOD_BYTES },
@@ -28,7 +27,7 @@ const PATTERN = Buffer.from(
   ),
 );
 
-/** Undefined: it could not connect. */
+/** Returns undefined if the client could not connect. */
 export function runTcpClient(options: TcpClientOptions): Promise<ClientResult | undefined> {
   return new TcpClient(options).run();
 }
@@ -36,7 +35,7 @@ export function runTcpClient(options: TcpClientOptions): Promise<ClientResult | 
 class TcpClient {
   readonly #options: TcpClientOptions;
   readonly #socket: Socket;
-  /** Sent and not yet come back. */
+  /** Sent bytes that the echo has not returned yet. */
   readonly #expectedEcho: Buffer[] = [];
   readonly #closed = new AbortController();
   #changed = Promise.withResolvers<void>();
@@ -44,7 +43,7 @@ class TcpClient {
   #hasReceivedFin = false;
   #hasSentFin = false;
   #hasAborted = false;
-  #failure: 'reset' | 'foreign' | 'stuck' | undefined;
+  #failure: 'reset' | 'corrupted' | 'timed-out' | undefined;
   #offset = 0;
   #headerBytes = 0;
   #readBytes = 0;
@@ -61,7 +60,7 @@ class TcpClient {
     const socket = this.#socket;
     const leave = (): void => this.#abort();
     const watch = globalThis.setTimeout(() => {
-      this.#failure ??= 'stuck';
+      this.#failure ??= 'timed-out';
       socket.resetAndDestroy();
     }, CLIENT_TIMEOUT_MS);
     signal.addEventListener('abort', leave);
@@ -77,7 +76,7 @@ class TcpClient {
     });
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       this.#failure ??= 'reset';
-      // Reset so early that Node has not said yet that it was connected.
+      // a reset before Node's connect event
       if (!this.#isConnected && code === 'ECONNRESET') {
         this.#isConnected = true;
         onConnect();
@@ -98,7 +97,7 @@ class TcpClient {
     signal.removeEventListener('abort', leave);
     clearTimeout(watch);
     if (!this.#isConnected) return undefined;
-    return { end: this.#outcome(), sent: socket.bytesWritten - this.#headerBytes, read: this.#readBytes };
+    return { outcome: this.#outcome(), sent: socket.bytesWritten - this.#headerBytes, read: this.#readBytes };
   }
 
   get #isClosed(): boolean {
@@ -106,25 +105,25 @@ class TcpClient {
   }
 
   #outcome(): ClientOutcome {
-    if (this.#failure === 'foreign' || this.#failure === 'stuck') return this.#failure;
-    if (this.#hasAborted) return 'left';
+    if (this.#failure === 'corrupted' || this.#failure === 'timed-out') return this.#failure;
+    if (this.#hasAborted) return 'aborted';
     if (this.#failure !== undefined) return this.#failure;
     const isWhole = !this.#options.isEcho || this.#expectedEcho.length === 0;
-    return this.#hasReceivedFin && this.#hasSentFin && isWhole ? 'clean' : 'cut';
+    return this.#hasReceivedFin && this.#hasSentFin && isWhole ? 'clean' : 'closed-early';
   }
 
   async #runStep(step: Step): Promise<void> {
     const socket = this.#socket;
     switch (step.kind) {
-      case 'say':
-        if (step.uncounted) this.#headerBytes += step.bytes.length;
-        if (step.uncounted === true) this.#socket.write(step.bytes);
+      case 'write':
+        if (step.consumedByProxy) this.#headerBytes += step.bytes.length;
+        if (step.consumedByProxy === true) this.#socket.write(step.bytes);
         else this.#write(step.bytes);
         return;
       case 'send':
         await this.#send(step);
         return;
-      case 'echoed':
+      case 'await-echo':
         await this.#waitUntil(() => this.#expectedEcho.length === 0 || this.#hasReceivedFin);
         return;
       case 'read': {
@@ -132,7 +131,7 @@ class TcpClient {
         await this.#waitUntil(() => this.#readBytes >= wanted || this.#hasReceivedFin);
         return;
       }
-      case 'rest':
+      case 'sleep':
         await this.#sleep(step.ms);
         return;
       case 'pause':
@@ -141,13 +140,13 @@ class TcpClient {
       case 'resume':
         socket.resume();
         return;
-      case 'finish':
+      case 'send-fin':
         this.#hasSentFin = true;
         socket.end(() => this.#wake());
-        // Node never says "close" of a socket that is reset while its FIN is under way.
+        // Node emits no "close" event if a socket is reset while its FIN is pending
         await this.#waitUntil(() => socket.writableFinished);
         return;
-      case 'ended':
+      case 'await-fin':
         socket.resume();
         await this.#waitUntil(() => this.#hasReceivedFin);
         return;
@@ -182,14 +181,14 @@ class TcpClient {
     this.#wake();
   }
 
-  /** An alert of TLS is no echo: it comes instead of one. */
+  /** A TLS alert replaces the echo, so it is not compared. */
   #compare(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       const due = this.#expectedEcho[0];
       if (due === undefined || isAlert(bytes, this.#readBytes)) break;
       const length = Math.min(due.length, bytes.length - at);
       if (due.compare(bytes, at, at + length, 0, length) !== 0) {
-        this.#failure = 'foreign';
+        this.#failure = 'corrupted';
         this.#socket.resetAndDestroy();
         return;
       }
@@ -203,7 +202,7 @@ class TcpClient {
     await setTimeout(ms, undefined, { signal: this.#closed.signal }).catch(() => {});
   }
 
-  /** What a script leaves open. */
+  /** Closes a connection that the script left open. */
   #close(): void {
     if (this.#hasSentFin && this.#hasReceivedFin) return;
     if (!this.#hasSentFin) this.#socket.end();

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { type Exit, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { collectGarbage, Inspector, inspectorUrlIn } from '../measure/inspector.ts';
 import { residentKiB } from '../measure/proc-stats.ts';
+import type { TrafficTotals } from '../subjects/subject.ts';
 import { endpointIndexes, writeAtomically } from './fault-injector.ts';
 import { TRUSTED_NETWORK } from './load-generator.ts';
 import {
@@ -17,9 +18,9 @@ import {
 import { findProxyView, type ProxyView } from './proxy-view.ts';
 import type { Random } from './random.ts';
 import { POLICY_MANIFEST, SERVICE_NAMES, type ServiceName, soakServiceManifest } from './services.ts';
-import type { ResourceUsage, TrafficTotals } from './soak-result.ts';
+import type { ResourceUsage } from './soak-result.ts';
 
-/** As docs/kernel.md advises: what malloc has free it gives back, and what is resident says more of what is in use. */
+/** As docs/kernel.md recommends: malloc returns free memory, so resident memory is closer to the memory in use. */
 const MALLOC_ENVIRONMENT = { MALLOC_TRIM_THRESHOLD_: '262144' };
 const WEIR_PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
@@ -38,7 +39,7 @@ export type StandaloneWeir = AsyncDisposable & {
   suspend(): Promise<void>;
   resume(): Promise<void>;
   endWorker(random: Random): Promise<void>;
-  /** SIGTERM. A process whose inspector somebody looks at does not end, so from here on nothing can be asked of it. */
+  /** Closes the inspector, which would keep the process alive, and sends SIGTERM. */
   stop(): Promise<Exit>;
 };
 
@@ -57,9 +58,9 @@ export async function startStandaloneWeir(
     const text = soakServiceManifest(name, { port: ports[name], target: targets[name], ready: endpointIndexes(name) });
     writeAtomically(join(directory, `${name}.yaml`), text);
   }
-  // Malloc is asked through node:ffi, which is experimental.
-  const quiet = '--disable-warning=ExperimentalWarning';
-  const flags = ['--conditions=source', quiet, '--inspect=127.0.0.1:0', WEIR_PROGRAM, 'standalone'];
+  // malloc_info is called through node:ffi, which is experimental
+  const noWarning = '--disable-warning=ExperimentalWarning';
+  const flags = ['--conditions=source', noWarning, '--inspect=127.0.0.1:0', WEIR_PROGRAM, 'standalone'];
   const options = ['-f', directory, '--state', state, '--workers', String(workers), '--console', '127.0.0.1:0'];
   const weir = cleanup.use(
     await spawnProcess({
@@ -74,7 +75,7 @@ export async function startStandaloneWeir(
   );
   const [, console = ''] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
   const url = inspectorUrlIn(weir.output());
-  if (url === undefined) throw new Error('the inspector of the proxy did not say where it listens');
+  if (url === undefined) throw new Error('the proxy printed no URL of its inspector');
   const inspector = cleanup.use(await Inspector.connect(url));
   const view = await findProxyView(inspector);
   const suspension = new SuspensionClient(console);
@@ -94,7 +95,7 @@ export async function startStandaloneWeir(
     suspend: () => suspension.create(),
     resume: () => suspension.remove(),
     async endWorker(random) {
-      const expression = "setImmediate(() => { throw new Error('ended by the soak'); })";
+      const expression = "setImmediate(() => { throw new Error('crashed by the soak'); })";
       await inspector.callWorker(random.pick(inspector.workerSessions), 'Runtime.evaluate', { expression });
     },
     stop() {
@@ -114,11 +115,11 @@ class SuspensionClient {
   }
 
   async create(): Promise<void> {
-    const target = { type: 'Service', namespace: 'play', service: 'paused' };
-    const body = JSON.stringify({ target, message: 'the soak pauses it' });
+    const target = { type: 'Service', namespace: 'play', service: 'suspended' };
+    const body = JSON.stringify({ target, message: 'suspended by the soak' });
     const headers = { 'content-type': 'application/json' };
-    const made = await requestJson(new URL('api/v1/suspensions', this.#console), { method: 'POST', headers, body });
-    this.#name = (made as { readonly name: string }).name;
+    const created = await requestJson(new URL('api/v1/suspensions', this.#console), { method: 'POST', headers, body });
+    this.#name = (created as { readonly name: string }).name;
   }
 
   async remove(): Promise<void> {

@@ -8,10 +8,10 @@ import type { ServiceView } from '../../src/soak/proxy-view.ts';
 import { SERVICE_NAMES, type ServiceName } from '../../src/soak/services.ts';
 import type { SoakResult } from '../../src/soak/soak-result.ts';
 
-/** Each Service had two connections: one ended well and one was reset by its client. */
+/** Each Service had two connections: one was completed and one was reset by its client. */
 function goodReading(): SoakResult {
   const rest = {
-    files: { tcp: 1, file: 11 },
+    descriptors: { tcp: 1, file: 11 },
     residentKiB: { malloc: 40_000, 'V8 and large buffers': 70_000, 'machine code': 7_000, stacks: 400, files: 62_600 },
     malloc: { used: 30_000_000, free: 40_000_000 },
     heapBytes: { main: 40_000_000, workers: 20_000_000 },
@@ -22,23 +22,23 @@ function goodReading(): SoakResult {
     counters: { receivedBytes: 150, sentBytes: 120, connections: 2 },
     outcomes: { completed: 1, 'reset-by-client': 1 },
   });
-  const tally: ClientTotals = {
+  const totals: ClientTotals = {
     ...emptyClientTotals(),
     established: 2,
-    clientOutcomes: { ...emptyClientTotals().clientOutcomes, clean: 1, left: 1 },
+    clientOutcomes: { ...emptyClientTotals().clientOutcomes, clean: 1, aborted: 1 },
     cleanSent: 100,
     cleanRead: 100,
     otherSent: 60,
     otherRead: 15,
   };
-  const datagramTotals = { ...emptyDatagramTotals(), sockets: 2, answered: 2, sentBytes: 150, readBytes: 120 };
+  const datagramTotals = { ...emptyDatagramTotals(), sockets: 2, answeredSockets: 2, sentBytes: 150, readBytes: 120 };
   const endpoint = { connections: 2, open: 0, read: 150, written: 130 };
   return {
     before: rest,
     after: rest,
     view: { workers: 2, connections: 0, services: SERVICE_NAMES.map(count) },
     ledger: of(() => ({ receivedBytes: 150, sentBytes: 120, connections: 2 })),
-    clientTotals: of((name) => (name === 'calm' ? { ...tally, otherSent: 50 } : tally)),
+    clientTotals: of((name) => (name === 'orderly' ? { ...totals, otherSent: 50 } : totals)),
     datagramTotals,
     endpointTotals: of(() => endpoint),
     workers: 2,
@@ -48,8 +48,8 @@ function goodReading(): SoakResult {
   };
 }
 
-describe('the checks of a soak', () => {
-  test('nothing is found where nothing is left', () => {
+describe('findingsFor', () => {
+  test('returns nothing for a good result', () => {
     assert.deepEqual(findingsFor(goodReading()), []);
   });
 
@@ -62,27 +62,27 @@ describe('the checks of a soak', () => {
     [
       'a Service with a connection that is still active',
       (good) => withCount(good, { active: 1 }),
-      /^calm: 1 are still active$/,
+      /^orderly: 1 are still active$/,
     ],
     [
       'a connection without outcome',
       (good) => withCount(good, { outcomes: { completed: 1 } }),
-      /^calm: 2 connections, and outcomes for 1 to 1$/,
+      /^orderly: 2 connections, and outcomes for 1 to 1$/,
     ],
     [
       'a connection with two outcomes',
       (good) => withCount(good, { outcomes: { completed: 1, 'reset-by-client': 1, 'rate-limit': 1 } }),
-      /^calm: 3 outcomes, and clients connected 2 times$/,
+      /^orderly: 3 outcomes, and clients connected 2 times$/,
     ],
     [
-      'a mistake in a connection',
+      'a failed connection',
       (good) => withCount(good, { outcomes: { completed: 1, internal: 1 } }),
-      /^calm: 1 ended as "internal", and no worker was ended$/,
+      /^orderly: 1 ended as "internal", and no worker was ended$/,
     ],
     [
-      'one that the client saw end well, and the proxy did not',
+      'a clean connection that the proxy did not complete',
       (good) => withCount(good, { outcomes: { 'reset-by-client': 2 } }),
-      /^calm: 0 completed, and 1 clients saw FIN both ways$/,
+      /^orderly: 0 completed, and 1 clients saw FIN both ways$/,
     ],
     [
       'a UDP flow that stays',
@@ -98,9 +98,12 @@ describe('the checks of a soak', () => {
       'a descriptor of a kind too many',
       (good) => ({
         ...good,
-        after: { ...good.after, files: { tcp: 1, file: 11, 'socket without peer': ALLOWED_GROWTH.files + 1 } },
+        after: {
+          ...good.after,
+          descriptors: { tcp: 1, file: 11, 'socket without peer': ALLOWED_GROWTH.descriptors + 1 },
+        },
       }),
-      /^3 descriptors of kind "socket without peer", and 0 before$/,
+      /^3 descriptors of kind "socket without peer" instead of 0$/,
     ],
     [
       'memory allocated by native code and never freed',
@@ -108,7 +111,7 @@ describe('the checks of a soak', () => {
         const used = good.before.malloc.used + ALLOWED_GROWTH.mallocBytes + 1;
         return { ...good, after: { ...good.after, malloc: { ...good.before.malloc, used } } };
       },
-      /^what malloc has given and not got back went from 28\.6 MiB to 30\.6 MiB$/,
+      /^memory in use by malloc went from 28\.6 MiB to 30\.6 MiB$/,
     ],
     [
       'memory that is mapped past malloc and never given back',
@@ -131,44 +134,51 @@ describe('the checks of a soak', () => {
     [
       'a byte received too many',
       (good) => withBytes(good, 'receivedBytes', 151),
-      /^calm: received 151 bytes, and 150 were$/,
+      /^orderly: received 151 bytes instead of 150$/,
     ],
     [
       'a byte received too few',
       (good) => withBytes(good, 'receivedBytes', 149),
-      /^calm: received 149 bytes, and 150 were$/,
+      /^orderly: received 149 bytes instead of 150$/,
     ],
     [
-      'more sent than the endpoints gave',
+      'more bytes sent than endpoints wrote',
       (good) => withBytes(good, 'sentBytes', 131),
-      /^calm: sent 131 bytes, and 115 to 130 were$/,
+      /^orderly: sent 131 bytes instead of 115 to 130$/,
     ],
     [
-      'less sent than clients read',
+      'fewer bytes sent than clients read',
       (good) => withBytes(good, 'sentBytes', 114),
-      /^calm: sent 114 bytes, and 115 to 130 were$/,
+      /^orderly: sent 114 bytes instead of 115 to 130$/,
     ],
     [
-      'a ledger that is not what was counted',
-      (good) => ({ ...good, ledger: { ...good.ledger, calm: { receivedBytes: 150, sentBytes: 119, connections: 2 } } }),
-      /^calm: sentBytes is 119 in the ledger, and the proxy counted 120$/,
+      'a ledger that differs from the counters',
+      (good) => ({
+        ...good,
+        ledger: { ...good.ledger, orderly: { receivedBytes: 150, sentBytes: 119, connections: 2 } },
+      }),
+      /^orderly: sentBytes is 119 in the ledger, and the proxy counted 120$/,
     ],
-    ['a Service that the ledger lacks', (good) => ({ ...good, ledger: {} }), /^calm: it is not in the ledger$/],
+    [
+      'a Service that is missing in the ledger',
+      (good) => ({ ...good, ledger: {} }),
+      /^orderly: the ledger has no entry$/,
+    ],
     [
       'a client that waits for ever',
-      (good) => withTally(good, { clientOutcomes: { ...good.clientTotals.calm.clientOutcomes, stuck: 1 } }),
-      /^calm: 1 clients were left waiting$/,
+      (good) => withTotals(good, { clientOutcomes: { ...good.clientTotals.orderly.clientOutcomes, 'timed-out': 1 } }),
+      /^orderly: 1 clients were left waiting$/,
     ],
     [
-      "a byte of somebody else's",
-      (good) => withTally(good, { clientOutcomes: { ...good.clientTotals.calm.clientOutcomes, foreign: 1 } }),
-      /^calm: 1 clients got a byte that was not theirs$/,
+      'a wrong byte',
+      (good) => withTotals(good, { clientOutcomes: { ...good.clientTotals.orderly.clientOutcomes, corrupted: 1 } }),
+      /^orderly: 1 clients received a wrong byte$/,
     ],
-    ['load that never came', (good) => withTally(good, { established: 0 }), /^calm: no client has ever connected$/],
+    ['a Service without clients', (good) => withTotals(good, { established: 0 }), /^orderly: no client connected$/],
     [
       'a worker that ended by itself',
       (good) => ({ ...good, proxyLog: '{"msg":"worker ended; starting another one"}\n' }),
-      /^1 workers ended, and 0 were ended on purpose$/,
+      /^1 workers ended instead of 0$/,
     ],
     [
       'a worker that was not replaced',
@@ -176,9 +186,9 @@ describe('the checks of a soak', () => {
       /^1 of 2 workers are up$/,
     ],
     [
-      'what a connection threw',
-      (good) => ({ ...good, proxyLog: '{"msg":"connection failed"}\n' }),
-      /^1 connections ended by a mistake of the proxy/,
+      'an error in the log of the proxy',
+      (good) => ({ ...good, proxyLog: '{"msg":"a connection ended because of a bug"}\n' }),
+      /^1 connections failed in the proxy/,
     ],
     [
       'a crash at the end',
@@ -187,7 +197,7 @@ describe('the checks of a soak', () => {
     ],
   ];
   for (const [what, spoil, finding] of leaks) {
-    test(`${what} is found`, () => {
+    test(`finds ${what}`, () => {
       const findings = findingsFor(spoil(goodReading()));
       assert.ok(
         findings.some((text) => finding.test(text)),
@@ -196,18 +206,18 @@ describe('the checks of a soak', () => {
     });
   }
 
-  test('what malloc has free is no leak', () => {
+  test('ignores free memory of malloc', () => {
     const good = goodReading();
     const reading = withResident(good, 'malloc', 20_000);
     const malloc = { ...good.before.malloc, free: good.before.malloc.free + 20_480_000 };
     assert.deepEqual(findingsFor({ ...reading, after: { ...reading.after, malloc } }), []);
   });
 
-  test('what was reset while listeners closed may never have been seen', () => {
-    const reading = withTally(goodReading(), { established: 4, possiblyUnseen: 2 });
+  test('allows connections that were reset while listeners closed to be missing', () => {
+    const reading = withTotals(goodReading(), { established: 4, possiblyUnseen: 2 });
     assert.deepEqual(findingsFor(reading), []);
-    assert.deepEqual(findingsFor(withTally(reading, { established: 5 })), [
-      'calm: 2 outcomes, and clients connected 3 to 5 times',
+    assert.deepEqual(findingsFor(withTotals(reading, { established: 5 })), [
+      'orderly: 2 outcomes, and clients connected 3 to 5 times',
     ]);
   });
 });
@@ -220,7 +230,7 @@ function withCount(
   reading: SoakResult,
   change: Partial<ServiceView>,
   view: { connections?: number } = {},
-  of: ServiceName = 'calm',
+  of: ServiceName = 'orderly',
 ): SoakResult {
   const services = reading.view.services.map((count) => (count.name === of ? { ...count, ...change } : count));
   return { ...reading, view: { ...reading.view, ...view, services } };
@@ -237,9 +247,12 @@ function withResident(reading: SoakResult, kind: MemoryKind, grownKiB: number): 
 /** In the proxy and in the ledger alike. */
 function withBytes(reading: SoakResult, what: 'receivedBytes' | 'sentBytes', bytes: number): SoakResult {
   const counters = { receivedBytes: 150, sentBytes: 120, connections: 2, [what]: bytes };
-  return { ...withCount(reading, { counters }), ledger: { ...reading.ledger, calm: counters } };
+  return { ...withCount(reading, { counters }), ledger: { ...reading.ledger, orderly: counters } };
 }
 
-function withTally(reading: SoakResult, change: Partial<ClientTotals>): SoakResult {
-  return { ...reading, clientTotals: { ...reading.clientTotals, calm: { ...reading.clientTotals.calm, ...change } } };
+function withTotals(reading: SoakResult, change: Partial<ClientTotals>): SoakResult {
+  return {
+    ...reading,
+    clientTotals: { ...reading.clientTotals, orderly: { ...reading.clientTotals.orderly, ...change } },
+  };
 }

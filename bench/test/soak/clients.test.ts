@@ -10,9 +10,9 @@ import { runTcpClient } from '../../src/soak/tcp-client.ts';
 
 const host = 'sealed.example.com';
 
-describe('the clients of a soak', () => {
-  test('the same seed does the same again', () => {
-    for (const character of ['calm', 'rough', 'sealed', 'hopeful'] satisfies ClientProfile[]) {
+describe('clients of a soak', () => {
+  test('repeat their scripts with the same seed', () => {
+    for (const character of ['orderly', 'aborting', 'tls', 'impatient'] satisfies ClientProfile[]) {
       const scripts = (seed: number): Step[][] => {
         const random = seededRandom(seed);
         return Array.from({ length: 50 }, () => scriptFor(character, random, host));
@@ -22,24 +22,24 @@ describe('the clients of a soak', () => {
     }
   });
 
-  test('calm clients end by FIN both ways, whatever they do', () => {
+  test('end by FIN in both directions if they are orderly', () => {
     const random = seededRandom(3);
     for (let time = 0; time < 200; time++) {
-      const kinds = scriptFor('calm', random, host).map(({ kind }) => kind);
-      assert.deepEqual(kinds.slice(-2), ['finish', 'ended']);
+      const kinds = scriptFor('orderly', random, host).map(({ kind }) => kind);
+      assert.deepEqual(kinds.slice(-2), ['send-fin', 'await-fin']);
     }
   });
 
-  test('whoever comes through a load balancer begins with what the proxy takes for itself', () => {
+  test('start with a PROXY header if they come from a trusted load balancer', () => {
     const random = seededRandom(3);
     for (let time = 0; time < 200; time++) {
-      const [first, ...others] = scriptWithProxyHeader('calm', random, host);
-      assert.ok(first?.kind === 'say' && first.uncounted);
-      assert.ok(others.every((step) => step.kind !== 'say' || !step.uncounted));
+      const [first, ...others] = scriptWithProxyHeader('orderly', random, host);
+      assert.ok(first?.kind === 'write' && first.consumedByProxy);
+      assert.ok(others.every((step) => step.kind !== 'write' || !step.consumedByProxy));
     }
   });
 
-  test('a ClientHello is one whole record that names the host', () => {
+  test('send a ClientHello in one complete record with the host', () => {
     const hello = clientHello(host);
     assert.equal(hello[0], 22);
     assert.equal(hello.readUInt16BE(3), hello.length - 5);
@@ -49,54 +49,58 @@ describe('the clients of a soak', () => {
 
   const clean: Step[] = [
     { kind: 'send', bytes: 300_000, chunk: 64 * 1024, gapMs: 0 },
-    { kind: 'finish' },
-    { kind: 'ended' },
+    { kind: 'send-fin' },
+    { kind: 'await-fin' },
   ];
 
-  test('a client to whom all comes back has ended clean', async (t) => {
+  test('are clean if every byte comes back', async (t) => {
     assert.deepEqual(await against(t, (socket) => socket.pipe(socket), clean), {
-      end: 'clean',
+      outcome: 'clean',
       sent: 300_000,
       read: 300_000,
     });
   });
 
-  test('one byte that is not its own is noticed', async (t) => {
-    const spoil = (socket: Socket): void => {
+  test('detect a wrong byte', async (t) => {
+    const corrupt = (socket: Socket): void => {
       socket.once('data', (bytes: Buffer) => {
         bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) ^ 1;
         socket.write(bytes);
       });
     };
-    assert.equal((await against(t, spoil, clean))?.end, 'foreign');
+    assert.equal((await against(t, corrupt, clean))?.outcome, 'corrupted');
   });
 
-  test('an end that comes too early is no good one', async (t) => {
+  test('report an early FIN', async (t) => {
     const cut = (socket: Socket): void => {
       socket.resume();
       socket.end();
     };
-    assert.equal((await against(t, cut, clean))?.end, 'cut');
+    assert.equal((await against(t, cut, clean))?.outcome, 'closed-early');
   });
 
-  test('a reset is a reset, and one of its own is not', async (t) => {
+  test('distinguish a reset by the proxy from their own reset', async (t) => {
     const reset = (socket: Socket): void => void socket.once('data', () => socket.resetAndDestroy());
-    assert.equal((await against(t, reset, clean))?.end, 'reset');
-    const own: Step[] = [{ kind: 'send', bytes: 10, chunk: 10, gapMs: 0 }, { kind: 'echoed' }, { kind: 'reset' }];
-    assert.deepEqual(await against(t, (socket) => socket.pipe(socket), own), { end: 'left', sent: 10, read: 10 });
+    assert.equal((await against(t, reset, clean))?.outcome, 'reset');
+    const own: Step[] = [{ kind: 'send', bytes: 10, chunk: 10, gapMs: 0 }, { kind: 'await-echo' }, { kind: 'reset' }];
+    assert.deepEqual(await against(t, (socket) => socket.pipe(socket), own), {
+      outcome: 'aborted',
+      sent: 10,
+      read: 10,
+    });
   });
 
-  test('who cannot connect has played nothing', async () => {
+  test('return undefined if they cannot connect', async () => {
     const server = createServer();
     await once(server.listen(0, '127.0.0.1'), 'listening');
     const { port } = server.address() as AddressInfo;
     await new Promise((resolve) => server.close(resolve));
-    assert.equal(await playAt(port, clean), undefined);
+    assert.equal(await runClientAt(port, clean), undefined);
   });
 });
 
-describe('open files', () => {
-  test('are counted by kind, and sockets by what the kernel knows of them', () => {
+describe('countDescriptorsByKind', () => {
+  test('counts sockets by the tables of the kernel', () => {
     const kinds = new Map<string, string>();
     const tcp = 'sl local rem st tx tr retr uid timeout inode\n';
     addSocketKinds(kinds, 'tcp', `${tcp}0: A:1 B:0 0A 0:0 0:0 0 0 0 11 1\n1: A:1 B:2 01 0:0 0:0 0 0 0 12 1\n`);
@@ -127,10 +131,10 @@ async function against(
   });
   await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => server.close());
-  return playAt((server.address() as AddressInfo).port, script);
+  return runClientAt((server.address() as AddressInfo).port, script);
 }
 
-function playAt(port: number, script: readonly Step[]): Promise<ClientResult | undefined> {
+function runClientAt(port: number, script: readonly Step[]): Promise<ClientResult | undefined> {
   const { signal } = new AbortController();
   return runTcpClient({ port, source: '127.0.0.1', script, isEcho: true, key: 5, onConnect: () => {}, signal });
 }

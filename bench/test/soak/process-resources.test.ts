@@ -9,8 +9,8 @@ import { parseMallocInfo, parseSmaps, readMallocBytes, residentKiBByKind } from 
 const blocks = 1_000;
 const blockBytes = 4_000;
 
-describe('memory as a soak reads it', () => {
-  test('each mapping is of one kind', () => {
+describe('memory of a process', () => {
+  test('assigns each mapping to one kind', () => {
     const smaps = [
       mapping('00400000-04500000 r-xp', '/usr/bin/node', 60_000),
       mapping('08bb7000-0b03e000 rw-p', '[heap]', 31_000),
@@ -34,7 +34,7 @@ describe('memory as a soak reads it', () => {
     assert.throws(() => parseSmaps('Rss: 1 kB\n'), /not \/proc/);
   });
 
-  test('malloc has what it was asked for, and what of it is free', () => {
+  test('reads used and free memory of malloc', () => {
     const heap = '<heap nr="0">\n<total type="rest" count="1" size="7"/>\n<system type="current" size="9"/>\n</heap>\n';
     const sums = [
       '<total type="fast" count="2" size="100"/>',
@@ -48,7 +48,7 @@ describe('memory as a soak reads it', () => {
     assert.throws(() => parseMallocInfo('<malloc version="1">'), /not what malloc_info writes/);
   });
 
-  test('what a process keeps is in use, and what it frees is not, though it may stay resident', async (t) => {
+  test('counts kept allocations as used, and freed allocations as free', async (t) => {
     const { path, close } = temporaryDirectory('soak-memory');
     t.after(close);
     await using child = await spawnProcess({
