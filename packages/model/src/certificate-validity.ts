@@ -1,19 +1,22 @@
 import type { CertificatePair, CertificateValidity, SecretObject } from './snapshot.ts';
 
 const DAY_MS = 86_400_000;
-/** Automatic renewal has happened before two weeks are left; whoever renews by hand has two weeks to do so. */
+/**
+ * How long before its end a certificate counts as expiring: two weeks for an operator who renews by hand. Automatic renewal happens
+ * earlier.
+ */
 const EXPIRY_NOTICE_MS = 14 * DAY_MS;
-/** For a certificate that is valid for a few days: the last part of its validity in which it counts as expiring. */
+/** The last share of its validity in which a short-lived certificate counts as expiring. */
 const EXPIRY_NOTICE_SHARE = 1 / 5;
 
 export interface CertificateValidities {
-  /** As `Snapshot.validity`: by `secretPath`, only certificates that are early, expiring or expired. */
+  /** The early, expiring and expired certificates by `secretPath`, as in `Snapshot.validity`. */
   readonly validity: ReadonlyMap<string, CertificateValidity>;
   /** When `validity` changes next, milliseconds since the epoch; undefined if never. */
   readonly nextChangeAt: number | undefined;
 }
 
-/** The validity of the certificates of `secrets` at `now` (milliseconds since the epoch). */
+/** Returns the validity of the certificates of `secrets` at `now` (milliseconds since the epoch). */
 export function certificateValidityFor(secrets: readonly SecretObject[], now: number): CertificateValidities {
   const validity = new Map<string, CertificateValidity>();
   let nextChangeAt: number | undefined;
@@ -39,7 +42,7 @@ function stageOf(
   return { stage: 'expired', until: undefined };
 }
 
-/** `namespace/name`, which is unique, since no name contains a slash. */
+/** Returns `namespace/name`, which is unique because names contain no slash. */
 export function secretPath(namespace: string, name: string): string {
   return `${namespace}/${name}`;
 }

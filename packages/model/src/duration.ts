@@ -8,11 +8,11 @@ const UNITS: readonly (readonly [unit: string, ms: number])[] = [
   ['ms', 1],
 ];
 
-/** One to five numbers with units, from the largest unit to the smallest. The empty text matches as well, but is no duration. */
+/** One to five numbers with units, from the largest unit to the smallest. The empty text also matches, but is not a duration. */
 export const DURATION_PATTERN: string = `^${UNITS.map(([unit]) => `([0-9]{1,10}${unit})?`).join('')}$`;
 const DURATION = new RegExp(DURATION_PATTERN);
 
-/** The milliseconds of a duration; undefined if the text is none, as a number without a unit. */
+/** Returns a duration in milliseconds; undefined if the text is not a duration, for example a number without a unit. */
 export function parseDuration(text: string): number | undefined {
   const match = text === '' ? null : DURATION.exec(text);
   if (match === null) return undefined;
@@ -20,7 +20,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined;
 }
 
-/** The shortest exact text of a duration in milliseconds: 90,000 is `1m30s`. */
+/** Returns the shortest exact text of a duration in milliseconds: 90,000 is `1m30s`. */
 export function formatDuration(ms: number): string {
   let rest = Math.max(0, Math.round(ms));
   let text = '';

@@ -1,7 +1,7 @@
 import { type TenantPolicySpec, UNRESTRICTED_POLICY } from './policy.ts';
 import type { PortRange } from './port-range.ts';
 
-// The settings of a fleet: what its operator configures in the chart.
+// The settings of a fleet, which its operator configures in the chart.
 export interface FleetSettings {
   readonly loadBalancerClass: string;
   /** Also serve Services that name no load balancer class. */

@@ -44,8 +44,8 @@ export interface Heartbeat {
   /** Warnings about kernel settings of the host that harm clients. Absent if the proxy's version does not report them. */
   readonly hostAdvice?: readonly string[];
   /**
-   * Set if this version cannot decode the heartbeat of another version: what is wrong and how to fix it. All fields but `node` and
-   * `life` are empty then.
+   * What is wrong and how to fix it, if this version cannot decode the heartbeat of another version; otherwise absent. All fields
+   * but `node` and `life` are empty then.
    */
   readonly unreadable?: string;
 }
@@ -70,7 +70,7 @@ export interface UnhealthyEndpoint {
   readonly state: 'failing' | 'ejected';
   /** The failure, as text. */
   readonly why: string;
-  /** The endpoint gets clients nevertheless, because too few other endpoints work. */
+  /** Whether the endpoint still gets clients, because too few other endpoints work. */
   readonly used: boolean;
 }
 
@@ -83,6 +83,6 @@ export interface ListenerReport {
   readonly bound: boolean;
   /** The port accepts connections. False also while no endpoint is ready or the Service is suspended. */
   readonly listening: boolean;
-  /** Why binding failed: what, where, what to do; null if it did not. */
+  /** Why binding failed, where, and what to do; null if it did not fail. */
   readonly error: string | null;
 }

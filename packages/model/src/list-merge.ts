@@ -4,8 +4,8 @@ export function compareText(a: string, b: string): number {
 }
 
 /**
- * Merges items into a sorted list. Takes a list that is sorted by `compare` and items in any order; returns a new sorted list, or the
- * same list if there are no items. Binary search for each item, because few items are merged into a long list.
+ * Merges items into a sorted list. Takes a list that is sorted by `compare` and items in any order; returns a new sorted list, or
+ * the same list if there are no items. Finds each position by binary search, because few items are merged into a long list.
  */
 export function mergeSorted<T>(
   sorted: readonly T[],

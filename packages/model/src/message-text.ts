@@ -1,6 +1,6 @@
 // Parts of messages. Tenants read them in `kubectl describe`, so lists are short.
 const MAX_LISTED_ITEMS = 5;
-/** Names of nodes and hosts have up to 253 characters, and the advice after the list must not be cut off. */
+/** The most bytes of a list: names of nodes and hosts have up to 253 characters, and the advice after the list must not be cut off. */
 const MAX_LIST_BYTES = 400;
 
 /** `a, b, c`, or `a, b and 12 more` if there are more than five items or the text would be too long. */
@@ -28,7 +28,7 @@ export function quote(text: string): string {
   return `"${shorten(text)}"`;
 }
 
-/** Leaves room for a prefix in a message of 1,024 bytes. */
+/** The most bytes of joined sentences, which leaves room for a prefix in a message of 1,024 bytes. */
 const MAX_SENTENCES_BYTES = 900;
 
 /** `first; second`, or `first; and 12 more` if that is too long: one Service can have thousands of mistakes. */

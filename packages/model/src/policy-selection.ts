@@ -6,7 +6,7 @@ export function comparePolicies(a: TenantPolicyObject, b: TenantPolicyObject): n
   return b.spec.priority - a.spec.priority || (a.name < b.name ? -1 : 1);
 }
 
-/** Those of the policies whose selector matches a namespace, in the given order. */
+/** Returns the policies whose selector matches a namespace, in the given order. */
 export function policiesSelecting<T extends { readonly policy: TenantPolicyObject }>(
   namespace: NamespaceObject,
   candidates: readonly T[],

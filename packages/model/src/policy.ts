@@ -20,7 +20,7 @@ export interface TenantGrants {
   readonly allowedPorts: readonly PortRange[] | null;
   /** Hosts that may be claimed on shared ports, in the form of `parseHost`; a leading `*.` allows all subdomains. */
   readonly allowedHosts: readonly string[];
-  /** CIDRs (canonical text) of endpoints that are allowed although they are no pods of the Service's namespace. */
+  /** CIDRs (canonical text) of endpoints that are allowed although they are not pods of the Service's namespace. */
   readonly allowedEndpointCIDRs: readonly string[];
 }
 

@@ -12,7 +12,7 @@ export interface Problem {
   readonly message: string;
 }
 
-/** Codes of problems of manifests, of the cluster and of the fleet, beside the reasons of Services. */
+/** Codes of problems of manifests, of the cluster and of the fleet, in addition to the reasons of Services. */
 export const GENERAL_PROBLEM_CODES = [
   'InvalidDocument',
   'InvalidObject',

@@ -6,7 +6,7 @@ export const PROPAGATION_BUCKETS_SECONDS: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60,
 ];
 
-/** An older trigger time does not belong to this change: the object was restored or copied. */
+/** The oldest trigger time that is believed. An older time does not belong to this change: the object was restored or copied. */
 const MAX_TRIGGER_AGE_MS = 600_000;
 
 export interface ObservedChange {
@@ -21,9 +21,9 @@ export interface ObservedChange {
 }
 
 /**
- * When a change happened, milliseconds since the epoch: the object's trigger time if it is new, at most 10 minutes old and not in
- * the future; otherwise the time of observation. Whoever writes the object also writes the trigger time, so the result is never
- * before `notBefore`: the delays that one object claims never add up to more than the time that has passed.
+ * Returns when a change happened, in milliseconds since the epoch: the object's trigger time if it is new, at most 10 minutes old
+ * and not in the future; otherwise the time of observation. Tenants can write any trigger time into an object. Therefore the result
+ * is never before `notBefore`: the delays that one object claims never add up to more than the time that has passed.
  */
 export function changedAtFor({ observedAt, triggeredAt, previousTriggeredAt, notBefore }: ObservedChange): number {
   if (triggeredAt === undefined || triggeredAt <= (previousTriggeredAt ?? Number.NEGATIVE_INFINITY)) return observedAt;
@@ -36,7 +36,7 @@ export function earliest(a: number | undefined, b: number | undefined): number |
   return a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
 }
 
-/** Seconds from `changedAt` to `now` (milliseconds since the epoch); 0 if the clocks of two hosts differ so that it is negative. */
+/** Seconds from `changedAt` to `now` (milliseconds since the epoch); 0 if it would be negative because the clocks of two hosts differ. */
 export function propagationSeconds(changedAt: number, now: number): number {
   return Math.max(0, now - changedAt) / 1_000;
 }

@@ -18,7 +18,7 @@ const BUILT_IN_RESERVATIONS: readonly Reservation[] = [
   { from: 30_000, to: 32_767, by: 'always' },
 ];
 
-/** The reservation that keeps Services from a TCP or UDP port; undefined if the port is not reserved. */
+/** Returns the reservation of a TCP or UDP port, which no Service may use then; undefined if the port is not reserved. */
 export function reservationFor(
   port: number,
   { reservedPorts }: Pick<FleetSettings, 'reservedPorts'>,
@@ -31,7 +31,7 @@ export function reservationFor(
 /** The format that `parseSharedPort` accepts, for error messages. */
 export const SHARED_PORT_FORMAT = 'a TCP port from 1 to 65535 that the nodes do not need themselves, such as 443';
 
-/** Parses a port that Services share by host name; undefined if the text is no port, or a port of Kubernetes or Weir. */
+/** Parses a port that Services share by host name; undefined if the text is not a port, or if Kubernetes or Weir needs the port. */
 export function parseSharedPort(text: string): number | undefined {
   const port = text.includes('-') ? undefined : parsePortRange(text)?.from;
   return port === undefined || isPortInRanges(port, BUILT_IN_RESERVATIONS) ? undefined : port;

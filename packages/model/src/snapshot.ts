@@ -10,7 +10,7 @@ export interface Snapshot {
   readonly nodes: readonly NodeObject[];
   readonly services: readonly ServiceObject[];
   readonly slices: readonly SliceObject[];
-  /** Empty if the source trusts its files, as manifests are trusted. */
+  /** Empty for manifest files, whose endpoints are trusted without pods. */
   readonly pods: readonly PodObject[];
   /** Absent if the cluster has no ServiceCIDR objects; `settings.trust` then holds the only known ranges. */
   readonly serviceCidrs?: readonly ServiceCidrObject[];
@@ -24,11 +24,14 @@ export interface Snapshot {
   readonly validity?: ReadonlyMap<string, CertificateValidity>;
   /** Problems of the source itself: unreadable files, invalid documents, kinds that it may not list. */
   readonly problems: readonly Problem[];
-  /** Nodes whose proxy sends no heartbeats, by name; absent if there are none, or if nobody receives heartbeats. */
+  /** Nodes whose proxy sends no heartbeats, by name; absent if there are none, or if heartbeats are not read. */
   readonly unreachableNodes?: ReadonlyMap<string, NodeUnreachability>;
 }
 
-/** `silent`: gets no new ports. `lost`: silent for long, so that its Services get other nodes if there is room. */
+/**
+ * `silent`: the node gets no new ports. `lost`: it has been silent for minutes, and its Services move to other nodes if there is
+ * room.
+ */
 export type NodeUnreachability = 'silent' | 'lost';
 
 export interface ObjectMeta {

@@ -1,7 +1,7 @@
 import type { SuspendedReason } from './reason.ts';
 import type { Snapshot, SuspensionTarget } from './snapshot.ts';
 
-// A suspension as proxies apply it. Suspensions reach the proxies beside the routing table, with a sequence of their own.
+// A suspension as proxies apply it. Suspensions reach the proxies outside of the routing table, with their own sequence numbers.
 export interface Suspension {
   /** UID of the Suspension object, or the id of the request until the object exists. */
   readonly uid: string;
@@ -60,7 +60,7 @@ export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject)
   }
 }
 
-/** The suspensions of a snapshot as proxies apply them, sorted by UID. `originOf` returns where the object of a UID is deleted. */
+/** The suspensions of a snapshot as proxies apply them, sorted by UID. `originOf` returns where to delete the object with a UID. */
 export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => SuspensionOrigin): Suspension[] {
   return snapshot.suspensions
     .map(

@@ -18,12 +18,12 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
 !{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }}
 ? {{ include "weir.cel.quoted" "VALUE" }} + ' ' + {{ include "weir.cel.notAllowed" . }}
 : !variables.hasTls
-? {{ include "weir.cel.quoted" "VALUE" }} + ' cannot be honoured together with weir.dev/tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them'
+? {{ include "weir.cel.quoted" "VALUE" }} + ' cannot be honoured together with weir.dev/tls-passthrough: "true": TLS is terminated here or passed through, not both; remove one of them'
 : 'weir.dev/tls-ports' in variables.own || variables.isUdp ? ''
 : [variables.tcp.filter(port, port.port != 80
   && (port.port == 443 || port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss']))].map(ends,
   ends.size() == 0
-  ? {{ include "weir.cel.quoted" "VALUE" }} + ' would be used at no port: by itself TLS ends at 443/TCP; name others in annotation weir.dev/tls-ports'
+  ? {{ include "weir.cel.quoted" "VALUE" }} + ' is used at no port: by default TLS is terminated at 443/TCP only; name other ports in annotation weir.dev/tls-ports'
   : {{ include "weir.cel.encrypted" "ends" }})[0]
 {{- end }}
 
@@ -35,9 +35,9 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
   ? {{ include "weir.cel.encrypted" (printf "variables.tcp.filter(port, parts.exists(part, %s))" (include "weir.cel.isPort" .)) }}
   : {{ include "weir.cel.quoted" "wrong[0]" }} + (
     variables.tcp.exists(port, [wrong[0]].exists(part, {{ include "weir.cel.isPort" . }}))
-    ? ' is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port'
-    : ' is no TCP port of the Service, by number or name; ' + (
-      variables.tcp.all(port, port.port == 80) ? 'it has none where TLS could end'
+    ? ' is not allowed: port 80 is plain HTTP, never TLS; use another port'
+    : ' is not a TCP port of the Service, by number or name; ' + (
+      variables.tcp.all(port, port.port == 80) ? 'it has none at which TLS can be terminated'
       : 'use ' + variables.tcp.filter(port, port.port != 80).map(port, string(port.port)
         + (port.?name.orValue('') == '' ? '' : ' (' + port.name + ')')).join(', ') + ', comma separated')))[0])[0]
 {{- end }}
@@ -51,7 +51,7 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
 {{- define "weir.cel.encrypted" -}}
 [({{ . }}).filter(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])].map(encrypted,
 encrypted.size() == 0 ? ''
-: 'TLS cannot end at port ' + string(encrypted[0].port) + '/TCP, where appProtocol "' + encrypted[0].appProtocol
+: 'TLS cannot be terminated at port ' + string(encrypted[0].port) + '/TCP, where appProtocol "' + encrypted[0].appProtocol
 + '" says that the pods expect TLS, too: this version encrypts nothing toward them; use weir.dev/tls-passthrough: "true", or the appProtocol that they speak without TLS')[0]
 {{- end }}
 

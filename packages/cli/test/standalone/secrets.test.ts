@@ -59,7 +59,7 @@ test('weir translate reports a missing, expired or invalid certificate', async (
   );
   assert.match(
     await reasonOf(secret({ ...made, key: 'x' })),
-    /^InvalidCertificate: .*has a tls\.key without a private key/,
+    /^InvalidCertificate: .*has a tls\.key that does not contain a PEM private key/,
   );
 });
 

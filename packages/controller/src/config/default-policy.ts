@@ -7,7 +7,7 @@ import { readTenantPolicySpec, unenforcedProblems } from '../parse/tenant-policy
 
 /**
  * Reads the policy of namespaces that no TenantPolicy selects from a YAML or JSON file. The file holds either the `spec` of a
- * TenantPolicy or a complete TenantPolicy. Without a path nothing is restricted. Throws `UsageError` with all mistakes.
+ * TenantPolicy or a complete TenantPolicy. Without a path the policy has no limits. Throws `UsageError` with all mistakes.
  */
 export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
   return path === undefined ? { policy: UNRESTRICTED_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));

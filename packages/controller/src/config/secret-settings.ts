@@ -30,7 +30,7 @@ export const SECRET_SETTINGS: { readonly [Name in keyof SecretSettings]: Setting
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
 };
 
-/** The mistakes that follow from the combination of settings. */
+/** Returns the mistakes in the combination of settings. */
 export function validateSecretSettings({
   secretAccess,
   secretNamespaces,

@@ -14,11 +14,11 @@ export interface ControllerMetrics {
   recordPublishRetry(): void;
   /** Runs `run` and records its duration, also if it fails. */
   measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
-  /** Returns the function that ends the tracking. */
+  /** Counts changes of leadership; returns the function that stops counting. */
   trackLeadership(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
 
-/** `empty`: the store holds this table already. `fenced`: the store refused, since another controller has claimed the lead. */
+/** `empty`: the store holds this table already. `fenced`: the store refused the table because another controller leads. */
 const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | 'fenced' } = {
   published: 'published',
   'new-epoch': 'published',
@@ -28,7 +28,7 @@ const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | '
 };
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
-/** Call this once for each registry. */
+/** Registers the metrics; call this once for each registry. */
 export function addControllerMetrics(metrics: Metrics, clock: Clock): ControllerMetrics {
   return {
     api: apiMetrics(metrics),
@@ -89,7 +89,7 @@ function publishMetrics(
 ): Pick<ControllerMetrics, 'recordPublish' | 'recordPublishRetry'> {
   const publishes = metrics.counter({
     name: 'weir_controller_publishes_total',
-    help: 'Translated routing tables: written (published), the same as in the store (empty), or refused because another controller has claimed the lead (fenced).',
+    help: 'Translated routing tables: written (published), the same as in the store (empty), or refused because another controller leads (fenced).',
     labels: ['result'],
   });
   for (const result of ['published', 'empty', 'fenced'] as const) publishes.add({ result }, 0);
@@ -132,16 +132,16 @@ function leaderMetrics(metrics: Metrics): ControllerMetrics['trackLeadership'] {
   let leader: Pick<Leadership, 'isLeader'> | undefined;
   metrics.collectGauge({
     name: 'weir_controller_leader',
-    help: '1 while this controller leads its fleet, else 0.',
+    help: '1 while this controller leads its fleet, otherwise 0.',
     collect: () => [{ labels: {}, value: leader?.isLeader ? 1 : 0 }],
   });
   const changes = metrics.counter({
     name: 'weir_controller_leader_changes_total',
-    help: 'How often this controller has won or lost the lead.',
+    help: 'How often this controller has gained or lost leadership.',
   });
   return (tracked) => {
     leader = tracked;
-    // The lead may have been won before the tracking began.
+    // Leadership may have begun before this call.
     if (tracked.isLeader) changes.add({});
     return tracked.onChange(() => changes.add({}));
   };

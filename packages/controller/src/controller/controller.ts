@@ -27,20 +27,20 @@ export interface ControllerOptions {
   readonly leader?: Leadership;
   /** Default: no status is reported, and no heartbeats are read. */
   readonly status?: StatusSink;
-  /** Where usage outlives the store. Default: a wiped store is seeded with what this process remembers. */
+  /** Keeps usage when the store is wiped. Default: a wiped store gets the usage that this process remembers. */
   readonly archive?: UsageArchive;
   /** Default: expired Suspensions are not deleted, and suspensions made in the store do not become objects. */
   readonly suspensions?: SuspensionObjectWriter;
-  /** Default: metrics that nobody reads. */
+  /** Default: metrics that are not exported. */
   readonly metrics?: ControllerMetrics;
 }
 
 export interface Controller {
   /** Resolves once every change of the source so far is published, or another controller leads. */
   idle(): Promise<void>;
-  /** The problems of the last translation; before the first translation, those of the source. */
+  /** Returns the problems of the last translation, or before the first translation the problems of the source. */
   problems(): readonly Problem[];
-  /** The last translation; undefined before the first, and while another controller leads. */
+  /** Returns the last translation; undefined before the first, and while another controller leads. */
   translation(): TranslatorOutput | undefined;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function startController(options: ControllerOptions): Controller {
   const { source, store, settings, log, clock, leader = ALWAYS_LEADER } = options;
   const metrics = options.metrics ?? addControllerMetrics(createMetrics(), clock);
   const leaderStore = leaderOnlyStore(store, leader);
-  // The only way in which a loop triggers another loop.
+  // Loops trigger each other only through this function.
   const wake: WakeLoop = (name) => loops[name].loop.trigger();
   const context: LoopContext = { source, store, leaderStore, settings, leader, metrics, clock, log, wake };
   const logFor = (part: string): Logger => log.child({ part });

@@ -33,7 +33,7 @@ export interface KubernetesControllerOptions {
   readonly log: Logger;
   /** The name of this replica in the Lease; default: host name, process id and a random part. */
   readonly identity?: string;
-  /** Default: metrics that nobody reads. */
+  /** Default: metrics that are not exported. */
   readonly metrics?: Metrics;
 }
 
@@ -43,7 +43,7 @@ export interface KubernetesController extends Controller {
   readonly isSynced: boolean;
 }
 
-/** Starts a controller of an API server; if the API server is unreachable, the controller waits. Closing leaves the store open. */
+/** Starts a controller that reads from an API server, and waits while the API server is unreachable. Closing leaves the store open. */
 export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
   const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
   const secrets = readableSecrets(options);

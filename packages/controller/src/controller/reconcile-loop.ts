@@ -8,9 +8,12 @@ import type { ControllerMetrics } from './controller-metrics.ts';
 /** One of the loops of a controller, with its reactions to what happens outside of the loop. */
 export interface ReconcileLoop {
   readonly loop: Loop;
-  /** Forgets everything that another leader may have changed. Synchronous: the lead can be won again before the loop runs. */
+  /**
+   * Forgets everything that another leader may have changed. Synchronous, because this controller may be elected again before the
+   * loop runs.
+   */
   onLeadershipLost?(): void;
-  /** The connection to the store was lost and is ready again. */
+  /** Called when the connection to the store is ready again after a loss. */
   onStoreReady?(): void;
   /** Cancels the timers of the loop. */
   close?(): void;
@@ -25,7 +28,7 @@ export type WakeLoop = (name: ReconcileLoopName) => void;
 export interface LoopContext {
   readonly source: Source;
   readonly store: Store;
-  /** The parts of `store` that only the leader writes; a write rejects with `LeadershipLost` if the lead is gone. */
+  /** The parts of `store` that only the leader writes; a write rejects with `LeadershipLost` after the loss of leadership. */
   readonly leaderStore: LeaderOnlyStore;
   readonly settings: FleetSettings;
   readonly leader: Leadership;
@@ -37,7 +40,7 @@ export interface LoopContext {
 
 export type LoopIntervals = Pick<LoopOptions, 'gapMs' | 'resyncMs' | 'retryMs'>;
 
-/** A loop that does nothing unless this controller leads. A run that loses the lead on the way has not failed. */
+/** Creates a loop that does nothing unless this controller leads. A run during which leadership is lost does not count as failed. */
 export function createLeaderLoop(
   { leader, clock }: Pick<LoopContext, 'leader' | 'clock'>,
   intervals: LoopIntervals,

@@ -1,4 +1,4 @@
-// What a proxy is assumed to report if it is silent, or if its heartbeat cannot be decoded.
+// Assumes the listener reports of a proxy that is silent, or whose heartbeat cannot be decoded.
 import {
   diff,
   EMPTY_TABLE,
@@ -24,9 +24,9 @@ export interface AssumedReportsInput {
 export class UnknownVersionProxies {
   #table: RoutingTable = EMPTY_TABLE;
   #services: Snapshot['services'] = [];
-  /** By id, the listeners of the nodes in `#reports`. */
+  /** The listeners of the nodes in `#reports`, by id. */
   readonly #listeners = new Map<string, ListenerEntry>();
-  /** By name of a node that has unknown-version proxies only. */
+  /** The assumed reports of each node that has unknown-version proxies only, by name. */
   #reports: ReadonlyMap<string, readonly ListenerReport[]> = new Map();
 
   /** Returns the heartbeats, with the assumed reports in those of unknown-version proxies. */
@@ -53,7 +53,7 @@ export class UnknownVersionProxies {
     this.#listeners.clear();
   }
 
-  /** Returns whether a listener or a node entry of `nodes` changed. Costs as much as the difference between the tables. */
+  /** Returns whether a listener or a node entry of `nodes` changed. Costs O(changed entries). */
   #applyTable(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
     const changes = diff(this.#table, table);
     this.#table = table;
@@ -101,7 +101,7 @@ function publishedAddressesOf(node: string, { entries }: RoutingTable): Readonly
 /** The last report of one node. */
 interface LastReport {
   readonly listeners: readonly ListenerReport[];
-  /** A heartbeat with nothing but the listeners that failed to open; undefined if none failed. */
+  /** A heartbeat that contains only the listeners that failed to open; undefined if none failed. */
   readonly errors: Heartbeat | undefined;
 }
 

@@ -1,4 +1,5 @@
-// Reads the proxies' heartbeats, derives the status of the Services from them, and asks whether the store still holds what was written.
+// Reads the proxies' heartbeats, derives the status of the Services from them, and checks that the store still holds what was
+// written.
 import { isInForce } from '@weir/model';
 import { type Clock, Loop } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
@@ -66,8 +67,8 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
 }
 
 /**
- * False if the store was wiped or fell back to an older copy: nothing but a read shows that. True if the store is unreachable, since
- * then nothing is known.
+ * Returns false if the store was wiped or fell back to an older copy, which only a read can show. Returns true if the store is
+ * unreachable, because then its content is unknown.
  */
 async function isStoreIntact(table: TableReconciler, suspensions: SuspensionReconciler): Promise<boolean> {
   try {
@@ -77,7 +78,7 @@ async function isStoreIntact(table: TableReconciler, suspensions: SuspensionReco
   }
 }
 
-/** A timer that a second start neither doubles nor puts off. */
+/** Creates a timer; `start` has no effect while it runs. */
 function createSingleTimer(clock: Clock, ms: number, onTimeout: () => void): { start(): void; cancel(): void } {
   let timer: ReturnType<Clock['setTimeout']> | undefined;
   return {

@@ -31,11 +31,14 @@ export interface FleetInput {
   /** The suspensions that are in force now. */
   readonly suspensions: readonly Suspension[];
   readonly snapshot: Snapshot;
-  /** By tenant, the message for a tenant that has used up its traffic of this month. */
+  /** The message for each tenant that has used up its traffic of this month, by tenant. */
   readonly exhausted: ReadonlyMap<string, string>;
 }
 
-/** A live proxy reconnects to the store within 2 s and sends a heartbeat at once, so 3 s after the store is back all have reported. */
+/**
+ * How long to wait for heartbeats after the store is reachable again: a live proxy reconnects within 2 s and sends a heartbeat at
+ * once.
+ */
 const MAX_HEARTBEAT_WAIT_MS = 3_000;
 const HEARTBEAT_POLL_MS = 250;
 
@@ -56,7 +59,7 @@ export class FleetReconciler {
   /** Remembers the last views and published addresses; undefined at first, and while another controller leads. */
   #viewTracker: ServiceViewTracker | undefined;
   #views: readonly ServiceView[] = [];
-  /** Aborts when the lead is lost. */
+  /** Aborts when leadership is lost. */
   #term = new AbortController();
 
   constructor({ heartbeats, clock, log, onViews }: FleetReconcilerOptions) {
@@ -72,22 +75,22 @@ export class FleetReconciler {
     return this.#views.some((view) => view.state === 'Pending');
   }
 
-  /** The nodes whose proxy has not been heard for a while; the same map until a node changes. */
+  /** The nodes whose proxies have sent no heartbeat for a while; the same map until a node changes. */
   get unreachableNodes(): ReadonlyMap<string, NodeUnreachability> {
     return this.#unreachableNodes.states;
   }
 
-  /** With a new leader or a new epoch the proxies may need a while to report. */
+  /** Starts the time in which a missing heartbeat does not count, because proxies may report late to a new leader or in a new epoch. */
   startGracePeriod(): void {
     this.#liveness.startGracePeriod(this.#clock.monotonic());
   }
 
-  /** The store is reachable again from here; some proxies may reach it later. */
+  /** Call this when this controller has reached the store again; some proxies may reach it later. */
   onStoreReconnected(): void {
     this.#storeReachableSince = this.#clock.monotonic();
   }
 
-  /** The lead is lost. The next term reads from the Services what the other leader published. */
+  /** Call this when leadership is lost. The next term reads the addresses that the other leader published from the Services. */
   reset(): void {
     this.#term.abort();
     this.#term = new AbortController();
@@ -130,7 +133,7 @@ export class FleetReconciler {
     const { signal: termSignal } = this.#term;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
-    // These heartbeats belong to the term that is over; `reset` must not be undone.
+    // These heartbeats belong to a term that has ended, and using them would undo `reset`.
     if (termSignal.aborted) return;
     if (heartbeats === undefined) this.#liveness.storeUnreachable();
     else this.#liveness.heartbeatsRead(heartbeats, now);
@@ -205,7 +208,7 @@ function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddre
   };
 }
 
-/** Adds the messages of exhausted tenants to views. Returns the same list and the same views as long as they say the same. */
+/** Adds the messages of exhausted tenants to views. Returns the same list and the same views until their content changes. */
 export class ReportedViews {
   #views: readonly ServiceView[] = [];
   #exhausted: ReadonlyMap<string, string> = new Map();

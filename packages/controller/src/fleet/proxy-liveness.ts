@@ -1,18 +1,18 @@
 import type { Heartbeat, NodeUnreachability } from '@weir/model';
 
-/** After a reconnect, a failover, a new epoch or a new leader, a proxy that has not reported may still do so. */
+/** How long a missing heartbeat does not count after a reconnect, a failover, a new epoch or a new leader: the proxy may still report. */
 export const GRACE_PERIOD_MS = 10_000;
 
 /**
- * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat counts only if the store was reachable
- * all the while. Times are milliseconds of the monotonic clock.
+ * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat counts only if the store was
+ * reachable the whole time. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
   readonly #heartbeatByIncarnation = new Map<string, Heartbeat>();
   #isStoreReachable = false;
   #graceUntil = Number.NEGATIVE_INFINITY;
 
-  /** The store returned these heartbeats. */
+  /** Call this with the heartbeats that the store returned. */
   heartbeatsRead(heartbeats: readonly Heartbeat[], now: number): void {
     if (!this.#isStoreReachable) this.startGracePeriod(now);
     this.#isStoreReachable = true;
@@ -29,7 +29,7 @@ export class ProxyLiveness {
     }
   }
 
-  /** The store did not answer: the proxies that were alive stay so. */
+  /** Call this when the store did not answer: the proxies that were alive stay alive. */
   storeUnreachable(): void {
     this.#isStoreReachable = false;
   }
@@ -51,7 +51,7 @@ export class ProxyLiveness {
   }
 }
 
-/** A node that reboots is usually back sooner. */
+/** How long a node may be without a live proxy before it counts as silent. A node that reboots is usually back sooner. */
 const SILENT_AFTER_MS = 30_000;
 const LOST_AFTER_MS = 300_000;
 
@@ -80,7 +80,7 @@ export class UnreachableNodes {
   #lastRoundAt: number | undefined;
   #isPaused = false;
 
-  /** By node name; the same map until the state of a node changes. */
+  /** The states by node name; the same map until a state changes. */
   get states(): ReadonlyMap<string, NodeUnreachability> {
     return this.#states;
   }
@@ -101,7 +101,7 @@ export class UnreachableNodes {
     );
   }
 
-  /** The store is unreachable: the time until the next round does not count for any node. */
+  /** Call this when the store is unreachable: the time until the next round does not count for any node. */
   pause(): void {
     this.#isPaused = true;
   }

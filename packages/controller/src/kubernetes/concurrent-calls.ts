@@ -1,5 +1,5 @@
 export interface ConcurrencyOptions {
-  /** The most calls at a time. */
+  /** The most calls that run at the same time. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }

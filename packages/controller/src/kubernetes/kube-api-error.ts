@@ -1,7 +1,7 @@
 import { WeirError } from '@weir/runtime';
 
 export type KubeApiErrorCode =
-  /** No connection, a time-out, or an overloaded server: heals by itself. */
+  /** The API server is unreachable: no connection, a time-out, or an overloaded server. Heals by itself. */
   | 'AWAY'
   /** 401: the credentials are not accepted. */
   | 'UNAUTHORIZED'
@@ -25,11 +25,11 @@ interface KubeApiErrorOptions {
 
 /** The API server failed or refused a request. The message contains the server's message. */
 export class KubeApiError extends WeirError<KubeApiErrorCode> {
-  /** For 404: the name of the missing object. Undefined if the API server does not know the kind. */
+  /** For 404: the name of the missing object. It is undefined if the API server does not know the kind. */
   readonly missingName: string | undefined;
   /** Milliseconds from `Retry-After`, which the server sends with 429 and 503. */
   readonly retryAfterMs: number | undefined;
-  /** HTTP status. Undefined if there was no response. */
+  /** The HTTP status; undefined if there was no response. */
   readonly status: number | undefined;
 
   constructor(code: KubeApiErrorCode, message: string, options: KubeApiErrorOptions = {}) {
@@ -53,7 +53,7 @@ export function kubeApiErrorFor(request: string, head: ResponseHead, body: strin
   });
 }
 
-/** The part of `http.IncomingMessage` that is used. */
+/** The part of `http.IncomingMessage` that this file uses. */
 interface ResponseHead {
   readonly statusCode?: number | undefined;
   readonly headers: { readonly 'retry-after'?: string | undefined };

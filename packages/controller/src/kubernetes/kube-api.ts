@@ -33,7 +33,10 @@ export interface WatchRequest {
   onEvent(type: string, object: Json): void;
 }
 
-/** Called once per request with the method (`WATCH` when a watch opens) and the HTTP status. Undefined if there was no response. */
+/**
+ * Called once per request with the method (`WATCH` when a watch opens) and the HTTP status, which is undefined if there was no
+ * response.
+ */
 export type ResponseObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
 
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
@@ -48,7 +51,7 @@ export interface KubeApiOptions {
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** Longer than a minute, since most servers send a bookmark each minute. */
+/** How long a watch may be silent. Most servers send a bookmark each minute. */
 const DEFAULT_WATCH_IDLE_TIMEOUT_MS = 90_000;
 
 /** A client for JSON requests and watches. Rejects with `KubeApiError`, or with the reason of the signal. */
@@ -104,9 +107,9 @@ export class KubeApi {
   }
 
   /**
-   * Resolves when the server ends the watch, as it does every few minutes, or after `watchIdleTimeoutMs` of silence. Silence is no
-   * failure: some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no progress). If the server is away,
-   * opening the next watch fails.
+   * Resolves when the server ends the watch, as it does every few minutes, or after `watchIdleTimeoutMs` of silence. Silence is not
+   * a failure: some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no progress). If the server is
+   * unreachable, opening the next watch fails.
    */
   async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
     const timeout = new RenewableTimeout(this.#timeoutMs, signal);

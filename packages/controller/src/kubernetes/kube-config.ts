@@ -5,8 +5,9 @@ import { errorMessage, HttpClient, isProxyUrl, PROXY_URL_FORMAT, redactUrl, Usag
 import { KubeApiError, kubeApiErrorFor } from './kube-api-error.ts';
 
 /**
- * Loads the kubeconfig at `path`, else the files in KUBECONFIG, else ~/.kube/config, else the service account of the pod. Throws
- * `UsageError` if there is no usable configuration; `setBy` is the option or variable with which the user names a kubeconfig.
+ * Loads the first of these that exists: the kubeconfig at `path`, the files in KUBECONFIG, ~/.kube/config, the service account of
+ * the pod. Throws `UsageError` if there is no usable configuration; `setBy` is the option or variable with which the user names a
+ * kubeconfig.
  */
 export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig {
   const config = new KubeConfig();
@@ -89,7 +90,7 @@ export interface ServerProbe {
   readonly server: string;
   /** Version such as `v1.36.2`; vendors add a suffix. */
   readonly version: string;
-  /** The server's clock in milliseconds since the epoch, rounded down to a second. Undefined if a proxy removed the Date header. */
+  /** The server's clock in milliseconds since the epoch, rounded down to a second. It is undefined if a proxy removed the Date header. */
   readonly date: number | undefined;
 }
 

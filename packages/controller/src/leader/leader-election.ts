@@ -34,7 +34,7 @@ class LeaderElector implements Leadership {
   #isLeader = false;
   /** Milliseconds of the monotonic clock. */
   #leaderUntil = Number.NEGATIVE_INFINITY;
-  /** Ends the lead in time even if a request to the API server hangs. */
+  /** Ends leadership in time even if a request to the API server hangs. */
   #deadline: Timer | undefined;
   #holder: string | undefined;
 
@@ -58,7 +58,7 @@ class LeaderElector implements Leadership {
     });
   }
 
-  /** Checks the clock too: after a process was stopped for a minute, it handles responses before its timers run. */
+  /** Also checks the clock, because a process that was stopped for a minute handles responses before its timers run. */
   get isLeader(): boolean {
     return this.#isLeader && this.#options.clock.monotonic() < this.#leaderUntil;
   }
@@ -87,7 +87,7 @@ class LeaderElector implements Leadership {
     await this.#release().catch(() => undefined);
   }
 
-  /** Two rounds at once would conflict with each other, and the second would give up the lead that the first has won. */
+  /** Runs one round at a time: two rounds at once would conflict, and the second would give up the leadership that the first has won. */
   #runRoundExclusively(): Promise<void> {
     const round = this.#lastRound.then(() => this.#round());
     this.#lastRound = round.catch(() => undefined);
@@ -97,7 +97,7 @@ class LeaderElector implements Leadership {
   async #round(): Promise<void> {
     const { clock, identity, log } = this.#options;
     const startedAt = clock.monotonic();
-    // The listeners must hear of the loss even if this round wins the lead again before the timer has run.
+    // The listeners must be called for the loss even if this round wins the election again before the timer has run.
     if (!this.isLeader) this.#setLeader(false);
     const lease = await this.#read();
     this.#observedLease = lease && observeLease(this.#observedLease, lease.spec, clock.monotonic());
@@ -168,10 +168,11 @@ class LeaderElector implements Leadership {
   }
 }
 
-// Leader election by a Lease of coordination.k8s.io/v1, as in kube-controller-manager: the holder renews the Lease; a controller that
-// sees it unchanged for its whole duration, by its own clock, may take it. Clocks of different machines are never compared.
+// Leader election by a Lease of coordination.k8s.io/v1, as in kube-controller-manager: the holder renews the Lease; a controller
+// that sees the Lease unchanged for its whole duration, by its own clock, may take the Lease. Clocks of different machines are
+// never compared.
 export const LEASE_DURATION_MS = 15_000;
-/** A holder that could not renew the Lease for this long stops leading, before another controller may take the Lease. */
+/** How long a holder leads without a renewal. It stops leading before another controller may take the Lease. */
 export const RENEW_DEADLINE_MS = 10_000;
 export const RETRY_PERIOD_MS = 2_000;
 

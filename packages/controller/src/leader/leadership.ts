@@ -2,16 +2,17 @@ import { WeirError } from '@weir/runtime';
 import type { Store, SuspensionStore, TableStore, UsageStore } from '@weir/store';
 import type { KubeApi } from '../kubernetes/kube-api.ts';
 
-// Leadership as a contract, writes that only the leader may make, and the start of a term.
-/** Whether this controller leads. That alone does not allow it to write the table: the store fences by a token of its own. */
+// This file defines the contract of leadership, the writes that only the leader may make, and the start of a term.
+
+/** Tells whether this controller leads. Leading is not enough to write the table, because the store also checks a fencing token. */
 export interface Leadership {
-  /** Correct at any moment, also if the process was stopped for a while and no timer has run since. */
+  /** Always correct, even if the process was stopped for a while and no timer has run since. */
   readonly isLeader: boolean;
   /** Calls the listener at each change of `isLeader`; returns the function that unsubscribes. */
   onChange(listener: () => void): () => void;
   /** Reads the election now, because the store says that another controller has led since. */
   recheck(): Promise<void>;
-  /** Releases the lead, so that the next leader need not wait until it runs out. */
+  /** Releases the Lease, so that the next leader need not wait until it expires. */
   close(): Promise<void>;
 }
 
@@ -23,19 +24,20 @@ export const ALWAYS_LEADER: Leadership = Object.freeze({
   close: async () => undefined,
 });
 
-// A process that is stopped between its check of the lead and its write must not write when it continues. So the lead is checked once
-// more in the event loop turn that sends the write. The table is also fenced by the store's token. Status, Events, TenantUsages,
-// suspensions and the claim of the token have no other protection (a status write also has the version of its object).
+// A process that is stopped between its check of leadership and its write must not write when it continues. Therefore leadership is
+// checked once more in the event loop turn that sends the write. Status, Events, TenantUsages, suspensions and the claim of the
+// fencing token have no other protection (a status write also has the version of its object); the table is protected by the token
+// as well.
 type LeaderState = Pick<Leadership, 'isLeader'>;
 
-/** A write was not sent because this controller has lost the lead. Nothing failed: the new leader writes it. */
-export class LeadershipLost extends WeirError<'LEAD_LOST'> {
+/** A write was not sent because this controller has lost leadership. This is not a failure, because the new leader writes instead. */
+export class LeadershipLost extends WeirError<'LEADERSHIP_LOST'> {
   constructor() {
-    super('LEAD_LOST', 'this controller has lost the lead; the new leader takes over the write');
+    super('LEADERSHIP_LOST', 'this controller has lost leadership; the new leader takes over the write');
   }
 }
 
-/** Passes reads through; every other request rejects with `LeadershipLost` if the lead is lost. */
+/** Passes reads through; every other request rejects with `LeadershipLost` after the loss of leadership. */
 export function leaderOnlyApi(api: Pick<KubeApi, 'request'>, lead: LeaderState): Pick<KubeApi, 'request'> {
   const beforeSending = (): void => assertLeading(lead);
   return { request: (request) => api.request(request.method === 'GET' ? request : { ...request, beforeSending }) };
@@ -47,7 +49,7 @@ export interface LeaderOnlyStore {
   readonly usage: UsageStore;
 }
 
-/** Passes reads through; every write that only the leader makes rejects with `LeadershipLost` if the lead is lost. */
+/** Passes reads through; every write that only the leader makes rejects with `LeadershipLost` after the loss of leadership. */
 export function leaderOnlyStore(
   store: Pick<Store, 'table' | 'suspensions' | 'usage'>,
   lead: LeaderState,
@@ -88,13 +90,13 @@ export function leaderOnlyStore(
   };
 }
 
-/** Loss of the lead during the run is not a failure, since the new leader does the work. */
-export async function runWhileLeading(run: () => Promise<void>): Promise<'done' | 'lead-lost'> {
+/** Runs `run`. Loss of leadership during the run is not a failure, because the new leader does the work. */
+export async function runWhileLeading(run: () => Promise<void>): Promise<'done' | 'leadership-lost'> {
   try {
     await run();
     return 'done';
   } catch (error) {
-    if (error instanceof LeadershipLost) return 'lead-lost';
+    if (error instanceof LeadershipLost) return 'leadership-lost';
     throw error;
   }
 }
@@ -115,13 +117,13 @@ export interface LeaderTermSteps {
 }
 
 /**
- * The steps before the first translation of each term. The claim comes first: until then the previous leader may publish from newer
- * objects than this controller has read, and only objects read after the claim are sure not to undo that.
+ * The steps before the first translation of each term. The claim comes first: until then the previous leader may publish a table
+ * from newer objects than this controller has read. Only objects that are read after the claim cannot undo that table.
  */
 export class LeaderTerm {
   readonly #steps: LeaderTermSteps;
   #term = {};
-  /** The term in which all objects were read: they are read once in a term, however often the store becomes unreachable. */
+  /** The term in which all objects were read. They are read once in a term, even if the store becomes unreachable several times. */
   #readTerm: object | undefined;
   #begunTerm: object | undefined;
 
@@ -129,7 +131,7 @@ export class LeaderTerm {
     this.#steps = steps;
   }
 
-  /** The lead was lost, or another controller has led meanwhile: what this controller has read may be outdated. */
+  /** Ends the term when leadership was lost or another controller has led meanwhile: the objects that were read may be outdated. */
   end(): void {
     this.#term = {};
   }

@@ -25,7 +25,7 @@ export function parseNode(raw: unknown): ParseResult<NodeObject> {
   });
 }
 
-/** Keeps the order: the first address of an IP family is the node's main address. */
+/** Returns the addresses in their order: the first address of an IP family is the node's main address. */
 function addressesOf(addresses: readonly Fields[], type: string): string[] {
   return addresses.filter((each) => each.text('type') === type).map((each) => each.requiredText('address', IP_ADDRESS));
 }
@@ -33,8 +33,8 @@ function addressesOf(addresses: readonly Fields[], type: string): string[] {
 const ENDED_PHASES = ['Succeeded', 'Failed'];
 
 /**
- * Drops the addresses of a pod that has ended. Its status still lists them, but the network may have given them to a pod of another
- * namespace, which the owner of the ended pod could then reach.
+ * Parses a pod, and drops the addresses of a pod that has ended. Its status still lists them, but the network may have given them
+ * to a pod of another namespace, which the owner of the ended pod could then reach.
  */
 export function parsePod(raw: unknown): ParseResult<PodObject> {
   return parseObject('Pod', raw, (fields) => {
@@ -52,7 +52,7 @@ export function parsePod(raw: unknown): ParseResult<PodObject> {
   });
 }
 
-/** A ServiceCIDR that is being deleted counts until it is gone, because Services may still have addresses in its ranges. */
+/** Parses a ServiceCIDR. One that is being deleted counts until it is gone, because Services may still have addresses in its ranges. */
 export function parseServiceCidr(raw: unknown): ParseResult<ServiceCidrObject> {
   return parseObject('ServiceCIDR', raw, (fields) => ({
     name: fields.object('metadata').requiredText('name', DNS_SUBDOMAIN),

@@ -74,7 +74,7 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
 
 const CHANGE_TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
-/** Only slices of this controller carry a trustworthy time; in a slice made by hand it is any text. */
+/** The controller whose slices carry a trustworthy time; in a slice made by hand the time may be any text. */
 const ENDPOINT_SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 
 interface RawObject {
@@ -86,8 +86,9 @@ interface RawObject {
 }
 
 /**
- * When the pod or Service changed that caused this version of the EndpointSlice, in milliseconds since the epoch with a resolution of
- * one second. Undefined if the slice has no such annotation: Kubernetes removes it when a later write has another cause.
+ * Returns when the pod or Service changed that caused this version of the EndpointSlice, in milliseconds since the epoch with a
+ * resolution of one second. Returns undefined if the slice has no such annotation: Kubernetes removes it when a later write has
+ * another cause.
  */
 export function changeTriggerTimeOf(raw: unknown): number | undefined {
   const { metadata } = raw as RawObject;
@@ -95,7 +96,7 @@ export function changeTriggerTimeOf(raw: unknown): number | undefined {
   return timeOf(metadata.annotations?.[CHANGE_TRIGGER_ANNOTATION]);
 }
 
-/** When the API server created the object, in milliseconds since the epoch. Users cannot forge this field. */
+/** Returns when the API server created the object, in milliseconds since the epoch. Users cannot forge this field. */
 export function creationTimeOf(raw: unknown): number | undefined {
   return timeOf((raw as RawObject).metadata?.creationTimestamp);
 }

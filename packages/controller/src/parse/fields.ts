@@ -1,5 +1,5 @@
 // Reads an untrusted JSON object field by field. A wrong field is noted with its path and the allowed values, and reading goes on
-// with a harmless value. So all mistakes of an object are reported at once, and reading never throws.
+// with a harmless value. Therefore all mistakes of an object are reported at once, and reading never throws.
 
 import type { Json } from '../kubernetes/kube-api.ts';
 
@@ -27,7 +27,7 @@ export class Fields {
     if (!isObject(json) && !isAbsent(json)) this.#note(path || 'the object', json, 'a mapping');
   }
 
-  /** Kubernetes writes null for a field that is not set. */
+  /** Whether the field is set; Kubernetes writes null for a field that is not set. */
   has(name: string): boolean {
     return !isAbsent(this.#json[name]);
   }
@@ -36,7 +36,7 @@ export class Fields {
     return this.#json[name] ?? null;
   }
 
-  /** Null if the field is absent or wrong. */
+  /** Returns null if the field is absent or wrong. */
   text(name: string, format?: TextFormat): string | null {
     const value = this.#json[name];
     if (isAbsent(value)) return null;
@@ -101,7 +101,7 @@ export class Fields {
     return found;
   }
 
-  /** Labels or annotations. */
+  /** Reads labels or annotations. */
   textMap(name: string): Record<string, string> {
     const map = this.#json[name];
     if (isAbsent(map)) return {};
@@ -114,7 +114,7 @@ export class Fields {
     return Object.fromEntries(entries);
   }
 
-  /** An unknown field is a mistake: it must not look as if Weir honoured it. */
+  /** Notes a mistake for each unknown field, because it must not look as if Weir honoured the field. */
   refuseUnknown(known: readonly string[]): void {
     for (const name of this.names()) {
       if (!known.includes(name)) this.#mistakes.push(`${this.#pathOf(name)} is unknown; use ${known.join(', ')}`);
@@ -125,7 +125,7 @@ export class Fields {
     return Object.keys(this.#json).filter((name) => this.has(name));
   }
 
-  /** For lists whose items may be of several types. */
+  /** Reads a list whose items may be of several types. */
   list(name: string): readonly unknown[] {
     return this.#list(name);
   }
@@ -136,6 +136,11 @@ export class Fields {
 
   noteInvalid(name: string, allowed: string): void {
     this.#note(this.#pathOf(name), this.#json[name], allowed);
+  }
+
+  /** Notes a field that has no effect here. `reason` follows "remove it: ". */
+  noteUnused(name: string, reason: string): void {
+    this.#mistakes.push(`${this.#pathOf(name)} is ${shown(this.#json[name])}; remove it: ${reason}`);
   }
 
   noteInvalidItem(name: string, index: number, allowed: string): void {

@@ -1,4 +1,4 @@
-// Formats of names and numbers in Kubernetes objects. Files are checked here as strictly as an API server would check them.
+// Formats of names and numbers in Kubernetes objects. Objects in files are checked as strictly as an API server would check them.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { parseCidr, parseHost } from '@weir/model';
 import type { IntegerRange, TextFormat } from './fields.ts';
@@ -46,7 +46,8 @@ export const CIDR: TextFormat = {
 };
 
 export const HOST: TextFormat = {
-  allowed: 'a host such as shop.example.com, or *.shop.example.com for all below; other scripts as xn--…',
+  allowed:
+    'a host such as shop.example.com, or *.shop.example.com for all its subdomains; write international names in punycode (xn--…)',
   matches: (text) => parseHost(text) !== undefined,
 };
 
@@ -55,7 +56,7 @@ export const COUNT: IntegerRange = { from: 0, to: Number.MAX_SAFE_INTEGER };
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})$/;
 
-/** Milliseconds since the epoch for a time such as `2026-07-01T12:00:00Z` (RFC 3339); undefined for any other text. */
+/** Returns milliseconds since the epoch for a time such as `2026-07-01T12:00:00Z` (RFC 3339); undefined for any other text. */
 export function parseTimestamp(text: string): number | undefined {
   const ms = RFC3339.test(text) ? Date.parse(text) : Number.NaN;
   return Number.isNaN(ms) ? undefined : ms;

@@ -8,7 +8,10 @@ export interface ParseResult<T> {
   readonly problems: readonly Problem[];
 }
 
-/** A slice may have thousands of wrong endpoints, and the routing table carries every problem to all proxies. */
+/**
+ * The most mistakes that are reported for one object: a slice may have thousands of wrong endpoints, and the routing table carries
+ * every problem to all proxies.
+ */
 const MAX_REPORTED_MISTAKES = 20;
 /** Longest name in Kubernetes (RFC 1123 subdomain). */
 const MAX_NAME_CHARACTERS = 253;
@@ -26,7 +29,7 @@ export function parseObject<T extends object>(kind: string, raw: unknown, read: 
   return { object: undefined, problems: reported.map((message) => invalidObject(subject, truncateMessage(message))) };
 }
 
-/** Names an object for a problem, even if the name in the object is missing or invalid. */
+/** Returns the name of an object for a problem, even if the name in the object is missing or invalid. */
 export function subjectOfRaw(kind: string, raw: unknown): string {
   const metadata = new Fields(raw, []).object('metadata');
   const namespace = metadata.text('namespace');
@@ -54,15 +57,16 @@ const KUBERNETES_ANNOTATIONS: ReadonlySet<string> = new Set([
 const UID: TextFormat = { allowed: 'the UID that the API server gives', matches: (text) => text !== '' };
 
 /**
- * Reads only the metadata that Weir needs: labels if `labels` is true, Weir's annotations and the few annotations of Kubernetes that
- * Weir honours. The caches hold every Service of the cluster, and the annotations of other tools are many times larger than the rest.
+ * Reads only the metadata that Weir needs: labels if `labels` is true, Weir's annotations and the few annotations of Kubernetes
+ * that Weir honours. The caches hold every Service of the cluster, and the annotations of other tools are many times larger than
+ * the rest of a Service.
  */
 export function readMeta(fields: Fields, options: { readonly name: TextFormat; readonly labels: boolean }): ObjectMeta {
   const metadata = fields.object('metadata');
   const labels = metadata.textMap('labels');
   const createdAt = metadata.text('creationTimestamp', TIMESTAMP);
   return {
-    // UIDs of objects in files are derived from the name; a missing name is a mistake of its own.
+    // UIDs of objects in files are derived from the name, and a missing name is reported as a separate mistake.
     uid: metadata.has('name') ? metadata.requiredText('uid', UID) : (metadata.text('uid', UID) ?? ''),
     name: metadata.requiredText('name', options.name),
     labels: Object.freeze(options.labels ? labels : {}),

@@ -25,7 +25,7 @@ function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret
   const certificates = readCertificates(value.text, 'ca.crt');
   if (certificates.kind === 'unusable') return certificates;
   const { list } = certificates;
-  // A certificate that is not of a CA would verify no client, and the user would not know why.
+  // A certificate that does not belong to a CA verifies no client, and the user could not find out why.
   const nonCa = list.findIndex((each) => !each.ca);
   if (nonCa >= 0) return unusableSecret(`has a ca.crt whose certificate ${nonCa + 1} is not a CA certificate`);
   return Object.freeze({ kind: 'good', certificates: list.map(String).join('') });
@@ -38,7 +38,7 @@ export interface SecretPair {
   readonly key: SecretValue;
 }
 
-/** The server certificate with its sealed private key. Null if the Secret has neither a certificate nor a key. */
+/** Reads the server certificate and seals its private key. Returns null if the Secret has neither a certificate nor a key. */
 export function readCertificatePair(
   { chain, key }: SecretPair,
   sealer: Sealer,
@@ -72,7 +72,10 @@ export function readCertificatePair(
   });
 }
 
-/** Each handshake signs once in a worker that serves other clients as well; the time grows with the cube of the key's length. */
+/**
+ * The longest RSA key that is accepted. Each handshake signs once in a worker that also serves other clients, and the time grows
+ * with the cube of the key's length.
+ */
 const MAX_RSA_BITS = 4_096;
 const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
 /**
@@ -92,7 +95,7 @@ function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateK
   if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
     return unusableSecret('has a tls.key that is encrypted; use one without a passphrase');
   if (!text.includes('PRIVATE KEY-----'))
-    return unusableSecret('has a tls.key without a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----');
+    return unusableSecret('has a tls.key that does not contain a PEM private key (-----BEGIN PRIVATE KEY-----)');
   let privateKey: KeyObject;
   try {
     privateKey = createPrivateKey(text);
@@ -116,7 +119,10 @@ function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: 
   return undefined;
 }
 
-/** The proxies load the pair with OpenSSL, which refuses short keys and more. Undefined if OpenSSL accepts the pair. */
+/**
+ * Returns why OpenSSL, with which the proxies load the pair, refuses it, for example because the key is too short; undefined if
+ * OpenSSL accepts the pair.
+ */
 function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key: string }): string | undefined {
   try {
     // Without `ca` Node would load the CA certificates of the system.
@@ -136,8 +142,8 @@ function publicKeyDigest(publicKey: KeyObject): string {
 }
 
 /**
- * The period in which the server certificate and its issuer are both valid. Further certificates do not count: a client may not need
- * them, for example an expired cross-signed root whose key the client trusts anyway.
+ * Returns the period in which the server certificate and its issuer are both valid. Further certificates do not count: a client may
+ * not need them, for example an expired cross-signed root whose key the client trusts anyway.
  */
 function validityPeriodOf([server, ...others]: PemCertificates['list']): Pick<
   CertificatePair,
@@ -156,12 +162,12 @@ export interface PemCertificates {
   readonly list: readonly [X509Certificate, ...X509Certificate[]];
 }
 
-/** Anyone who may write a Secret decides how many certificates the controller reads and every proxy keeps. */
+/** The most certificates in one value, because the controller reads them all and every proxy keeps them. */
 const MAX_CERTIFICATES = 20;
 const PEM_BEGIN = '-----BEGIN CERTIFICATE-----';
 const PEM_END = '-----END CERTIFICATE-----';
 
-/** Ignores text between the certificates, such as comments or a private key. `key` is the key in the Secret. */
+/** Reads the certificates of a value. Ignores text between them, such as comments or a private key. `key` is the key in the Secret. */
 export function readCertificates(text: string, key: string): PemCertificates | UnusableSecret {
   const blocks = pemBlocksIn(text);
   if (blocks.length > MAX_CERTIFICATES)
@@ -177,7 +183,7 @@ export function readCertificates(text: string, key: string): PemCertificates | U
   }
   const [first, ...others] = list;
   return first === undefined
-    ? unusableSecret(`has a ${key} without a certificate in PEM, which begins with ${PEM_BEGIN}`)
+    ? unusableSecret(`has a ${key} that does not contain a PEM certificate (${PEM_BEGIN})`)
     : { kind: 'certificates', list: [first, ...others] };
 }
 
@@ -209,7 +215,7 @@ function readCertificate(pem: string): X509Certificate | undefined {
 }
 
 export type SecretValue = { readonly kind: 'none' } | { readonly kind: 'text'; readonly text: string } | UnusableSecret;
-/** Limit for one value; three times the size of twenty long certificates. */
+/** The longest value that is read: three times the size of twenty long certificates. */
 const MAX_VALUE_BYTES = 64 * 1024;
 const NO_VALUE: SecretValue = { kind: 'none' };
 

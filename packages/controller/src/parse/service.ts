@@ -35,7 +35,7 @@ export function parseService(raw: unknown): ParseResult<ServiceObject> {
 
 const IP_FAMILY: TextFormat = { allowed: 'IPv4, IPv6', matches: (text) => text === 'IPv4' || text === 'IPv6' };
 
-/** Leaves out `None` and text in files that is not an address. */
+/** Reads the cluster IPs, without `None` and without text in files that is not an address. */
 function readClusterIPs(spec: Fields): string[] {
   return spec.texts('clusterIPs').filter(IP_ADDRESS.matches);
 }
@@ -71,7 +71,7 @@ function readPort(item: Fields): ServicePort {
   };
 }
 
-/** Weir needs no target port, since slices carry the resolved port, but an API server would refuse a wrong one. */
+/** Notes a wrong target port as an API server would. Weir itself uses the resolved ports in the slices. */
 function checkTargetPort(item: Fields): void {
   const value = item.raw('targetPort');
   if (value === null || (typeof value === 'string' && /^(?=.*[a-z])[a-z0-9-]{1,15}$/.test(value))) return;

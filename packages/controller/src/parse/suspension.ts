@@ -20,14 +20,14 @@ export function parseSuspension(raw: unknown): ParseResult<SuspensionObject> {
   });
 }
 
-/** Refuses a field that the type does not use: its author meant to suspend less than the type does. */
+/** Refuses a field that the type does not use, because its author meant to suspend less than the type suspends. */
 function readTarget(target: Fields): SuspensionTarget {
   if (!target.has('type')) target.noteMissing('type', TARGET_TYPES.join(', '));
   const type = target.oneOf('type', TARGET_TYPES, 'Tenant');
   const used = { Tenant: ['tenant'], Namespace: ['namespace'], Service: ['namespace', 'service'] }[type];
   for (const name of target.names()) {
     if (name !== 'type' && !used.includes(name))
-      target.noteInvalid(name, `only ${used.join(' and ')} with type ${type}`);
+      target.noteUnused(name, `type ${type} uses only ${used.join(' and ')}`);
   }
   switch (type) {
     case 'Tenant':

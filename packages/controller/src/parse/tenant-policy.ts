@@ -91,7 +91,7 @@ function readGrants(spec: Fields): TenantGrants {
 
 const PORT_RANGE = /^(\d{1,5})(?:-(\d{1,5}))?$/;
 
-/** Ports and port ranges, as numbers or text: `443`, `8000-8999`. */
+/** Reads ports and port ranges, as numbers or text: `443`, `8000-8999`. */
 function readPortRanges(fields: Fields, name: string): PortRange[] {
   return fields.list(name).flatMap((item, index) => {
     const [, first, last = first] = PORT_RANGE.exec(typeof item === 'number' ? String(item) : textOrEmpty(item)) ?? [];
@@ -112,7 +112,7 @@ function readLimits(fields: Fields): TenantLimits {
   return Object.freeze(Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null)));
 }
 
-/** JSON has a Quantity as text or as a number. */
+/** Reads a Quantity, which is text or a number in JSON. */
 function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_LIMITS)[number]): number | null {
   const value = fields.raw(name);
   if (value === null) return null;
@@ -132,7 +132,7 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
   }
 }
 
-/** Warnings about fields that are valid but have no effect: they must not look as if Weir enforced them. */
+/** Returns warnings about fields that are valid but have no effect, because they must not look as if Weir enforced them. */
 export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
   const limits = spec.object('limits');
   const at = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
@@ -147,7 +147,10 @@ export function unenforcedProblems(subject: string, spec: Fields): readonly Prob
   return messages.map((message) => ({ code: 'InvalidObject', subject, severity: 'warning', heals: false, message }));
 }
 
-/** `tenantFrom.name` without type Name would make each namespace a tenant with limits of its own, which its author did not mean. */
+/**
+ * Returns messages about unused fields: `tenantFrom.name` without type Name would make each namespace a separate tenant with its
+ * own limits.
+ */
 function unusedFieldMessages(tenantFrom: Fields): string[] {
   const type = tenantFrom.oneOf('type', TENANT_FROM_TYPES, 'Namespace');
   const fields = [
@@ -206,11 +209,11 @@ function validateRule(rule: Fields, limits: Fields): void {
   } else if (rule.has('above') && !isQuantity(above)) rule.noteInvalid('above', EXAMPLES.above ?? '');
   rule.text('for', DURATION);
   if (rule.has('for') && metric === 'trafficPerMonth')
-    rule.noteInvalid('for', 'no such field with trafficPerMonth, which is a sum');
+    rule.noteUnused('for', 'trafficPerMonth is a total over the month, not a rate');
   rule.text('duration', DURATION);
-  if (rule.has('duration') && action === 'Notify') rule.noteInvalid('duration', 'no such field with action Notify');
+  if (rule.has('duration') && action === 'Notify') rule.noteUnused('duration', 'action Notify has no duration');
   if (action !== 'Throttle') {
-    if (rule.has('throttleTo')) rule.noteInvalid('throttleTo', `no such field with action ${action}`);
+    if (rule.has('throttleTo')) rule.noteUnused('throttleTo', 'only action Throttle uses it');
   } else if (!rule.has('throttleTo')) rule.noteMissing('throttleTo', 'a quantity such as 10M');
   else if (!isQuantity(textOf(rule, 'throttleTo'))) rule.noteInvalid('throttleTo', 'a quantity such as 10M');
 }
@@ -248,6 +251,6 @@ function readRequirement(item: Fields): LabelRequirement {
   const values = item.texts('values');
   const takesValues = operator === 'In' || operator === 'NotIn';
   if (takesValues && values.length === 0) item.noteMissing('values', `at least one value for ${operator}`);
-  if (!takesValues && values.length > 0) item.noteInvalid('values', `no values with ${operator}`);
+  if (!takesValues && values.length > 0) item.noteUnused('values', `operator ${operator} takes no values`);
   return Object.freeze({ key: item.requiredText('key', LABEL_KEY), operator, values: Object.freeze(values) });
 }

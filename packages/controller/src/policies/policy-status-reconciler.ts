@@ -26,19 +26,22 @@ export interface PolicyStatusReconcilerOptions {
 const TENANT_POLICY_KIND = { apiVersion: WEIR_API_VERSION, kind: 'TenantPolicy' } as const;
 const TENANT_POLICIES_PATH = `${WEIR_API_PATH}/tenantpolicies`;
 const MAX_CONCURRENT_WRITES = 4;
-/** The gap merges changes: if many namespaces are created at once, each policy is written at most once a second. */
+/**
+ * The intervals of the loop. The gap merges changes: if many namespaces are created at once, each policy is written at most once a
+ * second.
+ */
 const POLICY_STATUS_LOOP = { gapMs: 1_000, resyncMs: 60_000, retryMs: [1_000, 30_000] } as const;
 
 /**
- * Writes the status of TenantPolicies: which tenants and namespaces each covers, and its problems. It is independent of the table and
- * the store, so that operators see the effect of their policies also while the store is unreachable.
+ * Writes the status of TenantPolicies: which tenants and namespaces each covers, and its problems. Needs neither the table nor the
+ * store, so that operators see the effect of their policies even while the store is unreachable.
  */
 export class PolicyStatusReconciler {
   readonly #options: PolicyStatusReconcilerOptions;
   readonly #writer: StatusWriter;
-  /** By the key of the source. */
+  /** The policies by the key of the source. */
   readonly #policyByKey = new Map<string, ObservedPolicy>();
-  /** Increases whenever a policy changes, whoever changed it. */
+  /** Increases whenever any client changes a policy. */
   #observedRevision = 0;
   #cachedViews: { readonly inputs: readonly unknown[]; readonly views: ReadonlyMap<string, PolicyView> } | undefined;
   /** The inputs of the last run that wrote every policy; empty if a write is due. */
@@ -91,7 +94,7 @@ export class PolicyStatusReconciler {
   }
 
   async #reconcile(snapshot: SourceSnapshot, signal: AbortSignal): Promise<void> {
-    // Without the namespaces a policy seems to cover no tenant; its last status is better than that.
+    // Without the namespaces a policy would seem to cover no tenant, so its last status stays.
     if (snapshot.unreadableKinds?.has('Namespace')) return;
     const views = this.#viewsOf(snapshot);
     const policies = [...this.#policyByKey];
@@ -119,12 +122,15 @@ export class PolicyStatusReconciler {
     return this.#cachedViews.views;
   }
 
-  /** Returns whether the policy shows the status now. A policy that changed meanwhile is observed again, which triggers the next run. */
+  /**
+   * Returns whether the policy shows the status now. If the policy changed meanwhile, the watch delivers the change and triggers
+   * the next run.
+   */
   async #write(key: string, policy: ObservedPolicy, status: Json): Promise<boolean> {
     if (policy.deleting || isDeepStrictEqual(status, policy.status)) return true;
     const fingerprint = JSON.stringify(status);
     const outcome = await this.#writer.write(policyStatusTargetFor(policy), { status, fingerprint });
-    // If the watch was faster, it has delivered this version or a newer one.
+    // The watch may deliver our write before the response arrives. Then the cached policy is already this version or a newer one.
     if (outcome.kind === 'written' && this.#policyByKey.get(key)?.resourceVersion === policy.resourceVersion)
       this.observe(key, outcome.object);
     return outcome.kind === 'written';
@@ -172,7 +178,7 @@ interface RawPolicy {
 
 const MAX_STATUS_PROBLEMS = 20;
 
-/** The messages of each policy's problems, by name of the policy; policies without problems are absent. */
+/** Returns the messages of each policy's problems, by name of the policy; policies without problems are absent. */
 export function policyProblemsFor(
   policies: readonly { readonly name: string }[],
   problems: readonly Problem[],
@@ -185,7 +191,10 @@ export function policyProblemsFor(
   return new Map(found.filter(([, own]) => own.length > 0));
 }
 
-/** The complete status, since fields that are absent are removed. A policy that was never valid has no view and covers no tenant. */
+/**
+ * Returns the complete status, because absent fields are removed by the write. A policy that was never valid has no view and covers
+ * no tenant.
+ */
 export function policyStatusFor(
   { generation }: ObservedPolicy,
   view: PolicyView | undefined,

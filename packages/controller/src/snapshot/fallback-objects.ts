@@ -1,5 +1,5 @@
-// A controller that starts without the right to list a kind derives fallback objects of that kind from the published table. So
-// Services keep working as they are, and nothing new is granted while policies cannot be checked.
+// A controller that starts without the right to list a kind derives fallback objects of that kind from the published table.
+// Services therefore keep working as before, and nothing new is granted while policies cannot be checked.
 import {
   DEFAULT_POOL,
   type Endpoint,
@@ -20,7 +20,10 @@ import {
 import { LOAD_BALANCER_ROLE, ROLE_LABEL } from '../parse/cluster-objects.ts';
 import { fallbackPolicies } from './fallback-policies.ts';
 
-/** Kinds whose objects can be derived from the table. A table says too little about Services; Suspensions are stored separately. */
+/**
+ * Kinds whose objects can be derived from the table. Not among them are Services, because the table contains only part of them, and
+ * Suspensions, because they are stored separately.
+ */
 export const FALLBACK_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
 export type FallbackKind = (typeof FALLBACK_KINDS)[number];
 
@@ -38,8 +41,9 @@ export interface ReadableObjects {
 }
 
 /**
- * Objects from which translation would produce the published table again. Objects in `before`, the previous result, are reused,
- * because translation recomputes whatever has a new identity. Policies are derived again when pods become readable or unreadable.
+ * Returns objects from which translation would produce the published table again. Objects in `before`, the previous result, are
+ * reused, because translation recomputes everything that depends on a new object. Policies are derived again when pods become
+ * readable or unreadable.
  */
 export function fallbackObjectsFor(
   table: RoutingTable,
@@ -82,7 +86,7 @@ export function withFallbackObjects(
   };
 }
 
-/** Whether a Service of this fleet has an address, so that proxies serve it even if the store has no table. */
+/** Whether a Service of this fleet has a published address. Then proxies serve it even if the store has no table. */
 export function hasPublishedService({ services, settings }: Snapshot): boolean {
   return services.some((service) => service.publishedIPs.length > 0 && isOwned(service, settings));
 }
@@ -116,7 +120,7 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : 1;
 }
 
-/** Slices with the endpoints in use; the table does not contain other endpoints. */
+/** Returns slices with the endpoints in use; the table does not contain other endpoints. */
 function slicesFrom(services: readonly ServiceEntry[], endpoints: readonly EndpointsEntry[]): SliceObject[] {
   const serviceOf = new Map(services.map((service) => [service.uid, service]));
   const slices = [...Map.groupBy(endpoints, sliceKeyOf).values()].flatMap((entries) => {
@@ -126,7 +130,7 @@ function slicesFrom(services: readonly ServiceEntry[], endpoints: readonly Endpo
   return slices.sort((a, b) => (a.namespace === b.namespace ? byName(a, b) : a.namespace < b.namespace ? -1 : 1));
 }
 
-/** The id of an entry ends with `SLICE/CHUNK`. */
+/** Reads the name of the slice from the id of an entry, which ends with `SLICE/CHUNK`. */
 function sliceNameOf({ id }: EndpointsEntry): string {
   return id.split('/').at(-2) ?? '';
 }
@@ -162,7 +166,7 @@ function addressOf({ address }: Endpoint): string {
   return address;
 }
 
-/** Within a slice, a port of the Service maps to one port number. */
+/** Returns the ports of a slice. Within a slice, a port of the Service maps to one port number. */
 function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): SlicePort[] {
   return service.ports.flatMap(({ name, port, protocol }) => {
     const entry = entries.find((each) => each.port === port && each.protocol === protocol && each.endpoints.length > 0);
@@ -170,7 +174,7 @@ function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[])
   });
 }
 
-/** One pod per namespace with all its addresses. It uses the host network, because its addresses may include those of nodes. */
+/** Returns one pod per namespace with all its addresses. It is on the host network, because its addresses may include those of nodes. */
 function podsFrom(services: readonly ServiceEntry[], endpoints: readonly EndpointsEntry[]): PodObject[] {
   const namespaceOf = new Map(services.map(({ uid, namespace }) => [uid, namespace]));
   const byNamespace = Map.groupBy(endpoints, ({ service }) => namespaceOf.get(service) ?? '');

@@ -1,5 +1,5 @@
 // Derives TenantPolicies from the published table while policies cannot be read. Tenants keep their limits and what they use, and
-// get nothing more. Without policies their limits would be gone, and Services would keep what they are granted meanwhile.
+// get nothing more. Without these policies tenants would have no limits, and Services would keep what they get in that time.
 import {
   DEFAULT_POOL,
   type EndpointsEntry,
@@ -25,8 +25,8 @@ export interface TenantsInTable {
 }
 
 /**
- * One policy for each tenant that had a policy, under the same name, and for each disputed namespace one policy that keeps the
- * dispute. The default policy is configuration and not derived.
+ * Returns a policy of the same name for each tenant that had one, and a policy that refuses its Services for each namespace without
+ * a tenant. The default policy is not derived, because it is configuration.
  */
 export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
@@ -48,9 +48,9 @@ export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   return [...policies, ...disputes];
 }
 
-/** The dispute may be over, but no change of labels is seen: only the operator can help. */
+/** The message for a namespace whose tenant was disputed. The cause may be gone, but the controller cannot read that. */
 function disputeMessage(namespace: string): string {
-  return `the tenant of namespace "${namespace}" is unknown: it was in dispute when the controller last read Namespaces and TenantPolicies, and later changes are not seen; ask the operator to let the controller read them (weir get problems says which right is missing)`;
+  return `the tenant of namespace "${namespace}" is unknown: two policies claimed it, or its label was missing, when the controller could last read Namespaces and TenantPolicies; ask the operator to restore this permission (weir get problems names it)`;
 }
 
 function policyOf(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {
@@ -63,7 +63,7 @@ function inNamespaces(namespaces: readonly string[]): Pick<TenantPolicySpec, 'na
   return { namespaceSelector: { matchLabels: {}, matchExpressions: [requirement] } };
 }
 
-/** Grants what the tenant's Services use in the table. */
+/** Returns grants for exactly the pools, ports, hosts and endpoints that the tenant's Services use in the table. */
 function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: TenantsInTable): TenantGrants {
   const served = services.filter(({ settings }) => settings !== null);
   // The first pool is the default for Services that ask for no pool.
@@ -81,7 +81,7 @@ function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: Tenant
   };
 }
 
-/** The number of nodes of the Service, and one more if the Service has fewer nodes than it should. */
+/** Returns the number of nodes of the Service, plus one if the Service has fewer nodes than requested. */
 function wantedNodeCount({ nodes, degraded }: ServiceEntry): number {
   return degraded.some(({ reason }) => reason === 'FewerNodes') ? nodes.length + 1 : nodes.length;
 }
@@ -90,13 +90,13 @@ function asksForPool({ settings }: ServiceEntry): boolean {
   return settings?.pool !== null;
 }
 
-/** Includes ports that are refused for another reason, so that the reason stays. */
+/** Returns the allowed ports, including ports that are refused for another reason, so that this reason stays. */
 function allowedPortsOf(services: readonly ServiceEntry[]): PortRange[] {
   const ports = services.flatMap((service) => service.ports.filter(({ error }) => error?.reason !== 'PortNotAllowed'));
   return [...new Set(ports.map(({ port }) => port))].sort((a, b) => a - b).map((port) => ({ from: port, to: port }));
 }
 
-/** Networks of single endpoints that are not pods of their namespace: a policy must have allowed them. */
+/** Returns the addresses of endpoints that are not pods of their namespace, because a policy must have allowed them. */
 function addressesNotOfPods(
   services: readonly ServiceEntry[],
   { endpoints, pods }: Pick<TenantsInTable, 'endpoints' | 'pods'>,

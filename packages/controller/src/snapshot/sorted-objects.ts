@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** Sorts by namespace, then name, since names contain no NUL. */
+/** Returns a key that sorts by namespace and then by name, because names contain no NUL. */
 export function objectKey(object: { readonly namespace?: string; readonly name: string }): string {
   return `${object.namespace ?? ''}\0${object.name}`;
 }
 
-/** Objects of one kind in the order of the snapshot. A change costs a binary search and a move of pointers. */
+/** Objects of one kind in the order of the snapshot. A change costs a binary search and an insertion into an array. */
 export class SortedObjects<T extends { readonly namespace?: string; readonly name: string }> {
   readonly #keys: string[] = [];
   readonly #objects: T[] = [];

@@ -1,6 +1,6 @@
 // The finalizer that tells tools that a load balancer is not cleaned up yet; Weir itself does not need it. It is written through
-// `services/status`, as in Kubernetes' own controllers, so the controller needs no right to write a tenant's spec. Server-side apply
-// with a field manager of its own keeps the same finalizer if another controller has set it.
+// `services/status`, as in Kubernetes' own controllers, so the controller needs no right to write a tenant's spec. Server-side
+// apply with a separate field manager does not remove the same finalizer of another controller.
 import { CLEANUP_FINALIZER, type ObservedService, statusTargetFor } from './service-status.ts';
 import { fieldManagerFor, type StatusWriteOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
@@ -21,7 +21,10 @@ export class CleanupFinalizer {
     this.#writer = new StatusWriter({ ...options, fieldManager: this.#fieldManager });
   }
 
-  /** `isServed`: the published table has the Service. Undefined if nothing was written. Rejects if the API server is unreachable. */
+  /**
+   * Adds or removes the finalizer. `isServed`: whether the published table has the Service. Returns undefined if nothing was
+   * written. Rejects if the API server is unreachable.
+   */
   async reconcile(
     service: ObservedService,
     { isServed }: { readonly isServed: boolean },
@@ -46,7 +49,10 @@ interface FinalizerInput extends Pick<ObservedService, 'type' | 'deleting'> {
   readonly isWanted: boolean;
 }
 
-/** A Service that is being deleted does not get the finalizer, and loses it once it is not served, that is, once its ports are free. */
+/**
+ * Decides whether to add or remove the finalizer. A Service that is being deleted loses it once the Service is not served, because
+ * its ports are free then.
+ */
 export function planFinalizer({
   type,
   deleting,

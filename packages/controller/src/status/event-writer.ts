@@ -7,11 +7,11 @@ import { microTime } from '../leader/leader-election.ts';
 import { WEIR_PREFIX } from '../parse/parse-object.ts';
 import type { ObservedService } from './service-status.ts';
 
-/** The API server deletes an Event after an hour, so the Events of lasting conditions are renewed before. */
+/** How often the Events of lasting conditions are renewed, because the API server deletes an Event after an hour. */
 const EVENT_RENEWAL_MS = 30 * 60_000;
 const EVENT_RETRY_MS = 60_000;
 
-/** Errors that a retry after a minute would not cure. */
+/** Errors that do not go away within a minute. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
   'FORBIDDEN',
   'UNAUTHORIZED',
@@ -20,9 +20,9 @@ const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
 ]);
 
 /**
- * Writes Events of `events.k8s.io/v1`. A failed write is logged and holds up nothing. It is retried after a minute, an Event about a
- * change only once and only if it is still true. Without the retry, `kubectl describe` would miss a lasting condition for half an hour
- * and a change for ever.
+ * Writes Events of `events.k8s.io/v1`. A failed write is logged and delays no other write. It is retried after a minute; an Event
+ * about a change is retried once, and only if it is still true. Without the retry, `kubectl describe` would miss a lasting
+ * condition for half an hour and a change forever.
  */
 export class EventWriter {
   readonly #api: Pick<KubeApi, 'request'>;
@@ -119,7 +119,7 @@ export class EventWriter {
     }
   }
 
-  /** Of an existing Event only the series may change. */
+  /** Returns the body to apply; in an existing Event only the series may change. */
   #bodyFor(event: ServiceEvent, before: StoredEvent | undefined): Json {
     const now = microTime(this.#clock.now());
     const { uid, name } = event.service;
@@ -160,7 +160,7 @@ function lastObservedAt({ eventTime, series }: StoredEvent): number {
 
 /** A condition as an Event, since `kubectl describe` shows the Events of a Service but not its conditions. */
 export interface ServiceEvent {
-  /** The same for the same reason and note, so that a second write renews the first Event. */
+  /** The name is the same for the same reason and note, so that a second write renews the first Event. */
   readonly name: string;
   readonly namespace: string;
   readonly service: { readonly uid: string; readonly name: string };
@@ -184,10 +184,13 @@ export function eventsFor(view: ServiceView): readonly ServiceEvent[] {
   return view.conditions.filter(isReported).map((condition) => eventFor(view, condition));
 }
 
-/** A Service that is pending for less long gets no Event about it. */
+/** How long a Service is pending before it gets an Event about it. */
 const PENDING_EVENT_DELAY_MS = 30_000;
 
-/** The Events that are renewed as long as they hold: why a Service is refused or pending. `pendingMs`: for how long it is pending. */
+/**
+ * Returns the Events that are renewed as long as they are true: why a Service is refused or pending. `pendingMs`: how long it has
+ * been pending.
+ */
 export function persistentEventsFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
   const isPendingLong = view.state === 'Pending' && pendingMs >= PENDING_EVENT_DELAY_MS;
   return view.conditions
@@ -201,7 +204,7 @@ function isReported({ reason, status }: Condition): boolean {
   return !TRANSIENT_REASONS.includes(reason) && status !== 'Unknown';
 }
 
-/** A new message of a positive condition, such as another address, is not worth an Event. */
+/** Whether the status shows the condition. A new message of a positive condition, such as another address, does not count as a change. */
 function isInStatus(condition: Condition, observed: ObservedService): boolean {
   const shown = observed.conditions.find((each) => each.type === `${WEIR_PREFIX}${condition.type}`);
   if (shown?.reason !== condition.reason || shown.status !== condition.status) return false;

@@ -30,7 +30,7 @@ export interface KubernetesStatusOptions {
   readonly log: Logger;
 }
 
-/** The API server takes about 10 ms for a write. */
+/** The most writes at the same time. The API server takes about 10 ms for a write. */
 const MAX_CONCURRENT_WRITES = 8;
 const EMPTY_STATUS: DesiredStatus = { ingress: [], conditions: [] };
 
@@ -40,14 +40,14 @@ interface UpdateResult {
    * write.
    */
   readonly kind: 'current' | 'pending' | 'conflict';
-  /** The Service after the write, if nobody else has changed it since. */
+  /** The Service after the write; undefined if another client has changed it since. */
   readonly service: ObservedService | undefined;
 }
 
 /** Writes status and Events of Services by server-side apply: only Weir's conditions and the addresses, and only changes. */
 export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
-  /** By the key of the source, as are all keys here. */
+  /** The Services by the key of the source; all keys here are keys of the source. */
   readonly #serviceByKey = new Map<string, ObservedService>();
   readonly #keyByUid = new Map<string, string>();
   readonly #pendingUpdates = new PendingUpdates();
@@ -154,7 +154,8 @@ export class KubernetesStatus implements StatusSink {
       if (finalizer?.kind === 'conflict') return { kind: 'conflict', service };
       if (finalizer?.kind === 'written') {
         this.#resultOf(key, service, finalizer);
-        // The old version of the Service is returned on purpose: so the Service stays pending, and its status is written in this pass.
+        // The old version of the Service is returned on purpose, so that the Service stays pending and its status is written in
+        // this pass.
         return { kind: 'current', service };
       }
       return view === undefined ? this.#clearStatus(key, service) : this.#writeView(key, service, view);
@@ -164,7 +165,7 @@ export class KubernetesStatus implements StatusSink {
       : { kind: 'current', service };
   }
 
-  /** Forgets Services that do not exist any more; only to free memory, so not on every write. */
+  /** Forgets Services that do not exist any more. This only frees memory, so it does not run on every write. */
   #cleanUp(now: number): void {
     if (now - this.#cleanedUpAt < STATUS_RECHECK_MS) return;
     this.#cleanedUpAt = now;
@@ -215,14 +216,14 @@ export class KubernetesStatus implements StatusSink {
   #resultOf(key: string, service: ObservedService, outcome: StatusWriteOutcome): UpdateResult {
     if (outcome.kind === 'conflict') return { kind: 'conflict', service };
     if (outcome.kind !== 'written') return { kind: 'pending', service };
-    // If the watch was faster, it has delivered this version or a newer one.
+    // The watch may deliver our write before the response arrives. Then the cached Service is already this version or a newer one.
     if (this.#serviceByKey.get(key)?.resourceVersion !== service.resourceVersion) return { kind: 'current', service };
     this.observe(key, outcome.object);
     return { kind: 'current', service: this.#serviceByKey.get(key) };
   }
 }
 
-/** A status that only says that nothing is known counts as none. */
+/** Whether the Service has no status. A status that only says that the fleet is unreachable counts as none. */
 function hasNoStatus({ ingress, conditions }: ObservedService): boolean {
   return ingress.length === 0 && conditions.every(({ status }) => status === 'Unknown');
 }
@@ -233,7 +234,7 @@ function statusFieldsOf(service: ObservedService | undefined): unknown {
   return [uid, type, deleting, finalizerManagers, ingress, conditions];
 }
 
-/** Leaves the times out, since a condition that was never written gets the time of each attempt. */
+/** Returns the status as text without its times, because a condition that was never written gets the time of each attempt. */
 function fingerprintOf({ ingress, conditions }: DesiredStatus): string {
   return JSON.stringify([
     ingress,
@@ -248,7 +249,7 @@ function statusJson({ ingress, conditions }: DesiredStatus): Json {
   };
 }
 
-/** The views of a sorted list by UID; an update costs as much as the part of the list that changed. */
+/** The views of a sorted list by UID. An update costs O(changed part of the list). */
 class ServiceViewIndex {
   #list: readonly ServiceView[] = [];
   readonly #byUid = new Map<string, ServiceView>();

@@ -1,21 +1,21 @@
 /**
- * The queue of Services whose status has to be compared and perhaps written, each by one writer at a time. A pass is one `write` of
- * the status sink. Keys are the keys of the source; times are milliseconds of the monotonic clock.
+ * The queue of Services whose status must be compared with the desired status. At most one writer handles a Service at a time. A
+ * pass is one call of `write` of the status sink. Keys are the keys of the source; times are milliseconds of the monotonic clock.
  */
 export class PendingUpdates {
-  /** In order of arrival. */
+  /** The Services that are due, in order of arrival. */
   readonly #pending = new Set<string>();
   readonly #inProgress = new Set<string>();
-  /** Their last write failed. They come last, since otherwise a few failing Services would delay all others. */
+  /** Services whose last write failed. They come last, so that a few failing Services do not delay all others. */
   readonly #failed = new Set<string>();
   /** The failed Services that this pass has not tried again yet. */
   readonly #retries = new Set<string>();
-  /** They changed during their write; the watch is about to deliver the change. */
+  /** Services that changed during their write; the watch will deliver the change. */
   readonly #conflicted = new Set<string>();
-  /** When a Service is due even if nothing changes, the earliest first. */
+  /** The times at which Services are due even if nothing changes, the earliest first. */
   readonly #dueAt = new Map<string, number>();
 
-  /** The Service or its view has changed, perhaps while it is being written. */
+  /** Call this when the Service or its view has changed, also while its status is being written. */
   add(key: string): void {
     if (!this.#failed.has(key)) this.#pending.add(key);
   }
@@ -56,19 +56,22 @@ export class PendingUpdates {
     return undefined;
   }
 
-  /** `isCurrent`: the Service and its view are still those that were written; if not, a Service that changed stays pending. */
+  /**
+   * Call this after the write. `isCurrent`: the Service and its view have not changed since; otherwise a Service that changed stays
+   * pending.
+   */
   complete(key: string, { isCurrent }: { readonly isCurrent: boolean }): void {
     this.#finish(key);
     if (isCurrent) this.#pending.delete(key);
   }
 
-  /** The Service is due at `at`, and earlier if it changes. `at` must not decrease from call to call. */
+  /** Makes the Service due at `at`, and earlier if it changes. `at` must not decrease from call to call. */
   scheduleAt(key: string, at: number): void {
     this.#dueAt.delete(key);
     this.#dueAt.set(key, at);
   }
 
-  /** The Service is pending again in the next pass. */
+  /** Makes the Service pending again in the next pass. */
   conflicted(key: string): void {
     this.#finish(key);
     this.#conflicted.add(key);

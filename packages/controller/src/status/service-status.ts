@@ -10,11 +10,15 @@ export interface DesiredStatus {
   readonly conditions: readonly ServiceCondition[];
 }
 
-/** A condition keeps its transition time as long as its status stays. `now`: milliseconds since the epoch. */
+/**
+ * Returns the status for a view. A condition keeps its transition time as long as its status stays the same. `now`: milliseconds
+ * since the epoch.
+ */
 export function desiredStatusFor(view: ServiceView, observed: ObservedService, now: number): DesiredStatus {
   const ports = portsFor(view);
   return {
-    // Without mode Proxy, kube-proxy would deliver traffic to the address by itself, past Weir's limits, counters and suspensions.
+    // Without mode Proxy, kube-proxy would deliver traffic to the address directly, bypassing Weir's limits, counters and
+    // suspensions.
     ingress: view.addresses.map((ip) => ({ ip, ipMode: 'Proxy', ports })),
     conditions: view.conditions.map((condition) => {
       const type = `${WEIR_PREFIX}${condition.type}`;
@@ -29,7 +33,7 @@ export function desiredStatusFor(view: ServiceView, observed: ObservedService, n
   };
 }
 
-/** All ports of the Service, since Kubernetes requires the list to be complete or absent. */
+/** Returns all ports of the Service, because Kubernetes requires the list to be complete or absent. */
 function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   const ports = new Map<string, { port: number; protocol: string; error?: string }>();
   for (const { port, protocol } of view.ports) ports.set(`${port}/${protocol}`, { port, protocol });
@@ -48,8 +52,8 @@ export function isStatusCurrent(status: DesiredStatus, observed: ObservedService
 }
 
 /**
- * Whether a Service that this fleet does not serve any more still shows the status that this fleet wrote. `fieldManager`: that of this
- * fleet; the status of another fleet stays.
+ * Whether a Service that this fleet does not serve any more still has the status that this fleet wrote as `fieldManager`. The
+ * status of another fleet does not count.
  */
 export function hasStaleStatus(
   { conditions, deleting, statusManagers }: ObservedService,
@@ -90,7 +94,7 @@ export interface ObservedService {
   readonly finalizerManagers: readonly string[];
 }
 
-/** An entry of `status.loadBalancer.ingress`, whoever wrote it. */
+/** An entry of `status.loadBalancer.ingress`, by any writer. */
 export interface IngressStatus {
   readonly ip?: string;
   readonly hostname?: string;
@@ -106,7 +110,7 @@ export interface ServiceCondition {
   readonly lastTransitionTime: string;
 }
 
-/** Undefined if the Service is not a load balancer and carries no condition or finalizer of Weir. */
+/** Returns undefined if the Service is not a load balancer and has no condition or finalizer of Weir. */
 export function observedServiceFor(raw: Json): ObservedService | undefined {
   const { metadata, spec, status } = raw as unknown as RawService;
   const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(WEIR_PREFIX));

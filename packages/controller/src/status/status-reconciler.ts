@@ -9,7 +9,7 @@ import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-
 
 const STATUS_LOOP = { gapMs: 5, resyncMs: STATUS_RECHECK_MS, retryMs: [1_000, 5_000] } as const;
 
-/** Writes the desired status. It has a loop of its own, since a slow API server must not delay the reading of heartbeats. */
+/** Writes the desired status. This is a separate loop, because a slow API server must not delay the reading of heartbeats. */
 export function createStatusLoop(context: LoopContext, status: StatusReconciler | undefined): ReconcileLoop {
   const { metrics, log } = context;
   const loop = createLeaderLoop(context, STATUS_LOOP, {
@@ -21,19 +21,19 @@ export function createStatusLoop(context: LoopContext, status: StatusReconciler 
 
 export interface StatusReconcilerOptions {
   readonly sink: StatusSink;
-  /** The desired status changed: `write` is due. */
+  /** Called when the desired status changed, so that `write` is due. */
   readonly onStatusChange: () => void;
 }
 
-/** Passes the desired status of Services to the sink when the views change, or when a Service shows another status than before. */
+/** Passes the desired status of Services to the sink when the views change, or when the status of a Service changes. */
 export class StatusReconciler {
   readonly #sink: StatusSink;
   readonly #onStatusChange: () => void;
-  /** The inputs of the last `setDesired` of the sink; empty: the next call goes through whatever it says. */
+  /** The inputs of the last call of the sink's `setDesired`. If empty, the next call is passed on in any case. */
   #lastInputs: readonly unknown[] = [];
   #hasDesiredStatus = false;
   #undecided: { readonly snapshot: Snapshot; readonly views: readonly ServiceView[] } | undefined;
-  /** Aborts when the lead is lost. */
+  /** Aborts when leadership is lost. */
   #term = new AbortController();
 
   constructor({ sink, onStatusChange }: StatusReconcilerOptions) {
@@ -41,7 +41,7 @@ export class StatusReconciler {
     this.#onStatusChange = onStatusChange;
   }
 
-  /** The list of views must be the same object as long as no view changes. */
+  /** Sets the desired status. The list of views must be the same object as long as no view changes. */
   setDesired(desired: DesiredViews): void {
     const inputs = [desired.kind, desired.views, this.#sink.observedRevision];
     if (areSameItems(inputs, this.#lastInputs)) return;
@@ -51,14 +51,14 @@ export class StatusReconciler {
     this.#onStatusChange();
   }
 
-  /** The store has not been reached since this controller leads: new Services can at least read that. */
+  /** Sets the status for the time until this leader reaches the store: new Services show that the store is unreachable. */
   setUndecided(snapshot: Snapshot): void {
     if (this.#undecided?.snapshot !== snapshot)
       this.#undecided = { snapshot, views: storeUnreachableViewsFor(snapshot) };
     this.setDesired({ kind: 'undecided', views: this.#undecided.views });
   }
 
-  /** Writes until every Service shows the desired status. Resolves early if the lead is lost, which is no failure. */
+  /** Writes until every Service shows the desired status. Resolves early if leadership is lost. */
   async write(signal: AbortSignal): Promise<void> {
     const { signal: termSignal } = this.#term;
     if (!this.#hasDesiredStatus) return;
@@ -70,7 +70,7 @@ export class StatusReconciler {
     }
   }
 
-  /** The lead is lost: the next leader writes the status. */
+  /** Call this when leadership is lost: the next leader writes the status. */
   reset(): void {
     this.#term.abort();
     this.#term = new AbortController();

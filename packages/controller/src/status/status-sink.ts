@@ -1,6 +1,6 @@
 import type { ServiceView } from '@weir/model';
 
-/** How often lasting Events are renewed (why a Service is refused or pending) and refused writes are tried again. */
+/** How often Services are checked for Events to renew and for refused writes to retry. */
 export const STATUS_RECHECK_MS = 30_000;
 
 /** The status that the Services should show. */
@@ -12,7 +12,7 @@ export interface DesiredViews {
 
 /** Writes the status of Services. A source of files has no sink. */
 export interface StatusSink {
-  /** Increases whenever the status of a Service changes, whoever changed it. */
+  /** Increases whenever any client changes the status of a Service. */
   readonly observedRevision: number;
   /**
    * Sets the desired status for the next `write`, and for the Services that a write under way has not reached. A view that is the same

@@ -12,7 +12,7 @@ export interface StatusTarget {
   readonly namespace?: string;
   readonly name: string;
   readonly resourceVersion: string;
-  /** Without `/status`. */
+  /** The path of the object, without `/status`. */
   readonly path: string;
 }
 
@@ -32,7 +32,7 @@ export type StatusWriteOutcome =
   | { readonly kind: 'gone' }
   | { readonly kind: 'refused' };
 
-/** Somebody may grant the missing permission or install the custom resources, so a refused write is tried again. */
+/** When a refused write is retried: an operator may have granted the missing permission or installed the custom resources. */
 const REFUSED_RETRY_MS = 10 * 60_000;
 
 interface Refusal {
@@ -97,7 +97,7 @@ export class StatusWriter {
         case 'CONFLICT':
           return { kind: 'conflict' };
         case 'NOT_FOUND':
-          // The first time, the object may have been deleted. The second time, its kind has no status subresource: the installed
+          // At the first 404 the object may have been deleted. At the second 404 its kind has no status subresource: the installed
           // custom resource definition is older than this version.
           if (this.#notFoundUids.has(uid)) return this.#refuse(target, fingerprint, error);
           this.#notFoundUids.add(uid);
@@ -136,18 +136,21 @@ const REMEDIES: { readonly [C in KubeApiErrorCode]?: string } = {
     'grant the permissions of this version: helm upgrade, or add the rules of charts/weir/rights/controller.yaml',
 };
 
-/** The limit of the API server. */
+/** The longest name of a field manager that the API server accepts. */
 const MAX_FIELD_MANAGER_CHARACTERS = 128;
 
-/** Apply removes what the same manager applied before and does not apply again, so status and finalizer need two managers. */
+/**
+ * The two field managers. Server-side apply removes fields that the same manager applied before and omits now, so status and
+ * finalizer need one manager each.
+ */
 const FIELD_MANAGERS: { readonly status: string; readonly finalizer: string } = {
   status: FIELD_MANAGER,
   finalizer: 'weir-finalizer',
 };
 
 /**
- * The field manager with which a fleet writes. Fleets in one cluster differ by their class, and a fleet must remove only what it wrote
- * itself: for a Service without a class, only the field manager tells which fleet wrote its status.
+ * Returns the field manager of a fleet. Fleets in one cluster have different classes, and a fleet must remove only its own status.
+ * For a Service without a class, only the field manager shows which fleet wrote the status.
  */
 export function fieldManagerFor(
   loadBalancerClass: string = DEFAULT_FLEET_SETTINGS.loadBalancerClass,

@@ -13,28 +13,31 @@ export interface DeferredSuspensionCallsOptions {
   readonly store: Pick<SuspensionStore, 'read'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** A result changes which suspensions are in force. */
+  /** Called when a result changes which suspensions are in force. */
   readonly onResult: () => void;
 }
 
 /** The suspensions that need a call to the API server. */
 export interface SuspensionsToResolve {
-  /** No longer in the source; the cut-off is lifted once the Suspension is known to be deleted. */
+  /** Suspensions that the source does not have any more. They are lifted once they are known to be deleted. */
   readonly missing: readonly Suspension[];
-  /** The time of `until` is past; the Suspension is to be deleted. */
+  /** Suspensions whose `until` has passed. They are to be deleted. */
   readonly expired: readonly Suspension[];
 }
 
 const MAX_CONCURRENT_CALLS = 8;
 
-/** Calls the API server about Suspensions. It has a loop of its own, since a call that hangs must not delay the table. */
+/**
+ * Makes the calls to the API server about Suspensions. They run in a separate loop, because a call that hangs must not delay the
+ * table.
+ */
 export class DeferredSuspensionCalls {
   readonly #options: DeferredSuspensionCallsOptions;
   #toResolve: SuspensionsToResolve = { missing: [], expired: [] };
   readonly #deletedUids = new Set<string>();
-  /** Suspensions that were made in the store because no object could be written then. */
+  /** Suspensions that were made in the store because their objects could not be written then. */
   #requests: readonly Suspension[] = [];
-  /** By UID of the request. */
+  /** The adopted suspensions by UID of the request. */
   readonly #adoptedByRequest = new Map<string, Suspension>();
   readonly #failingUids = new Set<string>();
 
@@ -46,7 +49,7 @@ export class DeferredSuspensionCalls {
     return this.#deletedUids.has(uid);
   }
 
-  /** The suspension of the object that replaces the request; undefined if there is no such object yet. */
+  /** Returns the suspension of the object that replaces the request; undefined if there is no such object yet. */
   adoptedFrom(request: Suspension): Suspension | undefined {
     return this.#adoptedByRequest.get(request.uid);
   }
@@ -60,7 +63,7 @@ export class DeferredSuspensionCalls {
     return requests.every(({ uid }) => before.has(uid)) ? 'known' : 'new';
   }
 
-  /** The lead is lost: another controller makes these calls, and the results may be outdated. */
+  /** Call this when leadership is lost: another controller makes these calls, and the results may be outdated. */
   reset(): void {
     this.setToResolve({ missing: [], expired: [] });
     this.setRequests([]);
@@ -72,7 +75,7 @@ export class DeferredSuspensionCalls {
     this.#deletedUids.clear();
   }
 
-  /** Rejects if a call failed, which is logged by then; then call again. */
+  /** Makes the calls that are due. Rejects if a call failed and was logged; then call again. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, writer } = this.#options;
     const { missing, expired } = this.#toResolve;
@@ -167,7 +170,10 @@ export function planAdoption(request: Suspension, found: SuspensionObject, now: 
   return { kind: 'adopt', suspension };
 }
 
-/** A newer Suspension was made with knowledge of the request. Allows for one second, the resolution of the API server's times. */
+/**
+ * Whether the Suspension was created after the request, so that its author knew the request. Allows for one second, the resolution
+ * of the API server's times.
+ */
 function isNewer(found: SuspensionObject, request: Suspension): boolean {
   return found.createdAt !== null && request.createdAt !== null && found.createdAt + 1_000 > request.createdAt;
 }
@@ -180,6 +186,6 @@ function endOf(until: number | null): number {
 export interface SuspensionObjectWriter {
   /** Creates the Suspension, or returns the existing Suspension of the same name, whatever its spec says. */
   getOrCreate(suspension: Suspension, signal: AbortSignal): Promise<SuspensionObject>;
-  /** Deletes the Suspension of this UID, but no newer Suspension of the same name. Resolves also if it is gone. */
+  /** Deletes the Suspension with this UID, but not a newer Suspension of the same name. Also resolves if it is gone. */
   remove(suspension: Suspension, signal: AbortSignal): Promise<void>;
 }

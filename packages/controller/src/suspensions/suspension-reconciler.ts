@@ -28,9 +28,9 @@ export interface SuspensionReconcilerOptions {
   readonly store: SuspensionStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** A suspension has expired: `reconcile` is due. */
+  /** Called when a suspension has expired, so that `reconcile` is due. */
   readonly onExpiry: () => void;
-  /** A suspension was made in the store itself: a run of the deferred calls is due. */
+  /** Called when a suspension was made in the store itself, so that a run of the deferred calls is due. */
   readonly onRequest: () => void;
   /** Makes the calls to the API server; `reconcile` only uses their results. */
   readonly deferredCalls: DeferredSuspensionCalls;
@@ -53,7 +53,7 @@ export class SuspensionReconciler {
     return this.#stored;
   }
 
-  /** Rejects if the store is unreachable; then call again. */
+  /** Writes the changes to the store. Rejects if the store is unreachable; then call again. */
   async reconcile(snapshot: Snapshot): Promise<void> {
     const { source, store, clock, log, deferredCalls } = this.#options;
     const wanted = suspensionsFor(snapshot, (uid) => source.originOf({ uid }));
@@ -106,7 +106,10 @@ export class SuspensionReconciler {
     this.#timer = end === null ? undefined : clock.setTimeout(onExpiry, end - clock.now());
   }
 
-  /** Puts the adopted suspension before it removes the request, so that the target is suspended all the while. Returns how many. */
+  /**
+   * Puts each adopted suspension before it removes the request, so that the target stays suspended. Returns the number of adopted
+   * suspensions.
+   */
   async #adopt(suspensions: readonly Suspension[], wanted: readonly Suspension[]): Promise<number> {
     const { store, deferredCalls, log } = this.#options;
     let count = 0;
@@ -117,7 +120,10 @@ export class SuspensionReconciler {
       // If the source has read the Suspension, its version may be newer and is in the store already.
       if (!wanted.some(({ uid }) => uid === adopted.uid)) await store.put(adopted);
       await store.remove(request.uid);
-      log.info({ suspension: adopted.name, target: adopted.target }, 'cut-off made in the store became a Suspension');
+      log.info(
+        { suspension: adopted.name, target: adopted.target },
+        'created a Suspension for a cut-off that existed only in the store',
+      );
     }
     return count;
   }
@@ -130,9 +136,9 @@ export class SuspensionReconciler {
 
 export interface SuspensionPlan {
   readonly put: readonly Suspension[];
-  /** The time of `until` is past. */
+  /** Suspensions whose `until` has passed. */
   readonly expired: readonly Suspension[];
-  /** No longer in the source; they stay in force until their objects are known to be deleted. */
+  /** Suspensions that the source does not have any more. They stay in force until their objects are known to be deleted. */
   readonly missing: readonly Suspension[];
 }
 
@@ -172,7 +178,7 @@ export function planSuspensions({ state, wanted, madeInStore, origin, now }: Sus
   };
 }
 
-/** When the next suspension expires, milliseconds since the epoch; null if no suspension expires. */
+/** Returns when the next suspension expires, in milliseconds since the epoch; null if no suspension expires. */
 export function nextExpiryOf(suspensions: readonly Suspension[], now: number): number | null {
   const ends = suspensions.flatMap(({ until }) => (until !== null && until > now ? [until] : []));
   return ends.length === 0 ? null : Math.min(...ends);

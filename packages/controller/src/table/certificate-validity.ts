@@ -3,11 +3,11 @@ import type { Clock, Timer } from '@weir/runtime';
 
 export interface CertificateValidityOptions {
   readonly clock: Clock;
-  /** A certificate of the last `validityOf` has become valid or has expired. */
+  /** Called when a certificate of the last `validityOf` has become valid or has expired. */
   readonly onValidityChange: () => void;
 }
 
-/** The wall clock can be set, which timers do not follow, so the validity is checked at least this often. */
+/** How often the validity is checked at least, because timers do not follow when the wall clock is set. */
 const MAX_TIMER_MS = 3_600_000;
 
 /** Computes which certificates are valid now, and reports when that changes. */
@@ -27,7 +27,7 @@ export class CertificateValidityTracker {
     this.#onValidityChange = onValidityChange;
   }
 
-  /** The map of `Snapshot.validity`; the same object until a validity changes. */
+  /** Returns the map for `Snapshot.validity`; the same object until a validity changes. */
   validityOf(secrets: readonly SecretObject[]): ReadonlyMap<string, CertificateValidity> {
     if (secrets !== this.#secrets || !this.#isCurrent()) this.#compute(secrets);
     return this.#validity;

@@ -1,5 +1,5 @@
-// Translates the source's objects into the routing table whenever an object changes, and publishes the table to the store. This loop
-// alone finds out from the store that another controller has led meanwhile, so it starts each term and ends it for all loops.
+// Translates the source's objects into the routing table whenever an object changes, and publishes the table to the store. Only
+// this loop learns from the store that another controller has led meanwhile, so it starts and ends each term for all loops.
 import { earliest } from '@weir/model';
 import { Loop } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
@@ -16,7 +16,7 @@ export interface TableLoopOptions {
   readonly suspensions: SuspensionReconciler;
   /** Undefined if no status is reported. */
   readonly fleet: FleetReconciler | undefined;
-  /** Calls `onLeadershipLost` of all loops, of this loop as well. */
+  /** Calls `onLeadershipLost` of all loops, including this loop. */
   readonly loseLeadership: () => void;
 }
 
@@ -27,7 +27,10 @@ export class TableLoop implements ReconcileLoop {
   readonly #term: LeaderTerm;
   readonly #validities: CertificateValidityTracker;
   #snapshot: PartialSnapshot | undefined;
-  /** Since when the store lacks a change of the source, milliseconds since the epoch; undefined if nothing is missing, or unknown. */
+  /**
+   * The time of the oldest change of the source that is not published yet, milliseconds since the epoch; undefined if there is
+   * none, or if the time is unknown.
+   */
   #unpublishedSince: number | undefined;
 
   constructor(context: LoopContext, options: TableLoopOptions) {
@@ -58,7 +61,7 @@ export class TableLoop implements ReconcileLoop {
       },
       run: async (signal) => {
         const outcome = await runWhileLeading(() => this.#publishWhileLeading(signal));
-        if (outcome === 'lead-lost') return options.loseLeadership();
+        if (outcome === 'leadership-lost') return options.loseLeadership();
         wake('fleet');
       },
     });
@@ -69,7 +72,7 @@ export class TableLoop implements ReconcileLoop {
     return this.#snapshot;
   }
 
-  /** `changedAt`: since when the world has been as the source says, milliseconds since the epoch; undefined if unknown. */
+  /** Call this when the source has changed. `changedAt`: when the objects changed, milliseconds since the epoch; undefined if unknown. */
   onSourceChange(changedAt: number | undefined): void {
     this.#unpublishedSince = earliest(this.#unpublishedSince, changedAt);
     this.loop.trigger();
@@ -110,7 +113,7 @@ export class TableLoop implements ReconcileLoop {
       await this.#term.begin(signal);
     } catch (error) {
       if (error instanceof LeadershipLost) throw error;
-      // New Services can at least read in their status that the store is unreachable.
+      // The status of new Services can at least show that the store is unreachable.
       await this.#context.source.synced(signal);
       this.#snapshot = this.#readSnapshot();
       throw error;
@@ -121,8 +124,8 @@ export class TableLoop implements ReconcileLoop {
     this.#snapshot = this.#readSnapshot();
     const changedAt = this.#unpublishedSince;
     this.#unpublishedSince = undefined;
-    // Suspensions go before the table: a proxy with a new store must not serve a suspended tenant. They also go if the table fails:
-    // a tenant whose objects break the translation can still be suspended.
+    // Suspensions are written before the table, because a proxy with a new store must not serve a suspended tenant. They are
+    // written even if the table fails, so that a tenant whose objects break the translation can be suspended.
     const suspended = this.#options.suspensions.reconcile(this.#snapshot);
     await suspended.catch(() => undefined);
     this.#context.wake('suspensions');
@@ -146,7 +149,10 @@ export class TableLoop implements ReconcileLoop {
     return outcome;
   }
 
-  /** Adds what the source cannot know: settings, unreachable nodes, and which certificates are valid now. */
+  /**
+   * Adds to the snapshot of the source the parts that the source does not have: settings, unreachable nodes, and which certificates
+   * are valid now.
+   */
   #readSnapshot(): PartialSnapshot {
     const { source, settings } = this.#context;
     const read = source.snapshot();

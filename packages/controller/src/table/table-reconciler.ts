@@ -36,10 +36,13 @@ export class TableReconciler {
   readonly #log: Logger;
   /** The last complete table in the store; its allocations stay. */
   #publishedTable: RoutingTable | undefined;
-  /** What the last leader had written of a new table when it ended; undefined if the store holds a complete table or none. */
+  /** The part of a new table that the last leader had written when it ended; undefined if the store holds a complete table or none. */
   #partialTable: RoutingTable | undefined;
   #isClaimed = false;
-  /** Remembers its last output, so that a change costs only the objects that it affects; undefined while another controller leads. */
+  /**
+   * The translator remembers its last output, so that a change costs only the objects that it affects; undefined while another
+   * controller leads.
+   */
   #translator: Translator | undefined;
   #translation: TranslatorOutput | undefined;
   /** Undefined while every kind can be read. */
@@ -70,7 +73,7 @@ export class TableReconciler {
     this.#log.info({ position: stored?.position ?? null }, 'claimed the routing table');
   }
 
-  /** The lead is lost: the next term reads the published table again. */
+  /** Call this when leadership is lost: the next term reads the published table again. */
   reset(): void {
     this.#isClaimed = false;
     this.#translator = undefined;
@@ -78,12 +81,12 @@ export class TableReconciler {
     this.#fallbackObjects = undefined;
   }
 
-  /** The connection was lost, so the next publication first checks what the store holds. */
+  /** Call this after the connection was lost, so that the next publication first checks what the store holds. */
   recheckStore(): void {
     this.#publisher.recheck();
   }
 
-  /** Whether the store holds the table that was written last. True while a write is under way, since nothing is known then. */
+  /** Whether the store holds the table that was written last. Returns true during a write, because the content is unknown then. */
   async isStoreIntact(): Promise<boolean> {
     const before = this.#publisher.published?.position;
     const meta = await this.#store.meta();
@@ -92,8 +95,9 @@ export class TableReconciler {
   }
 
   /**
-   * Rejects if the store is unreachable; then call again. `changedAt`: since when the world has been as the snapshot says,
-   * milliseconds since the epoch. The first call of a term ignores it, since nobody saw those objects change.
+   * Translates and publishes a snapshot. Rejects if the store is unreachable; then call again. `changedAt`: when its objects
+   * changed, milliseconds since the epoch. The first call of a term ignores it, because this controller did not observe those
+   * changes.
    */
   async reconcile(snapshot: PartialSnapshot, changedAt?: number): Promise<TableOutcome> {
     await this.claim();
@@ -127,7 +131,7 @@ export class TableReconciler {
     return this.#translation;
   }
 
-  /** Replaces objects of unreadable kinds by what the published table says of them. */
+  /** Replaces objects of unreadable kinds by objects derived from the published table. */
   #withFallbackObjects(snapshot: PartialSnapshot): Snapshot {
     const { unreadableKinds } = snapshot;
     if (unreadableKinds === undefined || unreadableKinds.size === 0) {
@@ -149,8 +153,8 @@ export class TableReconciler {
 }
 
 /**
- * The allocations of the last complete table, overridden by those of a newer table that its leader could not write completely. A
- * listener in `partial` without its Service entry is ignored, since its tenant and quota are unknown.
+ * Returns the allocations of the last complete table, overridden by those of a newer table that its leader could not write
+ * completely. A listener in `partial` without its Service entry is ignored, since its tenant and quota are unknown.
  */
 export function mergeAllocations(complete: RoutingTable | undefined, partial: RoutingTable | undefined): Allocations {
   const before = allocationsFor(complete ?? EMPTY_TABLE);

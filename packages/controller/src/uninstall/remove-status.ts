@@ -16,7 +16,7 @@ export interface StatusRemovalOptions {
 }
 
 const MAX_CONCURRENT_WRITES = 8;
-/** A Service that is edited during a pass causes a conflict; the next pass reads it again. */
+/** The most passes. A Service that is edited during a pass causes a conflict, and the next pass reads it again. */
 const MAX_PASSES = 5;
 const PASS_BACKOFF = { minMs: 100, maxMs: 2_000 };
 const EMPTY_STATUS = { status: {}, fingerprint: '' } as const;
@@ -39,7 +39,7 @@ export async function removeStatus(options: StatusRemovalOptions): Promise<void>
   });
 }
 
-/** Also for Services that are being deleted and wait for their finalizer: no other controller would ever remove it. */
+/** Removes finalizers, also from Services that are being deleted, because no other controller would ever remove them. */
 export async function removeFinalizers(options: StatusRemovalOptions): Promise<void> {
   const fieldManager = fieldManagerFor(options.loadBalancerClass, 'finalizer');
   const writer = new StatusWriter({ ...options, fieldManager });
@@ -60,7 +60,7 @@ interface StatusRemoval extends StatusRemovalOptions {
   readonly patch: StatusPatch;
   /** The list to read. */
   readonly path: string;
-  /** Undefined if this fleet has written nothing to the object. */
+  /** Returns undefined if this fleet has written nothing to the object. */
   targetFor(raw: Json): StatusTarget | undefined;
 }
 

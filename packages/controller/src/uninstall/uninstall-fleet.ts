@@ -7,7 +7,8 @@ import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
 import { removeFinalizers, removeStatus } from './remove-status.ts';
 
-// The cleanup before a fleet is deleted for good. The order keeps the status true: addresses are removed before the proxies stop.
+// The cleanup before a fleet is deleted for good. Addresses are removed before the proxies stop, so that the status is correct at
+// any moment.
 export interface UninstallOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly fleet: string;
@@ -16,7 +17,7 @@ export interface UninstallOptions {
   readonly deployment?: DeploymentName | undefined;
   /** The namespace of the Lease. */
   readonly namespace: string;
-  /** Undefined if the store is unreachable: then the proxies serve until they are deleted. */
+  /** The store; undefined if it is unreachable. Then the proxies serve until they are deleted. */
   readonly store: Store | undefined;
   /** How long to wait until the pods of the controllers end. */
   readonly podTimeoutMs?: number;
@@ -34,7 +35,8 @@ const MAX_CONCURRENT_DELETIONS = 8;
 
 /**
  * Stops the controllers, removes addresses and conditions, lets the proxies close their listeners, removes finalizers, and deletes
- * TenantUsages and the Lease. Rejects if a step fails whose effect tenants would see. Then call again: finished steps are skipped.
+ * TenantUsages and the Lease. Rejects if a step fails whose effect tenants would see; then call again, and finished steps are
+ * skipped.
  */
 export async function uninstallFleet(options: UninstallOptions): Promise<void> {
   const { api, deployment, log, signal, namespace, fleet } = options;
@@ -59,7 +61,10 @@ export async function uninstallFleet(options: UninstallOptions): Promise<void> {
   log.info({ fleet }, 'removed everything that this fleet has written');
 }
 
-/** A failure is only logged: the addresses are removed by now, so no tenant sees it, and the proxies are deleted next. */
+/**
+ * Lets the proxies close their listeners. A failure is only logged, because the addresses are removed by now and the proxies are
+ * deleted next.
+ */
 async function closeListeners({
   store,
   clock,
@@ -108,12 +113,12 @@ interface Pod {
 }
 
 const POD_POLL_MS = 500;
-/** Longer than a pod's grace period. A pod of a lost node stays as long as its node object. */
+/** How long to wait for pods: longer than their grace period. A pod of a lost node stays as long as its node object. */
 const DEFAULT_POD_TIMEOUT_MS = 60_000;
 
 /**
- * Scales the Deployment to 0 and waits until its pods are gone, since a running controller would write again what is removed next.
- * Returns the names of the pods that are left at the timeout, for example on a lost node.
+ * Scales the Deployment to 0 and waits until its pods are gone, because a running controller would write the fields again that are
+ * removed next. Returns the names of the pods that are left at the timeout, for example on a lost node.
  */
 export async function stopDeployment(
   { namespace, name }: DeploymentName,

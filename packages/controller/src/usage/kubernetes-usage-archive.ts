@@ -30,7 +30,10 @@ export class KubernetesUsageArchive implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #fleet: string;
   readonly #log: Logger;
-  /** The version that this process last wrote or read: a write that is delayed on its way must not undo what a later leader wrote. */
+  /**
+   * The version of each TenantUsage that this process last wrote or read. It ensures that a delayed write cannot undo a write of a
+   * later leader.
+   */
   readonly #versionByNamespace = new Map<string, string>();
 
   constructor({ api, fleet, log }: KubernetesUsageArchiveOptions) {
@@ -64,8 +67,8 @@ export class KubernetesUsageArchive implements UsageArchive {
   }
 
   /**
-   * On a conflict, writes again without a version: the leader overrides what a person has edited. A controller that has lost the lead
-   * meanwhile is stopped by `leaderOnlyApi`.
+   * Writes a usage. After a conflict it writes again without a version, because the leader overrides manual edits. `leaderOnlyApi`
+   * stops a controller that has lost leadership meanwhile.
    */
   async #apply(usage: TenantUsage): Promise<void> {
     const version = this.#versionByNamespace.get(usage.namespace);
@@ -105,13 +108,16 @@ export class KubernetesUsageArchive implements UsageArchive {
   }
 }
 
-/** Status 500 concerns this write only, for example an object too large for etcd or a webhook of its namespace that is down. */
+/**
+ * Whether a failure concerns this write only: status 500, for example an object too large for etcd or a webhook of its namespace
+ * that is down.
+ */
 function isSingleObjectFailure({ status }: KubeApiError): boolean {
   return status === 500;
 }
 
 function isNamespaceGone(error: KubeApiError): boolean {
-  // Without a name in the error the kind is missing, and has to be installed.
+  // An error without a name means that the kind is missing.
   const isGone = error.code === 'NOT_FOUND' && error.missingName !== undefined;
   return isGone || error.message.includes('being terminated');
 }
@@ -127,7 +133,7 @@ function nameOf(item: Json): string {
 
 const NON_EMPTY_TEXT: TextFormat = { allowed: 'text', matches: (text) => text !== '' };
 
-/** Undefined if the object was not written by Weir, or was written by a newer version in an unknown format. */
+/** Returns undefined if the object was not written by Weir, or was written by a newer version in an unknown format. */
 export function parseTenantUsage(raw: unknown): TenantUsage | undefined {
   const mistakes: string[] = [];
   const fields = new Fields(raw, mistakes);

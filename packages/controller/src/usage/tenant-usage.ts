@@ -13,7 +13,7 @@ import {
 } from '@weir/model';
 import type { UsageSeed } from '@weir/store';
 
-/** What a namespace has used: for its tenant to read, and to restore the ledger if Redis loses it. */
+/** The usage of a namespace. Its tenant can read it, and it restores the ledger if Redis loses its data. */
 export interface TenantUsage {
   readonly namespace: string;
   readonly status: TenantUsageStatus;
@@ -33,7 +33,10 @@ export interface TenantUsageTotal extends Counters {
   readonly month: UsagePeriod;
   readonly services: number;
   readonly ports: number;
-  /** Absent if the tenant has no limits: server-side apply turns an object into null when it removes all fields, which the schema refuses. */
+  /**
+   * Absent if the tenant has no limits. Otherwise server-side apply would turn an object whose fields are all removed into null,
+   * and the schema refuses null.
+   */
   readonly limits?: TenantLimits;
 }
 
@@ -91,8 +94,8 @@ function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): 
 }
 
 /**
- * By Service UID. The rows have deleted Services that used something; the table has Services that were idle all these months and whose
- * bases still count.
+ * Returns the namespaces by Service UID. Deleted Services with usage are only in the rows; Services that were idle in these months,
+ * but whose bases still count, are only in the table.
  */
 function namespacesByService({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, string> {
   const namespaces = new Map(months.flatMap(({ rows }) => rows.map((row) => [row.service, row.namespace] as const)));
@@ -116,7 +119,7 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
   return new Map(entriesOf(table, 'tenant').map((tenant) => [tenant.name, total(tenant)]));
 }
 
-/** The contents of the ledger as the usages have them. Totals and incarnations of one namespace were read at the same moment. */
+/** Returns the contents of the ledger that the usages describe. Totals and incarnations of one namespace were read at the same moment. */
 export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   const months = new Map<UsagePeriod, UsageSeed['months'][number]['rows'][number][]>();
   const bases: UsageSeed['bases'][number][] = [];
@@ -142,7 +145,7 @@ export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   return { months: [...months].sort().map(([month, rows]) => ({ month, rows })), bases };
 }
 
-/** Merges two lists; of two usages of a namespace the later one is kept. */
+/** Merges two lists and keeps the later of two usages of a namespace. */
 export function latestOf(a: readonly TenantUsage[], b: readonly TenantUsage[]): readonly TenantUsage[] {
   const latest = new Map<string, TenantUsage>();
   for (const usage of [...a, ...b]) {
@@ -184,7 +187,7 @@ export function tenantsThatReachedLevel(
   return new Set(crossed.map(([name]) => name));
 }
 
-/** By tenant, the message for each tenant that has used up its traffic of this month. */
+/** Returns the message for each tenant that has used up its traffic of this month, by tenant. */
 export function exhaustedMessages(
   table: RoutingTable,
   levels: ReadonlyMap<string, TrafficLevel>,
@@ -201,7 +204,7 @@ export function recentMonths(now: number): readonly [present: UsagePeriod, last:
   return [present, last];
 }
 
-/** Keeps usage if the store is wiped. A fleet on files has no archive, since its store has a state directory of its own. */
+/** Keeps usage if the store is wiped. A fleet on files has no archive, because its store is a state directory on disk. */
 export interface UsageArchive {
   /** Returns all usages of the fleet. Rejects if they cannot be read now. */
   read(): Promise<readonly TenantUsage[]>;

@@ -47,7 +47,7 @@ export interface UsageReconcilerOptions {
   readonly log: Logger;
 }
 
-/** A wiped store loses at most this much usage, and only of proxies that have ended meanwhile. */
+/** How often usage is archived. A wiped store loses at most the usage of this period, and only of proxies that have ended meanwhile. */
 const ARCHIVE_INTERVAL_MS = 5 * 60_000;
 /** How often namespaces with a first Service get a TenantUsage. Each round exports the whole ledger, hence the interval. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
@@ -59,7 +59,7 @@ export class UsageReconciler {
   #lastUsages: readonly TenantUsage[] = [];
   #archivedAt = Number.NEGATIVE_INFINITY;
   #newNamespacesArchivedAt = Number.NEGATIVE_INFINITY;
-  /** What the archive holds, as JSON without `updatedAt`. */
+  /** The usage in the archive by namespace, as JSON without `updatedAt`. */
   readonly #archivedTextByNamespace = new Map<string, string>();
   /** The namespaces for which a write was attempted. */
   readonly #attemptedNamespaces = new Set<string>();
@@ -73,12 +73,12 @@ export class UsageReconciler {
     this.#refusals = new ArchiveRefusalLog(options.log);
   }
 
-  /** By tenant, the message for each tenant that has used up its traffic of this month. */
+  /** The message for each tenant that has used up its traffic of this month, by tenant. */
   get exhausted(): ReadonlyMap<string, string> {
     return this.#exhausted;
   }
 
-  /** The lead is lost: another controller may archive newer usage, so nothing that this controller remembers is current. */
+  /** Call this when leadership is lost: another controller may archive newer usage, so the memory of this controller is outdated. */
   reset(): void {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;
@@ -87,7 +87,10 @@ export class UsageReconciler {
     this.#refusals.reset();
   }
 
-  /** Rejects if the store or the archive is unreachable; then call again. */
+  /**
+   * Seeds the ledger if it is new, and archives the usage that is due. Rejects if the store or the archive is unreachable; then
+   * call again.
+   */
   async reconcile(table: RoutingTable): Promise<void> {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed();
@@ -118,7 +121,7 @@ export class UsageReconciler {
     if (isDue) this.#archivedAt = clock.monotonic();
   }
 
-  /** Whether a namespace has Services and no TenantUsage, and the interval is over. */
+  /** Whether a namespace has Services and no TenantUsage, and `NEW_NAMESPACE_INTERVAL_MS` has passed. */
   #hasNewNamespace(table: RoutingTable): boolean {
     const { archive, clock } = this.#options;
     if (archive === undefined || clock.monotonic() - this.#newNamespacesArchivedAt < NEW_NAMESPACE_INTERVAL_MS)
@@ -126,7 +129,7 @@ export class UsageReconciler {
     return entriesOf(table, 'service').some(({ namespace }) => !this.#attemptedNamespaces.has(namespace));
   }
 
-  /** Folds ended incarnations into the totals. Otherwise the bases of every incarnation would stay in the store for ever. */
+  /** Folds ended incarnations into the totals. Otherwise the bases of every incarnation would stay in the store forever. */
   async #fold(): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
     for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
@@ -179,15 +182,16 @@ export class UsageReconciler {
 }
 
 /**
- * An incarnation that has run this long has reported the usage that earlier incarnations left in the state directory of its node.
- * Until then the bases stay, since without them a repeated report would be counted twice.
+ * How long an incarnation runs before earlier incarnations of its node are folded. By then it has reported the usage that earlier
+ * incarnations left in the state directory of its node. Until then the bases stay, since without them a repeated report would be
+ * counted twice.
  */
 const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
- * For each node, the last incarnation that can be folded, together with all before it: the incarnation before the oldest live one,
- * once all live incarnations of the node have run for a day. A node with an unknown-version proxy is left out, since the start of that
- * proxy is unknown. `now`: milliseconds since the epoch.
+ * Returns for each node the last incarnation that can be folded, together with all earlier ones. It is the incarnation before the
+ * oldest live one, once all live incarnations of the node have run for a day. A node with an unknown-version proxy is left out,
+ * because the start of that proxy is unknown. `now`: milliseconds since the epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): FoldedIncarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);

@@ -1,6 +1,6 @@
 import type { SourceSnapshot } from './source.ts';
 
-/** The snapshot of a source, built on demand after each change, and the listeners that are told of changes. */
+/** The snapshot of a source, built on demand after each change, and the listeners for its changes. */
 export class SnapshotCache {
   readonly #build: () => SourceSnapshot;
   readonly #listeners = new Set<(changedAt?: number) => void>();

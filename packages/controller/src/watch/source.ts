@@ -14,8 +14,8 @@ export interface Source {
   synced(signal: AbortSignal): Promise<void>;
   /**
    * Resolves once the snapshot is at least as new as any object that another process read before this call: a new leader must not
-   * revert what the previous leader decided from newer objects. May be called before `synced` and does not replace it. Absent if
-   * the source is never behind.
+   * revert decisions that the previous leader made from newer objects. May be called before `synced` and does not replace it.
+   * Absent if the source is never behind.
    */
   refresh?(signal: AbortSignal): Promise<void>;
   snapshot(): SourceSnapshot;
@@ -24,11 +24,12 @@ export interface Source {
    * undefined if that is unknown, as for objects that existed before this process. Returns a function that removes the listener.
    */
   onChange(listener: (changedAt?: number) => void): () => void;
-  /** Where a user must delete the Suspension. */
+  /** Returns where a user must delete the Suspension. */
   originOf(suspension: { readonly uid: string }): SuspensionOrigin;
   /**
-   * Whether a Suspension that is not in the snapshot is known to be deleted. Its absence is no proof: a file may be unreadable, or a
-   * watch may have missed an event. True is final, false means "not yet". May ask the API server, until `signal` aborts.
+   * Whether a Suspension that is not in the snapshot is known to be deleted. Its absence does not prove that: a file may be
+   * unreadable, or a watch may have missed an event. True is final, false means "not yet". May ask the API server, until `signal`
+   * aborts.
    */
   isDeleted(suspension: Suspension, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;

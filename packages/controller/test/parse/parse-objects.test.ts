@@ -195,7 +195,7 @@ describe('a Suspension', () => {
   test('is refused if its target has fields that its type does not use', () => {
     const target = { type: 'Tenant', tenant: 'shop', service: 'web' };
     assert.deepEqual(messages(parseSuspension(suspension({ target }))), [
-      'spec.target.service is "web"; use only tenant with type Tenant',
+      'spec.target.service is "web"; remove it: type Tenant uses only tenant',
     ]);
   });
 });

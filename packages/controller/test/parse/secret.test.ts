@@ -124,11 +124,11 @@ describe('an unusable Secret has a reason', () => {
     'no certificate': [{ 'tls.crt': '', 'tls.key': server.key }, 'has a tls.key but no tls.crt'],
     'no PEM': [
       { ...good, 'tls.crt': 'MIIB' },
-      'has a tls.crt without a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----',
+      'has a tls.crt that does not contain a PEM certificate (-----BEGIN CERTIFICATE-----)',
     ],
     'a certificate in DER': [
       { ...good, 'tls.crt': new X509Certificate(server.certificate).raw.toString('latin1') },
-      'has a tls.crt without a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----',
+      'has a tls.crt that does not contain a PEM certificate (-----BEGIN CERTIFICATE-----)',
     ],
     'a damaged certificate': [
       { ...good, 'tls.crt': server.certificate + between.certificate.replace('MII', 'MI#') },
@@ -165,7 +165,7 @@ describe('an unusable Secret has a reason', () => {
     ],
     'a certificate in place of the key': [
       { ...good, 'tls.key': server.certificate },
-      'has a tls.key without a private key in PEM, which begins with -----BEGIN PRIVATE KEY-----',
+      'has a tls.key that does not contain a PEM private key (-----BEGIN PRIVATE KEY-----)',
     ],
     'a damaged key': [
       { ...good, 'tls.key': server.key.slice(0, 60) },
@@ -216,7 +216,7 @@ describe('an unusable Secret has a reason', () => {
     });
     assert.deepEqual(why('ours'), {
       kind: 'unusable',
-      why: 'has a ca.crt without a certificate in PEM, which begins with -----BEGIN CERTIFICATE-----',
+      why: 'has a ca.crt that does not contain a PEM certificate (-----BEGIN CERTIFICATE-----)',
     });
     assert.equal(secretOf({ ...good, 'ca.crt': 'ours' }).certificate?.kind, 'good');
   });

@@ -64,7 +64,8 @@ describe('a TenantPolicy', () => {
     );
     assert.equal(wrong.object, undefined);
     const allowed = 'use a port from 1 to 65535, or a range such as 8000-8999';
-    const host = 'use a host such as shop.example.com, or *.shop.example.com for all below; other scripts as xn--…';
+    const host =
+      'use a host such as shop.example.com, or *.shop.example.com for all its subdomains; write international names in punycode (xn--…)';
     assert.deepEqual(messages(wrong), [
       'spec.pools[0] is "-"; use letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
       `spec.allowedHosts[0] is "*"; ${host}`,

@@ -5,8 +5,8 @@
 
 export interface AffinityTable {
   /**
-   * The hash of the endpoint that the client got last; undefined if that is longer than `timeout` ago. `now` and `timeout` are whole
-   * seconds, so an entry may last up to a second longer than its timeout, but never ends early.
+   * Returns the hash of the endpoint that the client got last; undefined if that is longer than `timeout` ago. `now` and `timeout`
+   * are whole seconds, so an entry may last up to a second longer than its timeout, but never ends early.
    */
   lookup(client: AffinityKey, now: number, timeout: number): number | undefined;
   /** Records that the client got the endpoint with this hash at `now` (whole seconds). */
@@ -23,18 +23,18 @@ const ENTRY_WORDS = 4;
 const HIGH = 0;
 const LOW = 1;
 const ENDPOINT = 2;
-/** The second plus one, so that 0 marks an entry that was never written. */
+/** The word with the second of the last use plus one; 0 marks an entry that was never written. */
 const LAST_SEEN = 3;
 
-/** A client uses one of so many adjacent entries; if all are in use, the least recently used entry is replaced. */
+/** The number of adjacent entries in which one client may be stored. If all are in use, the least recently used entry is replaced. */
 const PROBED_ENTRIES = 8;
 
-/** 262,144 clients in 4 MiB; the kernel allocates only the pages that are written. */
+/** The size of the table: 4 MiB for 262,144 clients. The kernel allocates only the pages that are written. */
 export const AFFINITY_TABLE_BYTES: number = 262_144 * ENTRY_WORDS * Uint32Array.BYTES_PER_ELEMENT;
 
 /**
- * The affinity table in the memory `words`: four words for each entry, initially zero. Throws unless the number of entries is a
- * power of two of at least 8.
+ * Creates the affinity table in the memory `words`: four words for each entry, initially zero. Throws unless the number of entries
+ * is a power of two of at least 8.
  */
 export function createAffinityTable(words: Uint32Array): AffinityTable {
   const entries = words.length / ENTRY_WORDS;

@@ -14,7 +14,7 @@ import type { EndpointStats } from './endpoint-stats.ts';
  * A choice without tried endpoints allocates no memory.
  */
 export interface Balancer {
-  /** An endpoint of the pool that is not among `tried`; undefined if all were tried. */
+  /** Returns an endpoint of the pool that is not among `tried`; undefined if all were tried. */
   choose(pool: EndpointPool, client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined;
 }
 
@@ -23,11 +23,14 @@ export interface BalancerOptions {
   readonly random: () => number;
   /** Milliseconds of a monotonic clock that all threads of the process share. */
   readonly now: () => number;
-  /** If undefined, ClientIP affinity is computed by hash only, and a new endpoint takes over some clients of the others. */
+  /**
+   * The memory of ClientIP affinity. Without it, ClientIP affinity is computed by hash only, and a new endpoint takes over some
+   * clients of the others.
+   */
   readonly affinityTable: AffinityTable | undefined;
 }
 
-/** The candidates that were not tried; the same list if nothing was tried. */
+/** Returns the candidates that were not tried; the same list if nothing was tried. */
 export function untriedEndpoints(
   candidates: readonly EndpointStats[],
   tried: readonly EndpointStats[],

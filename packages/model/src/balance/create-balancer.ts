@@ -12,7 +12,7 @@ import {
 export type BalancerRoute = Pick<Route, 'service' | 'listener' | 'settings'>;
 
 /**
- * The balancer that the settings of a Service ask for. UDP flows are balanced by hash instead of round-robin, random or
+ * Creates the balancer that the settings of a Service ask for. UDP flows are balanced by hash instead of round-robin, random or
  * least-connections, because the kernel may deliver the next datagram to another worker, which must choose the same endpoint.
  */
 export function createBalancer(route: BalancerRoute, options: BalancerOptions): Balancer {
@@ -48,7 +48,10 @@ function timeoutOf(affinity: Affinity): number | undefined {
   return affinity.kind === 'client-ip' ? affinity.timeoutMs : undefined;
 }
 
-/** Chooses the first usable endpoint in order of address; all other endpoints are its reserve. Slow start does not apply. */
+/**
+ * Chooses the first usable endpoint in order of address; the other endpoints are chosen only after it was tried. Slow start does
+ * not apply.
+ */
 export const FIRST_AVAILABLE_BALANCER: Balancer = {
   choose: (pool, _client, tried) =>
     untriedEndpoints(pool.preferred, tried)[0] ?? untriedEndpoints(pool.fallback, tried)[0],

@@ -29,10 +29,10 @@ export const EMPTY_POOL: EndpointPool = {
 };
 
 /**
- * The pool of `candidates`, which replaces the pool `before`; sets the tier of every endpoint of both. Preferred are the healthy
- * endpoints of the zone, even if there is only one (`trafficDistribution` leaves it to the owner to have enough endpoints in each
- * zone), or all healthy endpoints if the zone has none. The other healthy endpoints are the fallback. If no endpoint is healthy,
- * the health checks prove nothing, and all endpoints count as healthy.
+ * Builds the pool of `candidates`, which replaces the pool `before`, and sets the tier of every endpoint of both. Preferred are the
+ * healthy endpoints of the zone, even if there is only one (`trafficDistribution` leaves it to the owner to have enough endpoints
+ * in each zone), or all healthy endpoints if the zone has none. The other healthy endpoints are the fallback. If no endpoint is
+ * healthy, the health checks prove nothing, and all endpoints count as healthy.
  */
 export function buildPool(
   before: EndpointPool,

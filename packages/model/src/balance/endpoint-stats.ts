@@ -39,8 +39,8 @@ export function createEndpointStats(endpoint: Endpoint): EndpointStats {
   };
 }
 
-// Slow start: an endpoint that joins serving endpoints begins with a tenth of its share, because its caches are cold and its code is
-// not yet compiled, and because least-connections would otherwise send all new connections to it.
+// The duration of slow start. An endpoint that joins serving endpoints begins with a tenth of its share, because its caches are
+// cold and its code is not yet compiled, and because least-connections would otherwise send all new connections to it.
 const SLOW_START_MS = 30_000;
 const MIN_WEIGHT = 0.1;
 

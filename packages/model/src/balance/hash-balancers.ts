@@ -21,9 +21,9 @@ export function createRendezvousBalancer(hash: ClientHash): Balancer {
 }
 
 /**
- * The endpoint with the highest hash of (client, endpoint); `client` is a 32-bit hash. Every proxy computes the same choice without
- * shared state, and when an endpoint leaves, only its clients move (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN
- * 6(1), 1998). Undefined if there is no candidate.
+ * Returns the endpoint with the highest hash of (client, endpoint); `client` is a 32-bit hash. Every proxy computes the same choice
+ * without shared state, and when an endpoint leaves, only its clients move (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM
+ * ToN 6(1), 1998). Returns undefined if there is no candidate.
  */
 export function chooseByRendezvous(candidates: readonly EndpointStats[], client: number): EndpointStats | undefined {
   let best: EndpointStats | undefined;

@@ -4,9 +4,12 @@
 import type { EndpointStats } from './endpoint-stats.ts';
 import { hashText } from './hash.ts';
 
-/** A prime, so that every skip visits all slots. The more slots per endpoint, the fewer slots change with the endpoints. */
+/**
+ * The number of slots: a prime, so that every skip visits all slots. With more slots per endpoint, fewer slots move when endpoints
+ * change.
+ */
 export const MAGLEV_SLOTS = 65_537;
-/** An endpoint's index has 16 bits, and the highest index marks a free slot. */
+/** The most endpoints of a table: an index has 16 bits, and the highest index marks a free slot. */
 export const MAX_MAGLEV_ENDPOINTS = 65_535;
 
 /** A table that may be older than the pool; the balancer passes over endpoints that have left. */

@@ -3,11 +3,14 @@ import type { EndpointPool } from './endpoint-pool.ts';
 import { type EndpointStats, weightAt } from './endpoint-stats.ts';
 
 /**
- * The index of a random candidate, with probability proportional to its weight at `now` (ms). Never draws the index `except`, which is
- * -1 to draw from all candidates. At least one candidate must remain.
+ * Returns the index of a random candidate, with probability proportional to its weight at `now` (ms). Never returns the index
+ * `except`; -1 excludes no candidate. At least one candidate must remain.
  */
 export type WeightedDraw = (candidates: readonly EndpointStats[], now: number, except: number) => number;
-/** Each draw is accepted with a probability of at least 0.1, so 64 draws in a row fail once in a thousand times. */
+/**
+ * The most draws for one choice. Each draw is accepted with a probability of at least 0.1, so 64 draws in a row fail once in a
+ * thousand times.
+ */
 const MAX_DRAWS = 64;
 
 /** Draws by rejection sampling: uniformly, until a draw is accepted by its weight. `random` returns numbers in [0, 1). */
@@ -65,7 +68,10 @@ export function createLeastConnectionsBalancer({ random, now }: BalancerOptions)
   };
 }
 
-/** With a credit of at least 0.1 in each round, some endpoint has a whole turn after 10 rounds, or 11 with rounding errors. */
+/**
+ * The most rounds for one choice. With a credit of at least 0.1 in each round, some endpoint has a whole turn after 10 rounds, or
+ * 11 with rounding errors.
+ */
 const MAX_ROUNDS = 11;
 
 /**

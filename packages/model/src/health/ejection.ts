@@ -19,7 +19,7 @@ export const INITIAL_EJECTION_STATE: EjectionState = {
 
 /** Consecutive failed connects that eject an endpoint. */
 export const EJECTION_THRESHOLD_FAILURES = 3;
-/** Multiplied by the number of ejections. */
+/** The length of an ejection, multiplied by the number of ejections so far. */
 export const BASE_EJECTION_MS = 10_000;
 export const MAX_EJECTION_MS = 300_000;
 /** The time without an ejection after which the number of ejections starts again at one. */

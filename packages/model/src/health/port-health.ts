@@ -17,9 +17,9 @@ export interface PortHealthResult {
   /** Endpoints whose active check fails, whether or not they are excluded. */
   readonly failing: readonly string[];
   /**
-   * Failing endpoints whose connections may be moved. These are all failing endpoints if one endpoint has a good last check and
-   * working connects, and else none: an endpoint that is new or about to fail as well proves nothing, because a fault of all
-   * endpoints shows on some of them first.
+   * Endpoints whose connections may be moved. All failing endpoints if at least one endpoint has a good last check and working
+   * connects, otherwise none. An endpoint that is new or about to fail as well proves nothing, because a fault of all endpoints
+   * shows on some of them first.
    */
   readonly replaceable: readonly string[];
   /** Endpoints excluded because connects failed; at most half of all endpoints. */
@@ -31,8 +31,8 @@ export interface PortHealthResult {
 /**
  * Decides at `now` (ms) which endpoints of a port are used:
  * 1. The endpoints that pass their checks, or all endpoints if none passes, since the checks prove nothing then.
- * 2. Without the ejected endpoints: at most half of all endpoints, the first that failed, so that a fault which affects all of
- *    them (such as the network of this node) ejects no more than half.
+ * 2. Ejected endpoints are left out, but at most half of all endpoints, those that failed first. A fault that affects all of them
+ *    (such as the network of this node) must not eject all.
  * 3. If fewer than half of all endpoints would remain, ejections are ignored (the panic threshold of Envoy): the rest would
  *    collapse under the load of all.
  */
@@ -76,7 +76,7 @@ export interface CheckState {
   readonly isConfirmed: boolean;
 }
 
-/** A new endpoint passes until it fails often enough, because Kubernetes reports it as ready. */
+/** The state of a new endpoint: it passes until it fails often enough, because Kubernetes reports it as ready. */
 export const INITIAL_CHECK_STATE: CheckState = { passes: true, contraryResults: 0, isConfirmed: false };
 
 /** The state after one more check result; the same object if nothing changed. */
@@ -97,7 +97,7 @@ export function recordCheckResult(
     : { passes: isGood, contraryResults: 0, isConfirmed: isGood };
 }
 
-/** The value of the annotation `weir.dev/health-check` that asks for this check. */
+/** Returns the value of the annotation `weir.dev/health-check` that asks for this check. */
 export function healthCheckName(check: HealthCheck): 'off' | 'tcp' | 'http' | 'https' {
   return check.kind === 'http' && check.overTls === true ? 'https' : check.kind;
 }

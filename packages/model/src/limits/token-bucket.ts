@@ -4,7 +4,7 @@
 export interface RateLimit {
   /** Units per second; 0 admits nothing. */
   readonly ratePerSecond: number;
-  /** The burst, as the time in which the rate provides as many units. */
+  /** The burst, as the time that the rate takes to provide it. */
   readonly burstNs: bigint;
 }
 
@@ -30,7 +30,7 @@ export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: R
   return (paidUntil < oldest ? oldest : paidUntil) + costNs(count, limit.ratePerSecond);
 }
 
-/** The `paidUntil` that carries the same debt, counted in units, over from rate `from` to rate `to` (units per second). */
+/** Returns the `paidUntil` with the same debt in units after a change from rate `from` to rate `to` (units per second). */
 export function rescaleDebt(paidUntil: bigint, { from, to, now }: RateChange): bigint {
   const owedNs = paidUntil - now;
   if (owedNs <= 0n) return paidUntil;

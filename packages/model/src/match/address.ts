@@ -27,7 +27,7 @@ export function parseUnmappedAddressWords(text: string, words: Uint32Array): Add
   return parseIpv6Groups(text, words) || parseIpv6WithLibrary(text, words) ? 'ipv6' : undefined;
 }
 
-/** The canonical text of an address: dotted decimal for IPv4, RFC 5952 for IPv6. */
+/** Returns the canonical text of an address: dotted decimal for IPv4, RFC 5952 for IPv6. */
 export function formatAddressWords(family: AddressFamily, words: Uint32Array): string {
   const [a = 0, b = 0, c = 0, d = 0] = words;
   if (family === 'ipv4') return `${a >>> 24}.${(a >>> 16) & 255}.${(a >>> 8) & 255}.${a & 255}`;
@@ -39,8 +39,8 @@ const COLON = 0x3a;
 const ZERO = 0x30;
 
 /**
- * The number of an IPv4 address in dotted decimal; -1 if the text is none. Leading zeros are rejected, because some programs read
- * them as octal.
+ * Returns the number of an IPv4 address in dotted decimal; -1 for any other text. Leading zeros are rejected, because some programs
+ * read them as octal.
  */
 function parseIpv4Number(text: string): number {
   let address = 0;
@@ -111,7 +111,7 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** Parses the rare forms: a trailing IPv4 address, a zone. */
+/** Parses the rare forms: with a trailing IPv4 address, or with a zone. */
 function parseIpv6WithLibrary(text: string, words: Uint32Array): boolean {
   if (!ipaddr.IPv6.isValid(text)) return false;
   const { parts } = ipaddr.IPv6.parse(text);

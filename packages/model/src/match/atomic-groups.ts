@@ -58,8 +58,8 @@ function lastChangesById(changes: readonly Change[]): ReadonlyMap<string, Change
 const SERVICE_ENTRY_KINDS = ['service', 'certificate', 'endpoints'];
 
 /**
- * The UID of the Service that a change belongs to; undefined if the entry belongs to no Service, and for a deleted listener, whose
- * id does not contain its Service.
+ * Returns the UID of the Service that a change belongs to; undefined if the entry belongs to no Service, and for a deleted
+ * listener, whose id does not contain its Service.
  */
 export function serviceOfChange(change: Change): string | undefined {
   if (change.kind === 'delete') {
@@ -106,12 +106,12 @@ export interface ResourceIndex {
 }
 
 /**
- * The Services that gain or lose a host name on a shared port, or a binding that becomes shared or exclusive. A host name also
- * counts as a use of the wildcard that matches it. If such Services changed one after the other, a client would meanwhile reach no
- * Service, or a Service that owns the name neither before nor after. Costs O(changes), and little if no port is shared.
+ * Returns the Services that gain or lose a host name on a shared port, or a binding that becomes shared or exclusive. A host name
+ * also counts as a use of the wildcard that matches it. If such Services changed one after the other, a client would meanwhile
+ * reach no Service, or a Service that owns the name neither before nor after. Costs O(changes), and little if no port is shared.
  */
 export function sharedResourceUses(changes: readonly Change[], index: ResourceIndex): ResourceUse[] {
-  /** By the id that an exclusive listener entry of the binding would have: the Services that share the binding before or after. */
+  /** The Services that share a binding before or after, by the id that an exclusive listener of the binding would have. */
   const sharersByBinding = new Map<string, Set<string>>();
   const services = new Set<string>();
   for (const change of changes) {
@@ -141,7 +141,10 @@ export function sharedResourceUses(changes: readonly Change[], index: ResourceIn
   }
 }
 
-/** The uses of a binding that passes between an exclusive owner and sharers. (An exclusive binding is one entry: `movedResources`.) */
+/**
+ * Returns the uses of a binding that passes between an exclusive owner and sharers. (`movedResources` handles a binding that stays
+ * exclusive.)
+ */
 function bindingUses(
   binding: string,
   sharers: ReadonlySet<string>,
@@ -187,7 +190,7 @@ function hostNameUses(services: ReadonlySet<string>, changed: ChangedEntries): R
   });
 }
 
-/** `port/host` of each host name that the Service gains or loses on this node. */
+/** Returns `port/host` of each host name that the Service gains or loses on this node. */
 function movedHostNames(uid: string, { lastChanges, putListeners, index }: ChangedEntries): Set<string> {
   const service = lastChanges.get(serviceId(uid));
   const entryBefore = index.entries.get(serviceId(uid));

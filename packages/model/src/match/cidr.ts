@@ -17,7 +17,7 @@ export interface NetworkPrefix {
 }
 
 /**
- * Parses a CIDR such as `10.0.0.0/8` or `fd00::/8` and clears its host bits; undefined if the text is no CIDR. Blanks around the
+ * Parses a CIDR such as `10.0.0.0/8` or `fd00::/8` and clears its host bits; undefined if the text is not a CIDR. Blanks around the
  * text are allowed, as the API server allows them.
  */
 export function parseCidr(text: string): Cidr | undefined {
@@ -27,7 +27,7 @@ export function parseCidr(text: string): Cidr | undefined {
   return { text: `${address}/${network.prefix}`, address, prefix: network.prefix };
 }
 
-/** The length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. Longer texts of tenants are not parsed. */
+/** The longest text that is parsed: the length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. */
 const MAX_CIDR_LENGTH = 49;
 /** Numbers with leading zeros, which some programs read as octal. */
 const OCTAL_OCTET = /[.:]0[0-9]+\.|\.0[0-9]/;
@@ -82,16 +82,16 @@ const IPV4: RegExp = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 /** 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 and the broadcast address (RFC 6890). */
 const SPECIAL_IPV4 = /^(?:0\.|127\.|169\.254\.|22[4-9]\.|23\d\.|255\.255\.255\.255$)/;
 
-/** The canonical text of an address (IPv4-mapped IPv6 as IPv4); undefined if the text is no address. */
+/** Returns the canonical text of an address (IPv4-mapped IPv6 as IPv4); undefined if the text is not an address. */
 export function canonicalAddress(text: string): string | undefined {
-  // The fast path for most of possibly 100,000 endpoint addresses.
+  // Most of up to 100,000 endpoint addresses take this fast path.
   if (IPV4.test(text)) return text;
   return parseAddress(text)?.toString();
 }
 
 /**
- * Whether no endpoint may have an address, whatever its source: loopback, link-local, unspecified, multicast, broadcast, and text
- * that is no address.
+ * Whether an address is forbidden for every endpoint: loopback, link-local, unspecified, multicast, broadcast, or text that is not
+ * an address.
  */
 export function isSpecialAddress(address: string): boolean {
   if (IPV4.test(address)) return SPECIAL_IPV4.test(address);
@@ -107,8 +107,8 @@ function parseAddress(text: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
 }
 
 /**
- * The key by which limits count clients: an IPv4 address, or the /64 network of an IPv6 address, because one host can use every
- * address of its /64. `::ffff:a.b.c.d` counts as IPv4. A text that is no address is its own key.
+ * Returns the key by which limits count clients: an IPv4 address, or the /64 network of an IPv6 address, because one host can use
+ * every address of its /64. `::ffff:a.b.c.d` counts as IPv4. A text that is not an address is its own key.
  */
 export function clientKeyFor(address: string): string {
   if (!address.includes(':')) return address;

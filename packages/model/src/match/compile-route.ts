@@ -22,7 +22,10 @@ export interface RouteInput {
   readonly certificate: CertificateEntry | undefined;
 }
 
-/** The route of a listener. Throws if the Service has no settings: translation gives listeners only to Services with settings. */
+/**
+ * Compiles the route of a listener. Throws if the Service has no settings: translation gives listeners only to Services with
+ * settings.
+ */
 export function compileRoute(listener: ListenerEntry, service: ServiceEntry, parts: RouteInput): Route {
   const { zone, chunks, sourceRangeCheck, certificate } = parts;
   const { settings } = service;
@@ -41,8 +44,8 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
 }
 
 /**
- * The endpoints of all chunks, sorted and without duplicates: an address can be in two slices while it moves between them. Of two
- * duplicates, the first by the names of its zones is kept, so that the result does not depend on the order of changes.
+ * Returns the endpoints of all chunks, sorted and without duplicates: an address can be in two slices while it moves between them.
+ * Of two duplicates, the first by the names of its zones is kept, so that the result does not depend on the order of changes.
  */
 function mergeEndpoints(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
   const [first, ...others] = chunks;
@@ -77,8 +80,8 @@ export interface SourceRangeCheck {
 }
 
 /**
- * The check for `ranges` (CIDRs). Returns `former`, the Service's check so far, if the ranges are equal. Compiles the ranges when the
- * first client connects, because a thread that compiles the table may serve no clients, as the main thread of a proxy.
+ * The check for `ranges` (CIDRs). Returns `former`, the Service's check so far, if the ranges are equal. Compiles the ranges when
+ * the first client connects, because not every thread that compiles the table serves clients: the main thread of a proxy does not.
  */
 export function sourceRangeCheckFor(ranges: readonly string[], former: SourceRangeCheck | undefined): SourceRangeCheck {
   if (ranges.length === 0) return ALLOW_ALL;

@@ -1,11 +1,11 @@
 // Host names of Services: parsing, permission, and look-up by a client's server name.
 
-/** A label by RFC 1123, as the API server requires for the hosts of an Ingress. Other scripts use A-labels (`xn--…`). */
+/** A label by RFC 1123, as the API server requires for the hosts of an Ingress. International names use A-labels (`xn--…`). */
 const HOST_LABEL = '[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?';
 
 /**
- * The grammar of a host in lower case. Forbidden is a last label of only digits, because the host would be, or look like, an IPv4
- * address.
+ * The grammar of a host in lower case. The last label must not consist of digits only, because the host would be, or look like, an
+ * IPv4 address.
  */
 export const HOST_GRAMMAR: { readonly pattern: string; readonly forbiddenPattern: string; readonly maxLength: number } =
   {
@@ -16,7 +16,7 @@ export const HOST_GRAMMAR: { readonly pattern: string; readonly forbiddenPattern
 const HOST = new RegExp(HOST_GRAMMAR.pattern);
 const FORBIDDEN_HOST = new RegExp(HOST_GRAMMAR.forbiddenPattern);
 
-/** Parses a host such as `shop.example.com` or `*.example.com` and returns it in lower case; undefined if the text is no host. */
+/** Parses a host such as `shop.example.com` or `*.example.com` and returns it in lower case; undefined if the text is not a host. */
 export function parseHost(text: string): string | undefined {
   if (text.length > HOST_GRAMMAR.maxLength) return undefined;
   const host = text.toLowerCase();
@@ -32,8 +32,8 @@ export function isHostAllowed(host: string, allowed: readonly string[]): boolean
 }
 
 /**
- * The owner of the server name that a client sent, from a map of owners by host (in the form of `parseHost`); undefined if no host
- * matches. An exact host beats a wildcard. Case and a trailing dot are ignored. O(1).
+ * Returns the owner of the server name that a client sent, from a map of owners by host (in the form of `parseHost`); undefined if
+ * no host matches. An exact host beats a wildcard. Case and a trailing dot are ignored. O(1).
  *
  * `*.example.com` matches exactly one more label, as in an Ingress and in a certificate (RFC 9525, 6.3): neither `example.com` nor
  * `a.b.example.com`. The Gateway API matches several labels, but then clients would be routed to Services whose wildcard

@@ -3,7 +3,7 @@ import { networkMask, parseNetworkWords } from './cidr.ts';
 
 export interface NetworkSet {
   readonly isEmpty: boolean;
-  /** Whether any network contains the address. `::ffff:a.b.c.d` counts as IPv4; false for a text that is no address. */
+  /** Whether any network contains the address. `::ffff:a.b.c.d` counts as IPv4; false for a text that is not an address. */
   contains(address: string): boolean;
 }
 
@@ -76,7 +76,7 @@ export class Ipv4Ranges {
   }
 }
 
-/** Exceeds the greatest prefix length. */
+/** The number of keys for each address, which must exceed the greatest prefix length. */
 const PREFIX_KEY_SPAN = 64;
 
 export interface Ipv6Network {

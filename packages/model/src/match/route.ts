@@ -26,7 +26,7 @@ export function expectsClientHello(route: Pick<Route, 'settings' | 'listener'>):
   return settings.tlsPassthrough && listener.port !== PLAIN_HTTP_PORT;
 }
 
-/** The settings of TLS termination at the listener; undefined if TLS is not terminated there. */
+/** Returns the settings of TLS termination at the listener; undefined if TLS is not terminated there. */
 export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): TlsPort | undefined {
   return listener.protocol === 'TCP' ? settings.tls?.ports.find(({ port }) => port === listener.port) : undefined;
 }
@@ -49,7 +49,7 @@ export function listenerKeyOfRoute(route: RouteKey): ListenerKey {
   return portEnd < 0 ? route : route.slice(0, portEnd);
 }
 
-/** The key of the listener whose entry has this id; undefined if the id is of an entry of another kind. */
+/** Returns the key of the listener whose entry has this id; undefined for the id of another kind of entry. */
 export function listenerKeyOfEntryId(id: string): ListenerKey | undefined {
   if (!id.startsWith('listener/')) return undefined;
   const [, , address, protocol, port] = id.split('/', 5);
@@ -69,7 +69,7 @@ export interface Client {
 
 export type RouteRefusal = 'no-endpoints' | 'source-range';
 
-/** Why a route refuses a client; undefined if it admits the client. */
+/** Returns why a route refuses a client; undefined if it admits the client. */
 export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
   if (!route.allowsSource(client)) return 'source-range';
   return route.endpoints.length === 0 ? 'no-endpoints' : undefined;

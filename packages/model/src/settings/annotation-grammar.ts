@@ -27,7 +27,7 @@ export type AnnotationGrammar =
     }
   | { readonly kind: 'ports' };
 
-/** Parses a value, given the settings parsed so far; returns the settings to change, or what is wrong (to follow the value). */
+/** Parses a value, given the settings parsed so far; returns the settings to change, or a message that follows the value. */
 export type ParseAnnotation = (value: string, settings: ServiceSettings) => Partial<ServiceSettings> | string;
 
 export interface Annotation {
@@ -59,7 +59,7 @@ export function duration(
   );
 }
 
-/** A whole number of at most two digits. */
+/** An annotation whose value is a whole number of at most two digits. */
 export function integer(
   { min, max }: { readonly min: number; readonly max: number },
   apply: Apply<number>,
@@ -75,10 +75,10 @@ export function integer(
   );
 }
 
-/** Longer texts of tenants are not parsed. */
+/** The most characters of a quantity. A longer text is not parsed. */
 const MAX_QUANTITY_LENGTH = 40;
 
-/** A whole number, written as a Kubernetes quantity. */
+/** An annotation whose value is a whole number, written as a Kubernetes quantity. */
 export function quantity(example: string, apply: Apply<number>): Annotation {
   const grammar = {
     kind: 'quantity',
@@ -118,7 +118,7 @@ function withGrammar<T>(
   };
 }
 
-/** The message for a value outside of a grammar, to follow the value. */
+/** Returns the message for a value that does not match a grammar; it follows the value. */
 function notAllowed({ expected }: { readonly expected: string }): string {
   return `is not allowed; use ${expected}`;
 }

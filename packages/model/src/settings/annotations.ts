@@ -1,5 +1,5 @@
-// The annotations `weir.dev/…` of a Service. An invalid value refuses the Service, and so does an unknown name: a Service whose
-// annotation for, say, a client CA were ignored would be open to every client.
+// The annotations `weir.dev/…` of a Service. An invalid value or an unknown name refuses the Service: if a misspelt annotation for
+// client CAs were ignored, the Service would be open to every client.
 import { HOST_GRAMMAR, parseHost } from '../match/hosts.ts';
 import { quote, shorten } from '../message-text.ts';
 import {
@@ -20,7 +20,10 @@ const ALGORITHMS: readonly Algorithm[] = ['least-connections', 'round-robin', 'r
 const MAX_CONNECT_TIMEOUT_MS = 300_000;
 const MAX_TIMEOUT_MS = 86_400_000;
 const MAX_NODES = 16;
-/** Bounds the size of each worker's host index. (256 KiB of annotations hold no more than 1,000 of the longest hosts.) */
+/**
+ * The most hosts of a Service, which bounds the host index of each worker. (256 KiB of annotations hold no more than 1,000 of the
+ * longest hosts.)
+ */
 const MAX_HOSTS = 1_000;
 
 /** By name without prefix, parsed in this order, since an annotation may depend on the settings of earlier ones. */
@@ -59,7 +62,10 @@ export function annotationGrammars(): Readonly<Record<string, AnnotationGrammar>
   return Object.fromEntries(Object.entries(ANNOTATIONS).map(([name, { grammar }]) => [name, grammar]));
 }
 
-/** The settings with those of the annotations (by name without prefix); adds one message for each invalid one to `mistakes`. */
+/**
+ * Returns the settings with the changes by the annotations (by name without prefix); adds a message for each invalid annotation to
+ * `mistakes`.
+ */
 export function applyAnnotations(
   settings: ServiceSettings,
   annotations: ReadonlyMap<string, string>,
@@ -92,7 +98,8 @@ function hostsAnnotation(): Annotation {
     kind: 'hosts',
     ...HOST_GRAMMAR,
     maxCount: MAX_HOSTS,
-    expected: 'names such as shop.example.com or *.example.com, comma separated, other scripts as xn--…',
+    expected:
+      'names such as shop.example.com or *.example.com, separated by commas, with international names in punycode (xn--…)',
   } as const;
   return {
     grammar,

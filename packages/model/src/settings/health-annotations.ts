@@ -1,5 +1,5 @@
-// The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. An option without a check is refused, since it would do
-// nothing.
+// The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. An option without a check is refused, because it would
+// have no effect.
 import { DURATION_PATTERN, parseDuration } from '../duration.ts';
 import { type Annotation, duration, integer, oneOf, pattern } from './annotation-grammar.ts';
 import {
@@ -60,7 +60,10 @@ function withTiming(check: HealthCheck, timing: Partial<HealthCheckTiming>): Pic
   return { healthCheck: check.kind === 'off' ? check : { ...check, ...timing } };
 }
 
-/** Characters that a request line can carry: no blanks, no control characters, and no fragment, which servers never receive. */
+/**
+ * The annotation for the path. It allows the characters of a request line: no blanks, no control characters, and no fragment,
+ * because servers never receive one.
+ */
 function pathAnnotation(): Annotation {
   const { grammar, parse } = pattern(
     {
@@ -86,13 +89,13 @@ function timeoutAnnotation(): Annotation {
       pattern: DURATION_PATTERN,
       minMs: 1,
       maxMs: MAX_INTERVAL_MS,
-      expected: 'a duration from 1ms to the interval',
+      expected: 'a duration from 1ms to weir.dev/health-check-interval',
     },
     parse: (value, { healthCheck }) => {
       const { intervalMs } = timingOf(healthCheck);
       const timeoutMs = parseDuration(value);
       return timeoutMs === undefined || timeoutMs < 1 || timeoutMs > intervalMs
-        ? `is not allowed; use a duration from 1ms to the interval, which is ${intervalMs / 1_000}s`
+        ? `is not allowed; use a duration from 1ms to weir.dev/health-check-interval, which is ${intervalMs / 1_000}s`
         : withTiming(healthCheck, { timeoutMs });
     },
   };

@@ -11,8 +11,8 @@ import {
 import { withTlsPorts } from './tls-annotations.ts';
 import { zonePreferenceOf } from './zone-preference.ts';
 
-// Parses the settings of a Service strictly: one wrong value refuses all settings, so that no Service is served with a default
-// where its owner wanted something else.
+// Parses the settings of a Service strictly: one wrong value refuses all settings, so that no Service is served with a default that
+// its owner did not want.
 const LEGACY_SOURCE_RANGES_ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
 export type ParsedSettings =
@@ -21,8 +21,8 @@ export type ParsedSettings =
   | { readonly kind: 'invalid'; readonly mistakes: readonly string[] };
 
 /**
- * The settings of a Service, or every mistake in them. The result is cached by the identity of the object, because other changes
- * cause a Service to be translated far more often than its own.
+ * Returns the settings of a Service, or every mistake in them. The result is cached by the identity of the object, because other
+ * changes cause a Service to be translated far more often than its own.
  */
 export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
   const known = PARSED_BY_SERVICE.get(service);
@@ -34,7 +34,7 @@ export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
 }
 
 const PARSED_BY_SERVICE = new WeakMap<ServiceObject, ParsedSettings>();
-/** Bounds the memory of the cache: messages are much longer than the mistakes in an annotation that they describe. */
+/** A result with more mistakes is not cached: a message is much longer than the mistake that it describes. */
 const MAX_CACHED_MISTAKES = 100;
 
 function parseSettings(service: ServiceObject): ParsedSettings {
@@ -52,13 +52,13 @@ function parseSettings(service: ServiceObject): ParsedSettings {
 }
 
 /**
- * The networks of one country are some thousands. Measured with 10,000 IPv6 ranges, for any number of ports: 0.5 MB in the table,
- * 1 MB in each thread of a proxy, and 7 ms in a worker (23 ms in one that has just started) for the first client after a change.
- * The bound for delays that one Service causes to other connections is 50 ms.
+ * The most source ranges of a Service; the networks of one country are a few thousand. Measured with 10,000 IPv6 ranges, for any
+ * number of ports: 0.5 MB in the table, 1 MB in each thread of a proxy, and 7 ms in a worker (23 ms in one that has just started)
+ * for the first client after a change. The bound for delays that one Service causes to other connections is 50 ms.
  */
 const MAX_SOURCE_RANGES = 10_000;
 
-/** The field overrides the legacy annotation. Blanks around a range are allowed. */
+/** Returns the ranges of the field, which overrides the legacy annotation. Blanks around a range are allowed. */
 function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
   const legacy = Object.hasOwn(service.annotations, LEGACY_SOURCE_RANGES_ANNOTATION)
     ? service.annotations[LEGACY_SOURCE_RANGES_ANNOTATION]
@@ -86,8 +86,8 @@ function affinityFor(service: ServiceObject): Affinity {
   return seconds === null ? { kind: 'none' } : { kind: 'client-ip', timeoutMs: seconds * 1000 };
 }
 
-// Annotations that affect only TCP connections, each with whether the settings use it. On a Service with only UDP ports they would
-// do nothing, while their author believes that clients are identified or kept out.
+// Annotations that affect only TCP connections, each with a function that says whether the settings use it. On a Service with only
+// UDP ports they would have no effect, although their author expects them to identify or refuse clients.
 const TCP_ONLY_ANNOTATIONS: Readonly<Record<string, (settings: ServiceSettings) => boolean>> = {
   'proxy-protocol': ({ proxyProtocol }) => proxyProtocol !== null,
   'tls-passthrough': ({ tlsPassthrough }) => tlsPassthrough,
@@ -95,7 +95,7 @@ const TCP_ONLY_ANNOTATIONS: Readonly<Record<string, (settings: ServiceSettings) 
   hosts: ({ hosts }) => hosts.length > 0,
 };
 
-/** One mistake for each annotation that a Service with only UDP ports sets although the annotation works only for TCP. */
+/** Returns one mistake for each annotation that a Service with only UDP ports sets although the annotation works only for TCP. */
 export function tcpOnlyMistakes({ ports, annotations }: ServiceObject, settings: ServiceSettings): string[] {
   const isUdp = ports.some(({ protocol }) => protocol === 'UDP') && ports.every(({ protocol }) => protocol !== 'TCP');
   if (!isUdp) return [];

@@ -6,11 +6,11 @@ const QUANTITY = /^\+?(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{
 export type ParsedQuantity =
   | { readonly kind: 'whole'; readonly value: number }
   | { readonly kind: 'fraction' }
-  /** Above 2^53 − 1, so that counters would not be exact. */
+  /** The value exceeds 2^53 − 1, so counters would not be exact. */
   | { readonly kind: 'too-large' }
   | { readonly kind: 'malformed' };
 
-/** The whole number that a quantity stands for, or why there is none. */
+/** Returns the whole number that a quantity stands for, or why it does not stand for one. */
 export function parseQuantity(text: string): ParsedQuantity {
   const match = QUANTITY.exec(text);
   if (match === null) return { kind: 'malformed' };

@@ -18,7 +18,7 @@ export interface ServiceSettings {
   readonly limits: ServiceLimits;
   /** Route by the server name of the ClientHello, without decrypting. */
   readonly tlsPassthrough: boolean;
-  /** Absent if no TLS is terminated here. */
+  /** Absent if TLS is not terminated here. */
   readonly tls?: TlsTermination;
   /** Lower case, with a leading `*.` for a wildcard. An empty list matches every server name, and clients that send none. */
   readonly hosts: readonly string[];
@@ -95,7 +95,7 @@ export const DEFAULT_SERVICE_SETTINGS: ServiceSettings = {
   nodes: null,
 };
 
-/** The timing of a health check for which no annotation sets another one. */
+/** The timing of a health check unless an annotation changes it. */
 export const DEFAULT_HEALTH_TIMING: HealthCheckTiming = {
   intervalMs: 5_000,
   timeoutMs: 2_000,

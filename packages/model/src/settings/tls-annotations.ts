@@ -32,7 +32,7 @@ function withoutPassthrough({ grammar, parse }: Annotation): Annotation {
     parse: (value, settings) => {
       const parsed = parse(value, settings);
       return typeof parsed !== 'string' && settings.tlsPassthrough
-        ? `cannot be honoured together with ${ANNOTATION_PREFIX}tls-passthrough: "true": TLS ends here or is passed on, not both; remove one of them`
+        ? `cannot be honoured together with ${ANNOTATION_PREFIX}tls-passthrough: "true": TLS is terminated here or passed through, not both; remove one of them`
         : parsed;
     },
   };
@@ -61,7 +61,7 @@ const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   grpc: ['h2'],
 };
 
-/** The settings with the ports at which TLS is terminated; adds messages for invalid ports to `mistakes`. */
+/** Returns the settings with the ports at which TLS is terminated; adds messages for invalid ports to `mistakes`. */
 export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, mistakes: string[]): ServiceSettings {
   const { tls } = settings;
   if (tls === undefined) return settings;
@@ -74,14 +74,14 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
   for (const port of ports) {
     if (TLS_APP_PROTOCOLS.includes(port.appProtocol ?? ''))
       mistakes.push(
-        `annotation ${where}: TLS cannot end at port ${portText(port)}, where appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
+        `annotation ${where}: TLS cannot be terminated at port ${portText(port)}, where appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
       );
   }
   // `tcpOnlyMistakes` reports a Service with only UDP ports.
   const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
   if (isTcp && ports.length === 0 && mistakes.length === mistakesBefore)
     mistakes.push(
-      `annotation ${SECRET_ANNOTATION}: ${quote(tls.secret)} would be used at no port: by itself TLS ends at 443/TCP; name others in annotation ${PORTS_ANNOTATION}`,
+      `annotation ${SECRET_ANNOTATION}: ${quote(tls.secret)} is used at no port: by default TLS is terminated at 443/TCP only; name other ports in annotation ${PORTS_ANNOTATION}`,
     );
   return { ...settings, tls: { ...tls, ports: ports.map(tlsPort) } };
 }
@@ -109,7 +109,10 @@ function defaultTlsPorts({ ports }: ServiceObject): ServicePort[] {
   );
 }
 
-/** A Service has at most 100 ports, each with a number and a name. Messages for 100,000 invalid items would take seconds. */
+/**
+ * The most items that are read: a Service has at most 100 ports, each with a number and a name. Messages for 100,000 invalid items
+ * would take seconds.
+ */
 const MAX_TLS_PORTS = 200;
 
 function parseTlsPorts(value: string, { ports }: ServiceObject, mistakes: string[]): ServicePort[] {
@@ -136,10 +139,10 @@ function parseTlsPorts(value: string, { ports }: ServiceObject, mistakes: string
       const possible = tcpPorts.filter(({ port }) => port !== PLAIN_HTTP_PORT);
       const items = possible.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
       const advice =
-        items.length === 0 ? 'it has none where TLS could end' : `use ${joinItems(items)}, comma separated`;
-      addMistake(text, `is no TCP port of the Service, by number or name; ${advice}`);
+        items.length === 0 ? 'it has none at which TLS can be terminated' : `use ${joinItems(items)}, comma separated`;
+      addMistake(text, `is not a TCP port of the Service, by number or name; ${advice}`);
     } else if (found.port === PLAIN_HTTP_PORT)
-      addMistake(text, 'is not allowed: port 80 is plain HTTP, and TLS never ends there; use another port');
+      addMistake(text, 'is not allowed: port 80 is plain HTTP, never TLS; use another port');
     else requested.add(found);
   }
   return [...requested].sort((a, b) => a.port - b.port);

@@ -2,7 +2,7 @@ import type { ServiceObject, SliceEndpoint } from '../snapshot.ts';
 
 /** PreferClose is the name before Kubernetes 1.34. */
 const SAME_ZONE_DISTRIBUTIONS: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
-/** The second name is from before Kubernetes 1.27. The first annotation that the Service has counts. */
+/** The names of the topology annotation; the second is from before Kubernetes 1.27. The first one that the Service has counts. */
 const TOPOLOGY_ANNOTATIONS = [
   'service.kubernetes.io/topology-mode',
   'service.kubernetes.io/topology-aware-hints',
@@ -10,8 +10,8 @@ const TOPOLOGY_ANNOTATIONS = [
 const AUTO_MODES: ReadonlySet<string> = new Set(['Auto', 'auto']);
 
 /**
- * Which zones decide whether an endpoint is preferred. `hint` (topology-mode): only the hints of the EndpointSlice controller, so
- * that without hints no endpoint is preferred. `ownZone`: the hints, or else the zone that the endpoint is in.
+ * Selects the zones in which an endpoint is preferred. `hint` (topology-mode): only the hints of the EndpointSlice controller, so
+ * that without hints no endpoint is preferred. `ownZone`: the hints, or without hints the zone that the endpoint is in.
  */
 export type ZonePreference = 'none' | 'ownZone' | 'hint';
 
@@ -25,7 +25,7 @@ export function zonePreferenceOf({
   return SAME_ZONE_DISTRIBUTIONS.has(trafficDistribution ?? '') ? 'ownZone' : 'none';
 }
 
-/** The zones whose clients prefer an endpoint. */
+/** Returns the zones whose clients prefer an endpoint. */
 export function zonesFor(preference: ZonePreference, { zone, hintedZones }: SliceEndpoint): readonly string[] {
   const ownZone = zone === null ? [] : [zone];
   switch (preference) {

@@ -3,9 +3,12 @@
 import type { Entry } from './entry.ts';
 
 const SCHEMA_VERSION = 1;
-/** For shared listeners: a reader that knows only exclusive listeners would give all clients to one Service. */
+/** The schema version of shared listeners: an older reader would give all clients to one Service. */
 const SHARED_LISTENER_SCHEMA_VERSION = 2;
-/** For Services with TLS termination: an older reader would relay encrypted bytes, and ask no client for a certificate. */
+/**
+ * The schema version of Services with TLS termination: an older reader would relay encrypted bytes and ask no client for a
+ * certificate.
+ */
 const TLS_TERMINATION_SCHEMA_VERSION = 3;
 
 type Check = (value: unknown) => boolean;
@@ -58,7 +61,7 @@ const objectOf = (fields: Record<string, Check>): Check => {
   return (value) => isRecord(value) && hasShape(value, shape);
 };
 
-/** Precomputed pairs, because decoding a large table checks a million fields. */
+/** The fields of an object as precomputed pairs, because decoding a large table checks a million fields. */
 type Shape = readonly (readonly [field: string, check: Check])[];
 
 function shapeOf(fields: Record<string, Check>): Shape {

@@ -72,7 +72,10 @@ export interface PortEntry {
   readonly error: StatusReason<RefusalReason> | null;
   /** After a rename: the old name, while the EndpointSlices still use it. */
   readonly formerName?: string | null;
-  /** The Service owns the port exclusively, since a time when the fleet did not share it; kept also while no node serves the port. */
+  /**
+   * The Service still owns the port exclusively, because it got the port before the fleet shared it. Kept also while no node serves
+   * the port.
+   */
   readonly alone?: true;
 }
 

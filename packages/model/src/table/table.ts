@@ -52,9 +52,9 @@ export function tableToJson(table: RoutingTable): {
 }
 
 /**
- * The changes that lead from `before` to `after`, sorted by entry id; empty if the tables are equal. If `apply` derived one table
- * from the other, the cost is that of the changes in between, else that of both tables. Invariant: `apply(before, diff(before,
- * after))` equals `after`.
+ * Returns the changes that lead from `before` to `after`, sorted by entry id; empty if the tables are equal. If `apply` derived one
+ * table from the other, the cost is that of the changes in between, otherwise that of both tables. Invariant: `apply(before,
+ * diff(before, after))` equals `after`.
  */
 export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   const changes: Change[] = [];
@@ -74,8 +74,8 @@ export function entryIdOf(change: Change): string {
 }
 
 /**
- * The table with the changes applied in order; deleting an unknown id has no effect. Costs O(changes) if `table` is itself the newest
- * result of `apply`, else a copy of the table.
+ * Returns the table with the changes applied in order; deleting an unknown id has no effect. Costs O(changes) if `table` is itself
+ * the newest result of `apply`; otherwise the table is copied.
  */
 export function apply(table: RoutingTable, changes: readonly Change[]): RoutingTable {
   return changes.length === 0 ? table : { entries: EntryMap.of(table.entries).with(changes) };
@@ -126,8 +126,9 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
   }
 
   /**
-   * The entries of this version under all ids that may differ in `newer`; undefined if `newer` was not derived from this version.
-   * Also links this version directly to `newer`, so that a caller that keeps an old version does not keep the versions in between.
+   * Returns the entries of this version under all ids that may differ in `newer`; undefined if `newer` was not derived from this
+   * version. Also links this version directly to `newer`, so that a caller that keeps an old version does not keep the versions in
+   * between.
    */
   differencesTo(newer: EntryMap): Differences | undefined {
     const was = new Map<string, Entry | undefined>();
@@ -194,8 +195,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
 }
 
 /**
- * The ids under which two maps may differ; under all other ids they are equal. If one map was derived from the other, these are the
- * ids of the changes in between, else all ids of both.
+ * Returns the ids under which two maps may differ; under all other ids they are equal. If one map was derived from the other, these
+ * are the ids of the changes in between, otherwise all ids of both.
  */
 export function possiblyChangedIds(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): Iterable<string> {
   if (a === b) return [];

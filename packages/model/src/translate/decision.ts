@@ -111,7 +111,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const request = { service, ports, modes, hosts, tenant: tenant.name, allocation };
   const result = placeInPool(requirements, { ...context, ...request });
   if (result.kind === 'conflict') {
-    // A Service that loses its allocation now is evaluated otherwise the next time: as a new Service.
+    // A Service that loses its allocation now is evaluated as a new Service the next time.
     const isNew = allocation === undefined && context.portAllocations.listenersOf(service.uid).length === 0;
     const refusedPlacement = isNew ? { requirements, request, refusal: result.refusal } : undefined;
     return { ...refusedResult(service, tenant.name, refusal ?? result.refusal, portRefusals), refusedPlacement };
@@ -168,7 +168,7 @@ function settingsRefusal(membership: Membership, parsed: ParsedSettings): Refusa
   return undefined;
 }
 
-/** Why the tenant may not have the requested pool or hosts, or another Service owns one of the hosts. */
+/** Returns a refusal if the tenant may not have the requested pool or hosts, or if another Service owns one of the hosts. */
 function grantRefusal(
   service: ServiceObject,
   requested: ServiceSettings | undefined,
@@ -186,7 +186,7 @@ function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant
   return { reason: 'PoolNotAllowed', message };
 }
 
-/** The number of nodes that a disputed tenant may use is not known: the Service keeps its nodes and gets no more. */
+/** Returns the requirements of a Service whose tenant is disputed: as many nodes as it has, because its limit is unknown. */
 function nodeRequirementsInDispute(
   { uid }: ServiceObject,
   { settings, tenant, fleet, portAllocations }: DecisionContext & Pick<ServedConfig, 'settings' | 'tenant'>,

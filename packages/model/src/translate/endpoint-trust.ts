@@ -10,7 +10,7 @@ import type { Tenancy } from './tenancy.ts';
 // (CVE-2021-25740). An endpoint is therefore used only if its address belongs to a pod of the slice's namespace, or if the tenant's
 // policy allows the address (allowedEndpointCIDRs).
 
-/** The only reason that a policy can lift, by allowedEndpointCIDRs. */
+/** The only one of the reasons below that a policy can lift, by allowedEndpointCIDRs. */
 export const NOT_A_POD_ADDRESS = 'does not belong to a pod of this namespace';
 /** Returns why an endpoint of this namespace may not have the address; undefined if it may. */
 export type EndpointAddressCheck = (namespace: string, address: string) => string | undefined;
@@ -41,12 +41,12 @@ export class EndpointTrustIndex {
     this.#nodeAddresses = new Set([...reported.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
   }
 
-  /** After a change the caller must check the endpoints of all Services again. */
+  /** Sets the ServiceCIDR objects. After a change the caller must check the endpoints of all Services again. */
   setServiceRanges(objects: readonly ServiceCidrObject[]): void {
     this.#clusterIps.setRanges(objects);
   }
 
-  /** Returns the addresses that became a cluster IP, or stopped to be one: endpoints with these addresses must be checked again. */
+  /** Returns the addresses that became a cluster IP, or stopped being one: endpoints with these addresses must be checked again. */
   setServices(changes: ListDiff<ServiceObject>): readonly string[] {
     return this.#isEnforced ? this.#clusterIps.setServices(changes) : [];
   }
@@ -131,7 +131,7 @@ class ClusterIpIndex {
     this.#ranges = compileNetworks([...this.#configuredRanges, ...objects.flatMap(({ cidrs }) => cidrs)]);
   }
 
-  /** Returns the addresses outside of all ranges that became a cluster IP, or stopped to be one. */
+  /** Returns the addresses outside of all ranges that became a cluster IP, or stopped being one. */
   setServices({ removed, added }: ListDiff<ServiceObject>): readonly string[] {
     const changes = new Map<string, number>();
     const count = (services: readonly ServiceObject[], change: 1 | -1): void => {

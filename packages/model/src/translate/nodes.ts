@@ -37,7 +37,7 @@ export function nodesFor(snapshot: Snapshot): Nodes {
   };
 }
 
-/** A pool in which no proxy answers has no better node to offer: its nodes do not count as unreachable. */
+/** Returns the unreachable nodes, except in pools in which no proxy answers: such a pool has no better node to offer. */
 function unreachableNodesIn(
   entries: readonly NodeEntry[],
   reported: Snapshot['unreachableNodes'],
@@ -89,7 +89,7 @@ function nodeEntryFor(node: NodeObject, problems: Problem[]): NodeEntry {
   return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
 }
 
-/** Per IP family: the external addresses of the node, or the bound addresses if the node has no external address of the family. */
+/** Returns for each IP family the external addresses of the node, or the bound addresses if it has no external address of the family. */
 function publishedAddressesOf(bound: readonly string[], external: readonly string[]): readonly string[] {
   const isIPv6 = (address: string): boolean => address.includes(':');
   const inFamily = (family: 'IPv4' | 'IPv6'): readonly string[] => {
@@ -120,7 +120,7 @@ export function isExcludedNode({ labels }: Pick<NodeObject, 'labels'>): boolean 
   return Object.hasOwn(labels, EXCLUDE_NODE_LABEL);
 }
 
-/** The pool that the label names; the default pool if the label is missing or empty. */
+/** Returns the pool that the label names; the default pool if the label is missing or empty. */
 export function nodePoolOf({ labels }: Pick<NodeObject, 'labels'>): string {
   return (Object.hasOwn(labels, POOL_LABEL) && labels[POOL_LABEL]) || DEFAULT_POOL;
 }

@@ -8,7 +8,7 @@ import { isOwned } from './owned-services.ts';
 import type { TranslatedService } from './service-entries.ts';
 import type { ServiceRegistry } from './service-registry.ts';
 
-/** The objects that exist, for the problems of the fleet and of Suspensions. */
+/** The existing objects, needed to find problems of the whole fleet and of Suspensions. */
 export interface ProblemContext {
   readonly services: Pick<ServiceRegistry, 'size' | 'byPath' | 'ofNamespace'>;
   readonly hasTenant: (tenant: string) => boolean;
@@ -42,7 +42,7 @@ export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
   });
 }
 
-/** The problems of one Service. In a fleet without nodes one problem of the fleet replaces those of each Service. */
+/** The problems of one Service. In a fleet without nodes, one problem of the fleet replaces the problems of its Services. */
 export function serviceProblems(translated: TranslatedService, hasNodes: boolean): Problem[] {
   const subject = subjectFor('Service', translated.service);
   const problems: Problem[] = translated.degraded.map(({ reason, message }) => ({
@@ -112,7 +112,7 @@ export function suspensionProblems(snapshot: Snapshot, context: ProblemContext):
       subject: subjectFor('Suspension', suspension),
       severity: 'warning',
       heals: true,
-      message: `${missing} does not exist, so the Suspension cuts off nothing; check spec.target`,
+      message: `${missing} does not exist, so the Suspension has no effect; check spec.target`,
     };
   });
 }

@@ -85,7 +85,7 @@ export class SecretIndex {
     return { kind: 'good', certificate: { ...entry, clientAuthorities: authorities.certificates } };
   }
 
-  /** The warning of a Service whose certificate expires soon; undefined if its certificate does not. */
+  /** Returns the warning of a Service whose certificate expires soon; undefined for any other Service. */
   expiryText({ namespace }: ServiceObject, { secret }: TlsTermination): string | undefined {
     const path = secretPath(namespace, secret);
     const validity = this.#validity.get(path);
@@ -94,7 +94,7 @@ export class SecretIndex {
     return `the certificate of Secret "${secret}" expires on ${dayOf(certificate.notAfter)}; renew it, because clients reject it afterwards`;
   }
 
-  /** Why the Secret cannot be read; undefined if it is in the snapshot. */
+  /** Returns why the Secret cannot be read; undefined if it is in the snapshot. */
   #refusalOf(namespace: string, name: string, annotation: string): Refusal | undefined {
     const subject = `Secret "${name}" of annotation weir.dev/${annotation}`;
     const alternative = annotation === 'tls-secret' ? ', or use weir.dev/tls-passthrough: "true"' : '';

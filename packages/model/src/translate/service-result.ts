@@ -95,7 +95,7 @@ export function servedResult(service: ServiceObject, input: ServedInput, context
   };
 }
 
-/** Adds to a refusal that clients are still served: a reader of the refusal wants to know this first. */
+/** Adds to a refusal that the last accepted settings stay in effect, so that its reader knows that clients are still served. */
 export function withStillServedText({ reason, message }: Refusal): Refusal {
   return { reason, message: `${message}; meanwhile the last accepted settings stay in effect` };
 }
@@ -121,7 +121,7 @@ interface ServedCertificate {
   readonly isFromLastTable: boolean;
 }
 
-/** Returns the present certificate, even if another setting of the Service is refused; else the certificate of the last table. */
+/** Returns the present certificate, even if another setting of the Service is refused; otherwise the certificate of the last table. */
 function servedCertificateFor(
   service: ServiceObject,
   { tls }: ServiceSettings,
@@ -132,7 +132,7 @@ function servedCertificateFor(
   return { certificate: tls && allocation?.certificate, isFromLastTable: tls !== undefined };
 }
 
-/** Adds to a refusal when the certificate of the last table expires: no new certificate replaces it while the refusal lasts. */
+/** Adds to a refusal when the certificate of the last table expires, because no new certificate replaces it while the refusal lasts. */
 function withCertificateExpiry(refusal: Refusal, { certificate, isFromLastTable }: ServedCertificate): Refusal {
   if (certificate === undefined || !isFromLastTable) return refusal;
   const { reason, message } = refusal;
@@ -149,7 +149,7 @@ export interface ServedConfig {
   readonly secrets: SecretIndex;
 }
 
-/** Why a Service that is served does not work as its tenant requests or as the operator permits. */
+/** Returns why a Service that is served does not work as its tenant requests or as the operator permits. */
 export function degradedReasonsFor(
   service: ServiceObject,
   { tenant, placement, portRefusals, requirements, modes, settings, secrets }: ServedConfig,
@@ -206,14 +206,17 @@ export function degradedReasonsFor(
   return degraded;
 }
 
-/** Which traffic reaches the pods without the client's address; undefined if the PROXY protocol carries it on every port. */
+/**
+ * Returns a message about traffic that reaches the pods without the client's address; undefined if the PROXY protocol carries it on
+ * every port.
+ */
 function sourceAddressMessage(
   service: ServiceObject,
   { proxyProtocol }: ServiceSettings,
   portRefusals: PortRefusals,
 ): string | undefined {
   if (proxyProtocol === null) {
-    return 'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; if the pods understand the PROXY protocol, use annotation weir.dev/proxy-protocol, else set externalTrafficPolicy: Cluster';
+    return 'externalTrafficPolicy is Local, but connections reach the pods from the address of the proxy, not of the client; if the pods understand the PROXY protocol, use annotation weir.dev/proxy-protocol, otherwise set externalTrafficPolicy: Cluster';
   }
   const udpPorts = service.ports.filter((port) => port.protocol === 'UDP' && !portRefusals.has(port));
   if (udpPorts.length === 0) return undefined;

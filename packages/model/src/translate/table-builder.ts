@@ -15,7 +15,7 @@ export interface EntryReplacement {
 export class TableBuilder {
   #table: RoutingTable = EMPTY_TABLE;
 
-  /** The same object until an entry changes. */
+  /** The table; the same object until an entry changes. */
   get table(): RoutingTable {
     return this.#table;
   }

@@ -109,7 +109,7 @@ export class Translator {
     return [{ before, after: this.#nodes.entries }];
   }
 
-  /** Services whose slices changed, or for whose endpoints the trust check may have another result. */
+  /** Returns the Services whose slices changed, or whose endpoints the trust check may judge differently now. */
   #withStaleEndpoints(
     previous: Snapshot | undefined,
     { slices, pods, serviceCidrs }: Snapshot,
@@ -154,7 +154,10 @@ export class Translator {
     }
   }
 
-  /** Services whose tenant changed, and Services that wait for their ports: the messages of these say whether the owner is of the same tenant. */
+  /**
+   * Yields Services whose tenant changed, and Services that wait for their ports, whose messages depend on whether the owner has
+   * the same tenant.
+   */
   *#withChangedTenant(): Iterable<ServiceRecord> {
     const changed: ServiceRecord[] = [];
     for (const record of this.#services.all()) {

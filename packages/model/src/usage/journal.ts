@@ -38,8 +38,8 @@ export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
 }
 
 /**
- * A journal with the readings added as points of `minute` (whole minutes since the epoch); the same journal if no counter rose.
- * If the clock steps back, a reading updates the newest point, so points stay in ascending order.
+ * Returns the journal with the readings added as points of `minute` (whole minutes since the epoch); the same journal if no counter
+ * rose. If the clock steps back, a reading updates the newest point, so points stay in ascending order.
  */
 export function recordUsage(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
   let slots: Map<string, JournalSlot> | undefined;
@@ -85,7 +85,7 @@ function retentionSpanOf(minute: number, now: number): string {
   return age < 8 * 1440 ? `hour ${Math.floor(minute / 60)}` : `day ${Math.floor(minute / 1440)}`;
 }
 
-/** The report of all points that the ledger has not acknowledged; undefined if there are none. */
+/** Returns the report of all points that the ledger has not acknowledged; undefined if there are none. */
 export function usageReportFor(
   journal: Journal,
   incarnation: { readonly node: string; readonly life: number },

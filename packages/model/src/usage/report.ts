@@ -38,7 +38,7 @@ export interface UsageRow {
   readonly counters: Counters;
 }
 
-/** Bytes are named from the proxy's view of the client: received from the client, sent to the client. Exact up to 2^53. */
+/** Counts of one Service, exact up to 2^53. The proxy receives bytes from the client and sends bytes to the client. */
 export interface Counters {
   readonly receivedBytes: number;
   readonly sentBytes: number;
@@ -55,7 +55,7 @@ export function addCounters(a: Counters, b: Counters): Counters {
   return combineCounters(a, b, (x, y) => x + y);
 }
 
-/** The increase from `earlier` to `later`; 0 where `later` is smaller, which means that it is the older report. */
+/** The increase from `earlier` to `later`; 0 for a counter that is smaller in `later`, because then `later` is the older report. */
 export function counterIncrease(earlier: Counters, later: Counters): Counters {
   return combineCounters(earlier, later, (x, y) => Math.max(0, y - x));
 }

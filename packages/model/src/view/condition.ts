@@ -46,7 +46,7 @@ export const FLEET_UNREACHABLE: Condition = {
   status: 'Unknown',
   reason: 'FleetUnreachable',
   message:
-    'the fleet cannot be reached, so it is unknown whether this Service is served; proxies keep serving what they served before, and Weir retries: if this lasts, ask the operator whether the store of the fleet is up',
+    'the fleet is unreachable, so it is unknown whether this Service is served; proxies keep serving as before, and Weir retries; if this lasts, ask the operator to check the store',
 };
 
 function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Condition {
@@ -94,7 +94,7 @@ function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): Statu
     const effect =
       facts.confirmed > 0
         ? 'some nodes do not serve this Service'
-        : 'no node serves all ports of this Service, and its published addresses stay';
+        : 'no node serves all ports of this Service, but its addresses stay published so that clients can reach some ports';
     found.push({ reason: 'FewerNodes', message: `${effect}: ${bindErrorText(facts.errors)}` });
   }
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));

@@ -3,9 +3,9 @@ import type { ListenerEntry } from '../table/entry.ts';
 
 /** The proxies' reports by listener. A node whose heartbeats did not change costs one comparison. */
 export class ListenerReportIndex {
-  /** By node: draining proxies first, then older ones. */
+  /** The heartbeats of each node: of draining proxies first, and of older proxies before newer ones. */
   #heartbeatsByNode: ReadonlyMap<string, readonly Heartbeat[]> = new Map();
-  /** By node, then by listener and Service. */
+  /** The reports of each node, by listener and Service. */
   readonly #reportsByNode = new Map<string, ReadonlyMap<string, ListenerReport>>();
 
   /** Replaces all heartbeats; returns the UIDs of the Services whose reports changed. */
@@ -42,7 +42,10 @@ function groupByNode(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat[]>
   return byNode;
 }
 
-/** If two proxies of a node report on a listener (during an upgrade): the report of the bound one, then of the newer one. */
+/**
+ * Returns one report for each listener. During an upgrade two proxies of a node may report on the same listener: the report of a
+ * proxy that has bound the port takes precedence, and of two such reports the newer proxy's.
+ */
 function reportsOf(heartbeats: readonly Heartbeat[]): Map<string, ListenerReport> {
   const reports = new Map<string, ListenerReport>();
   for (const { listeners } of heartbeats) {

@@ -32,7 +32,7 @@ export const MAX_LISTED_NAMESPACES = 500;
 
 /** The views of a snapshot's policies, by precedence; every list is sorted by name. Depends only on policies and namespaces. */
 export function policyViewsFor(snapshot: Snapshot): PolicyView[] {
-  // Ignores Services: a namespace that is known only from its Services would appear and disappear.
+  // Ignores Services, because a namespace that is known only from its Services would appear and disappear.
   const tenancyOf = (parts: Partial<Snapshot>): Tenancy => tenancyFor({ ...snapshot, services: [], ...parts });
   const tenancy = tenancyOf({});
   const tenants = Map.groupBy(tenancy.tenants.values(), ({ policy }) => policy);
@@ -73,7 +73,7 @@ interface PolicyViewInput extends PolicySelection {
   readonly tenancy: Tenancy;
   readonly tenants: readonly Tenant[];
   readonly refused: readonly NamespaceObject[];
-  /** The tenancy of the refused namespaces if this were the only policy: the tenant names that the policy asks for. */
+  /** The tenancy if this were the only policy; it yields the tenant names that the policy asks for in the refused namespaces. */
   readonly alone: Tenancy;
 }
 

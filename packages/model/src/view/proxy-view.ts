@@ -8,7 +8,7 @@ export interface ProxyView {
   readonly node: string;
   /** The incarnation of the proxy; null for a silent node. */
   readonly life: number | null;
-  /** `Silent`: no heartbeats. `Stray`: the proxy runs on a node that is no load-balancing node, so it serves nothing. */
+  /** `Silent`: no heartbeats. `Stray`: the proxy runs on a node that is not in the fleet, so it serves nothing. */
   readonly state: 'Serving' | 'Draining' | 'Silent' | 'Stray';
   /** What is wrong and what to do; null if nothing is wrong. */
   readonly message: string | null;

@@ -2,8 +2,8 @@ import { joinItems, joinSentences, portsText } from '../message-text.ts';
 import { type EndpointsEntry, endpointKey, type PortEntry, type ServiceEntry } from '../table/entry.ts';
 import { portKey } from '../translate/allocate/port-key.ts';
 
-// Which ports of a Service refuse clients because no endpoint is in use, or will refuse clients when terminating endpoints end. The
-// message contains no counts of endpoints, because each change of a count would write the Service's status.
+// Finds the ports of a Service that refuse clients because no endpoint is in use, or will refuse clients when terminating endpoints
+// end. The message contains no counts of endpoints, because each change of a count would write the Service's status.
 export interface Readiness {
   /** At least one port has an endpoint in use. */
   readonly hasEndpoints: boolean;
@@ -40,7 +40,7 @@ type IdleReason = 'unready' | 'forbidden' | 'none';
 
 const IDLE_TEXT: Readonly<Record<IdleReason, string>> = {
   unready: 'no endpoint is ready',
-  forbidden: 'none of the endpoints may be used',
+  forbidden: 'none of the endpoints is allowed',
   none: 'there is no endpoint',
 };
 
@@ -71,7 +71,7 @@ function namesText(ports: readonly PortEntry[]): string {
 
 /** `ports` is undefined if the text is about all ports of the Service. */
 function terminatingText(ports: readonly PortEntry[] | undefined): string {
-  return `${IDLE_TEXT.unready}${whereText(ports)}: terminating endpoints serve clients, which are refused when these endpoints have ended; ${IDLE_HELP.unready}`;
+  return `${IDLE_TEXT.unready}${whereText(ports)}: only terminating endpoints serve clients, and clients are refused once these have ended; ${IDLE_HELP.unready}`;
 }
 
 function whereText(ports: readonly PortEntry[] | undefined): string {
@@ -83,9 +83,7 @@ export interface EndpointCount {
   readonly total: number;
 }
 
-/**
- * The number of endpoints of the port with the fewest ready endpoints. A terminating endpoint is not ready, even while it serves.
- */
+/** Returns the endpoint counts of the port with the fewest ready endpoints. A terminating endpoint is not ready, even while it serves. */
 export function countEndpoints(
   { ports }: Pick<ServiceEntry, 'ports'>,
   chunks: Iterable<EndpointsEntry>,

@@ -118,7 +118,7 @@ function addressesFor(
   const live = confirmed.flatMap(published);
   const addresses = settling === true ? [...live, ...kept] : live.length > 0 ? live : kept;
   if (addresses.length > 0 || entry.nodes.length === 0) return sortedUnique(addresses);
-  // The Service moves to other nodes: until these confirm, old addresses of the fleet's nodes are better than none.
+  // The Service moves to other nodes. Until their proxies confirm the ports, old addresses of the fleet's nodes stay published.
   const old = [...previous].filter((address) => {
     const owners = [...nodes.values()].filter(({ publishedAddresses }) => publishedAddresses.includes(address));
     return owners.length > 0 && !owners.some((node) => isTakenOver(entry, node, address, context));
@@ -187,7 +187,7 @@ export interface PortView {
   readonly error: string | null;
 }
 
-/** The views of the Services that belong to Weir if the store has not been reached since the start, so that nothing is decided. */
+/** Returns the views of Weir's Services while nothing is decided, because the store has been unreachable since the start. */
 export function storeUnreachableViewsFor({
   services,
   settings,

@@ -83,7 +83,7 @@ export class TableIndex {
     return this.#table.entries.has(id) || this.#sharerCounts.has(id);
   }
 
-  /** Undefined if the table has no such Service. */
+  /** Returns undefined if the table has no such Service. */
   partOf(uid: string): ServiceTablePart | undefined {
     const entries = this.#services.get(uid);
     const entry = entries?.service;

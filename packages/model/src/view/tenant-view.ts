@@ -57,8 +57,8 @@ function countStates(views: readonly ServiceView[]): Record<ServiceState, number
 // Traffic limits: only the ledger knows that a tenant has used up its month, so the condition is added to finished views.
 
 /**
- * The message for a tenant that has used up its monthly traffic. It does not contain the current usage, which would write the status
- * of all Services of the tenant every few seconds.
+ * Returns the message for a tenant that has used up its monthly traffic. Omits the current usage, because it would change the
+ * status of every Service of the tenant every few seconds.
  */
 export function trafficExhaustedMessage({
   name,
@@ -69,8 +69,8 @@ export function trafficExhaustedMessage({
 }
 
 /**
- * The view with `message` added to its Degraded condition, with the most severe reason of both. Unchanged if `message` is undefined
- * or the Service is not published.
+ * Returns the view with `message` added to its Degraded condition and the more severe of both reasons. The view is unchanged if
+ * `message` is undefined or the Service is not published.
  */
 export function withTrafficExhausted(view: ServiceView, message: string | undefined): ServiceView {
   if (message === undefined || view.addresses.length === 0) return view;

@@ -181,8 +181,11 @@ test('refuses invalid options of a health check, and tells what is allowed', () 
     [{ 'health-check': 'off', 'health-check-healthy': '2' }, /only with weir\.dev\/health-check: tcp, http or https;/],
     [{ 'health-check': 'tcp', 'health-check-interval': '999ms' }, /use a duration from 1s to 10m$/],
     [{ 'health-check': 'tcp', 'health-check-interval': '601s' }, /use a duration from 1s to 10m$/],
-    [{ 'health-check': 'tcp', 'health-check-timeout': '6s' }, /from 1ms to the interval, which is 5s$/],
-    [{ 'health-check': 'tcp', 'health-check-timeout': '0ms' }, /from 1ms to the interval/],
+    [
+      { 'health-check': 'tcp', 'health-check-timeout': '6s' },
+      /from 1ms to weir.dev\/health-check-interval, which is 5s$/,
+    ],
+    [{ 'health-check': 'tcp', 'health-check-timeout': '0ms' }, /from 1ms to weir.dev\/health-check-interval/],
     [
       { 'health-check': 'tcp', 'health-check-drain-timeout': '0s' },
       /use a duration from 1ms to 1d, such as 5s or 1m30s$/,

@@ -45,7 +45,7 @@ describe('weir.dev/tls-secret', () => {
 
   test('is refused if no port would use the certificate', () => {
     assert.deepEqual(mistakesIn({ 'tls-secret': 'web-tls' }, [port(80), port(8443)]), [
-      'annotation weir.dev/tls-secret: "web-tls" would be used at no port: by itself TLS ends at 443/TCP; name others in annotation weir.dev/tls-ports',
+      'annotation weir.dev/tls-secret: "web-tls" is used at no port: by default TLS is terminated at 443/TCP only; name other ports in annotation weir.dev/tls-ports',
     ]);
   });
 
@@ -87,7 +87,7 @@ describe('weir.dev/tls-secret', () => {
       const [mistake] = mistakesIn({ 'tls-secret': 's' }, [port(8443, { appProtocol })]);
       assert.match(
         mistake ?? '',
-        /^annotation weir\.dev\/tls-secret: TLS cannot end at port 8443\/TCP, where appProtocol/,
+        /^annotation weir\.dev\/tls-secret: TLS cannot be terminated at port 8443\/TCP, where appProtocol/,
       );
     }
   });
@@ -106,15 +106,15 @@ describe('weir.dev/tls-ports', () => {
   test('accepts only TCP ports of the Service other than 80', () => {
     const wrong = (value: string) => mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports);
     assert.deepEqual(wrong('444'), [
-      'annotation weir.dev/tls-ports: "444" is no TCP port of the Service, by number or name; use 443 (https), 8443 (admin), comma separated',
+      'annotation weir.dev/tls-ports: "444" is not a TCP port of the Service, by number or name; use 443 (https), 8443 (admin), comma separated',
     ]);
     assert.match(
       mistakesIn({ 'tls-secret': 's', 'tls-ports': '444' }, [port(80)])[0] ?? '',
-      /by number or name; it has none where TLS could end$/,
+      /by number or name; it has none at which TLS can be terminated$/,
     );
     assert.equal(wrong('443,').length, 1, 'an empty part is a mistake');
     assert.equal(wrong('').length, 1);
-    assert.match(wrong('dns')[0] ?? '', /is no TCP port of the Service/);
+    assert.match(wrong('dns')[0] ?? '', /is not a TCP port of the Service/);
     assert.match(
       wrong('http')[0] ?? '',
       /^annotation weir\.dev\/tls-ports: "http" is not allowed: port 80 is plain HTTP/,

@@ -46,7 +46,7 @@ describe('a Service without endpoints in use', () => {
     const settings = { ...snapshotOf({}).settings, trust: { kind: 'pods', serviceCidrs: [] } } as const;
     assert.match(
       messageFor({ slices: [ready], settings }),
-      /^none of the endpoints may be used, .* weir\.dev\/Accepted/,
+      /^none of the endpoints is allowed, .* weir\.dev\/Accepted/,
     );
     assert.equal(messageFor({ slices: [ready] }), '');
   });
@@ -67,7 +67,7 @@ describe('a Service without endpoints in use', () => {
     const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
     assert.match(
       messageFor({ slices: [leaving] }),
-      /^no endpoint is ready: terminating endpoints serve clients, which are refused when these endpoints have ended; check the readiness/,
+      /^no endpoint is ready: only terminating endpoints serve clients, and clients are refused once these have ended; check the readiness/,
     );
     const { message, endpoints } = shown({ slices: [leaving] }).view;
     assert.equal(message, 'served at 192.0.2.1');
@@ -75,7 +75,7 @@ describe('a Service without endpoints in use', () => {
     const http = slice('a/web', ['10.0.0.2'], { name: 'web-2', ports: of('http') });
     assert.match(
       messageFor({ slices: [leaving, http] }),
-      /^no endpoint is ready for port 443\/TCP: terminating endpoints serve clients/,
+      /^no endpoint is ready for port 443\/TCP: only terminating endpoints serve clients/,
     );
     const partly = { ...leaving, ports: of('http') };
     assert.match(

@@ -147,7 +147,7 @@ describe('the state of a Service', () => {
       [
         'Programmed',
         ['192.0.2.1'],
-        'no node serves all ports of this Service, and its published addresses stay: n1: port in use; Weir retries',
+        'no node serves all ports of this Service, but its addresses stay published so that clients can reach some ports: n1: port in use; Weir retries',
       ],
     );
   });

@@ -16,13 +16,16 @@ export interface DirectoryOptions {
   readonly clock: Clock;
   /** Nodes of `--node NAME=ADDRESS`. Without nodes the fleet is one node `local` on 127.0.0.1. */
   readonly nodes?: readonly CommandLineNode[];
-  /** False reads the files once, for a dry run. */
+  /** If false, the files are read only once, for a dry run. */
   readonly watched?: boolean;
   /** Seals private keys; the same in all proxies. Without it Secrets are not read. */
   readonly fleetSecret?: Secret | undefined;
 }
 
-/** Finds changes without inotify events: on network file systems, or after inotify watches are exhausted. */
+/**
+ * How often the files are scanned, to find changes without inotify events: on network file systems, or after inotify watches are
+ * exhausted.
+ */
 const RESCAN_INTERVAL_MS = 2_000;
 
 interface ScanResult {
@@ -74,7 +77,7 @@ export class DirectorySource implements Source {
   #cachedFleetNodes: ({ readonly manifests: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
   #scanning: Promise<void> | undefined;
   #isRescanNeeded = false;
-  /** When the first file event since the last scan came. */
+  /** The time of the first file event since the last scan. */
   #firstEventAt: number | undefined;
   #nextScan: Timer | undefined;
   #isClosed = false;
@@ -97,7 +100,7 @@ export class DirectorySource implements Source {
     return this.#snapshots.get();
   }
 
-  /** The number of well-formed objects of each kind that Weir does not read. */
+  /** Returns the number of well-formed objects of each kind that Weir does not read. */
   ignoredKinds(): ReadonlyMap<string, number> {
     return this.#merged.ignored;
   }
@@ -113,7 +116,7 @@ export class DirectorySource implements Source {
     return { kind: 'file', path: this.#paths.join(', ') };
   }
 
-  /** False while a file has a mistake: after a restart that file may hide the Suspension. */
+  /** Returns false while a file has a mistake, because after a restart the Suspension may be in that file. */
   async isDeleted({ uid, origin }: Suspension): Promise<boolean> {
     if (origin.kind !== 'file' || this.snapshot().suspensions.some((each) => each.uid === uid)) return false;
     return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');

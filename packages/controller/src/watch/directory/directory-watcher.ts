@@ -66,7 +66,7 @@ export class DirectoryWatcher {
   }
 }
 
-/** Undefined if the path does not exist, may not be entered, or is a circular link. */
+/** Returns undefined if the path does not exist, may not be entered, or is a circular link. */
 function inodeOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);
@@ -76,7 +76,7 @@ function inodeOf(path: string): string | undefined {
   }
 }
 
-/** Editors write a file in several steps: the callback waits for this long without an event, up to the maximum. */
+/** How long the callback waits for further events, up to the maximum, because editors write a file in several steps. */
 const DEBOUNCE_MS = 15;
 const MAX_DEBOUNCE_MS = 45;
 

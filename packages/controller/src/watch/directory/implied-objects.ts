@@ -10,7 +10,10 @@ export interface CommandLineNode {
 
 const LOCAL_NODE: CommandLineNode = { name: 'local', address: '127.0.0.1' };
 
-/** The Nodes of the manifests if one is a load balancer node, else the nodes of the command line, else one node on loopback. */
+/**
+ * Returns the Nodes of the manifests if one of them is a load balancer node, otherwise the nodes of the command line, and without
+ * these one node on loopback.
+ */
 export function fleetNodes(
   manifests: readonly NodeObject[],
   commandLineNodes: readonly CommandLineNode[],

@@ -11,9 +11,9 @@ interface CachedFile {
   /** SHA-256 of the text. The text is not kept, since it may contain private keys. */
   readonly digest: string;
   readonly contents: FileContents;
-  /** From the file's stats; empty if the file must be read again whatever its stats are. */
+  /** A text derived from the file's stats; empty if the file must be read again in any case. */
   readonly fingerprint: string;
-  /** Since when the file is missing or empty, in milliseconds of the monotonic clock. */
+  /** When the file became missing or empty, in milliseconds of the monotonic clock; null if it is neither. */
   readonly missingSince: number | null;
 }
 
@@ -34,7 +34,7 @@ export interface ManifestScan {
 
 /** How long the objects of a missing or empty file are kept: editors move or truncate a file before they write the new version. */
 const MISSING_GRACE_MS = 150;
-/** Two writes within one tick of the file system's clock have the same time, so stats do not identify a file this fresh. */
+/** The age at which a file's stats identify its content: two writes within one tick of the file system's clock have the same time. */
 const MIN_STABLE_AGE_MS = 1_000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
@@ -160,7 +160,7 @@ export async function findManifests(paths: readonly string[]): Promise<FoundMani
       if (isRoot || stats.code !== 'ENOENT') addUnreadable(path, unreadableReason(stats));
       return;
     }
-    // Ends circles of links, and reads a file with two paths once.
+    // Stops at circular links, and reads a file with two paths once.
     const id = `${stats.dev}:${stats.ino}`;
     if (seen.has(id)) return;
     seen.add(id);

@@ -50,7 +50,7 @@ export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
 /** The parser of each kind that is read. */
 export type ManifestParsers = { readonly [K in ManifestKind]?: (raw: unknown) => ParseResult<ObjectsByKind[K]> };
 
-/** Without a sealer there is no parser for Secrets. */
+/** Returns the parsers; without a sealer there is no parser for Secrets. */
 export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers {
   return {
     Namespace: parseNamespace,
@@ -70,7 +70,7 @@ export type Recognition =
   /** A mistake in the group, version or name of a kind that Weir reads. `allowed` follows "use " in a message. */
   | { readonly kind: 'unknown'; readonly allowed: string };
 
-/** Kinds of Weir that the controller writes; a dump of a cluster may contain them. */
+/** The kinds of Weir that the controller itself writes. A dump of a cluster may contain them. */
 const WRITTEN_BY_WEIR = ['TenantUsage'];
 
 export function recognize(apiVersion: string, kind: string): Recognition {
@@ -96,7 +96,7 @@ export interface ObjectIdentity {
   readonly name: string;
 }
 
-/** The identity of a manifest. Undefined if its name or namespace is missing or not text. */
+/** Returns the identity of a manifest; undefined if its name or namespace is missing or not text. */
 export function identityOf(kind: ManifestKind, raw: Json): ObjectIdentity | undefined {
   const metadata = isObject(raw.metadata) ? raw.metadata : {};
   const { name } = metadata;
@@ -106,7 +106,7 @@ export function identityOf(kind: ManifestKind, raw: Json): ObjectIdentity | unde
   return typeof namespace === 'string' ? { kind, namespace, name } : undefined;
 }
 
-/** A UID derived from the identity, so it is the same in every directory and after every restart. */
+/** Returns a UID derived from the identity, so that it is the same in every directory and after every restart. */
 export function uidFor({ kind, namespace, name }: ObjectIdentity): string {
   const hash = createHash('sha256')
     .update([kind, namespace ?? '', name].join('\0'))

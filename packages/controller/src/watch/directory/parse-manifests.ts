@@ -61,7 +61,7 @@ function withoutQuotedSource(message: string): string {
   return message.replace(/(?::| directive) .*$/s, '');
 }
 
-/** Offset of the first key that its mapping already has. */
+/** Returns the offset of the first duplicate key of a mapping. */
 function offsetOfDuplicateKey(document: Document.Parsed): number | undefined {
   let offset: number | undefined;
   visit(document, {
@@ -106,7 +106,10 @@ function expand(value: unknown, { line, itemLine }: Lines): Manifest[] {
   });
 }
 
-/** The items of a `ServiceList`, as an API server returns it, have no kind; the items of a `List` must have a kind. */
+/**
+ * Returns the fields that the items of a list lack: the items of a `ServiceList` from an API server have no kind, while the items
+ * of a `List` must have a kind.
+ */
 function itemDefaults(apiVersion: string, kind: string): Record<string, string> {
   return kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };
 }

@@ -16,7 +16,10 @@ export interface KindCacheHooks {
   onRawObject?(key: string, object: Json | undefined): void;
 }
 
-/** New permissions reach the API servers one after the other, so a few refusals do not yet justify fallback objects. */
+/**
+ * The number of refused lists after which fallback objects are used. New permissions reach the API servers one after the other, so
+ * a few refusals may be temporary.
+ */
 const MIN_FORBIDDEN_LISTS = 3;
 
 /** The parsed objects of one kind. An object that becomes invalid, or a kind that becomes unreadable, keeps its last version. */
@@ -43,12 +46,12 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     this.#hooks = hooks;
   }
 
-  /** The kind was listed completely, or the controller can work without it. */
+  /** Whether the kind was listed completely, or the controller can work without it. */
   get isSynced(): boolean {
     return this.#isListed || this.isUnreadable || this.#isTreatedAsEmpty;
   }
 
-  /** The kind was never listed, and fallback objects must replace it. */
+  /** Whether the kind was never listed, so that fallback objects must replace it. */
   get isUnreadable(): boolean {
     return !this.#isListed && this.#options.onForbidden === 'fallback' && this.#forbiddenLists >= MIN_FORBIDDEN_LISTS;
   }
@@ -62,7 +65,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     );
   }
 
-  /** The kind was listed since `expire`, or the API server refuses the list. An API server that is away is waited for. */
+  /** Whether the kind was listed since `expire`, or the API server refuses the list. False while the API server is unreachable. */
   get isCurrent(): boolean {
     return this.#isCurrent || (this.#failure !== undefined && this.#failure.code !== 'AWAY');
   }
@@ -136,7 +139,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     return isSame;
   }
 
-  /** Undefined until the first list is complete, because those objects existed before this process. */
+  /** Returns when the object changed; undefined until the first list is complete, because its objects existed before this process. */
   #changedAt(key: string, raw: Json): number | undefined {
     const { changeTriggerTimeOf } = this.#options;
     const observedAt = this.#hooks.clock.now();

@@ -20,17 +20,17 @@ export interface KubernetesSourceOptions {
   /** Called with each TenantPolicy in the same way. */
   readonly onPolicy?: (key: string, raw: Json | undefined) => void;
   readonly observer?: WatchObserver;
-  /** Without it no Secrets are read. */
+  /** The Secrets to read; if absent, no Secrets are read. */
   readonly secrets?: ReadableSecrets;
 }
 
-/** Deletions are needed only for a moment, until the suspension is lifted. */
+/** The most deletions that are remembered. A deletion is needed only until the suspension is lifted. */
 const MAX_REMEMBERED_DELETIONS = 10_000;
 
-/** Limit for confirming a deletion; the caller tries again. */
+/** The timeout for confirming a deletion; the caller tries again. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 
-/** Watches the objects of an API server from its construction on, and retries while the API server is away. */
+/** Watches the objects of an API server from its construction on, and retries while the API server is unreachable. */
 export class KubernetesSource implements Source {
   readonly kind = 'kubernetes';
   readonly #options: KubernetesSourceOptions;
@@ -81,7 +81,7 @@ export class KubernetesSource implements Source {
   async refresh(signal: AbortSignal): Promise<void> {
     this.#reflecting.abort();
     await Promise.all(this.#reflectors);
-    // Only now, because the reflectors may still have delivered responses that were received before the abort.
+    // This must come after the wait, because until then the reflectors may deliver responses that were received before the abort.
     for (const { cache } of this.#watches) cache.expire();
     if (!this.#closing.signal.aborted) this.#start();
     await this.#waitUntil(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
@@ -99,7 +99,7 @@ export class KubernetesSource implements Source {
     return { kind: 'kubernetes' };
   }
 
-  /** True if the deletion was watched, or if the API server says that the object does not exist or has another UID. */
+  /** Returns true if the deletion was watched, or if the API server says that the object does not exist or has another UID. */
   async isDeleted({ uid, name, origin }: Suspension, signal: AbortSignal): Promise<boolean> {
     if (origin.kind !== 'kubernetes') return false;
     if (this.#deletedSuspensions.has(uid)) return true;
@@ -108,7 +108,7 @@ export class KubernetesSource implements Source {
       const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_TIMEOUT_MS });
       return (found.metadata as { uid?: string } | undefined)?.uid !== uid;
     } catch (error) {
-      // A 404 without the object's name means that the kind is missing, which says nothing about the object.
+      // A 404 without the object's name means that the kind is missing. It does not prove that the object was deleted.
       return error instanceof KubeApiError && error.code === 'NOT_FOUND' && error.missingName === name;
     }
   }

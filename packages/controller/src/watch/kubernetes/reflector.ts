@@ -7,22 +7,25 @@ import { errorCodeFor, KubeApiError } from '../../kubernetes/kube-api-error.ts';
 
 /** Receives the objects of one kind. */
 export interface ReflectorTarget {
-  /** A list begins, or begins again. Objects that are not put before `listCompleted` no longer exist. */
+  /** Called when a list begins, or begins again. Objects that are not put before `listCompleted` no longer exist. */
   listStarted(): void;
   listCompleted(): void;
   put(object: Json): void;
   deleted(object: Json): void;
-  /** The kind cannot be read because of `error`; undefined when it can be read again. */
+  /** Called with the reason when the kind cannot be read, and with undefined when it can be read again. */
   failureChanged(error: KubeApiError | undefined): void;
 }
 
 /** Receives events for metrics. */
 export interface WatchObserver {
-  /** A watch ended: closed by the server or idle, its version too old (`gone`), or any other error, also before it was open. */
+  /**
+   * Called when a watch ended: it was closed by the server or idle (`closed`), its version was too old (`gone`), or any other error
+   * occurred, also before it was open.
+   */
   watchEnded(reason: 'closed' | 'gone' | 'error'): void;
-  /** The kind was listed completely. */
+  /** Called when the kind was listed completely. */
   listCompleted(which: 'first' | 'again'): void;
-  /** A list was refused because it was older than an earlier response. */
+  /** Called when a list was refused because it was older than an earlier response. */
   staleListRefused(): void;
 }
 
@@ -44,13 +47,19 @@ export interface ReflectorOptions {
 
 const DEFAULT_PAGE_SIZE = 500;
 const RETRY_BACKOFF = { minMs: 200, maxMs: 30_000 };
-/** A kind that is missing or forbidden may become readable soon, because an installation is in progress. */
+/**
+ * The pauses between attempts to read a kind that is missing or forbidden. It may become readable soon if an installation is in
+ * progress.
+ */
 const REFUSED_RETRY_BACKOFF = { minMs: 2_000, maxMs: 10_000 };
 /** The server ends a watch after one to two times this many seconds, so that watches do not end at the same moment. */
 const WATCH_SECONDS = 240;
-/** Limits the rate of watches if a server ends them at once. */
+/** The shortest time between two watches, in case a server ends them at once. */
 const MIN_WATCH_MS = 1_000;
-/** A server that was restored from a backup refuses newer versions with the same errors as a server that is away. */
+/**
+ * The number of failed watches after which the kind is listed again. A server that was restored from a backup refuses newer
+ * versions with the same errors as an unreachable server.
+ */
 const MAX_ATTEMPTS_PER_VERSION = 5;
 
 /** Runs until the signal aborts. Never rejects because of the API server. */
@@ -153,7 +162,10 @@ class Reflector {
     }
   }
 
-  /** Throws before any object of the list is used. The list is tried again until the API server has caught up. */
+  /**
+   * Throws if the list is older than an earlier response, before any of its objects is used. The list is tried again until the API
+   * server has caught up.
+   */
   #assertNotStale(version: string | undefined): void {
     const { path, clock, observer } = this.#options;
     const freshness = this.#newest.accept(version, clock.monotonic());
@@ -202,7 +214,10 @@ function watchErrorOf(status: Json, path: string): KubeApiError {
   return new KubeApiError(errorCodeFor(typeof code === 'number' ? code : 500), `WATCH ${path}: ${text}`);
 }
 
-/** A lagging server catches up within seconds. After this time the server was restored from a backup, and its older version is accepted. */
+/**
+ * How long older versions are refused. A lagging server catches up within seconds; after this time the server was restored from a
+ * backup, and its older version is accepted.
+ */
 const RESTORED_SERVER_AFTER_MS = 120_000;
 export type Freshness = { readonly kind: 'fresh' } | { readonly kind: 'stale'; readonly newest: bigint };
 

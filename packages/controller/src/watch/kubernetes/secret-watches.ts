@@ -22,7 +22,7 @@ export class SecretWatches {
     this.watches = secretKindsFor(access).map((kind) => createKindWatch({ ...kind, parse }, hooks));
   }
 
-  /** Sorted; the same list until a Secret changes. Undefined if no Secrets may be read. */
+  /** Returns the sorted Secrets, the same list until a Secret changes; undefined if no Secrets may be read. */
   list(): readonly SecretObject[] | undefined {
     const lists = this.watches.map(({ cache }) => cache.list());
     if (lists.length <= 1) return lists[0];
@@ -33,7 +33,7 @@ export class SecretWatches {
     return this.#list;
   }
 
-  /** As in `Snapshot`; the same set until it changes. */
+  /** Returns the value of `Snapshot.unreadableSecrets`; the same set until it changes. */
   unreadableNamespaces(): 'everywhere' | ReadonlySet<string> | undefined {
     const unreadable = this.watches.filter(({ cache }) => cache.isUnreadable);
     if (unreadable.length === 0) return undefined;
@@ -59,7 +59,7 @@ const IGNORED_SECRET_TYPES = [
   'bootstrap.kubernetes.io/token',
 ];
 
-/** A Secret may have 1 MiB, and any tenant may create many. */
+/** The Secrets in one page of a list: a Secret may have 1 MiB, and any tenant may create many. */
 const SECRETS_PAGE_SIZE = 50;
 
 const SECRETS_KIND = {

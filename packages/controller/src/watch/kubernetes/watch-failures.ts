@@ -19,13 +19,13 @@ export class WatchFailureLog {
     if (error?.code === 'AWAY') {
       if (this.#unreachable.size === 0) {
         const fields = { server: this.#server, reason: errorMessage(error) };
-        this.#log.warn(fields, 'the API server is away; keeping what is served and retrying');
+        this.#log.warn(fields, 'the API server is unreachable; keeping what is served and retrying');
       }
       this.#unreachable.add(resource);
       return;
     }
     if (this.#unreachable.delete(resource) && this.#unreachable.size === 0) {
-      this.#log.info({ server: this.#server }, 'the API server is back');
+      this.#log.info({ server: this.#server }, 'the API server is reachable again');
     }
     const before = this.#refused.get(resource);
     if (error === undefined) {
@@ -46,7 +46,10 @@ type UnreadableKind = Pick<
 
 const DEFAULT_GRANTED_BY = 'helm upgrade grants (by hand: charts/weir/rights/controller.yaml)';
 
-/** Problems for the operator about a kind that cannot be read. None if the API server is away, which is logged instead. */
+/**
+ * Returns the problems for the operator about a kind that cannot be read. An unreachable API server is not a problem, because it is
+ * logged instead.
+ */
 export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError): readonly Problem[] {
   const { resource, namespace, isWeirResource, isOptional, effectUntilReadable, grantedBy = DEFAULT_GRANTED_BY } = kind;
   const subject = kindSubject(kind);
@@ -80,7 +83,7 @@ export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError
   }
 }
 
-/** The kind in the words of a kubectl command. */
+/** Returns the kind as it is written in a kubectl command. */
 export function kindSubject({ resource, namespace }: Pick<UnreadableKind, 'resource' | 'namespace'>): string {
   return namespace === undefined ? resource : `${resource} -n ${namespace}`;
 }

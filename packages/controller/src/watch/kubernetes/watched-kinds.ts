@@ -31,23 +31,23 @@ export interface WatchedObjects {
 export type WatchedKind = keyof WatchedObjects;
 
 export interface WatchedKindOptions<K extends WatchedKind> {
-  /** Name in kubectl and RBAC. */
+  /** The name of the kind in kubectl and RBAC. */
   readonly resource: string;
   readonly path: string;
   readonly query: Readonly<Record<string, string>>;
-  /** The namespace that is watched. Absent for all namespaces and for cluster-scoped kinds. */
+  /** The namespace that is watched. Absent if all namespaces are watched, or if the kind is cluster-scoped. */
   readonly namespace?: string;
   /** Objects per page, for kinds with large objects. See `ReflectorOptions.pageSize`. */
   readonly pageSize?: number;
-  /** Skip parsing if the version of an object has not changed. */
+  /** If set, an object is parsed only if its version has changed. */
   readonly isExpensiveToParse?: true;
-  /** A custom resource of Weir. Counts as empty until it is installed. */
+  /** Whether the kind is a custom resource of Weir. It counts as empty until it is installed. */
   readonly isWeirResource: boolean;
-  /** Old API servers do not know the kind. Then it counts as empty, without a problem. */
+  /** If set, the kind counts as empty without a problem if an old API server does not know it. */
   readonly isOptional?: true;
   /**
-   * What a controller does that starts without the permission to list the kind: wait, since nothing can be decided; use fallback objects
-   * from the published table; or treat the kind as empty.
+   * The reaction of a controller that starts without the permission to list the kind: `wait`, because nothing can be decided; use
+   * `fallback` objects from the published table; or treat the kind as `empty`.
    */
   readonly onForbidden: 'wait' | 'fallback' | 'empty';
   /** The effect of an unreadable kind. Follows "until then" in messages. */
@@ -55,13 +55,16 @@ export interface WatchedKindOptions<K extends WatchedKind> {
   /** Who grants the permission. Follows "which" in messages. Default: the controller's role in the chart. */
   readonly grantedBy?: string;
   parse(raw: unknown): ParseResult<WatchedObjects[K]>;
-  /** When the cause of the object's last change happened, in milliseconds since the epoch, if the object says so. */
+  /**
+   * Returns when the cause of the object's last change happened, in milliseconds since the epoch; undefined if the object does not
+   * record it.
+   */
   changeTriggerTimeOf?(raw: unknown): number | undefined;
 }
 
 const NO_SELECTOR = {};
 
-/** All kinds but Secrets, which `SecretWatches` watches as far as the settings allow. */
+/** All kinds except Secrets. `SecretWatches` watches the Secrets that the settings allow. */
 export type AlwaysWatchedKind = Exclude<WatchedKind, 'Secret'>;
 
 export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOptions<K> } = {
@@ -119,7 +122,7 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     isWeirResource: false,
     isOptional: true,
     onForbidden: 'empty',
-    effectUntilReadable: 'only WEIR_SERVICE_CIDRS says which addresses are cluster IPs, which endpoints may not have',
+    effectUntilReadable: 'endpoints are checked only against the cluster IP ranges in WEIR_SERVICE_CIDRS',
     parse: parseServiceCidr,
   },
   TenantPolicy: {
@@ -137,7 +140,7 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     query: NO_SELECTOR,
     isWeirResource: true,
     onForbidden: 'empty',
-    effectUntilReadable: 'suspensions stay in force, and new Suspensions are not seen',
+    effectUntilReadable: 'suspensions stay in force, and new Suspensions have no effect',
     parse: parseSuspension,
   },
 };

@@ -26,7 +26,7 @@ export async function openLiveEndpointsSource(options: LiveEndpointsOptions): Pr
 
 interface InitialState {
   readonly cacheFile: SliceCacheFile | undefined;
-  /** By `namespace/name` of the Service. */
+  /** The cached slices by `namespace/name` of the Service. */
   readonly cachedSlices: ReadonlyMap<string, LiveSlices>;
 }
 
@@ -36,7 +36,7 @@ export class LiveEndpointsSource implements Source {
   readonly #cacheFile: SliceCacheFile | undefined;
   /** The last slices of Services that are not watched: from an earlier process, or from before the Service left the files. */
   readonly #cachedSlices: Map<string, LiveSlices>;
-  /** By `namespace/name`. */
+  /** The watches by `namespace/name` of the Service. */
   readonly #watches = new Map<string, SliceWatch>();
   readonly #closingWatches = new Set<Promise<void>>();
   readonly #unsubscribe: () => void;
@@ -143,7 +143,7 @@ export class LiveEndpointsSource implements Source {
   }
 }
 
-/** Weir needs the endpoints of these Services only. */
+/** Whether Weir needs the endpoints of the Service. */
 function isLoadBalancer({ type }: ServiceObject): boolean {
   return type === 'LoadBalancer';
 }

@@ -10,7 +10,7 @@ type LiveSlicesByService = ReadonlyMap<string, LiveSlices>;
 
 interface CachedService {
   readonly service: string;
-  /** Whether the kind of the `LiveSlices` was `unreachable`. */
+  /** Whether the API server was unreachable (kind `unreachable` of the `LiveSlices`). */
   readonly failed: boolean;
   /** EndpointSlice manifests. */
   readonly slices: readonly Json[];

@@ -16,11 +16,11 @@ export interface SliceWatchOptions {
 }
 
 /**
- * How long the API server may be away before a problem is reported and the files provide endpoints as well. The stop of one of several
- * API servers ends its watches, which are open again within a second.
+ * How long the API server may be unreachable before a problem is reported and the files provide endpoints as well. If one of
+ * several API servers stops, its watches end, and open again within a second.
  */
 const UNREACHABLE_AFTER_MS = 10_000;
-/** Each attempt to reach an absent server may fail with another message; the problem shows a new message only this often. */
+/** How often the problem may show a new message, because each attempt to reach an unreachable server may fail with another one. */
 const MIN_FAILURE_UPDATE_INTERVAL_MS = 300_000;
 
 /** Watches the EndpointSlices of one Service at the API server. */
@@ -138,7 +138,7 @@ export class SliceWatch implements ReflectorTarget {
     this.#options.onChange();
   }
 
-  /** An incomplete list never replaces a complete list or the files. */
+  /** Uses the list that was read. A list with missing endpoints never replaces a complete list or the files. */
   #evaluate(): void {
     const slices = [...this.#slices.values()];
     this.#missingEndpoints = missingEndpoints(this.#service, slices);
@@ -170,37 +170,41 @@ export class SliceWatch implements ReflectorTarget {
   }
 }
 
-/** Names the slice unlike any slice in the files, since both may be in use. */
+/** Gives the slice a name that no slice in the files has, because both may be in use. */
 function withDistinctName(slice: SliceObject): SliceObject {
   return Object.freeze({ ...slice, name: `api-server.${slice.name}` });
 }
 
 /**
- * Whether the endpoints of a Service come from the API server, from the files, or from both. A fleet may balance the very API servers
- * that it asks: a wrong list of endpoints could then cut it off from the correction, so an unconfirmed list never replaces the files.
+ * Whether the endpoints of a Service come from the API server, from the files, or from both. A fleet may balance the API servers
+ * that it reads from. A wrong list of endpoints could then make them unreachable for good, so an unconfirmed list never replaces
+ * the files.
  */
 export type LiveSlices =
-  /** No usable list was ever read: the files are used. */
+  /** No usable list was ever read, so the files are used. */
   | { readonly kind: 'none' }
-  /** From disk, or from before the Service left the files and came back. The age is unknown, so the files are used as well. */
+  /**
+   * The list comes from disk, or from the time before the Service left the files and came back. Its age is unknown, so the files
+   * are used as well.
+   */
   | { readonly kind: 'cached'; readonly slices: readonly SliceObject[] }
-  /** Read by this process: used instead of the files. */
+  /** The list was read by this process and is used instead of the files. */
   | { readonly kind: 'live'; readonly slices: readonly SliceObject[] }
-  /** The API server became unreachable after kind `live`: the files are used as well, until it lists other endpoints. */
+  /** The API server became unreachable after kind `live`. The files are used as well until it lists other endpoints. */
   | { readonly kind: 'unreachable'; readonly slices: readonly SliceObject[] };
 
-/** The state after a complete list. A list with the same endpoints does not end kind `unreachable`. */
+/** Returns the state after a complete list. A list with the same endpoints does not end kind `unreachable`. */
 export function withCompleteList(before: LiveSlices, slices: readonly SliceObject[]): LiveSlices {
   const isUnreachable = before.kind === 'unreachable' && endpointsIn(before.slices) === endpointsIn(slices);
   return { kind: isUnreachable ? 'unreachable' : 'live', slices };
 }
 
-/** The state after a time without a watch. */
+/** Returns the state after a time without a watch. */
 export function asCached(before: LiveSlices): LiveSlices {
   return before.kind === 'live' ? { ...before, kind: 'cached' } : before;
 }
 
-/** The state after the API server has been away for `UNREACHABLE_AFTER_MS`. */
+/** Returns the state after the API server has been unreachable for `UNREACHABLE_AFTER_MS`. */
 export function asUnreachable(before: LiveSlices): LiveSlices {
   return before.kind === 'live' ? { ...before, kind: 'unreachable' } : before;
 }
@@ -218,7 +222,10 @@ export function effectiveSlices(files: readonly SliceObject[], live: LiveSlices)
   }
 }
 
-/** Why a list is unusable; follows "has" in messages. Undefined if each port of the Service has an endpoint in the list. */
+/**
+ * Returns why a list is unusable, as text that follows "has" in messages; undefined if each port of the Service has an endpoint in
+ * the list.
+ */
 export function missingEndpoints(
   { ports, publishNotReadyAddresses }: Pick<ServiceObject, 'ports' | 'publishNotReadyAddresses'>,
   slices: readonly SliceObject[],
@@ -236,7 +243,7 @@ export function missingEndpoints(
   return `no endpoint for port ${missing.port}${missing.name === null ? '' : ` "${missing.name}"`}, only for ${names.join(', ') || 'none'}: give the port of the Service the name that its endpoints have`;
 }
 
-/** A text that is equal for equal ready endpoints, however they are spread over slices. */
+/** Returns a text that is equal for equal ready endpoints, however they are spread over slices. */
 function endpointsIn(slices: readonly SliceObject[]): string {
   const endpoints = slices.flatMap((slice) =>
     slice.endpoints

@@ -4,11 +4,11 @@ import { type CertificateEntry, certificateId, type ListenerEntry, type PortEntr
 import type { RoutingTable } from '../../table/table.ts';
 import { portKey } from './port-key.ts';
 
-/** What the last table allocated. A Service keeps its allocation, whatever other Services request later. */
+/** The ports and hosts that the last table allocated. A Service keeps its allocation, whatever other Services request later. */
 export interface Allocations {
   /** By entry id. */
   readonly listeners: ReadonlyMap<string, ListenerEntry>;
-  /** By Service UID: what a Service keeps while its present settings are refused. */
+  /** The allocation that a Service keeps while its present settings are refused, by Service UID. */
   readonly services: ReadonlyMap<string, ServiceAllocation>;
 }
 

@@ -1,14 +1,14 @@
 // Decides which Service owns which port, host and share of a tenant's limits. The rule:
 //
-// A Service keeps what it owns while its spec still asks for it and its node still binds it. Everything else is allocated in priority
-// order: (1) Services that own ports, (2) Services with an allocation from the last table whose node is away, (3) Services with a
-// published address, (4) the oldest by creation second, then namespace, then name. When an allocation or a tenant's usage changes, the
-// Services that wait for that resource are considered again, in the same order; the loop ends when no Service waits for a change. The
-// result of an incremental run equals the result of a full run over the same allocations.
+// A Service keeps what it owns while its spec still asks for it and its node still binds it. Everything else is allocated in
+// priority order: (1) Services that own ports, (2) Services with an allocation from the last table whose nodes are gone, (3)
+// Services with a published address, (4) the oldest by creation second, then namespace, then name. When an allocation or a tenant's
+// usage changes, the Services that wait for that resource are considered again, in the same order; the loop ends when no Service
+// waits for a change. The result of an incremental run equals the result of a full run over the same allocations.
 //
 // Priorities are frozen for one call, which makes the result deterministic. A round considers each Service at most once. A waiting
-// Service that comes after the current Service joins the current round, so that it does not lose a released port to a Service of lower
-// priority; a Service that comes before the current Service is left to the next round.
+// Service that comes after the current Service joins the current round, so that it does not lose a released port to a Service of
+// lower priority; a Service that comes before the current Service is left to the next round.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
@@ -43,8 +43,9 @@ interface ChangedResources {
 }
 
 /**
- * A round follows another only if an allocation has changed: in the worst case the Services that wait form a chain, and each round
- * moves one of them. The limit is a guard that must never be reached; the decisions that were made until then are consistent.
+ * The most rounds of one run, per Service. A round follows another only if an allocation has changed: in the worst case the
+ * Services that wait form a chain, and each round moves one of them. The limit is a guard that must never be reached; the decisions
+ * that were made until then are consistent.
  */
 const MAX_ROUNDS_PER_SERVICE = 4;
 
@@ -53,7 +54,7 @@ export class Allocator {
   readonly #portAllocations = new PortAllocations();
   readonly #waitList = new WaitList();
   readonly #services: Pick<ServiceRegistry, 'byUid'>;
-  /** By UID, until the first call: a Service that is not in the first call has lost its listeners. */
+  /** The listeners of the last table by UID, until the first call: a Service that is missing in the first call has lost them. */
   readonly #previousListeners: Map<string, readonly ListenerEntry[]>;
 
   /** `allocations`: what the last table allocated. */
@@ -99,7 +100,7 @@ export class Allocator {
     return { decided, tenants };
   }
 
-  /** The Services that wait for ports or hosts of the given Services: their messages say who owns the ports. */
+  /** Returns the Services that wait for ports or hosts of the given Services, because their messages name the owners of the ports. */
   waitersForPortsOf(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
     const waiters = new Set<ServiceRecord>();
     for (const { uid } of records)
@@ -135,7 +136,10 @@ export class Allocator {
     for (const tenant of tenants) queue.addWaiters('quota', tenant, this.#waitList.waitersForTenant(tenant));
   }
 
-  /** Thousands of Services may wait for one port or one tenant's limits: only those with another outcome are decided again. */
+  /**
+   * Whether to decide a Service again. Thousands of Services may wait for one port or one tenant's limits, but only Services with
+   * another outcome are decided again.
+   */
   #isDue(record: ServiceRecord, cause: Cause, context: AllocationContext): boolean {
     if (cause === 'dirty') return true;
     return cause === 'resource' ? !this.#isRefusedAlike(record, context) : !this.#isQuotaUnchanged(record, context);
@@ -166,7 +170,10 @@ export class Allocator {
     this.#updateWaitList(record, undefined, changed);
   }
 
-  /** Runs for all dirty Services before the first decision, so that the usage of Services with a low priority counts as well. */
+  /**
+   * Releases the listeners that a Service cannot keep. Runs for all dirty Services before the first decision, so that the usage of
+   * Services with a low priority counts as well.
+   */
   #dropLostListeners(record: ServiceRecord, { nodes, tenancy }: AllocationContext, changed: ChangedResources): void {
     const { uid, service } = record;
     const before = this.#portAllocations.listenersOf(uid);
@@ -195,7 +202,8 @@ export class Allocator {
         portAllocations: this.#portAllocations,
         ownerText: this.#ownerTextFor(service, tenancy),
       });
-      // A Service whose tenant is disputed counts for no tenant: the owner of the tenant's name must not pay for it.
+      // A Service whose tenant is disputed counts for no tenant, because it must not use up the limits of the policy that owns the
+      // tenant's name.
       const servedPorts = record.decision.ports.filter(({ error }) => error === null).length;
       if (record.decision.settings === null) this.quota.uncount(uid);
       else if (membership.kind === 'tenant') this.quota.count(membership.tenant.name, service, servedPorts);
@@ -255,13 +263,16 @@ export class Allocator {
     const tenants = [before, now].flatMap((tenant) => tenant ?? []);
     const wereCrowded = tenants.map((tenant) => this.quota.isCrowded(tenant));
     this.quota.setWaiting(uid, now);
-    // The messages of all waiting Services of the tenant change with the crowd.
+    // The messages of all waiting Services of a tenant change when the tenant becomes crowded, and when it stops being crowded.
     tenants.forEach((tenant, i) => {
       if (this.quota.isCrowded(tenant) !== wereCrowded[i]) addTenant(changed, tenant);
     });
   }
 
-  /** A message names the owner of a port only to a Service of the same tenant. Services in dispute have no tenant in common. */
+  /**
+   * A message names the owner of a port only to a Service of the same tenant. A Service whose tenant is disputed has no tenant in
+   * common with others.
+   */
   #ownerTextFor({ namespace }: ServiceObject, tenancy: Tenancy): OwnerText {
     const tenantOf = (name: string): string | undefined => {
       const membership = tenancy.membershipOf(name);
@@ -284,7 +295,7 @@ function addTenant({ tenants }: ChangedResources, tenant: string | undefined): v
   if (tenant !== undefined) tenants.add(tenant);
 }
 
-/** The allocation of the last decision; of the last table if the Service was not decided yet. */
+/** Returns the allocation of the last decision, or of the last table if the Service was not decided yet. */
 function currentAllocation(record: ServiceRecord): ServiceAllocation | undefined {
   return record.decision === undefined ? record.allocation : allocationOf(record);
 }

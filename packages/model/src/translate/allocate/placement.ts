@@ -94,7 +94,7 @@ export function allocatedPortTest(listeners: readonly ListenerEntry[]): (port: S
   return (port) => keys.has(portKey(port));
 }
 
-/** The listeners whose port the Service still has, and whose address its node still binds for it. */
+/** Returns the listeners whose port the Service still has, and whose address its node still binds for it. */
 export function retainedListeners(
   listeners: readonly ListenerEntry[],
   service: ServiceObject,
@@ -116,7 +116,10 @@ interface PlacementState extends PlacementRequest, HostConflictInput {
   readonly nodesInUse: ReadonlySet<string>;
 }
 
-/** Why one port is refused: its hosts are taken in the pools, or another Service owns the port on a node that the Service keeps. */
+/**
+ * Returns why one port is refused: its hosts are taken in the pools, or another Service owns the port on a node that the Service
+ * keeps.
+ */
 function portConflictFor(
   port: ServicePort,
   kept: readonly NodeEntry[],
@@ -153,7 +156,8 @@ function chooseNodes(
 function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementState): string | undefined {
   const { service, portAllocations, modes, allocation, fleet, nodesInUse, ownerText } = request;
   const isShared = modes.get(port) === 'shared';
-  // A Service keeps a port that was reserved or shared later on its nodes. It gets the port on other nodes only if all its nodes are gone.
+  // A Service keeps a port on its nodes that was reserved or shared later. It gets the port on other nodes only if all its nodes
+  // are gone.
   const isKept = (allocatedPorts: { has(key: string): boolean } | undefined): boolean =>
     nodesInUse.has(node.name) || (nodesInUse.size === 0 && allocatedPorts?.has(portKey(port)) === true);
   if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports)) return 'a reservation of the nodes';
@@ -183,7 +187,7 @@ function listenersFor(node: NodeEntry, port: ServicePort, { service, modes }: Pl
   });
 }
 
-/** Undefined if the port is free on all nodes. */
+/** Returns on how many nodes the port is taken, and by which owners; undefined if it is free on all nodes. */
 function portConflictOn(
   nodes: readonly NodeEntry[],
   port: ServicePort,

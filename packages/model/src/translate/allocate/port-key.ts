@@ -15,14 +15,17 @@ export function portHostKey(port: NumberedPort, host: string): string {
   return `${portKey(port)}/${host}`;
 }
 
-/** Identifies a shared port in whole: every sharer blocks a Service that wants the port exclusively. No host is the empty text. */
+/**
+ * Identifies a shared port without regard to hosts: every sharer blocks a Service that wants the port exclusively. It is the key of
+ * the empty host.
+ */
 export function portShareKey(port: NumberedPort): string {
   return portHostKey(port, '');
 }
 
 /**
- * The keys of the resources that listeners occupy: `portKey` for an exclusive port, `portShareKey` and the `portHostKey` of each host
- * for a shared port.
+ * Returns the keys of the resources that listeners occupy: `portKey` for an exclusive port, `portShareKey` and the `portHostKey` of
+ * each host for a shared port.
  */
 export function resourceKeysOf(listeners: readonly ListenerEntry[], hosts: readonly string[]): ReadonlySet<string> {
   const keys = new Set<string>();

@@ -1,4 +1,5 @@
-// Ports that are refused whatever is free on the nodes (reserved, not allowed, over a limit), and whether they refuse the whole Service.
+// Finds the ports that are refused even if they are free on the nodes (reserved, not allowed, over a limit), and whether they
+// refuse the whole Service.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { joinItems, joinSentences, portText } from '../../message-text.ts';
@@ -49,7 +50,7 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
   const refusals = new Map<ServicePort, Refusal>();
   let newPorts = 0;
   const hasListener = allocatedPortTest(portAllocations.listenersOf(service.uid));
-  // A port stays allocated without a node that could bind it: a node that goes and comes back costs no Service its port.
+  // A port stays allocated without a node that could bind it, so that a Service keeps its port when a node leaves and returns.
   const isAllocated = (port: ServicePort): boolean =>
     hasListener(port) || allocation?.ports.has(portKey(port)) === true;
   const currentModes = currentPortModes(portAllocations.listenersOf(service.uid), allocation?.exclusivePorts);
@@ -129,7 +130,10 @@ function portNotAllowedRefusal(port: ServicePort, { name, policy, grants }: Tena
   return { reason: 'PortNotAllowed', message };
 }
 
-/** Why the whole Service is refused; undefined if it is not. The limits are not checked again for a Service that has an allocation. */
+/**
+ * Returns why the whole Service is refused; undefined if it is not refused. The limits are not checked again for a Service that has
+ * an allocation.
+ */
 export function serviceRefusalFor(
   ports: readonly ServicePort[],
   portRefusals: PortRefusals,
@@ -145,7 +149,7 @@ export function serviceRefusalFor(
 
 const NO_PORTS: Refusal = { reason: 'UnsupportedProtocol', message: 'the Service has no ports; add one' };
 
-/** Lists all ports with the first reason, so that a tenant does not find the ports out one by one. */
+/** Lists all ports with the first reason, so that a tenant sees all refused ports at once. */
 function combineRefusals({ reason }: Refusal, refusals: readonly Refusal[]): Refusal {
   const messages = new Set(refusals.filter((refusal) => refusal.reason === reason).map(({ message }) => message));
   return { reason, message: joinSentences([...messages]) };

@@ -16,8 +16,8 @@ export interface TenantUsage {
 }
 
 /**
- * A message lists the Services that use the limit, and thus changes with each Service of the tenant. A tenant may have ten thousand
- * Services: with more waiting Services than this, their messages contain only facts that rarely change.
+ * The most waiting Services whose messages list the Services that use the limit. Such a list changes with each Service of the
+ * tenant, and a tenant may have ten thousand. With more waiting Services, their messages contain only facts that rarely change.
  */
 const MAX_NAMED_WAITERS = 100;
 
@@ -47,7 +47,10 @@ function servicesInUse(tenant: Tenant, used: TenantUsage): string {
   return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${serviceNames(tenant, used)})`;
 }
 
-/** `wanted`: the number of ports of a new Service; undefined for another port of a Service that is served. */
+/**
+ * Returns the message about a limit on ports. `wanted`: the number of ports of a new Service; undefined for another port of a
+ * Service that is served.
+ */
 export function portLimitMessage(tenant: Tenant, used: TenantUsage, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
   if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${higherLimitHelp(tenant)}`;

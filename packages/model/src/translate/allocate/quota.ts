@@ -16,7 +16,7 @@ export type QuotaResult = string | number | undefined;
 
 /** What each tenant uses of its limits, and which Services wait for these limits. */
 export class Quota {
-  /** Holds only tenants with usage or with waiting Services, because namespaces come and go for months. */
+  /** Holds only tenants with usage or with waiting Services, because a controller that runs for months sees many namespaces. */
   readonly #byTenant = new Map<string, TenantUsage>();
   readonly #tenantByUid = new Map<string, string>();
   readonly #waitingTenantByUid = new Map<string, string>();
@@ -120,7 +120,10 @@ export class Quota {
   }
 }
 
-/** The questions of one decision about the limits of a tenant, with the results: the decision stays valid while the results do. */
+/**
+ * The questions of one decision about the limits of a tenant, with the results. The decision is valid as long as the results are
+ * the same.
+ */
 export interface QuotaDependency {
   readonly tenant: string;
   readonly results: readonly { readonly query: QuotaQuery; readonly result: QuotaResult }[];

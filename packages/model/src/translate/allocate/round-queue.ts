@@ -2,7 +2,7 @@ import type { ServiceRecord } from '../service-registry.ts';
 
 /** The position of a Service in the order in which the allocator considers Services: a lower value comes first. */
 export interface Priority {
-  /** 0: owns ports. 1: has an allocation from the last table, whose node is away. 2: has a published address. 3: none of these. */
+  /** 0: owns ports. 1: has an allocation from the last table, whose nodes are gone. 2: has a published address. 3: none of these. */
   readonly class: number;
   /** Creation time in seconds since 1970; a Service without creation time comes last. */
   readonly age: number;
@@ -10,8 +10,8 @@ export interface Priority {
 }
 
 /**
- * Services of one creation second are ordered by namespace and name, which users see, unlike UIDs: one `kubectl apply` creates all of
- * its Services in one second, and manifests in a directory have no creation time.
+ * Returns the priority of a Service. Services of one creation second are ordered by namespace and name, which users see, unlike
+ * UIDs: one `kubectl apply` creates all of its Services in one second, and manifests in a directory have no creation time.
  */
 export function priorityOf({ service, allocation }: ServiceRecord, ownsPorts: boolean): Priority {
   const { namespace, name, publishedIPs, createdAt } = service;
@@ -52,8 +52,9 @@ export class RoundQueue {
   }
 
   /**
-   * Adds the Services that wait for a changed resource, or for the limits of a changed tenant, and come after the current Service. The
-   * others are left to the next round. Adds the waiters of a key once per round: all of them that come later stay in the queue.
+   * Adds the Services that wait for a changed resource, or for the limits of a changed tenant, and come after the current Service;
+   * the other Services are left to the next round. Adds the waiters of a key once per round, because all that come later are in the
+   * queue then.
    */
   addWaiters(cause: Exclude<Cause, 'dirty'>, key: string, waiters: Iterable<ServiceRecord>): void {
     if (this.#addedKeys.has(`${cause} ${key}`)) return;

@@ -18,10 +18,10 @@ import { portHostKey, portKey, portShareKey } from './port-key.ts';
 /** `exclusive`: one Service gets all clients of the port. `shared`: the Service gets the clients that request its hosts. */
 export type PortMode = 'exclusive' | 'shared';
 export type PortModes = ReadonlyMap<ServicePort, PortMode>;
-/** Each host costs memory in every proxy, and a tenant can write annotations of a quarter of a megabyte. */
+/** The most hosts of a Service on shared ports: each host costs memory in every proxy, and annotations may have 256 KiB. */
 const MAX_SHARED_PORT_HOSTS = 100;
 
-/** A Service with too many hosts is refused, whatever other Services release. */
+/** Whether the hosts of a Service are more than a shared port allows. */
 export function hasTooManyHosts(hosts: readonly string[]): boolean {
   return hosts.length > MAX_SHARED_PORT_HOSTS;
 }
@@ -106,7 +106,7 @@ export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }
   return { reason: 'PortReserved', message };
 }
 
-/** Why the tenant's policy does not allow one of the hosts; undefined if it allows all hosts. */
+/** Returns why the tenant's policy does not allow one of the hosts; undefined if it allows all hosts. */
 export function hostNotAllowedRefusal(
   hosts: readonly string[],
   { name, grants, policy }: Tenant,
@@ -129,12 +129,12 @@ export interface HostConflictInput {
   readonly portAllocations: PortAllocations;
   /** Names of the pools in which the hosts must be free. */
   readonly pools: ReadonlySet<string>;
-  /** Undefined if the node does not exist any more. */
+  /** Returns undefined if the node does not exist any more. */
   readonly poolOf: (node: string) => string | undefined;
   readonly ownerText: OwnerText;
 }
 
-/** Why a shared port is refused with these hosts: another Service owns one of them in the pools. Undefined if all hosts are free. */
+/** Returns the refusal of a shared port if another Service owns one of the hosts in the pools; undefined if all hosts are free. */
 export function hostConflictRefusal(
   port: ServicePort,
   { service, hosts, portAllocations, pools, poolOf, ownerText }: HostConflictInput,
@@ -169,8 +169,8 @@ export interface HostRequest {
 }
 
 /**
- * Why a Service cannot replace its hosts on shared ports by the requested hosts; undefined if it can. All hosts are replaced or none.
- * Placement checks the ports that the Service does not have yet.
+ * Returns why a Service cannot replace its hosts on shared ports by the requested hosts; undefined if it can. All hosts are
+ * replaced or none. Placement checks the ports that the Service does not have yet.
  */
 export function hostRefusalFor(
   service: ServiceObject,

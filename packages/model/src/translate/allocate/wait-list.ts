@@ -7,7 +7,7 @@ interface WaitEntry {
   readonly tenant: string | undefined;
 }
 
-/** The Services that did not get all that they request, indexed by the resources and the tenant limits that they wait for. */
+/** The Services that did not get everything that they request, indexed by the resources and the tenant limits that they wait for. */
 export class WaitList {
   readonly #entries = new Map<ServiceRecord, WaitEntry>();
   /** By `portKey`, `portShareKey` and `portHostKey`. */
