@@ -144,9 +144,9 @@ await runProcess('weir-controller', () => {
     },
     close: () => controller.close(),
   };
-  const adminPart = (at: Exclude<typeof admin, 'off'>): Part =>
+  const adminPart = (address: Exclude<typeof admin, 'off'>): Part =>
     createAdminServer({
-      ...at,
+      ...address,
       tls: config.adminTls,
       token: config.adminToken,
       health,

@@ -1,4 +1,4 @@
-// The admin server of the controller process, which works even while the API server and Redis are away.
+// The admin server of the controller process works even while the API server and Redis are unreachable.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';

@@ -15,7 +15,7 @@ test('parses a number with a unit, and several from the largest unit to the smal
   for (const [text, ms] of Object.entries(durations)) assert.equal(parseDuration(text), ms, text);
 });
 
-test('returns undefined for a text that is no duration', () => {
+test('returns undefined for a text that is not a duration', () => {
   for (const text of ['', '5', '5 s', '-5s', '1.5s', '5S', '5s10m', 's', '5s5s', '5ms5m', '99999999999999999d']) {
     assert.equal(parseDuration(text), undefined, text);
   }

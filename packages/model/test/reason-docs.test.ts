@@ -46,7 +46,7 @@ test('every reason has an entry in its section, and every entry has a reason', (
   }
 });
 
-test('every entry says what the reason means, and in a separate sentence what to do', () => {
+test('every entry explains the reason, and in a separate sentence the fix', () => {
   for (const entries of sections().values()) {
     for (const [name, text] of entries) {
       const sentences = text.split(/[.:]\s/).filter((sentence) => sentence.trim() !== '');

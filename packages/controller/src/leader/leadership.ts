@@ -38,8 +38,8 @@ export class LeadershipLost extends WeirError<'LEADERSHIP_LOST'> {
 }
 
 /** Passes reads through; every other request rejects with `LeadershipLost` after the loss of leadership. */
-export function leaderOnlyApi(api: Pick<KubeApi, 'request'>, lead: LeaderState): Pick<KubeApi, 'request'> {
-  const beforeSending = (): void => assertLeading(lead);
+export function leaderOnlyApi(api: Pick<KubeApi, 'request'>, leader: LeaderState): Pick<KubeApi, 'request'> {
+  const beforeSending = (): void => assertLeading(leader);
   return { request: (request) => api.request(request.method === 'GET' ? request : { ...request, beforeSending }) };
 }
 
@@ -52,13 +52,13 @@ export interface LeaderOnlyStore {
 /** Passes reads through; every write that only the leader makes rejects with `LeadershipLost` after the loss of leadership. */
 export function leaderOnlyStore(
   store: Pick<Store, 'table' | 'suspensions' | 'usage'>,
-  lead: LeaderState,
+  leader: LeaderState,
 ): LeaderOnlyStore {
   const { table, suspensions, usage } = store;
   const whileLeading =
     <A extends unknown[], R>(write: (...args: A) => Promise<R>) =>
     async (...args: A): Promise<R> => {
-      assertLeading(lead);
+      assertLeading(leader);
       return write(...args);
     };
   return {
@@ -101,8 +101,8 @@ export async function runWhileLeading(run: () => Promise<void>): Promise<'done' 
   }
 }
 
-function assertLeading(lead: LeaderState): void {
-  if (!lead.isLeader) throw new LeadershipLost();
+function assertLeading(leader: LeaderState): void {
+  if (!leader.isLeader) throw new LeadershipLost();
 }
 
 export interface LeaderTermSteps {
@@ -124,8 +124,8 @@ export class LeaderTerm {
   readonly #steps: LeaderTermSteps;
   #term = {};
   /** The term in which all objects were read. They are read once in a term, even if the store becomes unreachable several times. */
-  #readTerm: object | undefined;
-  #begunTerm: object | undefined;
+  #sourceReadTerm: object | undefined;
+  #startedTerm: object | undefined;
 
   constructor(steps: LeaderTermSteps) {
     this.#steps = steps;
@@ -141,15 +141,15 @@ export class LeaderTerm {
     const { leader, claim, readSource, waitForProxies } = this.#steps;
     for (;;) {
       if (!leader.isLeader) throw new LeadershipLost();
-      if (this.#steps.isClaimed() && this.#begunTerm === this.#term) return;
+      if (this.#steps.isClaimed() && this.#startedTerm === this.#term) return;
       const term = this.#term;
       await claim();
       // A store that was wiped is claimed a second time in the same term: no other controller has published to it.
-      if (this.#begunTerm === term) continue;
-      if (this.#readTerm !== term) await readSource(signal);
-      this.#readTerm = term;
+      if (this.#startedTerm === term) continue;
+      if (this.#sourceReadTerm !== term) await readSource(signal);
+      this.#sourceReadTerm = term;
       await waitForProxies(signal);
-      this.#begunTerm = term;
+      this.#startedTerm = term;
     }
   }
 }

@@ -135,10 +135,10 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
 /** Returns warnings about fields that are valid but have no effect, because they must not look as if Weir enforced them. */
 export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
   const limits = spec.object('limits');
-  const at = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
+  const pathOf = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
   const unenforced = [
-    ...UNENFORCED_FIELDS.filter((name) => spec.has(name)).map(at),
-    ...UNENFORCED_LIMITS.filter((name) => limits.has(name)).map((name) => at(`limits.${name}`)),
+    ...UNENFORCED_FIELDS.filter((name) => spec.has(name)).map(pathOf),
+    ...UNENFORCED_LIMITS.filter((name) => limits.has(name)).map((name) => pathOf(`limits.${name}`)),
   ];
   const messages = [
     ...unusedFieldMessages(spec.object('tenantFrom')),

@@ -19,7 +19,7 @@ test('docs/metrics.md lists exactly the metrics of the controller', async () => 
   assert.deepEqual(listed.sort(), registered.sort());
 });
 
-test('counts publications by result, failed attempts as retries, and changes of the lead', async (context) => {
+test('counts publications by result, failed attempts as retries, and changes of leadership', async (context) => {
   const registry = createMetrics();
   const clock = new ManualClock();
   const leader = createFakeLeadership();

@@ -115,7 +115,7 @@ describe(
       assert.ok((await metric('weir_controller_api_conflicts_total')) >= 1);
     });
 
-    test('waits as long as Retry-After says, then continues', async (context) => {
+    test('waits for the time in Retry-After, then continues', async (context) => {
       const { proxy, running, web, metric } = await startServing(context, cluster, 'throttled');
       const busy = { status: 429, headers: { 'retry-after': '2' }, body: '{"message": "too many requests"}' };
       const requestedAt: number[] = [];

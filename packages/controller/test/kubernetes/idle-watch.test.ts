@@ -12,7 +12,7 @@ import { reflect } from '../../src/watch/kubernetes/reflector.ts';
 import { startFreezableTcpProxy } from '../fixtures/freezable-tcp-proxy.ts';
 
 const CONFIG_MAPS = { path: '/api/v1/namespaces/quiet/configmaps', query: {} };
-/** Far below the interval of bookmarks. */
+/** The idle timeout of the watch, far shorter than the interval of bookmarks. */
 const IDLE_TIMEOUT_MS = 300;
 
 describe('an idle watch', requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'), () => {

@@ -78,7 +78,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     }
   });
 
-  test('is written by the leader over edits of others, and a delayed write reverts nothing', async () => {
+  test('is overwritten by the leader after manual edits, and a delayed write reverts nothing', async () => {
     const api = new KubeApi(cluster.kubeConfig);
     const sent: string[] = [];
     // `later` writes between two writes of `held`.

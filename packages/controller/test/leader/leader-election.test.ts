@@ -29,7 +29,7 @@ describe('planElection', () => {
     });
   });
 
-  test('waits while the holder renews, and takes a Lease unchanged for its duration by the own clock', () => {
+  test('waits while the holder renews, and takes a Lease that is unchanged for its duration by the local clock', () => {
     const seen = observeLease(undefined, theirs, 100_000);
     assert.deepEqual(planElection(seen, { ...now, monotonic: 100_000 + LEASE_DURATION_MS - 1 }), {
       kind: 'wait',
@@ -78,7 +78,7 @@ class FakeLeases {
   };
 }
 
-test('does not lose the lead to its own recheck during a round', async (context) => {
+test('does not lose leadership to its own recheck during a round', async (context) => {
   const clock = new ManualClock();
   const lease = new FakeLeases();
   const api = {
@@ -115,7 +115,8 @@ test('does not lead after the process was stopped too long, even before a timer 
   assert.equal(election.isLeader, true);
   stoppedMs = RENEW_DEADLINE_MS;
   assert.deepEqual([election.isLeader, changes], [false, []]);
-  // It still holds the Lease and leads again. Listeners hear of both changes, since another controller may have led in between.
+  // It still holds the Lease and leads again. Listeners are called for both changes, because another controller may have led in
+  // between.
   await election.recheck();
   assert.deepEqual([election.isLeader, changes], [true, [false, true]]);
 });

@@ -1,4 +1,4 @@
-// A call that returns after the lead was lost must have no effect, since another controller leads by then.
+// A call that returns after the loss of leadership must have no effect, because another controller leads by then.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import type { ServiceView } from '@weir/model';
@@ -45,10 +45,10 @@ async function startLeading(context: TestContext) {
   return { ...harness, leader, writes, signals };
 }
 
-describe('a controller that loses the lead', () => {
+describe('a controller that loses leadership', () => {
   for (const [what, isWonAgain] of [
     ['', false],
-    [', even if it has won the lead again by then', true],
+    [', even if it has been elected again by then', true],
   ] as const) {
     test(`while it reads heartbeats does not update status${what}`, async (context) => {
       const { store, leader, writes, advance } = await startLeading(context);
@@ -100,7 +100,7 @@ describe('a controller that loses the lead', () => {
     assert.deepEqual([await servedServices(store), (await store.suspensions.read()).suspensions.length], [[], 1]);
   });
 
-  test('while it writes the table, and wins the lead again, does not overwrite the table of the other leader', async (context) => {
+  test('while it writes the table, and is elected again, does not overwrite the table of the other leader', async (context) => {
     const { store, source, leader, advance } = await startLeading(context);
     const slow = delayed(store.table.publish.bind(store.table));
     store.table.publish = slow.call;
@@ -150,7 +150,7 @@ describe('a controller that loses the lead', () => {
     assert.deepEqual(await servedServices(store), ['web']);
   });
 
-  test('and wins it again at once starts from the published status, since another controller may have led in between', async (context) => {
+  test('and regains it at once starts from the published status, because another controller may have led in between', async (context) => {
     const { store, source, leader, writes, advance } = await startLeading(context);
     for (let second = 0; second < 15; second += 1) {
       await store.heartbeats.record(heartbeat('a', ['uid-web']));

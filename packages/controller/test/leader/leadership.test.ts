@@ -32,7 +32,7 @@ describe('a leader-only write', () => {
     assert.deepEqual(responses, ['PATCH 200', 'PATCH 200', 'GET 200']);
   });
 
-  test('is not sent if the lead is lost while the connection opens', async (context) => {
+  test('is not sent if leadership is lost while the connection opens', async (context) => {
     let isWritten = false;
     const server = createTcpServer((socket) => socket.on('data', () => (isWritten = true)));
     server.listen(0, '127.0.0.1');
@@ -55,7 +55,7 @@ describe('a leader-only write', () => {
     assert.deepEqual([isWritten, checks], [false, 1]);
   });
 
-  test('to the store is refused without the lead, and so is the claim of the table', async () => {
+  test('to the store is refused without leadership, and so is the claim of the table', async () => {
     const store = new MemoryStore();
     const { table, suspensions, usage } = leaderOnlyStore(store, { isLeader: false });
     const position = { epoch: 1, revision: 0, id: 'x' };

@@ -160,7 +160,7 @@ describe('the status of TenantPolicies', () => {
     assert.deepEqual(api.takeApplied(), ['low 1: 5 of 5']);
   });
 
-  test('is restored once if somebody else changes it', async (context) => {
+  test('is restored once if another client changes it', async (context) => {
     const { api, reconciler, pass } = await start(context);
     api.takeApplied();
     reconciler.observe('high', raw('high', { version: '200', status: { precedence: 7 } }));
@@ -168,7 +168,7 @@ describe('the status of TenantPolicies', () => {
     assert.deepEqual(api.takeApplied(), ['high 1: 2 of 2']);
   });
 
-  test('of a policy that changed meanwhile is written once the watch has delivered the change', async (context) => {
+  test('is written for a policy that changed meanwhile as soon as the watch has delivered the change', async (context) => {
     const { api, source, reconciler, pass } = await start(context);
     api.takeApplied();
     api.failure = new KubeApiError('CONFLICT', 'changed');
@@ -256,7 +256,7 @@ describe('the status of TenantPolicies', () => {
     );
   });
 
-  test('of a deleted policy, or a policy that is being deleted, is not written', async (context) => {
+  test('is not written for a policy that is deleted or being deleted', async (context) => {
     const { api, source, reconciler, pass } = await start(context);
     api.takeApplied();
     const { metadata } = raw('high', { version: '500' });

@@ -41,7 +41,7 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 2);
   });
 
-  test('leaves a Service that changed meanwhile to the next write, and asks for it', async () => {
+  test('leaves a Service that changed meanwhile to the next write, and requests that write', async () => {
     const { api, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('CONFLICT', 'changed');
@@ -153,7 +153,7 @@ describe('writing status', () => {
     assert.equal(api.applied.length, 2);
   });
 
-  test('does not take the new time of a refused condition for a change', async () => {
+  test('does not treat the new time of a refused condition as a change', async () => {
     const { api, clock, status, write } = createStatusHarness();
     status.observe('web', rawService());
     api.failure = new KubeApiError('FORBIDDEN', 'no');
@@ -170,7 +170,7 @@ describe('writing status', () => {
     await assert.rejects(write(view()), { code: 'AWAY' });
   });
 
-  test('increases observedRevision if somebody else changes the status, and not for other changes', () => {
+  test('increases observedRevision only if another client changes the status', () => {
     const { status } = createStatusHarness();
     status.observe('web', rawService());
     const before = status.observedRevision;

@@ -141,7 +141,7 @@ describe('the desired status', () => {
     assert.equal(requests.length, 8);
   });
 
-  test('costs as much as its change: the UIDs of a thousand other Services are not read', async () => {
+  test('is updated at the cost of its change, without reading a thousand other Services', async () => {
     const names = Array.from({ length: 1_000 }, (_, index) => `s${String(index).padStart(4, '0')}`);
     const { requests, status } = createSlowSink(names);
     let reads = 0;

@@ -16,7 +16,7 @@ import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixt
 
 describe('the reported status of Services', () => {
   interface StatusHarness extends ControllerHarness {
-    /** A line such as `web 10.0.0.1,10.0.0.2 Programmed` for each Service, as last desired. */
+    /** Returns a line such as `web 10.0.0.1,10.0.0.2 Programmed` for each Service, as last desired. */
     readonly lines: () => string[];
     readonly writes: () => number;
   }
@@ -62,7 +62,7 @@ describe('the reported status of Services', () => {
   const a = heartbeat('a', ['uid-web']);
   const b = heartbeat('b', ['uid-web']);
 
-  test('does not matter for lost nodes: a node is given up even if status writes fail', async (context) => {
+  test('does not delay the replacement of a lost node if status writes fail', async (context) => {
     const status = {
       observedRevision: 0,
       setDesired: () => undefined,
@@ -285,7 +285,7 @@ describe('the reported status of Services', () => {
       assert.deepEqual(placedIn(store), ['web a,b']);
     });
 
-    test('is not decided by a controller that loses the lead while it waits for proxies', async (context) => {
+    test('is not decided by a controller that loses leadership while it waits for proxies', async (context) => {
       const leader = createFakeLeadership();
       const store = new MemoryStore({ clock: new ManualClock() });
       for (const { name } of nodes) await store.heartbeats.beginIncarnation(name, 1);

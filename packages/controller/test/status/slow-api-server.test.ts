@@ -105,7 +105,7 @@ test('withdraws the address of a proxy that dies while the API server is slow', 
   for (const [name, ips] of addressesByName()) assert.deepEqual(ips, first.has(name) ? ['', NODES.a] : [NODES.a], name);
 });
 
-test('sends no further writes after the lead is lost while the API server is slow', async (context) => {
+test('sends no further writes after leadership is lost while the API server is slow', async (context) => {
   const { patches, respond, run, leader } = await startSlow(context);
   await run(1);
   await eventually(() => assert.equal(patches.length, WRITERS));

@@ -62,7 +62,7 @@ describe('a suspension made in the store while the API server was unreachable', 
     return { ...harness, suspensions, states, stored };
   };
 
-  test('becomes a Suspension, and is in force all the while', async (context) => {
+  test('becomes a Suspension, and stays in force meanwhile', async (context) => {
     const { suspensions, stored, advance, states } = await start(context);
     await advance(2_000);
     assert.deepEqual([...suspensions.objects.keys()], ['tenant.shop']);

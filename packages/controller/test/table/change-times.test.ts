@@ -23,7 +23,7 @@ describe('the change time of a publication', () => {
     assert.equal(lastChangedAt(store), at + 5);
   });
 
-  test('is absent for objects that existed when the controller took the lead', async (context) => {
+  test('is absent for objects that existed when the controller began to lead', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     await store.table.claimLeader();
     source.set({ services: [] }, clock.now());
@@ -32,7 +32,7 @@ describe('the change time of a publication', () => {
     assert.equal(lastChangedAt(store), undefined);
   });
 
-  test('is not that of an earlier change without effect', async (context) => {
+  test('ignores an earlier change without effect', async (context) => {
     const { store, source, clock, advance } = await startControllerHarness(context);
     const before = lastRevision(store);
     source.set({ services: [serviceObject('web')] }, clock.now() - 1_000);

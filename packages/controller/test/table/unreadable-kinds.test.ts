@@ -37,7 +37,7 @@ describe('an unreadable kind', () => {
     assert.deepEqual(await listeners(), []);
   });
 
-  test('of policies drops the address of an ended pod once pods can be read, and no other address', async (context) => {
+  test('drops only the address of an ended pod when pods become readable before policies', async (context) => {
     const settings = { ...DEFAULT_FLEET_SETTINGS, trust: { kind: 'pods', serviceCidrs: [] } } as const;
     const meta = { labels: {}, annotations: {}, createdAt: null } as const;
     const state = { zone: null, ready: true, serving: true, terminating: false };

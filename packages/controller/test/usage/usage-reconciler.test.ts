@@ -123,7 +123,7 @@ describe('the ledger', () => {
     assert.deepEqual(await received(), { arena: 70, web: 1_500 });
   });
 
-  test('is not seeded while the archive is unreachable: an empty ledger would count everything again', async () => {
+  test('is not seeded while the archive is unreachable, because an empty ledger would count everything again', async () => {
     const { store, reconciler, archive } = createHarness();
     archive.isUnreachable = true;
     await assert.rejects(reconciler.reconcile(TABLE));

@@ -16,7 +16,7 @@ export class ListenerReportIndex {
     const services = new Set<string>();
     for (const node of new Set([...before.keys(), ...after.keys()])) {
       const current = after.get(node) ?? [];
-      if (isSameHeartbeats(before.get(node) ?? [], current)) continue;
+      if (haveSameReports(before.get(node) ?? [], current)) continue;
       const oldReports = this.#reportsByNode.get(node) ?? NO_REPORTS;
       const reports = reportsOf(current);
       if (current.length === 0) this.#reportsByNode.delete(node);
@@ -37,8 +37,8 @@ const NO_REPORTS: ReadonlyMap<string, ListenerReport> = new Map();
 
 function groupByNode(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat[]> {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);
-  for (const ofNode of byNode.values())
-    ofNode.sort((a, b) => Number(b.draining) - Number(a.draining) || a.life - b.life);
+  for (const nodeHeartbeats of byNode.values())
+    nodeHeartbeats.sort((a, b) => Number(b.draining) - Number(a.draining) || a.life - b.life);
   return byNode;
 }
 
@@ -61,7 +61,7 @@ function keyOf({ id, service }: { readonly id: string; readonly service: string 
   return `${id} ${service}`;
 }
 
-function isSameHeartbeats(a: readonly Heartbeat[], b: readonly Heartbeat[]): boolean {
+function haveSameReports(a: readonly Heartbeat[], b: readonly Heartbeat[]): boolean {
   return (
     a.length === b.length && a.every(({ listeners }, index) => isSameReports(listeners, b[index]?.listeners ?? []))
   );

@@ -164,16 +164,16 @@ function stateFor(
   conditions: readonly Condition[],
   suspension: Suspension | undefined,
 ): { readonly state: ServiceState; readonly reason: string; readonly message: string } {
-  const of = (type: Condition['type']): { reason: string; message: string } => {
+  const reasonOf = (type: Condition['type']): { reason: string; message: string } => {
     const condition = conditions.find((candidate) => candidate.type === type);
     return { reason: condition?.reason ?? '', message: condition?.message ?? '' };
   };
   const isStatus = (type: Condition['type'], status: Condition['status']): boolean =>
     conditions.some((condition) => condition.type === type && condition.status === status);
-  if (suspension !== undefined) return { state: 'Suspended', ...of('Suspended') };
-  if (isStatus('Programmed', 'True')) return { state: 'Programmed', ...of('Programmed') };
-  if (isStatus('Accepted', 'False')) return { state: 'Refused', ...of('Accepted') };
-  return { state: 'Pending', ...of('Programmed') };
+  if (suspension !== undefined) return { state: 'Suspended', ...reasonOf('Suspended') };
+  if (isStatus('Programmed', 'True')) return { state: 'Programmed', ...reasonOf('Programmed') };
+  if (isStatus('Accepted', 'False')) return { state: 'Refused', ...reasonOf('Accepted') };
+  return { state: 'Pending', ...reasonOf('Programmed') };
 }
 
 /** One listener: a port on a node. */

@@ -97,7 +97,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
               const endpoints = everyone.filter((_, i) => up.includes(i)).map(({ endpoint }) => endpoint);
               const allStats = updateEndpointStats(endpoints, pool.all, { now: 0, departed: () => undefined });
               for (const [i, stats] of allStats.entries()) stats.isHealthy = !unhealthy.includes(i);
-              // Keeps the first Maglev table, as if the main thread were slow.
+              // Keeps the first Maglev table, as if the main thread had not delivered a newer one yet.
               const { maglev } = pool.maglev === undefined ? poolOf(allStats) : pool;
               pool = buildPool(pool, allStats, { zone: 'a', maglev });
               const chosen = balancer.choose(pool, clientOf(seed), []);

@@ -100,7 +100,7 @@ describe('ClientIP affinity', () => {
     assert.ok(moved > 45 && moved < 105, `${moved} of 300, 75 expected`);
   });
 
-  test('never ends a timeout early, wherever within a second it began', () => {
+  test('never ends a timeout early, at whatever fraction of a second it began', () => {
     const worker = new Worker({ affinityTable: createTable(), timeoutMs: 4_000 });
     worker.nowMs = 999;
     worker.serve([0, 1, 2]);
@@ -135,7 +135,7 @@ describe('ClientIP affinity', () => {
     assert.deepEqual(worker.meetAll(), meanwhile);
   });
 
-  test('agrees between proxies with the same history, and starts alike on a proxy without history', () => {
+  test('chooses the same endpoint on proxies with the same history, and by hash on a proxy without history', () => {
     const [one, other] = [new Worker({ affinityTable: createTable() }), new Worker({ affinityTable: createTable() })];
     for (const up of [
       [0, 1, 2],

@@ -120,7 +120,7 @@ describe('maglev', () => {
     }
   });
 
-  test('keeps the clients of remaining endpoints while the table is outdated', () => {
+  test('keeps clients at their remaining endpoints while the table is outdated', () => {
     const allStats = endpointStatsList(10);
     const old = maglevOf(allStats);
     const before = buildPool(poolOf([]), allStats, { zone: null, maglev: old });

@@ -44,7 +44,7 @@ function timed(happenings: readonly Happening[]): Timed[] {
   });
 }
 
-/** The endpoints after these events, in order. */
+/** Returns the endpoints after these events, in order. */
 function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
   return Array.from({ length: count }, (_, index) => {
     let check = INITIAL_CHECK_STATE;
@@ -99,7 +99,7 @@ test('ignores the checks when no endpoint passes', () => {
   );
 });
 
-test('ends ejections by time, and tells when the result changes', () => {
+test('ends ejections after their time, and returns when the result changes next', () => {
   fc.assert(
     fc.property(histories, ({ count, happenings }) => {
       const all = timed(happenings);
@@ -139,7 +139,7 @@ test('does not depend on the order of events of different endpoints', () => {
   );
 });
 
-test('ejects alike for failures reported together and one by one', () => {
+test('ejects at the same time whether failures are reported together or one by one', () => {
   fc.assert(
     fc.property(fc.integer({ min: 1, max: 20 }), (count) => {
       let one = INITIAL_EJECTION_STATE;

@@ -65,7 +65,7 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     return tableOf(entries);
   });
 
-test('groups lead to the same routes, and after each group every route and the owner of every name is the old or the new one', () => {
+test('atomic groups lead to the same routes as all changes at once, and each group leaves either the old or the new route and owner of every name', () => {
   fc.assert(
     fc.property(fc.array(tables, { minLength: 2, maxLength: 4 }), (history) => {
       const stepped = createMatcher(EMPTY_TABLE, 'n1');
@@ -114,7 +114,7 @@ function ownerOf({ listeners }: Matcher, name: string): string | undefined {
   return (listener?.isShared === true ? listener.findByServerName(name) : listener?.exclusive)?.service.uid;
 }
 
-/** 1 for a refused Service; otherwise one of two different settings. */
+/** The entry of a refused Service if `state` is 1, otherwise of a Service with one of two different settings. */
 function serviceEntry(uid: string, state: number, hosts: readonly string[]): Entry {
   return {
     kind: 'service',

@@ -36,7 +36,7 @@ for (const text of [
   '',
   '١.2.3.4',
 ]) {
-  test(`${JSON.stringify(text)} is no address, and may not be an endpoint`, () => {
+  test(`${JSON.stringify(text)} is not an address, and is forbidden for endpoints`, () => {
     assert.equal(canonicalAddress(text), undefined);
     assert.equal(isSpecialAddress(text), true);
   });

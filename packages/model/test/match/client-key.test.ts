@@ -15,7 +15,7 @@ test('counts all addresses of an IPv6 /64 as one client', () => {
   assert.equal(clientKeyFor('2001:db8::'), '2001:db8:0:0');
 });
 
-test('counts a text that is no address as its own client', () => {
+test('counts a text that is not an address as a separate client', () => {
   assert.equal(clientKeyFor(''), '');
   assert.equal(clientKeyFor('nonsense:'), 'nonsense:');
 });

@@ -30,7 +30,7 @@ test('ignores case and a trailing dot', () => {
   assert.equal(findHost(owners, 'Api.EXAMPLE.com'), 'wildcard');
 });
 
-test('finds no owner for a text that is no host name', () => {
+test('finds no owner for a text that is not a host name', () => {
   for (const name of ['', '.', '..', '*.example.com', '*', 'com', 'shop.example.com..']) {
     assert.equal(findHost(owners, name), undefined, name);
   }
@@ -50,7 +50,7 @@ test('parses names, wildcards and A-labels', () => {
   assert.equal(parseHost('*.Shop.EXAMPLE.com'), '*.shop.example.com');
 });
 
-test('rejects texts that are no host', () => {
+test('rejects texts that are not hosts', () => {
   const hosts = ['', '.', '*', '*.', '**.example.com', 'a.*.example.com', '*a.example.com', 'a*.example.com'];
   const more = [
     'example.com.',

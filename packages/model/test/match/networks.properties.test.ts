@@ -135,7 +135,7 @@ for (const text of [
   '1:2/16',
   '',
 ]) {
-  test(`${JSON.stringify(text)} is no CIDR`, () => assert.equal(parseCidr(text), undefined));
+  test(`${JSON.stringify(text)} is not a CIDR`, () => assert.equal(parseCidr(text), undefined));
 }
 
 test('ignores leading zeros of IPv6 groups', () => {

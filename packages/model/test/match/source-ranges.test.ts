@@ -28,7 +28,7 @@ function entryOf<K extends Entry['kind']>(table: RoutingTable, kind: K): Extract
   return entry as Extract<Entry, { kind: K }>;
 }
 
-/** Encoded and decoded, as a proxy receives them, so that no object is shared with former entries. */
+/** Puts an entry as a proxy receives it: encoded and decoded, so that no object is shared with former entries. */
 function put(matcher: Matcher, entry: Entry): void {
   const read = decodeEntry(encodeEntry(entry));
   assert.ok(read);

@@ -59,7 +59,7 @@ test('refuses a list with an invalid host, and names the host', () => {
   }
 });
 
-test('refuses more than 1,000 hosts, and tells how many there are', () => {
+test('refuses more than 1,000 hosts, with their number', () => {
   const names = Array.from({ length: 1_001 }, (_, i) => `h${i}.example`);
   const asked = (hosts: readonly string[]) => ({ 'tls-passthrough': 'true', hosts: hosts.join(',') });
   assert.equal(settingsOf(asked(names.slice(1)))?.hosts.length, 1_000);
@@ -115,7 +115,7 @@ test('parses limits as quantities', () => {
   });
 });
 
-test('refuses a limit that is no whole quantity', () => {
+test('refuses a limit that is not a whole number', () => {
   for (const value of ['', '-1', '0.5', '10 M', '10MB', '1e30', '9'.repeat(100)]) {
     assert.match(
       refusalOf({ 'in-bits-per-second': value }),
@@ -169,7 +169,7 @@ test('shortens the default timeout of a health check to its interval', () => {
   assert.equal(timeoutOf({ ...often, 'health-check-timeout': '20ms' }), 20);
 });
 
-test('refuses invalid options of a health check, and tells what is allowed', () => {
+test('refuses invalid options of a health check, with the allowed values', () => {
   const rows: readonly (readonly [Annotations, RegExp])[] = [
     [{ 'health-check': 'grpc' }, /health-check: "grpc" is not allowed; use one of off, tcp, http, https$/],
     [

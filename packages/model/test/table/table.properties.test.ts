@@ -11,7 +11,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     .map(({ id, priority }): Change => ({ kind: 'put', entry: entryOf(id, `${priority}`) })),
   fc.constantFrom(...IDS).map((id): Change => ({ kind: 'delete', id })),
 );
-/** Which version is changed, and how; mostly the last version. */
+/** A step: the version to change (mostly the last) and its change. */
 const step = fc.record({
   from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(5)),
   changes: fc.array(change),

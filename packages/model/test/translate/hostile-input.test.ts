@@ -61,7 +61,7 @@ test('counts thousands of invalid source ranges and refused ports instead of lis
   for (const path of ['a/web', 'b/web']) assert.ok(Buffer.byteLength(messageOf(after, path)) <= 1_024);
 });
 
-test('never names Services in dispute to the tenant that owns the name', () => {
+test('never names a Service whose tenant is disputed to the tenant that owns the name', () => {
   const yields = (name: string, priority: number, limits = {}) =>
     policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, limits });
   const namespaces = [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })];
@@ -78,7 +78,7 @@ test('never names Services in dispute to the tenant that owns the name', () => {
   assert.match(messageOf(after, 'a/api'), /^1 of 1 load balancers of tenant "gold" are in use \(web\); delete one/);
 });
 
-test('keeps a Service in dispute on its node and on no other', () => {
+test('keeps a Service whose tenant is disputed on its node, and adds no other node', () => {
   const one = { grants: { ...UNRESTRICTED_GRANTS, nodesPerService: 1 } };
   const yields = (name: string, priority: number, more = {}) =>
     policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority, ...more });
@@ -93,7 +93,7 @@ test('keeps a Service in dispute on its node and on no other', () => {
   assert.deepEqual(statusOf(after, 'b/web').nodes, statusOf(before, 'b/web').nodes);
 });
 
-test('keeps an accepted Service without node against a refused Service with a published address', () => {
+test('does not replace an accepted Service without a node by a refused Service with a published address', () => {
   const policies = [policy('all', { limits: { services: 1 } })];
   const old = service('shop/old', { publishedIPs: ['192.0.2.1'], ports: [port(81)] });
   const namespaces = [namespace('shop')];

@@ -189,7 +189,7 @@ function partOf(table: RoutingTable, { uid }: ServiceEntry): readonly Entry[] {
 const isDisputed = ({ labels: own }: Part, { namespace: other }: ServiceEntry): boolean =>
   own.team === 'a' && own.tenant === (other === 'b' ? 'bee' : other);
 
-/** Whether the Service got all that it requests, so that nothing that tenant a releases can change it. */
+/** Whether the Service got everything that it requests, so that it cannot change when tenant a releases something. */
 const isContent = ({ accepted, degraded, settings: given }: ServiceEntry): boolean =>
   given !== null && accepted.reason === 'Accepted' && !degraded.some(({ reason }) => reason === 'FewerNodes');
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { allocationsFor, entriesOf, NO_ALLOCATIONS, translate, UNRESTRICTED_GRANTS } from '@weir/model';
 import { namespace, node, pod, policy, port, service, slice, snapshotOf, team } from '../fixtures/snapshot.ts';
 
-test('keeps a Service in dispute, gives it no new port, and tells it nothing of other tenants', () => {
+test('keeps a Service whose tenant is disputed, without new ports and without the names of other tenants', () => {
   const [one, two] = [service('a/one'), service('b/two', { ports: [port(81)] })];
   const before = translate(snapshotOf({ services: [one, two] }), NO_ALLOCATIONS);
   const byLabel = policy('by-label', { tenantFrom: { kind: 'label', label: 'tenant' } });
@@ -22,7 +22,7 @@ test('keeps a Service in dispute, gives it no new port, and tells it nothing of 
   );
 });
 
-test('keeps the endpoints that the policy of a Service in dispute allows, and no others', () => {
+test('keeps only the endpoints that the policy allows for a Service whose tenant is disputed', () => {
   const networks = { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['172.16.0.0/12'] };
   const gold = { kind: 'name', name: 'gold' } as const;
   const late = policy('late', { namespaceSelector: team('late'), tenantFrom: gold, grants: networks });

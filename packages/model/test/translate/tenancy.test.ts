@@ -37,7 +37,7 @@ describe('limits of a tenant', () => {
     assert.deepEqual(reasons, ['Accepted', 'Accepted', 'QuotaExceeded']);
   });
 
-  test('keeps an accepted Service against a Service of the same second with an earlier name, even without a node', () => {
+  test('keeps an accepted Service when a Service with an earlier name is created in the same second, even without a node', () => {
     const given = { namespaces, policies: [shop] };
     for (const parts of [given, { ...given, nodes: [] }]) {
       const before = translateFresh({ ...parts, services: atOnce.slice(1) });
@@ -175,7 +175,7 @@ describe('tenants', () => {
     assert.equal(statusOf(translation, 'b/web').tenant, 'gold');
   });
 
-  test('does not count Services in dispute against the tenant that owns the name', () => {
+  test('does not count a Service whose tenant is disputed for the policy that owns the tenant name', () => {
     const named = (name: string, priority: number): ReturnType<typeof policy> =>
       policy(name, {
         priority,

@@ -93,7 +93,7 @@ test('the ledger equals the relayed traffic although reports are lost, repeated 
   );
 });
 
-test('usage that is reported after an outage counts for its own minutes', () => {
+test('usage that is reported after an outage counts for the minutes in which it occurred', () => {
   const ledger = createLedger();
   let journal = EMPTY_JOURNAL;
   for (const [minute, receivedBytes] of [

@@ -37,7 +37,7 @@ function messageFor(parts: Partial<Snapshot>): string {
 }
 
 describe('a Service without endpoints in use', () => {
-  test('tells whether there is no endpoint, no ready one, or no allowed one', () => {
+  test('distinguishes missing endpoints, endpoints that are not ready, and endpoints that are not allowed', () => {
     assert.match(messageFor({}), /^there is no endpoint, so clients are refused; check which pods the selector finds/);
     assert.match(
       messageFor({ slices: [unready] }),
@@ -62,7 +62,7 @@ describe('a Service without endpoints in use', () => {
     assert.equal(view.message, 'served at 192.0.2.1');
   });
 
-  test('tells that terminating endpoints serve, and for which port', () => {
+  test('reports that only terminating endpoints serve, with the port', () => {
     const leaves = { ready: false, serving: true, terminating: true };
     const leaving = { ...ready, endpoints: ready.endpoints.map((each) => ({ ...each, ...leaves })) };
     assert.match(
@@ -86,7 +86,7 @@ describe('a Service without endpoints in use', () => {
     assert.equal(messageFor({ services: [used], slices: [leaving] }), '');
   });
 
-  test('tells in the condition Programmed that clients are refused', () => {
+  test('reports in the condition Programmed that clients are refused', () => {
     assert.equal(shown({}).view.message, 'allocated at 192.0.2.1; clients are refused while no endpoint is ready');
   });
 

@@ -190,7 +190,7 @@ function isMoving({ uid, addresses }: ServiceView, table: RoutingTable): boolean
   return nodesAt(addresses, table).some(({ name }) => entry?.nodes.includes(name) === false);
 }
 
-/** Listeners of other Services at bindings where the Service is published, at addresses of nodes that are not its own. */
+/** Listeners of other Services at bindings where the Service is published, at addresses of nodes that it does not use. */
 function othersAt({ uid, addresses }: ServiceView, table: RoutingTable): string[] {
   const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
   const own = entriesOf(table, 'node').filter(({ name }) => entry?.nodes.includes(name));

@@ -118,7 +118,7 @@ describe('the state of a Service', () => {
     assert.match(view.message, /n1: port in use/);
   });
 
-  test('is Degraded if some nodes cannot open a port, and tells which nodes and why', () => {
+  test('is Degraded if some nodes cannot open a port, with the nodes and the reason', () => {
     const fleet = fleetOf(SERVED);
     const failing = heartbeatOf(fleet, 'n2', { bound: false, listening: false, error: 'port in use' });
     const degraded = (heartbeats: readonly Heartbeat[]): string | undefined => {
@@ -135,7 +135,7 @@ describe('the state of a Service', () => {
     assert.equal(degraded([heartbeatOf(fleet, 'n1')]), undefined, 'who is only not heard may start, or reboot');
   });
 
-  test('keeps its published addresses if no node serves all ports any more, and tells so', () => {
+  test('keeps its published addresses with a message if no node serves all ports any more', () => {
     const fleet = fleetOf(SERVED);
     const failing = heartbeatOf(fleet, 'n1', { bound: false, listening: false, error: 'port in use' });
     const uid = only(serviceViewsFor(fleet)).uid;
@@ -223,7 +223,7 @@ describe('the state of a Service', () => {
     assert.deepEqual([view.state, view.reason, view.addresses], ['Refused', 'PortReserved', []]);
   });
 
-  test('reports a refused port of an accepted Service beside the served ports', () => {
+  test('reports a refused port of an accepted Service together with the served ports', () => {
     const ports = [port(53, { name: 't' }), port(53, { name: 'u', protocol: 'SCTP' })];
     const view = only(serviceViewsFor(fleetOf({ services: [service('a/dns', { ports })] })));
     assert.deepEqual(

@@ -45,7 +45,7 @@ describe('a Service whose tenant has used up its month', () => {
     assert.equal(withTrafficExhausted(view, undefined), view);
   });
 
-  test('tells the limit, that its Services are still served, and whom to ask', () => {
+  test('has a message with the limit, the effect on its Services, and the policy to ask for', () => {
     const tenant = { name: 'shop', policy: 'shops', limits: { trafficPerMonth: 1_000 } };
     assert.match(
       trafficExhaustedMessage(tenant),

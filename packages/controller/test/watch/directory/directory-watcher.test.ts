@@ -140,7 +140,7 @@ describe('a watched directory', { timeout: 20_000 }, () => {
     assert.equal(source.snapshot(), before);
   });
 
-  test('reports a directory that goes away and keeps its objects', async () => {
+  test('reports a directory that disappears, and keeps its objects', async () => {
     const inner = mkdtempSync(join(directory, 'mount-'));
     writeFileSync(join(inner, 'a.yaml'), service('web', 80));
     const source = await manifests.open({ paths: [inner] });

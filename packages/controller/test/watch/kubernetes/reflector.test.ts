@@ -161,7 +161,7 @@ describe('a reflector', () => {
     assert.deepEqual([objects(), states], [['b'], ['readable']]);
   });
 
-  test('backs off while a server is away, and longer when it refuses', async (context) => {
+  test('backs off while a server is unreachable, and longer when it refuses', async (context) => {
     const away = new KubeApiError('AWAY', 'refused');
     const { requests, clock, states } = await play(context, {
       lists: [away, away, new KubeApiError('FORBIDDEN', 'no'), list([], { resourceVersion: '1' })],
@@ -253,7 +253,7 @@ describe('a reflector', () => {
     assert.deepEqual([objects(), requests.at(-1)], [['a'], 'watch 5']);
   });
 
-  test('waits as long as Retry-After says', async (context) => {
+  test('waits for the time in Retry-After', async (context) => {
     const busy = new KubeApiError('AWAY', 'too many requests', { retryAfterMs: 4_000 });
     const { requests, clock } = await play(context, { lists: [busy, list([], { resourceVersion: '1' })] });
     await clock.advance(3_999);

@@ -86,7 +86,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual([...api.requestedPaths], [`${path}?kubernetes.io/service-name=kubernetes`]);
   });
 
-  test('do not change with a list without a ready endpoint, which is a problem', async (context) => {
+  test('do not change after a list without a ready endpoint, which is reported as a problem', async (context) => {
     const { api, source, clock } = await open(context);
     await clock.advance(0);
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
@@ -112,7 +112,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
   });
 
-  test('stay when the API server goes away, with a problem after ten seconds', async (context) => {
+  test('stay when the API server becomes unreachable, with a problem after ten seconds', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
@@ -141,7 +141,7 @@ describe('live endpoints of a Service in files', () => {
     assert.match(problems(source)[0] ?? '', /another message/);
   });
 
-  test('are joined by the endpoints in the files if they cut off the API server, until its list changes', async (context) => {
+  test('are used together with the endpoints in the files if they make the API server unreachable, until its list changes', async (context) => {
     const { api, source, clock } = await open(context);
     api.setSlices(slice(['10.9.9.9']));
     await clock.advance(0);
@@ -182,7 +182,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
 
-  test('of a Service that comes back are its last endpoints and the endpoints in the files', async (context) => {
+  test('are the cached endpoints and the endpoints in the files for a Service that returns', async (context) => {
     const { api, files, source, clock } = await open(context);
     api.setSlices(slice(['10.0.0.3']));
     await clock.advance(0);
@@ -223,7 +223,7 @@ describe('cached endpoints', () => {
     assert.deepEqual(addresses(source), ['10.0.0.4']);
   });
 
-  test('are not used alone after a restart if they cut off the API server', async (context) => {
+  test('are not used alone after a restart if they make the API server unreachable', async (context) => {
     const cachePath = cachePathIn(context);
     const before = await open(context, { cachePath });
     before.api.setSlices(slice(['10.9.9.9']));

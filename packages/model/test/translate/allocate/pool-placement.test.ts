@@ -13,7 +13,7 @@ const degradedOf = (translation: ReturnType<typeof translateFresh>, path: string
   statusOf(translation, path).degraded.map(({ reason }) => reason);
 
 describe('number of nodes', () => {
-  test('places a Service on two nodes, and the Services of one tenant on the same nodes', () => {
+  test('places a Service on two nodes, and all Services of one tenant on the same nodes', () => {
     const translation = translateFresh({
       nodes: many,
       services: [service('a/web'), service('a/api', { ports: [port(81)] }), service('b/web')],
@@ -242,7 +242,7 @@ describe('allowed ports', () => {
     assert.deepEqual(portsOf(after, 'a/web'), ['n1:80']);
   });
 
-  test('keep a port that is no longer allowed, with OverLimit', () => {
+  test('keep a served port that is no longer allowed, and report OverLimit', () => {
     const services = [service('a/web', { ports: [port(443)] })];
     const before = translateFresh({ namespaces, services });
     const after = translateAfter(before, { namespaces, policies, services });

@@ -5,7 +5,7 @@ import type { ServiceObject, Snapshot } from '@weir/model';
 import { namespace, policy, port, service, snapshotOf, team } from '../../fixtures/snapshot.ts';
 import { startTranslatorProbe } from '../../fixtures/translator-probe.ts';
 
-/** Up to this number of waiting Services, messages name the Services that use the limit. */
+/** The most waiting Services for which messages name the Services that use the limit. */
 const CROWD = 100;
 const namespaces = [namespace('shop', { team: 'shop' }), namespace('other')];
 type Limits = { readonly services?: number; readonly ports?: number };

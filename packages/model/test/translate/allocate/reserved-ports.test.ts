@@ -71,7 +71,7 @@ describe('ports that the operator reserves', () => {
     assert.deepEqual(portsOf(back, 'a/web'), ['n1:9100']);
   });
 
-  test('cannot be had again after they are released', () => {
+  test('cannot be allocated again after they are released', () => {
     const before = translateAfter(translateFresh({ services: [on('a/web', 80, 9_100)] }), {
       settings,
       services: [on('a/web', 80)],

@@ -13,7 +13,7 @@ import { node, policy, team } from '../../fixtures/snapshot.ts';
 import { messageOf, portsOf, reasonOf, statusOf } from '../../fixtures/translation.ts';
 
 describe('hosts that are not allowed', () => {
-  test('refuse a new Service with the host, the tenant, the allowed hosts and whom to ask', () => {
+  test('refuse a new Service, and name the host, the tenant, the allowed hosts and the policy to ask for', () => {
     const translation = translateFirst({ services: [serviceOn('a/web', 'ok.shop.example, shop.example')] });
     assert.equal(reasonOf(translation, 'a/web'), 'HostNotAllowed');
     assert.equal(
@@ -23,7 +23,7 @@ describe('hosts that are not allowed', () => {
     assert.deepEqual(sharersOf(translation), []);
   });
 
-  test('are all hosts without a policy that allows some', () => {
+  test('are all hosts if no policy allows any', () => {
     const translation = translateFirst({ services: [serviceOn('c/web', 'c.example')] });
     assert.match(
       messageOf(translation, 'c/web'),
@@ -45,7 +45,7 @@ describe('hosts that are not allowed', () => {
     assert.deepEqual(entry?.settings?.hosts, ['web.shop.example']);
   });
 
-  test('stay in effect if they were allowed before, but get no new port', () => {
+  test('stay in effect on present ports if they were allowed before, but not on new ports', () => {
     const both = { ...sharedPortSettings, sharedPorts: [443, 8443] };
     const before = translateFirst({ settings: both, services: [serviceOn('a/web', 'web.shop.example')] });
     const grown = [serviceOn('a/web', 'web.shop.example', { ports: [443, 8443] })];

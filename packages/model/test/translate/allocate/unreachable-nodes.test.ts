@@ -29,7 +29,7 @@ describe('a node without a running proxy', () => {
     assert.deepEqual(statusOf(after, 'a/api').nodes, [second, third].sort());
   });
 
-  test('is replaced when it is lost, and does not get its Services back', () => {
+  test('is replaced when it is lost, and its Services do not move back when it returns', () => {
     const after = translateAfter(before, { nodes: three, services: [web], ...unreachable(`${first} lost`) });
     assert.deepEqual(statusOf(after, 'a/web').nodes, [second, third].sort());
     assert.ok(
