@@ -124,7 +124,7 @@ const LISTEN_ERROR_REASONS: Readonly<Record<string, string>> = {
 export interface ListenErrorOptions {
   /** The listen address as the user wrote it. */
   readonly address: string;
-  /** What the user can do, such as `set WEIR_ADMIN to a free HOST:PORT or off`. */
+  /** The fix for the user, such as `set WEIR_ADMIN to a free HOST:PORT or off`. */
   readonly advice: string;
 }
 

@@ -3,7 +3,7 @@ import { errorMessage } from './errors.ts';
 /** A failed `live` check needs a restart; a failed `ready` check means that the process must get no traffic for now. */
 export type HealthKind = 'live' | 'ready';
 
-/** Returns undefined if healthy, else the reason. Must be cheap: probes call the check every second. */
+/** Returns undefined if healthy, otherwise the reason. Must be cheap: probes call the check every second. */
 export type HealthCheck = () => string | undefined;
 
 export interface HealthReport {
@@ -34,7 +34,7 @@ export class Health {
   }
 }
 
-/** A check that throws counts as failed. */
+/** Runs a check. A check that throws counts as failed. */
 function runCheck(check: HealthCheck): string | undefined {
   try {
     return check();

@@ -17,9 +17,10 @@ export interface LoopOptions {
 }
 
 /**
- * Calls `run` after triggers, one run at a time. Triggers before the start of a run merge into that run; triggers during a run cause
- * one more run. A failed run is retried with exponential backoff. A trigger during the backoff shortens the wait to the minimum wait
- * after the failure: so the event "the peer is back" does not wait 30 s, and many events cause only one attempt per minimum wait.
+ * Calls `run` after triggers, one run at a time. Triggers before the start of a run merge into that run; triggers
+ * during a run cause one more run. A failed run is retried with exponential backoff. A trigger during the backoff
+ * shortens the wait to the minimum wait after the failure. So a retry after the event "the peer is back" does not wait
+ * 30 s, and many events cause only one attempt per minimum wait.
  */
 export class Loop {
   readonly #options: LoopOptions;
@@ -104,7 +105,7 @@ export class Loop {
     const { retryMs, random = Math.random, onError } = this.#options;
     this.#failures += 1;
     this.#retryInMs = backoffMs(this.#failures, { minMs: retryMs[0], maxMs: retryMs[1], random });
-    // A run that stops because of the signal is no failure.
+    // A run that stops because of the signal has not failed.
     if (!isAbort(error, this.#closing.signal)) onError(error, { failures: this.#failures, retryInMs: this.#retryInMs });
   }
 

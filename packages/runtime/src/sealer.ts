@@ -36,7 +36,10 @@ export class Sealer {
     return `${VERSION_PREFIX}${sealed.toString('base64url')}`;
   }
 
-  /** Decrypts; undefined if the text is damaged, was sealed with another context, or was sealed with another secret. */
+  /**
+   * Decrypts a text. Returns undefined if the text is damaged, was sealed with another context, or was sealed with
+   * another secret.
+   */
   open(sealed: string, context: string): string | undefined {
     if (!sealed.startsWith(VERSION_PREFIX)) return undefined;
     const bytes = Buffer.from(sealed.slice(VERSION_PREFIX.length), 'base64url');

@@ -63,7 +63,7 @@ test('logs failures of the environment without a stack', () => {
   );
 });
 
-test('logs a thrown value that is no Error', () => {
+test('logs a thrown value that is not an Error', () => {
   const { log, entries } = recorded('info');
   log.error({ err: 'text' }, 'odd');
   assert.deepEqual(entries()[0]?.err, { message: 'text' });

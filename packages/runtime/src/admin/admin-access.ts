@@ -25,7 +25,10 @@ export function createTokenCheck(token: Secret | undefined): (authorization: str
   };
 }
 
-/** A digest has a fixed length, so the duration of the comparison does not reveal the length of the token. */
+/**
+ * Returns the digest of a text. A digest has a fixed length, so the duration of the comparison does not reveal the
+ * length of the token.
+ */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }
@@ -41,7 +44,7 @@ export interface AdminEndpoint {
   readonly token?: Secret | undefined;
 }
 
-/** Warns if other hosts can read the admin server's data or its token; undefined if they cannot. */
+/** Returns a warning if other hosts can read the admin server's data or its token, or undefined if they cannot. */
 export function exposureWarningFor({ host, tls, token }: AdminEndpoint): ExposureWarning | undefined {
   if (isLoopback(host)) return undefined;
   if (token === undefined)

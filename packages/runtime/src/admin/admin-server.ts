@@ -19,11 +19,14 @@ export interface AdminServerOptions extends HostPort {
   readonly routes?: Readonly<Record<string, AdminRoute>>;
   /** The directory of tls.crt and tls.key, which may be replaced at run time. Without it the server does not use TLS. */
   readonly tls?: string | undefined;
-  /** Required for everything except the liveness and readiness of the process. Without it every client may read everything. */
+  /**
+   * The token that is required for everything except the liveness and readiness of the process. Without it every client
+   * may read everything.
+   */
   readonly token?: Secret | undefined;
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** What the user can do if the address is in use; part of the error message. */
+  /** The fix for an address in use, as part of the error message. */
   readonly advice?: string;
 }
 
@@ -105,9 +108,15 @@ async function listen(
   }
 }
 
-/** Bounds the descriptors that a flood of connections can use. Usual clients are a scraper, two probes and an operator. */
+/**
+ * The maximum number of open connections. It bounds the descriptors that a flood of connections can use. Usual clients
+ * are a scraper, two probes and an operator.
+ */
 const MAX_OPEN_CONNECTIONS = 256;
-/** Bounds the CPU time that TLS handshakes, up to 1 ms each, take from the process's main work. */
+/**
+ * The maximum number of new connections per second. It bounds the CPU time that TLS handshakes, up to 1 ms each, take
+ * from the process's main work.
+ */
 const MAX_NEW_CONNECTIONS_PER_WINDOW = 200;
 const CONNECTION_WINDOW_MS = 1_000;
 

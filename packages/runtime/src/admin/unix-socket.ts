@@ -17,8 +17,8 @@ export interface ProbeSocketOptions {
 }
 
 /**
- * Serves /healthz and /readyz on a Unix socket. During an upgrade two proxies share the host's network, so that a probe of a TCP port
- * could reach the other proxy.
+ * Serves /healthz and /readyz on a Unix socket. A probe of a TCP port could reach another proxy, because two proxies
+ * share the host's network during an upgrade.
  */
 export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Part {
   const content: AdminContent = { health, log, metrics: undefined, routes: {} };
@@ -38,7 +38,10 @@ export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Pa
   };
 }
 
-/** The kernel limits a socket path to 107 bytes (`sun_path`); the temporary name is up to 14 bytes longer. */
+/**
+ * The maximum length of the path. The kernel limits a socket path to 107 bytes (`sun_path`), and the temporary name is
+ * up to 14 bytes longer.
+ */
 const MAX_PATH_BYTES = 90;
 
 export interface UnixSocket {
@@ -46,8 +49,8 @@ export interface UnixSocket {
 }
 
 /**
- * Makes `server` listen on a Unix socket at `path`, replacing a socket of a crashed process or of a predecessor. Only this user and
- * root may connect. Throws `LISTEN_FAILED` for a long path, else `FILE_FAILED`.
+ * Makes `server` listen on a Unix socket at `path`, replacing a socket of a crashed process or of a predecessor. Only
+ * this user and root may connect. Throws `LISTEN_FAILED` for a long path, and `FILE_FAILED` for other failures.
  */
 export async function listenOnUnixSocket(server: Server, path: string): Promise<UnixSocket> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)

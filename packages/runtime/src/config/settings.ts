@@ -76,7 +76,7 @@ export function path(variable: string, options: SettingOptions<string> = {}): Se
 
 /** The grammar of durations, which runtime takes as an argument, because `@weir/model` owns it. */
 export interface DurationGrammar {
-  /** Milliseconds; undefined if the text is no duration. */
+  /** Milliseconds; undefined if the text is not a duration. */
   readonly parseDuration: (text: string) => number | undefined;
   readonly formatDuration: (ms: number) => string;
 }

@@ -107,7 +107,7 @@ export class HttpClient {
   }
 }
 
-/** Loads the module at the first request, because most processes never need it. */
+/** Returns the module for a URL. Loads it at the first request, because most processes never need it. */
 function moduleFor({ protocol }: URL): typeof http | typeof https {
   return protocol === 'http:' ? process.getBuiltinModule('node:http') : process.getBuiltinModule('node:https');
 }

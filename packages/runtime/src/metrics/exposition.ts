@@ -25,7 +25,7 @@ export function renderValue(value: number): string {
 
 const ESCAPED_CHARACTERS = /[\\\n"]/;
 
-/** Tests first whether escaping is needed, because names of Kubernetes objects never need it. */
+/** Escapes a label value. Tests first whether escaping is needed, because names of Kubernetes objects never need it. */
 function escapeLabelValue(value: string): string {
   if (!ESCAPED_CHARACTERS.test(value)) return value;
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');

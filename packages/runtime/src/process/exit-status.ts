@@ -1,7 +1,10 @@
 import { ConfigError } from '../config/parse-config.ts';
 import { errorMessage, UsageError } from '../errors.ts';
 
-/** The exit code and message for an error that ends a process: 2 if the user has to change the configuration or usage, else 1. */
+/**
+ * Returns the exit code and message for an error that ends a process: 2 if the user has to change the configuration or
+ * usage, otherwise 1.
+ */
 export function exitStatusFor(error: unknown): { readonly code: 1 | 2; readonly message: string } {
   if (error instanceof ConfigError && error.mistakes.length > 1) {
     return { code: 2, message: `invalid configuration:\n  ${error.message.replaceAll('\n', '\n  ')}` };

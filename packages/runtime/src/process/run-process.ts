@@ -133,7 +133,7 @@ class ProcessLifecycle {
     }, this.#closeTimeoutMs);
   }
 
-  /** Handles an error of `start` or `close`. An abort error after `stop` or a signal is no failure. */
+  /** Handles an error of `start` or `close`. An abort error after `stop` or a signal does not count as a failure. */
   async #exitAfterError(error: unknown): Promise<void> {
     const isStopped = this.#stopping.signal.aborted;
     const reason = isStopped ? await this.#stopReason.promise : undefined;
@@ -161,7 +161,7 @@ class ProcessLifecycle {
   }
 }
 
-/** Refuses arguments instead of ignoring them: a user would believe that a flag works. */
+/** Refuses arguments. If they were ignored, a user would believe that a flag works. */
 function rejectArguments(args: readonly string[]): void {
   if (args.length === 0) return;
   throw new UsageError(
@@ -169,7 +169,10 @@ function rejectArguments(args: readonly string[]): void {
   );
 }
 
-/** The version of a module's package. `moduleUrl` is the `import.meta.url` of a module directly in `src/` or `dist/src/`. */
+/**
+ * Returns the version of a module's package. `moduleUrl` is the `import.meta.url` of a module directly in `src/` or
+ * `dist/src/`.
+ */
 export function packageVersion(moduleUrl: string): string {
   const up = moduleUrl.includes('/dist/') ? '../..' : '..';
   const text = readFileSync(new URL(`${up}/package.json`, moduleUrl), 'utf8');

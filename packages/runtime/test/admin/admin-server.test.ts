@@ -43,7 +43,7 @@ async function answer(url: string): Promise<{ status: number; body: unknown }> {
   return { status: response.status, body: await response.json() };
 }
 
-test('responds to probes with 200 if healthy, else 503 with the reasons', async (t) => {
+test('responds to probes with 200 if healthy, otherwise 503 with the reasons', async (t) => {
   const { health, url } = await start(t);
   assert.deepEqual(await answer(`${url}/healthz`), { status: 200, body: { live: true, reasons: [] } });
   assert.deepEqual(await answer(`${url}/readyz`), { status: 200, body: { ready: true, reasons: [] } });
@@ -100,7 +100,7 @@ test('refuses methods other than GET and HEAD', async (t) => {
   assert.equal(await text(answered), '');
 });
 
-test('refuses a request target that is no path', async (t) => {
+test('refuses a request target that is not a path', async (t) => {
   const { server } = await start(t);
   const socket = connect(server.address());
   socket.end('GET http://elsewhere/healthz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n');
