@@ -1,7 +1,8 @@
-// The contract between controller, proxies and console. `redis/` and `memory/` implement the contract; one test suite checks both.
+// The contract between controller, proxies and console. `redis/` and `memory/` implement the contract; one test suite
+// checks both.
 //
-// While the store is away, every method rejects within its timeout with a `StoreError` of code AWAY. The store transfers state, not
-// events: a follower that missed a change reads the complete state again.
+// While the store is unreachable, every method rejects within its timeout with a `StoreError` of code AWAY. The store
+// transfers state, not events: a follower that missed a change reads the complete state again.
 import type {
   Change,
   Counters,
@@ -41,7 +42,7 @@ export type ConnectionState = 'connecting' | 'ready' | 'away' | 'closed';
 export interface TableStore {
   /** Returns a leader token greater than all earlier tokens. From now on writes with an earlier token fail. Call after winning the election. */
   claimLeader(): Promise<number>;
-  /** The position of the stored table; undefined if no table was ever written, or if the store was wiped. */
+  /** Returns the position of the stored table, or undefined if no table was ever written or the store was wiped. */
   meta(): Promise<TableMeta | undefined>;
   /**
    * Deletes the table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table. A leader calls this if
@@ -50,23 +51,30 @@ export interface TableStore {
   openEpoch(request: { readonly leader: number; readonly id: string }): Promise<PublishResult>;
   /** Writes entries, private keys, change stream and position atomically, if `leader` is current and the table is at `predecessor`. */
   publish(publication: PublishRequest): Promise<PublishResult>;
-  /** The complete table at one position; undefined while the store holds no complete table, which does not mean an empty table. */
+  /**
+   * Returns the complete table at one position, or undefined while the store holds no complete table. Undefined does
+   * not mean an empty table.
+   */
   read(): Promise<TableSnapshot | undefined>;
   /**
-   * The entries of an incomplete table, which a leader left that ended while writing; undefined if there are none. Not for serving
-   * traffic: the next leader uses the entries to keep their allocations. Not a snapshot: writes may happen during the read.
+   * Returns the entries of an incomplete table, left by a leader that ended while writing, or undefined if there are
+   * none. The next leader uses the entries to keep their allocations; they must not serve traffic. They are not a
+   * snapshot, because writes may happen during the read.
    */
   readPartial(): Promise<RoutingTable | undefined>;
   /**
-   * Yields the revisions after `after` in order, as they are published, until `signal` aborts. Throws `StoreError` GAP if the next
-   * revision does not follow the last one (the stream was trimmed, wiped, rolled back, or a new epoch was opened): call `read`. Throws
-   * AWAY if the store is away: call `revisions` again with the same position.
+   * Yields the revisions after `after` in order, as they are published, until `signal` aborts. Throws `StoreError` GAP
+   * if the next revision does not follow the last one (the stream was trimmed, wiped, rolled back, or a new epoch was
+   * opened): call `read`. Throws AWAY if the store is unreachable: call `revisions` again with the same position.
    */
   revisions(options: { readonly after: TablePosition; readonly signal: AbortSignal }): AsyncIterable<Revision>;
 }
 
 export interface TableMeta extends TablePosition {
-  /** False after `openEpoch`, and after a revision with `complete: false`, until a revision with `complete: true`. */
+  /**
+   * Whether the table is complete: false after `openEpoch`, and after a revision with `complete: false`, until a
+   * revision with `complete: true`.
+   */
   readonly complete: boolean;
   readonly leader: number;
 }
@@ -78,7 +86,10 @@ export interface PublishRequest {
   readonly id: string;
   /** At most `MAX_CHANGES_PER_REVISION`. */
   readonly changes: readonly Change[];
-  /** False if the change continues in the next revision; followers apply the change at the revision with `true`. */
+  /**
+   * Whether the change ends with this revision. False if it continues in the next one; followers apply the change at
+   * the revision with `true`.
+   */
   readonly complete: boolean;
   /** When the cause of the change was observed, in milliseconds since the Unix epoch; absent if unknown. */
   readonly changedAt?: number | undefined;
@@ -86,7 +97,7 @@ export interface PublishRequest {
 
 export type PublishResult =
   | { readonly kind: 'published'; readonly position: TablePosition }
-  /** Another leader has claimed the lead since (`leader` is 0 after a wipe): stop writing and check the Lease. */
+  /** Another process has claimed leadership since (`leader` is 0 after a wipe): stop writing and check the Lease. */
   | { readonly kind: 'not-leader'; readonly leader: number }
   /** The stored table is not at `predecessor`: the store was wiped, rolled back, or written by another leader. */
   | { readonly kind: 'wrong-predecessor'; readonly meta: TableMeta | undefined };
@@ -105,7 +116,10 @@ export interface Revision {
   /** As in `PublishRequest`. */
   readonly complete: boolean;
   readonly changedAt?: number;
-  /** Without certificates whose private key a later revision has replaced already: the later revision contains or deletes them. */
+  /**
+   * The changes, without certificates whose private key a later revision has already replaced: that revision contains
+   * or deletes them.
+   */
   readonly changes: readonly Change[];
   /** Ids of put entries that are missing in `changes` because they cannot be read, as in `TableSnapshot`. */
   readonly unreadable: readonly string[];
@@ -124,9 +138,12 @@ export interface HeartbeatStore {
   record(heartbeat: Heartbeat): Promise<void>;
   /** Removes the heartbeat of an incarnation at once; a proxy calls this at the end of a drain. */
   remove(node: string, life: number): Promise<void>;
-  /** Heartbeats not older than `HEARTBEAT_TTL_MS`, sorted by node and incarnation. A heartbeat of an unknown version is `unreadable`. */
+  /**
+   * Returns the heartbeats not older than `HEARTBEAT_TTL_MS`, sorted by node and incarnation. A heartbeat of an unknown
+   * version is `unreadable`.
+   */
   list(): Promise<readonly Heartbeat[]>;
-  /** The names of all nodes for which an incarnation was ever begun. */
+  /** Returns the names of all nodes for which an incarnation was ever begun. */
   knownNodes(): Promise<ReadonlySet<string>>;
 }
 
@@ -140,13 +157,19 @@ export interface UsageStore {
    * value of all slots again.
    */
   flush(report: UsageReport): Promise<FlushResult>;
-  /** The usage of one period, of one or all tenants, sorted by Service and tenant. */
+  /** Returns the usage of one period, of one or all tenants, sorted by Service and tenant. */
   rows(period: UsagePeriod, tenant?: string): Promise<readonly UsageRow[]>;
-  /** The periods of one length in which a tenant has usage, ascending. */
+  /** Returns the periods of one length in which a tenant has usage, ascending. */
   periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]>;
-  /** The rows of the given months and the base of each slot of each incarnation, at one moment, as `seed` takes them. */
+  /**
+   * Returns the rows of the given months and the base of each slot of each incarnation, at one moment, as `seed` takes
+   * them.
+   */
   exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed>;
-  /** False in a new or wiped store until `seed` is called; `flush` returns `seeding` until then. */
+  /**
+   * Returns whether the ledger is open. It is not open in a new or wiped store until `seed` is called; `flush` returns
+   * `seeding` until then.
+   */
   isSeeded(): Promise<boolean>;
   /** Writes month totals and bases and opens the ledger, atomically. Returns `already` and does nothing if the ledger is open. */
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
@@ -173,7 +196,10 @@ export interface UsageBase {
 export interface UsageSeed {
   readonly months: readonly { readonly month: UsagePeriod; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
-  /** Incarnations whose reports are refused, with all lower incarnations of the node. Without them a late report is counted again. */
+  /**
+   * Incarnations whose reports are refused, with all lower incarnations of the node. If they were missing, a late
+   * report would be counted again.
+   */
   readonly folded?: readonly FoldedIncarnation[];
 }
 
@@ -195,14 +221,19 @@ export interface SuspensionStore {
    */
   markComplete(): Promise<void>;
   read(): Promise<SuspensionState>;
-  /** Yields the current state, then each newer state, until `signal` aborts. Throws AWAY if the store is away. */
+  /**
+   * Yields the current state, then each newer state, until `signal` aborts. Throws AWAY if the store is unreachable.
+   */
   watch(signal: AbortSignal): AsyncIterable<SuspensionState>;
 }
 
 export interface SuspensionState {
   /** Increases with every change. */
   readonly sequence: number;
-  /** False in a new or wiped store until `markComplete`: until then a suspension that is not listed may be in force. */
+  /**
+   * Whether the list is complete: false in a new or wiped store until `markComplete`. Until then a suspension that is
+   * not listed may be in force.
+   */
   readonly complete: boolean;
   /** Sorted by uid. */
   readonly suspensions: readonly Suspension[];

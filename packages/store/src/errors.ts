@@ -1,7 +1,7 @@
 import { UsageError, WeirError } from '@weir/runtime';
 
 export type StoreErrorCode =
-  /** No connection, or no response in time: retry later. */
+  /** The store is unreachable: no connection, or no response in time. Retry later. */
   | 'AWAY'
   /** A follower missed revisions: read the complete table again. */
   | 'GAP'

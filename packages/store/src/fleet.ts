@@ -1,6 +1,6 @@
 import { Secret, type SettingFormat } from '@weir/runtime';
 
-/** Long enough to resist guessing. */
+/** The minimum length of a fleet secret, long enough to resist guessing. */
 const MIN_SECRET_CHARACTERS = 32;
 
 /** The secret that encrypts private keys in the store. All processes of a fleet must have the same secret. */

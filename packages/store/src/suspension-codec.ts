@@ -7,7 +7,7 @@ export function encodeSuspension(suspension: Suspension): string {
   return JSON.stringify({ v: FORMAT_VERSION, ...suspension });
 }
 
-/** Decodes a suspension; undefined if the text is damaged or was written by a newer version. */
+/** Decodes a suspension. Returns undefined if the text is damaged or was written by a newer version. */
 export function decodeSuspension(text: string): Suspension | undefined {
   try {
     const { v, ...suspension } = JSON.parse(text);

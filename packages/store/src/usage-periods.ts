@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 const LENGTH_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
-/** How long usage is kept after the end of its period; months are kept for ever. */
+/** How long usage is kept after the end of its period; months are kept forever. */
 const RETENTION_MS = { minute: 2 * HOUR_MS, hour: 8 * DAY_MS, day: 400 * DAY_MS };
 
 /** A period of usage and the end of its retention. */
@@ -48,7 +48,9 @@ export function lengthOf(period: UsagePeriod): PeriodLength {
   return period.length === 13 ? 'hour' : 'minute';
 }
 
-/** Returns the end of a period's retention in milliseconds since the Unix epoch; null if the period is kept forever. */
+/**
+ * Returns the end of a period's retention in milliseconds since the Unix epoch, or null if the period is kept forever.
+ */
 export function keptUntil(period: UsagePeriod): number | null {
   const length = lengthOf(period);
   if (length === 'month') return null;

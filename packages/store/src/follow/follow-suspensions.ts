@@ -15,7 +15,7 @@ export interface FollowSuspensionsOptions {
   readonly from?: KnownSuspensions | undefined;
   /** Called with all suspensions in force, sorted by uid: at the start, after each change, and when a suspension expires. */
   readonly onSuspensions: (suspensions: readonly Suspension[], sequence: number) => void;
-  /** Called once when the store goes away. The known suspensions stay in force. */
+  /** Called once when the store becomes unreachable. The known suspensions stay in force. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
   readonly clock?: Clock;

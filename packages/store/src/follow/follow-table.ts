@@ -21,7 +21,7 @@ export interface FollowTableOptions {
   readonly onTable: (table: RoutingTable, position: TablePosition) => void;
   /** Called with changes and the table after them. The changes are empty if only the position has changed. */
   readonly onChanges: (changes: readonly Change[], table: RoutingTable, revision: AppliedRevision) => void;
-  /** Called once when the store goes away or holds no complete table. The last table stays in use. */
+  /** Called once when the store becomes unreachable or holds no complete table. The last table stays in use. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
   /** Called with the ids of entries that cannot be read; the previous entries with these ids stay in use. */
@@ -37,8 +37,8 @@ export interface AppliedRevision {
 }
 
 /**
- * Reports the table in the store and each complete change in order, until `signal` aborts; then resolves. Retries forever while the
- * store is away. Rejects only with an error that a callback throws.
+ * Reports the table in the store and each complete change in order, until `signal` aborts; then resolves. Retries
+ * forever while the store is unreachable. Rejects only with an error that a callback throws.
  */
 export async function followTable(store: TableStore, options: FollowTableOptions): Promise<void> {
   const { signal, onTable, onChanges, onAway, onBack, onUnreadable } = options;

@@ -22,7 +22,7 @@ interface StreamCursor {
   readonly pending: readonly Change[];
 }
 
-/** What `followTable` reports to its callbacks. */
+/** An update that `followTable` reports to its callbacks. */
 export type TableUpdate =
   | ({ readonly kind: 'table' } & PositionedTable)
   | ({ readonly kind: 'changes'; readonly changes: readonly Change[] } & PositionedTable & Pick<Revision, 'changedAt'>);
@@ -32,12 +32,12 @@ export interface FollowerStep {
   readonly update: TableUpdate | undefined;
 }
 
-/** The state of a follower that starts with the table of its state file, or without a table. */
+/** Returns the state of a follower that starts with the table of its state file, or without a table. */
 export function initialState(lastTable: PositionedTable | undefined): FollowerState {
   return { lastTable, cursor: lastTable && { position: lastTable.position, pending: [] } };
 }
 
-/** The state after missed revisions: keeps the table but drops the cursor. */
+/** Returns the state after missed revisions: keeps the table but drops the cursor. */
 export function requireSnapshot({ lastTable }: FollowerState): FollowerState {
   return { lastTable, cursor: undefined };
 }

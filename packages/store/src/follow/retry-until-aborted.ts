@@ -6,18 +6,21 @@ export interface RetryOptions {
   readonly clock: Clock;
   /** From [0, 1). */
   readonly random: () => number;
-  /** Called once when the store goes away. */
+  /** Called once when the store becomes unreachable. */
   readonly onAway?: ((error: StoreError) => void) | undefined;
   readonly onBack?: (() => void) | undefined;
 }
 
 const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
-/** A GAP is retried at once, except within this time after the last GAP, so that a store that always returns GAP is not overloaded. */
+/**
+ * The minimum time between two retries after a GAP. The first GAP is retried at once, further ones only after this
+ * time, so that a store that always returns GAP is not overloaded.
+ */
 const MIN_GAP_INTERVAL_MS = 1_000;
 
 /**
- * Repeats `attempt` until `signal` aborts, with exponential backoff while the store is away. An attempt calls `markAlive` when the store
- * has responded. Rejects with an error of `attempt` that is no `StoreError`.
+ * Repeats `attempt` until `signal` aborts, with exponential backoff while the store is unreachable. An attempt calls
+ * `markAlive` when the store has responded. Rejects with an error of `attempt` that is not a `StoreError`.
  */
 export async function retryUntilAborted(
   { signal, clock, random, onAway, onBack }: RetryOptions,

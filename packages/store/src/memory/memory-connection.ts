@@ -2,7 +2,7 @@ import { ConnectionStatus } from '../connection-status.ts';
 import type { ConnectionState } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 
-/** The connection state of a memory store, which is away only in tests and after `close`. */
+/** The connection state of a memory store, which is unreachable only in tests and after `close`. */
 export class MemoryConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('ready');
   /** Notified at each change that a follower or watcher may wait for. */
@@ -12,11 +12,11 @@ export class MemoryConnection {
   assertReady(): void {
     const { state } = this.status;
     if (state === 'ready') return;
-    throw new StoreError('AWAY', state === 'closed' ? 'the store is closed' : 'the store is away');
+    throw new StoreError('AWAY', state === 'closed' ? 'the store is closed' : 'the store is unreachable');
   }
 
   setState(state: ConnectionState): void {
-    this.status.set(state, state === 'away' ? new StoreError('AWAY', 'the store is away') : undefined);
+    this.status.set(state, state === 'away' ? new StoreError('AWAY', 'the store is unreachable') : undefined);
     this.changes.notify();
   }
 }

@@ -13,7 +13,7 @@ export interface HeartbeatContent {
 
 interface StoredHeartbeat {
   readonly heartbeat: Heartbeat;
-  /** On the monotonic clock, in milliseconds. */
+  /** When the heartbeat expires, in milliseconds of the monotonic clock. */
   readonly expiresAt: number;
 }
 

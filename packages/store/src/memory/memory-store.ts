@@ -12,7 +12,7 @@ import { MemoryUsage } from './memory-usage.ts';
 export type StateSection = 'table' | 'lives' | 'ledger' | 'cutoffs';
 
 export interface MemoryStoreOptions {
-  /** Determines the expiry of heartbeats and of usage. Default: the system clock. */
+  /** The clock for the expiry of heartbeats and of usage. Default: the system clock. */
   readonly clock?: Clock;
   /** Called after each change of a section. Calls for heartbeats and suspensions wait for the returned promise. */
   readonly onChange?: (section: StateSection) => Promise<void> | void;

@@ -118,7 +118,10 @@ export class MemoryTable implements TableStore {
     if (isSamePosition(last, position)) return undefined;
     const next = revisions[last.revision + 1 - (revisions[0]?.position.revision ?? 0)];
     if (next !== undefined && isNext(last, next)) return next;
-    throw new StoreError('GAP', `the table went from ${describePosition(last)} to ${describePosition(position)}`);
+    throw new StoreError(
+      'GAP',
+      `the table moved from ${describePosition(last)} to ${describePosition(position)}, and the changes in between are missing or were rolled back`,
+    );
   }
 
   #meta(): TableMeta | undefined {

@@ -13,7 +13,7 @@ import {
 import { INCARNATIONS_FORMAT, LEDGER_FORMAT, SUSPENSIONS_FORMAT, TABLE_FORMAT } from './state-formats.ts';
 
 export interface PersistentMemoryStoreOptions {
-  /** Created if missing. A second process with the same directory is refused. */
+  /** The state directory, which is created if missing. A second process with the same directory is refused. */
   readonly directory: string;
   readonly log: Logger;
   readonly clock?: Clock;

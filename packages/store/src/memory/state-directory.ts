@@ -15,9 +15,9 @@ import { StoreError } from '../errors.ts';
 
 /** The JSON format of one section of a store in the state directory. */
 export interface StateFormat<T> {
-  /** Written into the file, so that a file under the name of another section is detected. */
+  /** The kind of section, written into the file, so that a file under the name of another section is detected. */
   readonly kind: string;
-  /** What happens if the user moves the file away; part of error messages. */
+  /** The loss if the user moves the file away, as part of error messages. */
   readonly lossDescription: string;
   encode(content: T): object;
   /** Returns undefined if the value has another shape. */
@@ -26,7 +26,10 @@ export interface StateFormat<T> {
 
 const STATE_FILE_VERSION = 1;
 
-/** Reads a state file; undefined if the file does not exist. Throws DAMAGED if the file is invalid, instead of losing state silently. */
+/**
+ * Reads a state file. Returns undefined if the file does not exist. Throws DAMAGED if the file is invalid, instead of
+ * losing state silently.
+ */
 export async function readState<T>(path: string, format: StateFormat<T>): Promise<T | undefined> {
   const refuse = (why: string): never => {
     throw new StoreError('DAMAGED', `the state file ${path} ${why}, or move it away: then ${format.lossDescription}`);
@@ -68,7 +71,7 @@ export async function prepareStateDirectory(path: string): Promise<void> {
   }
 }
 
-/** The original error of a `WeirError` of runtime, whose message repeats the path. */
+/** Returns the original error of a `WeirError` of runtime, because the message of the `WeirError` repeats the path. */
 function causeOf(error: unknown): unknown {
   return error instanceof WeirError ? error.cause : error;
 }

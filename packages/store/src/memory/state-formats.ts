@@ -10,7 +10,7 @@ import type { StateFormat } from './state-directory.ts';
 /** The table without its revisions: a follower that is not at the last revision reads the complete table. */
 export const TABLE_FORMAT: StateFormat<TableContent> = {
   kind: 'table',
-  lossDescription: 'ports are allocated anew',
+  lossDescription: 'ports are allocated from scratch',
   encode: ({ leader, position, complete, entries }) => ({
     leader,
     position: position ?? null,
@@ -111,7 +111,7 @@ export const LEDGER_FORMAT: StateFormat<Ledger> = {
 
 const PERIOD_PATTERN = /^\d{4}-\d\d(-\d\d(T\d\d(:\d\d)?)?)?$/;
 
-/** Decodes a list item by item; undefined if the value is no list or one item is invalid. */
+/** Decodes a list item by item. Returns undefined if the value is not a list or one item is invalid. */
 function decodeList<T>(value: unknown, decode: (item: unknown) => T | undefined): T[] | undefined {
   if (!Array.isArray(value)) return undefined;
   const items = value.map(decode);

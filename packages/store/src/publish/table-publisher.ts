@@ -41,7 +41,10 @@ interface TableWrite {
   readonly changedAt?: number | undefined;
 }
 
-/** A position that was or may have been written, and the table at that position; undefined if the table is incomplete there. */
+/**
+ * A position that was or may have been written, and the table at that position. The table is undefined if it is
+ * incomplete there.
+ */
 interface WrittenVersion {
   readonly position: TablePosition;
   readonly table: RoutingTable | undefined;
@@ -79,8 +82,9 @@ export class TablePublisher {
   }
 
   /**
-   * Claims the lead after winning the election. Returns the stored table, from which the new leader continues so that allocations stay;
-   * undefined if the store has no complete table. `publish` then writes only the differences to this table.
+   * Claims leadership after winning the election. Returns the stored table, from which the new leader continues so that
+   * allocations stay, or undefined if the store has no complete table. `publish` then writes only the differences to
+   * this table.
    */
   async becomeLeader(): Promise<TableSnapshot | undefined> {
     this.#leader = undefined;
@@ -98,8 +102,8 @@ export class TablePublisher {
   }
 
   /**
-   * Makes the store hold `to`. `changedAt` is when the cause of the change was observed, in milliseconds since the Unix epoch; undefined
-   * if unknown. Rejects with `StoreError` AWAY if the store is away; then call `publish` again.
+   * Makes the store hold `to`. `changedAt` is when the cause of the change was observed, in milliseconds since the Unix
+   * epoch; undefined if unknown. Rejects with `StoreError` AWAY if the store is unreachable; then call `publish` again.
    */
   async publish(to: RoutingTable, changedAt?: number): Promise<PublishOutcome> {
     const leader = this.#leader;

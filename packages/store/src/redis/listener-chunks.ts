@@ -90,7 +90,10 @@ export class ListenerReportCache {
     this.#connection = connection;
   }
 
-  /** Reads the reports with the digest `root`, or newer reports; undefined if the proxy is gone or its reports cannot be decoded. */
+  /**
+   * Reads the reports with the digest `root`, or newer reports. Returns undefined if the proxy is gone or its reports
+   * cannot be decoded.
+   */
   async read(key: string, root: string): Promise<readonly ListenerReport[] | undefined> {
     const before = this.#reportsByKey.get(key);
     if (before?.root === root) return before.listeners;
@@ -104,7 +107,9 @@ export class ListenerReportCache {
     for (const key of this.#reportsByKey.keys()) if (!keys.has(key)) this.#reportsByKey.delete(key);
   }
 
-  /** Reads only the changed chunks; undefined if no chunk is cached, or if the reports changed during the read. */
+  /**
+   * Reads only the changed chunks. Returns undefined if no chunk is cached, or if the reports changed during the read.
+   */
   async #readChanged(key: string, root: string, before: CachedReports | undefined): Promise<CachedReports | undefined> {
     if (before === undefined) return undefined;
     const text = await this.#connection.call((redis) => redis.hget(key, 'digests'));

@@ -30,8 +30,9 @@ export interface RedisStoreOptions extends RedisAccess {
 }
 
 /**
- * Opens a store in Redis. Resolves when Redis is ready or away (see `connection` and `connectionError`); the store reconnects forever.
- * Rejects with `StoreError` REFUSED if the options are invalid or Redis refuses the client.
+ * Opens a store in Redis. Resolves when the first attempt to connect has succeeded or failed: see `connection` and
+ * `connectionError`. An unreachable Redis does not reject; the store keeps reconnecting. Rejects with `StoreError`
+ * REFUSED if the options are invalid or Redis refuses the client.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const {

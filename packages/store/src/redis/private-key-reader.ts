@@ -21,7 +21,7 @@ export interface PrivateKeyReaderOptions {
   readonly where: string;
 }
 
-/** Bounds the size of a response: a sealed private key takes some kilobytes. */
+/** The maximum number of private keys in a response, because a sealed private key takes some kilobytes. */
 const KEYS_PER_READ = 500;
 
 type HashField = string | null | undefined;
@@ -78,7 +78,7 @@ export class PrivateKeyReader {
     await this.#unlessRefused(call, (redis) => redis.hmget(this.#options.keys.keys, ''));
   }
 
-  /** Returns what `send` reads for each certificate; an empty list if Redis refuses the read. */
+  /** Returns the result of `send` for each certificate, or an empty list if Redis refuses the read. */
   async #read<T>(
     call: RedisCaller,
     certificates: readonly CertificateEntry[],

@@ -24,7 +24,10 @@ import {
 } from './table-codec.ts';
 
 const MAX_READ_ATTEMPTS = 5;
-/** How often private keys are read while a writer replaces them. Then the missing keys count as unreadable until their revision arrives. */
+/**
+ * The maximum number of reads of private keys while a writer replaces them. After that, missing keys count as
+ * unreadable until their revision arrives.
+ */
 const MAX_KEY_ROUNDS = 5;
 const ENTRIES_PER_SCAN = 1_000;
 
@@ -35,9 +38,10 @@ export interface TableSource {
 }
 
 /**
- * Reads the complete table at one position while a leader may publish: HSCAN returns each entry as of some revision after the position
- * that was read first, and applying the changes since that position brings all entries to the last revision. Undefined if the stored
- * table is incomplete. Throws `StoreError` AWAY if the epoch changes during every attempt.
+ * Reads the complete table at one position while a leader may publish: HSCAN returns each entry as of some revision
+ * after the position that was read first, and applying the changes since that position brings all entries to the last
+ * revision. Returns undefined if the stored table is incomplete. Throws `StoreError` AWAY if the epoch changes during
+ * every attempt.
  */
 export async function readTable(source: TableSource): Promise<TableSnapshot | undefined> {
   const { connection, keys } = source;
@@ -51,7 +55,7 @@ export async function readTable(source: TableSource): Promise<TableSnapshot | un
   throw new StoreError('AWAY', 'the table was rewritten during each attempt to read it; retrying');
 }
 
-/** Reads the stored entries, whether the table is complete or not; undefined if there are none. */
+/** Reads the stored entries, whether the table is complete or not. Returns undefined if there are none. */
 export async function readPartialTable(source: TableSource): Promise<RoutingTable | undefined> {
   const found = await scanEntries(source);
   for (const { id } of await joinPrivateKeys(source, found)) found.set(id, 'unreadable');
@@ -96,7 +100,10 @@ async function snapshotFrom(
   }
 }
 
-/** Applies the changes since `from` to `found`. `retry` if the table no longer continues from `from` (trimmed, wiped or a new epoch). */
+/**
+ * Applies the changes since `from` to `found`. Returns `retry` if the table no longer continues from `from` (trimmed,
+ * wiped or a new epoch).
+ */
 async function catchUp(
   { connection, keys }: TableSource,
   { from, found }: { readonly from: TablePosition; readonly found: Map<string, ScannedEntry> },
@@ -156,7 +163,7 @@ function splitReadable(found: ReadonlyMap<string, ScannedEntry>): {
 
 /** How often a follower without new revisions checks that the table is still at its position. */
 const POLL_INTERVAL_MS = 500;
-/** Bounds the size of a response: one revision may have a megabyte. */
+/** The maximum number of revisions in a response, because one revision may have a megabyte. */
 const REVISIONS_PER_READ = 20;
 
 /**
@@ -203,7 +210,7 @@ async function joinRevisionKeys(
   return revisions.map((revision) => withJoinedCertificates(revision, joined));
 }
 
-/** Waits for the next revisions in the stream; undefined if none arrive within `POLL_INTERVAL_MS`. */
+/** Waits for the next revisions in the stream. Returns undefined if none arrive within `POLL_INTERVAL_MS`. */
 async function waitForRevisions(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[] | undefined> {
   const id = `${last.revision}-0`;
   const reply = await redis.xread('COUNT', REVISIONS_PER_READ, 'BLOCK', POLL_INTERVAL_MS, 'STREAMS', keys.changes, id);
@@ -222,5 +229,8 @@ async function readAvailable(redis: Redis, keys: Keys, last: TablePosition): Pro
 }
 
 function gapError(last: TablePosition, current: TablePosition | undefined): StoreError {
-  return new StoreError('GAP', `the table went from ${describePosition(last)} to ${describePosition(current)}`);
+  return new StoreError(
+    'GAP',
+    `the table moved from ${describePosition(last)} to ${describePosition(current)}, and the changes in between are missing or were rolled back`,
+  );
 }

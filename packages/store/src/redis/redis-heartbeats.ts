@@ -85,7 +85,10 @@ export class RedisHeartbeats implements HeartbeatStore {
   }
 }
 
-/** The arguments of `beat-proxy` for the changed chunks: none, or the new root, all digests, and index and text of each changed chunk. */
+/**
+ * Returns the arguments of `beat-proxy` for the changed chunks: none, or the new root, all digests, and index and text
+ * of each changed chunk.
+ */
 function changedChunkArgs({ root, chunks }: ListenerChunks, sent: ListenerChunks): (string | number)[] {
   if (root === sent.root) return [];
   const changed = chunks.flatMap(({ digest, text }, index) =>
@@ -119,7 +122,7 @@ export function encodeHeartbeatState({ listeners: _listeners, ...state }: Heartb
   return JSON.stringify({ v: HEARTBEAT_FORMAT, ...state });
 }
 
-/** Decodes `encodeHeartbeatState`; undefined if the text is damaged or of an unknown version. */
+/** Decodes the text of `encodeHeartbeatState`. Returns undefined if the text is damaged or of an unknown version. */
 export function decodeHeartbeatState(text: string): HeartbeatState | undefined {
   const { v, ...state } = parseRecord(text);
   const isState = v === HEARTBEAT_FORMAT && typeof state.node === 'string' && Number.isSafeInteger(state.life);
@@ -127,8 +130,8 @@ export function decodeHeartbeatState(text: string): HeartbeatState | undefined {
 }
 
 /**
- * A heartbeat for a proxy whose state cannot be decoded. The proxy must not count as dead: it serves the table, which is versioned
- * independently of heartbeats.
+ * Returns a heartbeat for a proxy whose state cannot be decoded. The proxy must not count as dead: it serves the table,
+ * which is versioned independently of heartbeats.
  */
 export function unknownVersionHeartbeat({ node, life }: Pick<Heartbeat, 'node' | 'life'>, text: string): Heartbeat {
   const { v, version } = parseRecord(text);
@@ -145,7 +148,7 @@ export function unknownVersionHeartbeat({ node, life }: Pick<Heartbeat, 'node' |
     listeners: [],
     workers: 0,
     connections: 0,
-    unreadable: `its heartbeat is of ${format}, and this version knows only format ${HEARTBEAT_FORMAT}: what is published for node "${node}" stays so, and nothing new is; bring the proxy or the controller to the version of the other`,
+    unreadable: `its heartbeat has ${format}, but this version knows only format ${HEARTBEAT_FORMAT}; the addresses of node "${node}" stay as published until proxy and controller run the same version`,
   };
 }
 

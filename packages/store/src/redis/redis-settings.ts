@@ -69,8 +69,9 @@ export function withRedisAccess<Config extends RedisConfig>(
 }
 
 /**
- * Returns the Redis access for a command: the settings in `env`, with `url` instead of the URL in `env`; undefined if neither has a URL.
- * Throws `ConfigError` for an invalid variable; `openRedisStore` reports contradictions between the settings.
+ * Returns the Redis access for a command: the settings in `env`, with `url` instead of the URL in `env`, or undefined
+ * if neither has a URL. Throws `ConfigError` for an invalid variable; `openRedisStore` reports contradictions between
+ * the settings.
  */
 export function redisAccessFrom(
   env: Readonly<Record<string, string | undefined>>,

@@ -7,7 +7,10 @@ import { runTransaction } from './connection/pipeline.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 
-/** The stream only wakes watchers, which then read the state, so old entries are not needed. */
+/**
+ * The number of stream entries that are kept. The stream only wakes watchers, which then read the state, so old entries
+ * are not needed.
+ */
 const MAX_KEPT_CHANGES = 100;
 /** How often a watcher without changes checks whether the store was rolled back. */
 const POLL_INTERVAL_MS = 500;

@@ -98,7 +98,7 @@ export class RedisTable implements TableStore {
     return { connection: this.#connection, keys: this.#keys, keyReader: this.#keyReader };
   }
 
-  /** The KEYS of the table scripts. */
+  /** The KEYS argument of the table scripts. */
   get #scriptKeys(): readonly string[] {
     const { meta, table, changes, keys } = this.#keys;
     return [meta, table, changes, keys];

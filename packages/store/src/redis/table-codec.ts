@@ -13,7 +13,7 @@ import type { Revision, TableMeta } from '../contract.ts';
 
 export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;
 
-/** Decodes the reply to HMGET of `META_FIELDS`; undefined if no epoch was opened. */
+/** Decodes the reply to HMGET of `META_FIELDS`. Returns undefined if no epoch was opened. */
 export function decodeMeta(reply: unknown): TableMeta | undefined {
   const [epoch, revision, id, complete, leader] = reply as (string | null)[];
   if (typeof epoch !== 'string' || typeof revision !== 'string' || typeof id !== 'string') return undefined;
@@ -81,7 +81,10 @@ export function withoutPrivateKey(entry: Entry): Entry {
   return rest;
 }
 
-/** Returns the text that a change stores in the hash `keys`, '' to delete the field, or undefined if the entry is no certificate. */
+/**
+ * Returns the text that a change stores in the hash `keys`, '' to delete the field, or undefined if the entry is not a
+ * certificate.
+ */
 export function privateKeyTextFor(change: Change): string | undefined {
   if (change.kind === 'delete') return change.id.startsWith(CERTIFICATE_ID_PREFIX) ? '' : undefined;
   if (change.entry.kind !== 'certificate') return undefined;
@@ -91,7 +94,7 @@ export function privateKeyTextFor(change: Change): string | undefined {
 
 const CERTIFICATE_ID_PREFIX = certificateId('');
 
-/** Adds a private key to a certificate; undefined if the key is missing or belongs to another certificate. */
+/** Adds a private key to a certificate. Returns undefined if the key is missing or belongs to another certificate. */
 export function withPrivateKey(
   certificate: CertificateEntry,
   keyText: string | null | undefined,
@@ -102,8 +105,8 @@ export function withPrivateKey(
 }
 
 /**
- * A certificate with its private key; `superseded` if a later revision, which a follower will read, replaces or deletes the certificate;
- * `unreadable` if the key is lost.
+ * A certificate with its private key. `superseded` means that a later revision, which a follower will read, replaces or
+ * deletes the certificate; `unreadable` means that the key is lost.
  */
 export type JoinedCertificate = CertificateEntry | 'superseded' | 'unreadable';
 

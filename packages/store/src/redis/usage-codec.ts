@@ -56,7 +56,10 @@ export interface ScriptCall {
   readonly args: readonly (string | number)[];
 }
 
-/** Bounds the time that one script call blocks Redis; a larger report is split. */
+/**
+ * The maximum number of points in one script call, to bound the time that the call blocks Redis. A larger report is
+ * split.
+ */
 const MAX_POINTS_PER_CALL = 500;
 
 /** Returns the script calls that flush a report, in order. The points of one slot may be split over two calls. */

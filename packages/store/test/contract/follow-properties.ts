@@ -102,7 +102,7 @@ async function startLeaders(world: StoreFixture) {
       case 'again':
         return publish().catch(ignoreAway);
       case 'half': {
-        // The store goes away between two revisions of one change.
+        // The store becomes unreachable between two revisions of one change.
         version += 1;
         const publishing = publish().catch(ignoreAway);
         await down();

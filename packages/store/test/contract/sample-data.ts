@@ -67,7 +67,7 @@ export function contentOfEntries(...entries: Entry[]): Record<string, Entry> {
   return Object.fromEntries(entries.sort((a, b) => (a.id < b.id ? -1 : 1)).map((each) => [each.id, each]));
 }
 
-/** Claims the lead and opens an epoch. */
+/** Claims leadership and opens an epoch. */
 export async function openEpochAsLeader(store: Store): Promise<{ leader: number; position: TablePosition }> {
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: newId() });

@@ -73,7 +73,7 @@ describe('followSuspensions', () => {
     assert.deepEqual(follower.last(), []);
   });
 
-  test('starts from known suspensions and expires them while the store is away', async (t) => {
+  test('starts from known suspensions and expires them while the store is unreachable', async (t) => {
     const store = new MemoryStore();
     store.faults.goAway();
     const clock = new ManualClock();

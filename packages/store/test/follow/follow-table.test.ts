@@ -71,7 +71,7 @@ describe('followTable', () => {
     );
   });
 
-  test('reports away until the first complete table', async (t) => {
+  test('reports unreachable until the first complete table', async (t) => {
     const store = new MemoryStore();
     const follower = follow(t, store.table);
     await follower.settled();

@@ -41,7 +41,7 @@ export function redisOptionsFor(options: ClientOptions, timeoutMs: number): Omit
 
 export interface ShortLivedClient {
   readonly redis: Redis;
-  /** The last error that the connection reported, which explains `thrown`; else `thrown`. */
+  /** The last error that the connection reported, which explains `thrown`, or else `thrown`. */
   causeOf(thrown: unknown): unknown;
 }
 

@@ -5,7 +5,8 @@ import { storeErrorFor } from './redis-errors.ts';
 import type { RedisCredentials, RedisTarget } from './redis-target.ts';
 import type { RedisTopology } from './redis-url.ts';
 
-// Finds the server of a topology that currently serves the fleet. Each connection finds the server anew, which handles failovers.
+// Finds the server of a topology that currently serves the fleet. Each connection finds the server again, because a
+// failover may have replaced it.
 export interface ServerFinderOptions extends CommandSenderOptions {
   /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
   readonly slotKey: string;
@@ -63,7 +64,10 @@ export interface FindServerOptions {
   readonly sendToSentinel: CommandSender;
 }
 
-/** Returns the server that currently serves the fleet. Rejects with `StoreError`: REFUSED if all servers refuse the client, else AWAY. */
+/**
+ * Returns the server that currently serves the fleet. Rejects with `StoreError`: REFUSED if all servers refuse the
+ * client, otherwise AWAY.
+ */
 export async function findServer(
   topology: RedisTopology,
   { slotKey, sendToRedis, sendToSentinel }: FindServerOptions,
@@ -131,12 +135,12 @@ function sentinelErrorFor(
   });
   if (replies.every(({ kind }) => kind === 'unknown')) {
     const where = sentinels.map(formatHostPort).join(',');
-    const message = `the sentinels ${where} know no primary "${primary}"; check the name behind # in the Redis URL`;
+    const message = `the sentinels ${where} do not know the primary "${primary}"; check the name after # in the Redis URL`;
     return new StoreError('REFUSED', message);
   }
   return new StoreError(
     'AWAY',
-    `the sentinels of the Redis URL do not agree by majority on the primary "${primary}": ${descriptions.join('; ')}`,
+    `no majority of the sentinels in the Redis URL names one server as the primary "${primary}": ${descriptions.join('; ')}`,
   );
 }
 

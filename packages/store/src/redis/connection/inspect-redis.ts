@@ -33,7 +33,10 @@ export interface InspectionOptions extends RedisAccess {
 
 const INSPECTION_TIMEOUT_MS = 5_000;
 
-/** Connects, reads the state and disconnects. Rejects with `StoreError`: AWAY if no server responds in time, else REFUSED. */
+/**
+ * Connects, reads the state and disconnects. Rejects with `StoreError`: AWAY if no server responds in time, otherwise
+ * REFUSED.
+ */
 export async function inspectRedis({ fleet, ...access }: InspectionOptions): Promise<RedisInspection> {
   const target = targetFor(access);
   const ended = new AbortController();

@@ -23,10 +23,10 @@ export interface RedisConnectionOptions {
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
 
 /**
- * One connection for calls, which reconnects by itself, and dedicated connections for blocking commands. While the connection is away,
- * calls fail at once instead of being queued. A call that times out closes the connection, so that a hanging Redis cannot fill the
- * memory with pending calls. With Sentinel or Cluster all connections go to the one server that has the fleet's keys; each connect finds
- * that server anew.
+ * One connection for calls, which reconnects by itself, and dedicated connections for blocking commands. While the
+ * connection is lost, calls fail at once instead of being queued. A call that times out closes the connection, so that
+ * a hanging Redis cannot fill the memory with pending calls. With Sentinel or Cluster all connections go to the one
+ * server that has the fleet's keys; each connect finds that server again.
  */
 export class RedisConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('connecting');
@@ -165,7 +165,7 @@ export class RedisConnection {
     const error = this.#errorFor(thrown);
     // `openRedisStore` throws a refusal at the start, which then needs no log entry.
     const isReported = state === 'connecting' ? error.code === 'REFUSED' : previous?.code === error.code;
-    if (state !== 'closed' && !isReported) this.#options.log.warn({ err: error }, 'Redis is away');
+    if (state !== 'closed' && !isReported) this.#options.log.warn({ err: error }, 'Redis is unreachable');
     this.status.set('away', error);
   }
 

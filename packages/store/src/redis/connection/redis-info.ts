@@ -3,7 +3,7 @@ import type { RedisTopology } from './redis-url.ts';
 
 const MIN_REDIS_MAJOR_VERSION = 7;
 
-/** Returns a field of the reply to INFO; undefined if the reply does not have the field. */
+/** Returns a field of the reply to INFO, or undefined if the reply does not have the field. */
 export function infoField(info: string, name: string): string | undefined {
   return new RegExp(`^${name}:([^\\r\\n]*)`, 'm').exec(info)?.[1];
 }

@@ -48,6 +48,6 @@ function sourceOf(name: ScriptName): string {
 /** The root of this package. Code in `dist` reads the scripts from `src` too, because the compiler does not copy them. */
 function packageRoot(): string {
   const path = findPackageJSON(import.meta.url);
-  if (path === undefined) throw new Error(`cannot find the Lua scripts: ${import.meta.url} is in no package`);
+  if (path === undefined) throw new Error(`cannot find the Lua scripts: ${import.meta.url} is not in a package`);
   return dirname(path);
 }

@@ -40,7 +40,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     }
   });
 
-  test('opens as away if no process listens, and becomes ready by itself', async (t) => {
+  test('opens as unreachable if no process listens, and becomes ready by itself', async (t) => {
     const port = await freePort();
     const store = await openRedisStore({ url: `redis://127.0.0.1:${port}`, fleet: 'f', log });
     t.after(() => store.close());
@@ -123,7 +123,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await refused(openRedisStore({ url, fleet: 'f', log }), /is version 6\.2\.14; Weir needs 7\.0 or newer/);
   });
 
-  test('is away for a replica and for a loading Redis', async (t) => {
+  test('is unreachable for a replica and for a loading Redis', async (t) => {
     for (const [info, message] of [
       ['redis_version:7.2.0\r\nrole:slave\r\n', /is a replica/],
       ['redis_version:7.2.0\r\nloading:1\r\n', /still loading/],
@@ -135,7 +135,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     }
   });
 
-  test('is away while Redis refuses writes without a replica', async (t) => {
+  test('is unreachable while Redis refuses writes without a replica', async (t) => {
     await using redis = await startRedis({ settings: ['min-replicas-to-write 1'] });
     const store = await openRedisStore({ url: redis.url, fleet: 'f', log });
     t.after(() => store.close());
@@ -146,7 +146,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await store.heartbeats.beginIncarnation('n', 1);
   });
 
-  test('is away from the next write on when a primary loses its last replica', async (t) => {
+  test('is unreachable from the next write on when a primary loses its last replica', async (t) => {
     await using redis = await startRedis({ settings: ['min-replicas-to-write 1', 'repl-diskless-sync-delay 0'] });
     const replica = await startRedis({ settings: [`replicaof ${redis.host} ${redis.port}`] });
     t.after(() => replica.close());
@@ -158,7 +158,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     await eventually(() => assert.match(store.connectionError?.message ?? '', /has no connected replica/));
   });
 
-  test('refuses a server that is no Redis', async () => {
+  test('refuses a server that is not a Redis', async () => {
     await using server = await httpBackend();
     await refused(
       openRedisStore({ url: `redis://127.0.0.1:${server.port}`, fleet: 'f', log }),
@@ -166,7 +166,7 @@ describe('opening a Redis store', requireProgram('redis'), () => {
     );
   });
 
-  test('is away within the timeout if a server never responds', async (t) => {
+  test('is unreachable within the timeout if a server never responds', async (t) => {
     const url = await pretend(t, {});
     const store = await openRedisStore({ url, fleet: 'f', log, timeoutMs: 200 });
     t.after(() => store.close());

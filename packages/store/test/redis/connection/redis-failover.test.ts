@@ -60,7 +60,7 @@ for (const [name, startGroup, more] of KINDS) {
         },
       );
 
-    test('is away when the primary dies, then uses the new primary without publishing again', async (t) => {
+    test('is unreachable when the primary dies, then uses the new primary without publishing again', async (t) => {
       await group.waitUntilHealthy();
       const open = opener(t);
       const [leading, following] = [await open(), await open()];

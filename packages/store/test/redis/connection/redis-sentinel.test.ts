@@ -20,7 +20,7 @@ describe('sentinels', requireProgram('redis'), () => {
     const url = group.url.replace(/#.*/, '#other');
     await assert.rejects(openRedisStore({ url, sentinelPassword, fleet: 'f', log }), {
       code: 'REFUSED',
-      message: /^the sentinels .* know no primary "other"; check the name behind # in the Redis URL$/,
+      message: /^the sentinels .* do not know the primary "other"; check the name after # in the Redis URL$/,
     });
     await assert.rejects(openRedisStore({ url: group.url, fleet: 'f', log }), {
       code: 'REFUSED',
@@ -33,7 +33,7 @@ describe('sentinels', requireProgram('redis'), () => {
     });
   });
 
-  test('keeps connections without a majority, but opens new stores as away', async (t) => {
+  test('keeps connections without a majority, but opens new stores as unreachable', async (t) => {
     const connected = await openRedisStore({ url: group.url, sentinelPassword, fleet: 'f', log });
     t.after(() => connected.close());
     const states: string[] = [];
@@ -49,7 +49,7 @@ describe('sentinels', requireProgram('redis'), () => {
     assert.equal(coming.connectionError?.code, 'AWAY');
     assert.match(
       coming.connectionError?.message ?? '',
-      /^the sentinels of the Redis URL do not agree by majority on the primary "weir": .* no process listens.*; .* has not responded in time; .* names /,
+      /^no majority of the sentinels in the Redis URL names one server as the primary "weir": .* no process listens.*; .* has not responded in time; .* names /,
     );
     await assert.rejects(coming.table.meta(), { code: 'AWAY' });
     await connected.table.meta();
