@@ -66,7 +66,7 @@ const CONFIG = {
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
-/** For what follows the drain: resetting connections and the last flush. */
+/** The time for the steps after the drain: resetting connections and the last flush. */
 const CLOSE_MARGIN_MS = 15_000;
 
 await runProcess('weir-proxy', (control) => {

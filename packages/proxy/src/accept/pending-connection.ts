@@ -15,9 +15,12 @@ const PREREAD_TIMEOUT_MS = 10_000;
 /** How long a refused client may take to read the alert and close. */
 const ALERT_LINGER_MS = 2_000;
 
-/** What is read before routing. */
+/** The parts of a connection that are read before it is routed. */
 export interface PrereadSteps {
-  /** Peers that the operator trusts must send a PROXY header. The proxy must not guess (PROXY protocol, section 2). */
+  /**
+   * Whether a PROXY header must come first: true for peers that the operator trusts. The proxy must not guess (PROXY
+   * protocol, section 2).
+   */
   readonly proxyHeader: boolean;
   readonly clientHello: boolean;
 }
@@ -32,12 +35,12 @@ export interface PendingConnectionOptions {
   readonly wheel: TimeoutWheel<Session>;
   /** Called once the ClientHello is read. */
   route(info: DownstreamInfo): RoutingDecision;
-  /** Everything is read. The stream is paused and belongs to the callee. */
+  /** Called when everything is read. The stream is paused and belongs to the callee. */
   onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
   onInternalError(thrown: unknown): void;
 }
 
-/** What happens to a client after its ClientHello. */
+/** The decision about a client after its ClientHello: route it or refuse it. */
 export type RoutingDecision = {
   /** The Service of a client on a shared listener, which had no Service before. */
   readonly newOwner?: ConnectionOwner;
@@ -59,8 +62,8 @@ export interface ConnectionOwner {
 }
 
 /**
- * A client from which something must be read before it can be routed: the PROXY header of a load balancer in front, or the
- * server name in a ClientHello. On a listener of one Service the connection belongs to this Service from the start. On a
+ * A client connection that needs a preread before it can be routed: the PROXY header of a load balancer, or the server
+ * name in a ClientHello. On a listener of one Service the connection belongs to this Service from the start. On a
  * shared listener it belongs to a Service only after its ClientHello.
  */
 export class PendingConnection implements StreamEvents, Session {
@@ -136,7 +139,9 @@ export class PendingConnection implements StreamEvents, Session {
     else if (rest.length > 0) this.#readClientHello(this.#clientHelloReader, rest);
   }
 
-  /** A load balancer that checks whether the port is open connects and closes. */
+  /**
+   * Called when the client closes before it is routed, as a load balancer does that checks whether the port is open.
+   */
   onEnd(): void {
     if (this.#lingerOutcome === undefined) this.end('prelude-incomplete');
   }
@@ -182,7 +187,10 @@ export class PendingConnection implements StreamEvents, Session {
     else this.#refuse(decision.outcome, decision.alert);
   }
 
-  /** Counts as active for the new owner before the former one: counters without active connections may be reused. */
+  /**
+   * Moves the connection to its new owner. Counts it there before the former owner stops counting it, because counters
+   * without active connections may be reused.
+   */
   #moveTo({ service, admission }: ConnectionOwner): void {
     addToCounter(service.counters, ACTIVE, 1);
     addToCounter(this.#counters, ACTIVE, -1);
@@ -200,7 +208,10 @@ export class PendingConnection implements StreamEvents, Session {
     this.#uncountedBytes = 0;
   }
 
-  /** If TLS is terminated here, only the plaintext is counted. A ClientHello and an alert are not plaintext. */
+  /**
+   * Discards the bytes that are not counted yet if TLS is terminated here. Then only plaintext is counted, and neither
+   * a ClientHello nor an alert is plaintext.
+   */
   #discardUncounted(): void {
     this.#uncountedBytes = 0;
     this.#countsAlert = false;
@@ -213,12 +224,15 @@ export class PendingConnection implements StreamEvents, Session {
     try {
       this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes }, this.#admission);
     } finally {
-      // Must be last: counters without active connections may be reused for another tenant, and end a drain.
+      // Must come last: without active connections the counters may be reused for another tenant, and a drain ends.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }
 
-  /** After an alert the client is still read: with unread bytes the kernel would reset it before it sees the alert. */
+  /**
+   * Refuses the client. Continues to read after an alert, because the kernel resets a connection that is closed with
+   * unread bytes, and the client would not see the alert.
+   */
   #refuse(outcome: Outcome, alert: TlsAlert | undefined): void {
     this.#countReceived();
     if (alert === undefined) {
@@ -242,15 +256,18 @@ export class PendingConnection implements StreamEvents, Session {
   }
 }
 
-/** Each pending connection may occupy a descriptor and the 16 KiB of an incomplete ClientHello. */
+/**
+ * The maximum number of pending connections. Each may occupy a descriptor and the 16 KiB of an incomplete ClientHello.
+ */
 const MAX_PENDING_CONNECTIONS = 1_024;
 
 /**
- * The clients of shared listeners whose Service is not known yet, so that no tenant's limits apply. When there are too many,
- * the oldest is ended. A flood of silent clients therefore evicts silent clients, and not clients that send a ClientHello at once.
+ * The clients of shared listeners whose Service is not known yet, so that no tenant's limits apply. Ends the oldest
+ * client when there are too many. A flood of silent clients therefore evicts silent clients, and not clients that send
+ * a ClientHello at once.
  */
 export class PendingConnections implements CountedSessions {
-  /** In the order in which they were accepted. */
+  /** The pending connections in the order in which they were accepted. */
   readonly sessions: Set<Session> = new Set();
   readonly counters: Float64Array;
 

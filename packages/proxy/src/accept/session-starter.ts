@@ -1,5 +1,6 @@
-// Starts the session of a connection that is routed and admitted, after a TLS handshake if TLS is terminated here. While the
-// client was awaited, the Service may have lost the listener or may have been suspended, so the route is checked again.
+// Starts the session of a connection that is routed and admitted, after a TLS handshake if TLS is terminated here.
+// While the proxy waited for the client, the Service may have lost the listener or may have been suspended, so the
+// route is checked again.
 import { routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
 import type { TlsContexts } from '../protocol/tls-contexts.ts';
 import type { RelayContext } from '../relay/session.ts';
@@ -12,7 +13,7 @@ import { TlsHandshake } from './tls-handshake.ts';
 export interface SessionStarterOptions {
   readonly context: RelayContext;
   readonly certificates: TlsContexts;
-  /** A defect ended this connection. Its admission is released. */
+  /** Called when a defect has ended this connection. Its admission is released. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
 
@@ -58,7 +59,9 @@ export class SessionStarter {
     this.#recheckRoute(stream, pendingRoute, { admitted, proceed });
   }
 
-  /** Also checks the source ranges, because a PROXY header may have changed the client address. */
+  /**
+   * Checks the route again. Also checks the source ranges, because a PROXY header may have changed the client address.
+   */
   #recheckRoute(
     stream: TcpStream,
     { routedTo, findCurrent }: PendingRoute,

@@ -37,21 +37,27 @@ import { SessionStarter } from './session-starter.ts';
 
 export interface TcpListenerOptions {
   readonly context: RelayContext;
-  /** If absent, the number of descriptors is not limited. */
+  /** Limits the number of descriptors. If absent, the number is not limited. */
   readonly descriptorLimiter?: DescriptorLimiter | undefined;
   /** Connections from these networks must begin with a PROXY header. */
   readonly trustedProxies: NetworkSet;
-  /** The upstream of the Service that has the listener for itself now. Undefined if no Service or several have it. */
+  /**
+   * Returns the upstream of the Service that has the listener for itself now, or undefined if no Service or several
+   * Services have it.
+   */
   upstream(): Upstream | undefined;
   /** Whether several Services share the listener now. */
   isShared(): boolean;
-  /** Among the Services that share the listener, the upstream of this server name. Null if the client sends no name. */
+  /**
+   * Returns the upstream of the Service that shares the listener and serves this server name. The name is null if the
+   * client sent none.
+   */
   upstreamFor(serverName: string | null): Upstream | undefined;
   readonly certificates: TlsContexts;
   readonly pendingConnections: PendingConnections;
   /** Admits one more connection of this Service. `uid` is null if the Service is not known yet. */
   admit(uid: string | null): Admission | Outcome;
-  /** The counters of connections that belong to no Service. */
+  /** Returns the counters of connections that belong to no Service. */
   unroutedCounters(): Float64Array;
   onListening(): void;
   onFailed(code: string): void;
@@ -76,7 +82,7 @@ export class TcpListener implements TcpListenSocketEvents {
     });
   }
 
-  /** Accepted connections stay open. */
+  /** Closes the listener. Accepted connections stay open. */
   close(): void {
     this.#socket.close();
   }
@@ -247,8 +253,8 @@ interface SharedListenerRouting {
 }
 
 /**
- * Routes a client of a shared listener after its ClientHello. Only now the Service is known, whose suspension, source ranges and
- * limits apply. `upstream` is undefined if no Service has the server name.
+ * Routes a client of a shared listener after its ClientHello. Its suspension, source ranges and limits are checked
+ * here, because the Service is known only now. `upstream` is undefined if no Service has the server name.
  */
 function routeOnSharedListener(
   upstream: Upstream | undefined,

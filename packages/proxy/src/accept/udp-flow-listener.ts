@@ -23,11 +23,11 @@ export interface UdpFlowListenerOptions {
   readonly tenants: TenantFlows<UdpFlow>;
   /** Absent if the worker has no peers to which datagrams could be forwarded. */
   readonly peerWorkers?: PeerWorkers | undefined;
-  /** The upstream of the Service that has the listener now. */
+  /** Returns the upstream of the Service that has the listener now. */
   upstream(): Upstream | undefined;
   /** Admits one more flow of this Service. */
   admit(uid: string): Admission | Outcome;
-  /** The counters of datagrams that belong to no Service. */
+  /** Returns the counters of datagrams that belong to no Service. */
   unroutedCounters(): Float64Array;
   /** Ends many flows in batches. */
   terminate(flows: Iterable<Session>, outcome: Outcome): void;
@@ -67,7 +67,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     };
   }
 
-  /** Also ends the flows, because their clients accept answers only from this socket. */
+  /** Closes the listener and ends its flows, because their clients accept answers only from this socket. */
   close(): void {
     this.#listener.close();
     this.#peers?.leave();
@@ -95,7 +95,10 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     this.#refuse(undefined, 'internal');
   }
 
-  /** Guarded here, because a message channel, unlike a socket of the transport, does not catch what is thrown. */
+  /**
+   * Handles a datagram from a peer worker. Catches exceptions, because a message channel, unlike a socket of the
+   * transport, does not.
+   */
   #onForwarded(bytes: Uint8Array, client: Client): void {
     try {
       this.#forward(bytes, client);
@@ -104,7 +107,10 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     }
   }
 
-  /** Sends the datagram to its flow. Opens a flow if there is none, or if the flow belongs to the listener's former Service. */
+  /**
+   * Sends the datagram to its flow. Opens a new flow if the client has none or if its flow belongs to the listener's
+   * former Service.
+   */
   #forward(bytes: Uint8Array, client: Client): void {
     const upstream = this.#options.upstream();
     const known = this.#flows.find(client.address, client.port);

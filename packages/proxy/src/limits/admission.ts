@@ -12,8 +12,8 @@ import {
 
 export type AdmissionRefusal = LimiterRefusal | 'no-descriptors';
 /**
- * A tenant may have up to this many times the connections that are still free on the proxy: a single tenant gets three
- * quarters of all connections, two tenants get three sevenths each.
+ * The maximum ratio of a tenant's open connections to the connections that are still free on the proxy. A single tenant
+ * gets three quarters of all connections, two tenants get three sevenths each.
  */
 const FAIR_SHARE_FACTOR = 3;
 
@@ -31,7 +31,7 @@ interface AdmissionContext {
   readonly now: () => bigint;
 }
 
-/** Which row of the limiter state limits a Service, and which row limits its tenant. */
+/** The rows of the limiter state that limit a Service and its tenant. */
 export type LimiterRows = readonly [uid: string, service: number, tenant: number];
 
 /** Admits the connections of one worker. */
@@ -64,8 +64,9 @@ export class AdmissionController {
   }
 
   /**
-   * Admits one more connection or flow of the Service, or says which limit refuses it. `uid` is null while the Service of
-   * a connection is not known. The limit per client is checked by `Admission.admitClient`, once the client is known.
+   * Admits one more connection or flow of the Service, or returns the limit that refuses it. `uid` is null while the
+   * Service of a connection is not known. The limit per client is checked by `Admission.admitClient`, once the client
+   * is known.
    */
   admit(uid: string | null): Admission | AdmissionRefusal {
     return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
@@ -96,7 +97,7 @@ function admit(limiters: Limiters, context: AdmissionContext): Admission | Admis
   return refusal;
 }
 
-/** The rates come last, so that a connection which another limit refuses takes no token of them. */
+/** Checks the fair share, then the rates. A connection that another limit refuses must not take a token of a rate. */
 function shareOrRateRefusal(
   { service, tenant }: Limiters,
   { proxyLimiter, now }: AdmissionContext,
@@ -106,8 +107,9 @@ function shareOrRateRefusal(
 }
 
 /**
- * Keeps some connections free however many tenants open all they can, so that a tenant with few connections can always
- * open more (dynamic thresholds, Choudhury and Hahne 1998).
+ * Returns whether the tenant may open one more connection without exceeding its fair share. Some connections stay free
+ * even if several tenants open as many as they can, so that a tenant with few connections can always open more (dynamic
+ * thresholds, Choudhury and Hahne 1998).
  */
 function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
   const { maxOpen } = proxyLimiter;

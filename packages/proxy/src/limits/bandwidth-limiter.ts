@@ -1,16 +1,22 @@
 import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
 import type { Direction } from './limiter-state.ts';
 
-/** One read of a throttled stream takes at most the bytes that the rate allows in this time. */
+/** The maximum size of one read of a throttled stream, in seconds of its rate. */
 const QUANTUM_SECONDS = 0.05;
 const MIN_QUANTUM_BYTES = 2_048;
-/** Bytes may pass uncharged up to what the rate allows in this time, and up to `MAX_UNCHARGED_BYTES`. */
+/**
+ * The maximum of bytes that pass before they are charged, in seconds of the rate. `MAX_UNCHARGED_BYTES` limits them
+ * too.
+ */
 const MAX_UNCHARGED_SECONDS = 0.000_5;
 const MAX_UNCHARGED_BYTES = 65_536;
-/** Streams and datagrams alternate in periods of this length: longer than the shaper's tick, shorter than the burst. */
+/**
+ * The length of the periods in which streams and datagrams alternate. It is longer than the shaper's tick and shorter
+ * than the burst.
+ */
 const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
-/** Limits the bytes of one Service in one direction by two buckets: that of the Service and that of its tenant. */
+/** Limits the bytes of one Service in one direction by two buckets: the Service's and its tenant's. */
 export class BandwidthLimiter {
   readonly now: () => bigint;
   readonly #service: BandwidthBucket;
@@ -43,9 +49,9 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Adds bytes that have passed, and returns whether they must be charged now. Charging is atomic operations on memory that all
-   * workers share. It is therefore put off until many bytes are uncharged or a reader waits. Meanwhile little more than
-   * the rate can pass.
+   * Adds bytes that have passed, and returns whether they must be charged now. Charging takes atomic operations on
+   * memory that all workers share, so it is deferred until many bytes are uncharged or a reader waits. Until then
+   * little more than the rate can pass.
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
@@ -64,19 +70,23 @@ export class BandwidthLimiter {
     this.#tenant.charge(bytes, now);
   }
 
-  /** The first bucket for which a stream must wait. */
+  /** Returns the first bucket for which a stream must wait, or undefined if it need not wait. */
   blockingBucket(now: bigint): BandwidthBucket | undefined {
     return this.#service.mustWait(now) ? this.#service : this.blockingBucketAfter(this.#service, now);
   }
 
-  /** The next bucket for which a stream must wait after `bucket` has served it. The tenant's is the last, so a wait ends. */
+  /**
+   * Returns the next bucket for which a stream must wait after `bucket` has served it. The wait ends with the tenant's
+   * bucket.
+   */
   blockingBucketAfter(bucket: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
     return bucket === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
-   * For datagrams, whose sender cannot be paused: charges the bytes and returns true, or returns false if they must be dropped.
-   * While streams wait, datagrams are accepted half of the time only, so that neither starves the other.
+   * Charges the bytes of a datagram and returns true, or returns false if the datagram must be dropped, because its
+   * sender cannot be paused. While streams wait, datagrams are accepted only half of the time, so that neither starves
+   * the other.
    */
   tryTake(bytes: number): boolean {
     if (!this.isLimited) return true;
@@ -98,8 +108,8 @@ export class BandwidthLimiter {
 }
 
 /**
- * The reader that has waited longest over all workers is served first. If its worker leaves the credit unused for this
- * long, other workers use the credit.
+ * How long the reader that has waited longest over all workers has priority. If its worker leaves the credit unused for
+ * this long, other workers use the credit.
  */
 const MAX_PRIORITY_NS = 30_000_000n;
 const NS_PER_BYTE_AT_ONE_BIT_PER_SECOND = 8e9;
@@ -118,7 +128,7 @@ export class BandwidthBucket {
   readonly #limiter: Limiter;
   readonly #direction: Direction;
   readonly #onWaiting: (bucket: BandwidthBucket) => void;
-  /** In the order in which they began to wait. */
+  /** The waiting readers, in the order in which they began to wait. */
   readonly #waiting = new Set<WaitingReader>();
 
   constructor(limiter: Limiter, { direction, onWaiting }: BandwidthBucketOptions) {

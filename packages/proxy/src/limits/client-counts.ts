@@ -5,10 +5,13 @@
 import { randomInt } from 'node:crypto';
 
 const SKETCH_ROWS = 4;
-/** A power of two. */
+/** The number of columns of the sketch. Must be a power of two. */
 const SKETCH_COLUMNS = 131_072;
 const CELLS_PER_WORKER = SKETCH_ROWS * SKETCH_COLUMNS;
-/** The first cells hold two random hash seeds, so that an attacker cannot choose an address that collides with a victim's. */
+/**
+ * The number of cells before the counts. They hold random hash seeds, so that an attacker cannot choose an address that
+ * collides with a victim's.
+ */
 const SEED_CELLS = 2;
 
 export function createClientCountsMemory(workerSlots: number): SharedArrayBuffer {
@@ -81,7 +84,7 @@ function cellOf(row: number, first: number, step: number): number {
   return row * SKETCH_COLUMNS + ((first + Math.imul(row, step)) & (SKETCH_COLUMNS - 1));
 }
 
-/** MurmurHash3 (x86, 32 bits), with a UTF-16 code unit as the block. */
+/** Returns the MurmurHash3 (x86, 32 bits) of a text, with a UTF-16 code unit as the block. */
 function murmurHash3(text: string, seed: number): number {
   let state = seed;
   for (let index = 0; index < text.length; index += 1) {

@@ -5,10 +5,10 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 const RESERVE_DIVISOR = 3;
 const MAX_RESERVED_DESCRIPTORS = 256;
 const DESCRIPTOR_FOLDER = '/proc/self/fd';
-/** One to the client and one to the endpoint. */
+/** The descriptors of a relayed connection: one to the client and one to the endpoint. */
 const DESCRIPTORS_PER_CONNECTION = 2;
 
-/** How many descriptors this process has open; 0 if the system has no /proc. */
+/** Returns how many descriptors this process has open, or 0 if the system has no /proc. */
 export function countOpenDescriptors(): number {
   try {
     // Since Linux 6.2 the size of the folder is the number of open descriptors.
@@ -20,8 +20,8 @@ export function countOpenDescriptors(): number {
 }
 
 /**
- * How many descriptors this process may open, or undefined if the system has no /proc. Node raises the soft limit to the
- * hard limit when it starts.
+ * Returns how many descriptors this process may open, or undefined if the system has no /proc. Node raises the soft
+ * limit to the hard limit when it starts.
  */
 export function descriptorLimit(): number | undefined {
   try {
@@ -31,7 +31,7 @@ export function descriptorLimit(): number | undefined {
   }
 }
 
-/** How many of `limit` descriptors connections may use. The others are reserved for the rest of the process. */
+/** Returns how many of `limit` descriptors connections may use. The rest of the process has the others. */
 export function descriptorsForConnections(limit: number): number {
   return limit - Math.min(MAX_RESERVED_DESCRIPTORS, Math.ceil(limit / RESERVE_DIVISOR));
 }
@@ -42,7 +42,7 @@ export function parseDescriptorLimit(limits: string): number | undefined {
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** How many connections fit into a limit of descriptors; Infinity if the limit is not known. */
+/** Returns how many connections fit into a limit of descriptors, or Infinity if the limit is not known. */
 export function maxConnectionsFor(limit: number | undefined): number {
   return limit === undefined
     ? Number.POSITIVE_INFINITY
@@ -50,19 +50,22 @@ export function maxConnectionsFor(limit: number | undefined): number {
 }
 
 /**
- * The descriptors that are never used for an accepted connection. Fewer than `descriptorsForConnections` reserves, because
- * that limit is checked before a connection is admitted and counts the refused ones; this one protects the process between
- * two checks.
+ * The number of descriptors that accepted connections never use. It is lower than the reserve of
+ * `descriptorsForConnections`: that reserve is checked before a connection is admitted, and this one protects the
+ * process between two checks.
  */
 const MIN_FREE_DESCRIPTORS = 64;
 
-/** An accepted connection whose descriptor has this number or a higher one must be closed. */
+/** Returns a descriptor number. An accepted connection with this or a higher descriptor must be closed. */
 export function descriptorCeiling(): number {
   const limit = descriptorLimit();
   return limit === undefined ? Number.POSITIVE_INFINITY : limit - Math.min(MIN_FREE_DESCRIPTORS, Math.floor(limit / 4));
 }
 
-/** How long a full process is not checked again, so that a flood of connections does not cause a flood of checks. */
+/**
+ * The minimum time between two checks of a full process, so that a flood of connections does not cause a flood of
+ * checks.
+ */
 const RECHECK_INTERVAL_MS = 10;
 
 export interface DescriptorLimiterOptions {
@@ -97,7 +100,9 @@ export class DescriptorLimiter {
     this.#now = now;
   }
 
-  /** Called for a connection that is accepted already, so its own descriptor is among the open ones. */
+  /**
+   * Returns whether a connection may continue. It is accepted already, so its own descriptor is among the open ones.
+   */
   admits(): boolean {
     if (this.#limit === undefined) return true;
     if (this.#remaining === 0 && !this.#recheck(this.#limit)) return false;

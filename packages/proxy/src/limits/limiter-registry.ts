@@ -24,7 +24,7 @@ import {
 
 interface AllocatedRow {
   readonly row: number;
-  /** Workers that have reached this mark count no new connection in the row. Undefined while the row is in use. */
+  /** The mark from which on workers count no new connection in the row; undefined while the row is in use. */
   releasedAtMark: number | undefined;
 }
 
@@ -68,7 +68,9 @@ export class LimiterRegistry {
     ClientCounts.clearWorker(this.#memory.clientCounts, workerSlot);
   }
 
-  /** The row of an owner, a tenant or Service by its entry id. The owner keeps the row until `release`. */
+  /**
+   * Returns the row of an owner, which is the entry id of a tenant or Service. The owner keeps the row until `release`.
+   */
   allocateRow(owner: string): number {
     const known = this.#rowByOwner.get(owner);
     if (known !== undefined) {
@@ -96,12 +98,12 @@ export class LimiterRegistry {
     this.#releasedOwners.add(owner);
   }
 
-  /** Must be called when all workers have reached `mark`. */
+  /** To be called when all workers have reached `mark`. */
   setAppliedMark(mark: number): void {
     this.#appliedMark = mark;
   }
 
-  /** The number of open connections and flows. */
+  /** Returns the number of open connections and flows. */
   openCount(owner: string): number {
     const allocated = this.#rowByOwner.get(owner);
     return allocated === undefined ? 0 : this.#state.openCount(allocated.row);
@@ -126,7 +128,7 @@ export class LimiterRegistry {
 interface LimitedService {
   readonly uid: string;
   /**
-   * The tenant whose limits apply. While the tenant of a Service is disputed, the former tenant's limits apply. Null if the
+   * The tenant whose limits apply: the former tenant while two policies claim the Service's namespace, and null if the
    * tenant was never known.
    */
   readonly tenant: string | null;
@@ -148,8 +150,8 @@ export class TableLimits {
   }
 
   /**
-   * `entries` is the table after the changes. Returns the rows to send to the workers, and the owners whose rows may be
-   * released once they are sent.
+   * Applies changes of the table. `entries` is the table after the changes. Returns the rows to send to the workers,
+   * and the owners whose rows may be released once they are sent.
    */
   apply(
     changes: readonly Change[],
@@ -175,12 +177,12 @@ export class TableLimits {
     for (const owner of owners) this.#registry.release(owner, mark);
   }
 
-  /** The rows of all Services, for a worker that starts. */
+  /** Returns the rows of all Services, for a worker that starts. */
   allRows(): LimiterRows[] {
     return [...this.#servicesByEntryId.values()].map((service) => service.rows);
   }
 
-  /** The number of open connections and flows of each tenant that has Services on this proxy. */
+  /** Yields the number of open connections and flows of each tenant that has Services on this proxy. */
   *openCounts(): Iterable<{ readonly tenant: string; readonly connections: number }> {
     for (const [id, { tenant }] of this.#tenantsByEntryId) yield { tenant, connections: this.#registry.openCount(id) };
   }

@@ -19,12 +19,15 @@ const LIMIT_FIELDS = 4;
 export const NEW_PAID_UNTIL_FIELD = 4;
 export const IN_PAID_UNTIL_FIELD = 5;
 export const OUT_PAID_UNTIL_FIELD = 6;
-/** Then, per direction and worker: the time since which the first reader of the worker waits, or 0 if no reader waits. */
+/**
+ * The first field of the waiting times, one per direction and worker: the time since which the worker's first reader
+ * waits, or 0 if no reader waits.
+ */
 const FIRST_WAITING_FIELD = 7;
 const WORD_BYTES = 8;
 const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;
-/** Address space is reserved for this many rows. Memory is allocated as rows are used. */
+/** The maximum number of rows. Address space is reserved for all of them; memory is allocated as rows are used. */
 const MAX_ROWS = 1_048_576;
 /** The row of connections that belong to no Service or tenant. It has no limits. */
 export const UNLIMITED_ROW = 0;
@@ -46,7 +49,10 @@ export function createLimiterStateMemory(workerSlots: number): LimiterStateMemor
   return { buffer, workerSlots };
 }
 
-/** A row fills whole cache lines, so that writes for one tenant do not slow down another tenant (false sharing). */
+/**
+ * Returns the size of a row, which fills whole cache lines, so that writes for one tenant do not slow down another
+ * tenant (false sharing).
+ */
 function rowBytesFor(workerSlots: number): number {
   const bytes = (FIRST_WAITING_FIELD + 2 * workerSlots) * WORD_BYTES + workerSlots * Int32Array.BYTES_PER_ELEMENT;
   return Math.ceil(bytes / CACHE_LINE_BYTES) * CACHE_LINE_BYTES;
@@ -117,7 +123,7 @@ export class LimiterState {
     Atomics.add(this.#ints, this.#openOffset(row) + workerSlot, change);
   }
 
-  /** The sum over all workers. */
+  /** Returns the number of open connections of all workers. */
   openCount(row: number): number {
     const offset = this.#openOffset(row);
     let open = 0;

@@ -13,9 +13,15 @@ import {
 
 export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
-/** A tenant may open the connections of one second at once, because browsers open several at a time. */
+/**
+ * The burst of new connections, as time of the rate. A tenant may open the connections of one second at once, because
+ * browsers open several at a time.
+ */
 const NEW_CONNECTIONS_BURST_NS = 1_000_000_000n;
-/** Unused bandwidth is saved for at most this time, so that a burst of one stream does not delay the others for long. */
+/**
+ * The burst of bytes, as time of the rate: unused bandwidth is saved for at most this time, so that a burst of one
+ * stream does not delay the others for long.
+ */
 export const BYTES_BURST_NS = 50_000_000n;
 const BITS_PER_BYTE = 8;
 
@@ -51,7 +57,7 @@ export class Limiter {
     this.state.addOpen(this.row, this.workerSlot, 1);
   }
 
-  /** Connections that are open in all workers. */
+  /** The number of connections that are open in all workers. */
   get openCount(): number {
     return this.state.openCount(this.row);
   }

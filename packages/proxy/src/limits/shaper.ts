@@ -62,7 +62,7 @@ export class Shaper {
 }
 
 export interface ThrottledReader {
-  /** A throttled side may be read again. Must not throw. */
+  /** Called when a throttled side may be read again. Must not throw. */
   onReadAllowed(direction: Direction): void;
 }
 
@@ -104,7 +104,10 @@ export class SessionThrottle {
     this.#out?.end();
   }
 
-  /** Constant property names: V8 does a hash look-up for a computed name, which would cost time for every chunk. */
+  /**
+   * Returns the limiter of a direction. The property names are constant, because V8 does a hash look-up for a computed
+   * name, which would cost time for every chunk.
+   */
   #limiterOf(direction: Direction): BandwidthLimiter {
     return direction === 'out' ? this.#limiters.out : this.#limiters.in;
   }
@@ -117,7 +120,10 @@ export class SessionThrottle {
   }
 }
 
-/** A reader behind a limit of 0 counts as idle: its client may be gone, which only a read would show. */
+/**
+ * Returns whether the side waits for its turn. A reader behind a limit of 0 counts as idle: its client may be gone, and
+ * only a read would show that.
+ */
 function isWaiting(throttle: ReadThrottle | undefined, limiter: BandwidthLimiter): boolean {
   return throttle?.isWaiting === true && !limiter.isBlocked;
 }

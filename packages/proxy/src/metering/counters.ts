@@ -8,7 +8,10 @@ export const RECEIVED = 0;
 export const SENT = 1;
 export const CONNECTIONS = 2;
 export const REQUESTS = 3;
-/** Open connections. The decrement is the last write of a connection: once 0, the slot may go to another Service. */
+/**
+ * Open connections. The decrement is the last write of a connection: when the count is 0, the slot may go to another
+ * Service.
+ */
 export const ACTIVE = 4;
 const FIRST_OUTCOME_COLUMN = 5;
 export const COLUMN_COUNT: number = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
@@ -33,12 +36,12 @@ export function counterRow(blocks: readonly SharedArrayBuffer[], slot: number): 
   return new Float64Array(block, (slot % ROWS_PER_BLOCK) * COLUMN_COUNT * Float64Array.BYTES_PER_ELEMENT, COLUMN_COUNT);
 }
 
-/** Reads one counter from the views of a worker's blocks; 0 if the worker does not have that block yet. */
+/** Returns one counter from the views of a worker's blocks, or 0 if the worker does not have the block yet. */
 export function counterAt(cells: readonly Float64Array[], slot: number, column: number): number {
   return cells[Math.floor(slot / ROWS_PER_BLOCK)]?.[(slot % ROWS_PER_BLOCK) * COLUMN_COUNT + column] ?? 0;
 }
 
-/** Needs no Atomics, because each row has one writer. */
+/** Adds to a counter, without Atomics, because each row has one writer. */
 export function addToCounter(row: Float64Array, column: number, amount: number): void {
   row[column] = (row[column] as number) + amount;
 }

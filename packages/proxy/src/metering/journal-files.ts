@@ -28,7 +28,10 @@ export class JournalFiles {
     this.#directory = directory;
   }
 
-  /** Reads all records in the order of their incarnations. `damaged`: paths of unreadable files, which are kept. */
+  /**
+   * Reads all records in the order of their incarnations. `damaged` lists the paths of unreadable files, which stay on
+   * the disk.
+   */
   async read(): Promise<{
     readonly found: IncarnationFile[];
     readonly damaged: string[];

@@ -32,10 +32,10 @@ export const REFUSAL_OUTCOMES = [
   'prelude-incomplete',
   /** The client reset the connection before it was accepted; its address is unknown. */
   'client-gone',
-  /** Every endpoint that was tried refused, or this host could not connect (no descriptor, no local port). */
+  /** Every tried endpoint refused the connection, or this host could not open one (no descriptor, no local port). */
   'connect-failed',
   'connect-timeout',
-  /** A suspension of the Service or tenant. */
+  /** The Service or its tenant is suspended. */
   'cut-off',
 ] as const;
 

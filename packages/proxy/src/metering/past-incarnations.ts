@@ -5,6 +5,7 @@ import { type IncarnationFile, type IncarnationRecord, type JournalFiles, journa
 
 // Reports the usage of past incarnations, from the state directory or from this process, to the ledger under their own
 // numbers.
+
 const RESEND_PERIOD_MS = 10 * 60_000;
 const RESEND_INTERVAL_MS = 30_000;
 
@@ -46,7 +47,7 @@ export class PastIncarnations {
     }
   }
 
-  /** Runs one round. Throws if the store is away. A disk error of one incarnation does not stop the others. */
+  /** Runs one round. Throws if the store is unreachable. A disk error of one incarnation does not stop the others. */
   async flush(): Promise<void> {
     for (const past of [...this.#incarnations]) {
       try {
@@ -128,8 +129,8 @@ export class PastIncarnations {
 }
 
 /**
- * Returns a report of all usage of an incarnation, acknowledged or not, to be sent after the store was away: a failover
- * may have lost acknowledged usage. Undefined if there is none.
+ * Returns a report of all usage of an incarnation, acknowledged or not, or undefined if there is no usage. It is sent
+ * after the store was unreachable, because a failover may have lost acknowledged usage.
  */
 export function fullReportFor(
   journal: Journal,

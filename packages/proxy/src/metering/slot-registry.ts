@@ -19,13 +19,19 @@ import {
 export interface SlotOwner {
   /** UID of the Service. */
   readonly service: string;
-  /** Empty if two policies claimed the Service's namespace when this proxy started: the usage cannot be billed. */
+  /**
+   * The tenant. It is empty if two policies claimed the Service's namespace when this proxy started; then the usage
+   * cannot be billed.
+   */
   readonly tenant: string;
   readonly namespace: string;
   readonly name: string;
 }
 
-/** About 25 MB: years of changes on a quiet node, days on a node whose Services come and go. */
+/**
+ * The maximum number of former owners, whose totals take about 25 MB. A quiet node reaches it in years, a node whose
+ * Services come and go in days.
+ */
 const MAX_FORMER_OWNERS = 65_536;
 
 const ZERO_COUNTERS = new Float64Array(COLUMN_COUNT);
@@ -34,11 +40,11 @@ interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
   /**
-   * A row of `#baseBlocks`: the counts of ended workers and earlier periods, minus what the blocks of running workers
-   * still hold of the slot's previous owner.
+   * The slot's row of `#baseBlocks`: the counts of ended workers and earlier periods, minus what the blocks of running
+   * workers still hold of the slot's previous owner.
    */
   readonly base: Float64Array;
-  /** Workers that have reached this mark count no new connection here; undefined while the slot is in use. */
+  /** The mark from which on workers count no new connection here; undefined while the slot is in use. */
   releasedAtMark: number | undefined;
 }
 
@@ -46,7 +52,10 @@ export class SlotRegistry {
   readonly #blocksByWorker = new Map<number, readonly SharedArrayBuffer[]>();
   readonly #slots = new Map<string, Slot>();
   readonly #freeIndexes: number[] = [];
-  /** As many blocks as each worker has; one array per slot would take more memory than its counters. */
+  /**
+   * The base counts of all slots, in as many blocks as each worker has. One array per slot would take more memory than
+   * its counters.
+   */
   readonly #baseBlocks = [createCounterBlock()];
   /**
    * Totals of owners whose slots were freed, by slot key. The ledger keeps one cumulative value per owner and
@@ -62,17 +71,17 @@ export class SlotRegistry {
     this.#maxFormerOwners = maxFormerOwners;
   }
 
-  /** Returns as many blocks as are in use, for a worker that starts. */
+  /** Creates the counter blocks of a worker that starts: as many as are in use. */
   createBlocks(): SharedArrayBuffer[] {
     return this.#baseBlocks.map(createCounterBlock);
   }
 
-  /** The caller may append to `blocks` later. */
+  /** Adds a worker. The caller may append to `blocks` later. */
   addWorker(id: number, blocks: readonly SharedArrayBuffer[]): void {
     this.#blocksByWorker.set(id, blocks);
   }
 
-  /** The worker and its connections have ended; its counts are kept. */
+  /** Removes a worker that has ended with its connections, and keeps its counts. */
   removeWorker(id: number): void {
     const blocks = this.#blocksByWorker.get(id) ?? [];
     this.#blocksByWorker.delete(id);
@@ -80,7 +89,10 @@ export class SlotRegistry {
     addFinalCounts(this.#unrouted, counterRow(blocks, UNROUTED_SLOT));
   }
 
-  /** Returns the slot of a Service and its tenant. `grows`: the workers need another block before they use the slot. */
+  /**
+   * Returns the slot of a Service and its tenant. `grows` is true if the workers need another block before they use the
+   * slot.
+   */
   assign(owner: SlotOwner): { readonly index: number; readonly grows: boolean } {
     const key = slotKey(owner);
     const known = this.#slots.get(key);
@@ -106,7 +118,7 @@ export class SlotRegistry {
     return this.#slots.has(key);
   }
 
-  /** Workers that have reached `mark` count no new connection in this slot. */
+  /** Releases the slot of an owner. Workers that have reached `mark` count no new connection in it. */
   release(owner: Pick<SlotOwner, 'service' | 'tenant'>, mark: number): void {
     const slot = this.#slots.get(slotKey(owner));
     if (slot !== undefined) slot.releasedAtMark ??= mark;

@@ -21,9 +21,12 @@ import type { SlotRegistry } from './slot-registry.ts';
 
 const FINAL_RETRY_INTERVAL_MS = 200;
 const RELEASED_SLOT_TTL_MS = 10 * 60_000;
-/** Writing the journal may take 1/20 of the time: a large journal, after a long outage, is written less often. */
+/**
+ * Writing the journal takes at most 1/20 of the time. A journal that is large after a long outage is therefore written
+ * less often.
+ */
 const WRITE_TIME_DIVISOR = 20;
-/** For a proxy without a state directory. */
+/** Writes and removes nothing, for a proxy without a state directory. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
 export interface UsageFlusherOptions {
@@ -64,7 +67,7 @@ export class UsageFlusher {
     return this.#incarnation;
   }
 
-  /** Runs one round. Throws if the store is away; no usage is lost then. */
+  /** Runs one round. Throws if the store is unreachable; no usage is lost then. */
   async flush(): Promise<void> {
     if (this.#options.slots.isFull && this.#incarnation !== undefined) await this.#endIncarnation(this.#incarnation);
     this.#record();
@@ -74,7 +77,7 @@ export class UsageFlusher {
     await this.#send(life);
   }
 
-  /** Reports everything again after the store was away, because it may have lost acknowledged usage. */
+  /** Reports everything again after the store was unreachable, because it may have lost acknowledged usage. */
   resendAll(): void {
     this.#pendingResends += 1;
     this.#pastIncarnations.resendAll();
@@ -120,7 +123,7 @@ export class UsageFlusher {
     );
   }
 
-  /** These slot keys were freed. They stay in the journal for ten minutes, in case the store loses them. */
+  /** Removes freed slots from the journal after ten minutes, during which the store may still lose their usage. */
   forget(keys: readonly string[]): void {
     const { clock, slots } = this.#options;
     const now = clock.monotonic();
@@ -131,7 +134,9 @@ export class UsageFlusher {
     if (gone.length > 0) this.#journal = removeSlots(this.#journal, gone);
   }
 
-  /** Usage without a tenant cannot be billed (see `SlotOwner.tenant`). */
+  /**
+   * Records readings in the journal, except those without a tenant, which cannot be billed (see `SlotOwner.tenant`).
+   */
   #record(readings: readonly SlotReading[] = this.#options.slots.readings()): void {
     const billed = readings.filter((reading) => reading.tenant !== '');
     this.#journal = recordUsage(this.#journal, billed, minuteOf(this.#options.clock.now()));
@@ -200,8 +205,8 @@ export class UsageFlusher {
   }
 
   /**
-   * The controller took this proxy for dead and closed the account of its incarnation. Whether this report was counted
-   * before is unknown. Counting its usage again could bill it twice, so the usage is dropped.
+   * Drops the usage of an incarnation whose account the controller has closed, because it took this proxy for dead. The
+   * report may have been counted before, and counting its usage again could bill it twice.
    */
   #onFolded(report: UsageReport): void {
     const { log, slots } = this.#options;

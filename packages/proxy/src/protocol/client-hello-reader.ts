@@ -6,11 +6,12 @@ export type ClientHelloReadResult =
   | { readonly kind: 'refused'; readonly why: ClientHelloFault };
 
 /**
- * The size of the largest TLS record, and the limit of nginx and Envoy. A ClientHello with a post-quantum key share has 2 KB,
- * with ECH, tickets and several key shares 4 KB. The limit bounds the memory that an unrouted client can occupy.
+ * The maximum size of a ClientHello: the largest TLS record, as in nginx and Envoy. A ClientHello with a post-quantum
+ * key share has 2 KB, with ECH, tickets and several key shares 4 KB. The limit bounds the memory that an unrouted
+ * client can occupy.
  */
 export const MAX_CLIENT_HELLO_BYTES = 16_384;
-/** The limit with record headers. A client that sends one byte per record needs six bytes for each. */
+/** The maximum size with record headers. A client that sends one byte per record needs six bytes for each. */
 export const MAX_CLIENT_HELLO_WIRE_BYTES = 20_480;
 
 const HANDSHAKE = 22;
@@ -78,7 +79,7 @@ function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
   return major === 3 ? sizeFault(record) : 'malformed';
 }
 
-/** A handshake record must not be empty (RFC 8446, 5.1). */
+/** Returns why the size of a record is wrong. A handshake record must not be empty (RFC 8446, 5.1). */
 function sizeFault(record: Uint8Array): ClientHelloFault | undefined {
   if (record.length < RECORD_HEADER_BYTES) return undefined;
   const length = lengthOf(record);

@@ -31,7 +31,7 @@ const HOST_NAME_TYPE = 0;
 const RANDOM_BYTES = 32;
 const MAX_SESSION_ID_BYTES = 32;
 
-/** Parses the body of a ClientHello (RFC 8446, 4.1.2), or says why it is refused. */
+/** Parses the body of a ClientHello (RFC 8446, 4.1.2), or returns why it is refused. */
 export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
@@ -48,8 +48,8 @@ export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFau
 }
 
 /**
- * The extensions by type. Undefined if they are malformed or a type is repeated (RFC 8446, 4.2): the endpoint might use the
- * other value.
+ * Returns the extensions by type, or undefined if they are malformed or a type is repeated (RFC 8446, 4.2), because the
+ * endpoint might use the other value.
  */
 function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
   const found = new Map<number, ByteCursor>();
@@ -75,7 +75,7 @@ function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCu
   return serverName === undefined ? 'bad-server-name' : { serverName, alpn, versions };
 }
 
-/** RFC 6066, 3 allows one name per type, and defines one type only. */
+/** Reads the server name. RFC 6066, 3 allows one name per type, and defines only one type. */
 function readServerName(extension: ByteCursor | undefined): string | null | undefined {
   if (extension === undefined) return null;
   const list = extension.vector(2);
@@ -110,18 +110,21 @@ function readVersions(extension: ByteCursor | undefined, legacy: number): readon
   return versions;
 }
 
-/** Clients send 0x0a0a, 0x1a1a … to check that servers ignore unknown values (RFC 8701). */
+/**
+ * Returns whether a value is GREASE: clients send 0x0a0a, 0x1a1a … to check that servers ignore unknown values (RFC
+ * 8701).
+ */
 function isGrease(value: number): boolean {
   return (value & 0x0f0f) === 0x0a0a && value >> 8 === (value & 0xff);
 }
 
 const MAX_HOST_NAME_LENGTH = 253;
-/** Kubernetes forbids underscores in host names, but real host names contain them. */
+/** One label of a host name. Underscores are allowed: Kubernetes forbids them, but real host names contain them. */
 const LABEL_PATTERN = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
- * Normalizes a `host_name`: lower case, without a trailing dot. Null if it is an IP address, which RFC 6066 forbids and some
- * clients send anyway. Undefined if it is not a valid host name (international names arrive as A-labels).
+ * Returns a `host_name` in lower case, without a trailing dot. Returns null for an IP address, which RFC 6066 forbids
+ * but some clients send. Returns undefined if it is not a valid host name (international names arrive as A-labels).
  */
 export function parseHostName(text: string): string | null | undefined {
   if (isIP(text) !== 0) return null;
@@ -153,7 +156,7 @@ export class ByteCursor {
     return true;
   }
 
-  /** An unsigned integer of `size` bytes in network byte order. */
+  /** Reads an unsigned integer of `size` bytes in network byte order. */
   uint(size: 1 | 2): number | undefined {
     const at = this.#at;
     if (!this.skip(size)) return undefined;
@@ -161,14 +164,14 @@ export class ByteCursor {
     return size === 1 ? first : (first << 8) | (this.#bytes[at + 1] as number);
   }
 
-  /** A field that begins with its length, which has `lengthSize` bytes. */
+  /** Reads a field that begins with its length, a number of `lengthSize` bytes. */
   vector(lengthSize: 1 | 2): ByteCursor | undefined {
     const length = this.uint(lengthSize);
     if (length === undefined || !this.skip(length)) return undefined;
     return new ByteCursor(this.#bytes, this.#at - length, this.#at);
   }
 
-  /** The remaining bytes, decoded as Latin-1. */
+  /** Reads the remaining bytes as Latin-1. */
   text(): string {
     const bytes = this.#bytes.subarray(this.#at, this.#end);
     this.#at = this.#end;

@@ -1,4 +1,4 @@
-// The PROXY header, by which a load balancer in front tells the address of the client:
+// The PROXY header, in which a load balancer in front of the proxy sends the address of the client:
 // https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt. Section numbers in comments refer to this text.
 import type { SocketAddress } from '../transport/tcp-transport.ts';
 
@@ -6,8 +6,8 @@ export type ProxyVersion = 'v1' | 'v2';
 
 export interface ProxyHeader {
   /**
-   * Null if the header names no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). Then the addresses of the connection
-   * itself count (2.1, 2.2).
+   * Null if the header names no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). The proxy then uses the
+   * addresses of the connection itself (2.1, 2.2).
    */
   readonly addresses: ProxiedAddresses | null;
   /** The length of the header in bytes. */
@@ -20,7 +20,7 @@ export interface ProxiedAddresses {
   readonly destination: SocketAddress;
 }
 
-/** PP2_TYPE_… (2.2.2 to 2.2.6). */
+/** The numbers of TLV types, called PP2_TYPE_… in 2.2.2 to 2.2.6. */
 export const TLV_TYPE = { alpn: 0x01, authority: 0x02, crc32c: 0x03, uniqueId: 0x05, ssl: 0x20 } as const;
 
 export type ProxyHeaderFault =
@@ -56,7 +56,7 @@ const CRC32C_TABLE: Uint32Array = Uint32Array.from({ length: 256 }, (_, byte) =>
   return value;
 });
 
-/** Returns an unsigned 32-bit integer. */
+/** Returns the CRC-32C as an unsigned 32-bit integer. */
 export function crc32c(bytes: Uint8Array): number {
   let value = 0xffffffff;
   for (const byte of bytes) value = (CRC32C_TABLE[(value ^ byte) & 0xff] as number) ^ (value >>> 8);

@@ -13,7 +13,7 @@ export type ProxyHeaderReadResult =
   | (Extract<ProxyHeaderParseResult, { kind: 'header' }> & { readonly consumed: number })
   | Exclude<ProxyHeaderParseResult, { kind: 'header' }>;
 
-/** Nearly every header is shorter. */
+/** The initial size of the buffer. Nearly every header is shorter. */
 const INITIAL_BUFFER_BYTES = 256;
 
 /**
@@ -63,7 +63,10 @@ export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseRe
   return prefix === V1_PREFIX ? parseV1(bytes) : parseV2(bytes);
 }
 
-/** How many bytes must be buffered before the next parse: up to the length field, or up to the end of the header. */
+/**
+ * Returns how many bytes must be buffered before the next parse: up to the length field, or up to the end of the
+ * header.
+ */
 function bytesNeeded(bytes: Uint8Array): number {
   if (bytes[0] === V1_PREFIX[0]) return MAX_V1_BYTES;
   return bytes.length < V2_PREAMBLE_BYTES ? V2_PREAMBLE_BYTES : v2Length(bytes);
@@ -78,7 +81,7 @@ const LF = 10;
 const V1_UNKNOWN_PREFIX = 'PROXY UNKNOWN';
 const PORT_PATTERN = /^(0|[1-9][0-9]{0,4})$/;
 
-/** `bytes` begin with `PROXY`. */
+/** Parses a v1 header. `bytes` must begin with `PROXY`. */
 function parseV1(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
   const end = Math.min(bytes.length, MAX_V1_BYTES);
   for (let at = V1_PREFIX.length; at < end; at += 1) {
@@ -124,7 +127,7 @@ function isPort(text: string): boolean {
 
 // v2 (2.2) is a signature of 12 bytes, then version and command, family, and length; then addresses and TLVs.
 export const V2_SIGNATURE: Uint8Array = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
-/** Everything up to the length. */
+/** The size of a v2 header up to and including its length field. */
 const V2_PREAMBLE_BYTES = 16;
 const V2_LOCAL = 0x20;
 const V2_PROXY = 0x21;
@@ -141,7 +144,10 @@ const IPV4_LAYOUT: AddressLayout = { addressBytes: 4, blockBytes: 12 };
 const IPV6_LAYOUT: AddressLayout = { addressBytes: 16, blockBytes: 36 };
 const UNIX_LAYOUT: AddressLayout = { addressBytes: 0, blockBytes: 216 };
 
-/** By the 14th byte: address family, and stream (1) or datagram (2). A receiver must refuse all other values. */
+/**
+ * The layout of the addresses by the 14th byte, which holds the address family, and stream (1) or datagram (2). A
+ * receiver must refuse all other values.
+ */
 const LAYOUT_BY_FAMILY: ReadonlyMap<number, AddressLayout> = new Map([
   [0x00, NO_ADDRESSES],
   [0x11, IPV4_LAYOUT],
@@ -152,7 +158,7 @@ const LAYOUT_BY_FAMILY: ReadonlyMap<number, AddressLayout> = new Map([
   [0x32, UNIX_LAYOUT],
 ]);
 
-/** `bytes` begin with the signature and have at least one byte more. */
+/** Parses a v2 header. `bytes` must begin with the signature and at least one more byte. */
 function parseV2(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
   const [versionAndCommand = 0, family = 0] = bytes.subarray(V2_SIGNATURE.length);
   const isLocal = versionAndCommand === V2_LOCAL;
@@ -169,7 +175,7 @@ function parseV2(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
   return parseV2Body(bytes.subarray(0, length), layout);
 }
 
-/** The length of the whole header. */
+/** Returns the length of the whole header. */
 function v2Length(bytes: Uint8Array): number {
   return V2_PREAMBLE_BYTES + (((bytes[14] as number) << 8) | (bytes[15] as number));
 }
@@ -211,7 +217,9 @@ function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefi
   return checksum === undefined || hasValidChecksum(bytes, checksum) ? undefined : 'checksum';
 }
 
-/** The checksum is that of the header with zeros in place of the checksum (2.2.3). */
+/**
+ * Returns whether the checksum is right. It is computed from the header with zeros in place of the checksum (2.2.3).
+ */
 function hasValidChecksum(bytes: Uint8Array, { from, end }: { readonly from: number; readonly end: number }): boolean {
   if (end - from !== 4) return false;
   const expected = new DataView(bytes.buffer, bytes.byteOffset).getUint32(from);

@@ -1,6 +1,6 @@
 import type { ClientHelloFault } from './client-hello.ts';
 
-/** RFC 8446, 6; `unrecognized_name` from RFC 6066, 3. */
+/** The numbers of alerts from RFC 8446, 6, and of `unrecognized_name` from RFC 6066, 3. */
 export const TLS_ALERT = {
   unexpectedMessage: 10,
   illegalParameter: 47,
@@ -13,7 +13,7 @@ export const TLS_ALERT = {
 
 export type TlsAlert = (typeof TLS_ALERT)[keyof typeof TLS_ALERT];
 
-/** The alert for a client whose ClientHello is refused. Undefined if the client does not speak TLS. */
+/** Returns the alert for a client whose ClientHello is refused, or undefined if the client does not speak TLS. */
 export function tlsAlertFor(fault: ClientHelloFault): TlsAlert | undefined {
   switch (fault) {
     case 'not-tls':
@@ -31,7 +31,7 @@ export function tlsAlertFor(fault: ClientHelloFault): TlsAlert | undefined {
   }
 }
 
-/** A record with a fatal alert. Close the connection with FIN after it, because a reset may overtake it. */
+/** Returns a record with a fatal alert. Close the connection with FIN after it, because a reset may overtake it. */
 export function encodeTlsAlert(alert: TlsAlert): Uint8Array {
   return Uint8Array.of(21, 3, 3, 0, 2, 2, alert);
 }

@@ -13,10 +13,10 @@ export type CertificateFault =
   | 'no-key'
   /** The key was sealed with another secret, or is damaged. */
   | 'key-not-opened'
-  /** OpenSSL rejects it: certificate, key or CAs are broken, or do not belong together. */
+  /** OpenSSL rejects the certificate: certificate, key or CAs are broken or do not belong together. */
   | 'not-accepted';
 
-/** Contains nothing of the certificate or the key. */
+/** A certificate that cannot be used, for the log. Contains no part of the certificate or the key. */
 export interface CertificateFaultReport {
   /** `namespace/name` of the Service. */
   readonly service: string;
@@ -49,7 +49,7 @@ export class TlsContexts {
     return this.#options.now();
   }
 
-  /** Undefined if the listener has no usable certificate. */
+  /** Returns the options for a handshake, or undefined if the listener has no usable certificate. */
   serverOptionsFor(route: Route): TlsServerOptions | undefined {
     const { certificate, service, settings } = route;
     if (certificate === undefined) return undefined;
@@ -123,13 +123,13 @@ function contextFor(
 }
 
 const TICKET_KEY_BYTES = 48;
-/** OpenSSL's maximum. */
+/** The length of a session id context. It is OpenSSL's maximum. */
 const SESSION_ID_CONTEXT_BYTES = 32;
 
 /**
- * Every worker of every proxy in the fleet derives the same ticket keys, so that a client may resume its session at any of
- * them. The digest binds a ticket to the Service, its certificates and its client CAs: an old ticket does not bypass a new
- * client CA. A stolen ticket key opens the tickets of one day.
+ * Derives the session ticket keys of a day. Every worker of every proxy in the fleet derives the same keys, so that a
+ * client may resume its session at any of them. The digest binds a ticket to the Service, its certificates and its
+ * client CAs: an old ticket does not bypass a new client CA. A stolen ticket key opens the tickets of one day.
  */
 function deriveTicketKeys(
   entry: CertificateEntry,
@@ -149,7 +149,7 @@ function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateE
     .digest('hex');
 }
 
-/** The protocol list of RFC 7301, 3.1. Cached for each list. */
+/** Encodes a protocol list (RFC 7301, 3.1). Caches the result for each list. */
 function encodeAlpn(protocols: readonly string[]): Uint8Array {
   const known = ALPN_BYTES_CACHE.get(protocols);
   if (known !== undefined) return known;

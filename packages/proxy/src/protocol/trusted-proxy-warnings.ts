@@ -1,11 +1,11 @@
 import { parseCidr } from '@weir/model/data-plane';
 
-/** One warning for each network of trusted load balancers that contains all addresses. */
+/** Returns one warning for each network of trusted load balancers that contains all addresses. */
 export function trustedProxyWarnings(trusted: readonly string[] = []): readonly string[] {
   return trusted
     .filter((network) => parseCidr(network)?.prefix === 0)
     .map(
       (network) =>
-        `every client in ${network} is trusted as a load balancer: each can claim any address in a PROXY header, and so bypass source ranges and limits per client; name only the networks of your load balancers`,
+        `${network} trusts every client to send a PROXY header: clients can forge their address and bypass source ranges and limits per client; list only the networks of your load balancers`,
     );
 }

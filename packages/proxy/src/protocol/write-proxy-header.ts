@@ -30,7 +30,7 @@ const V1_UNKNOWN_HEADER: Uint8Array = Buffer.from('PROXY UNKNOWN\r\n', 'latin1')
 const V2_UNKNOWN_HEADER: Uint8Array = Buffer.of(...V2_SIGNATURE, 0x21, 0, 0, 0);
 const V2_LOCAL_HEADER: Uint8Array = Buffer.of(...V2_SIGNATURE, 0x20, 0, 0, 0);
 
-/** The header of a connection that the proxy opens for itself, such as a health check. */
+/** Returns the header of a connection that the proxy opens for itself, such as a health check. */
 export function writeLocalProxyHeader(version: ProxyVersion): Uint8Array {
   return version === 'v1' ? V1_UNKNOWN_HEADER : V2_LOCAL_HEADER;
 }
@@ -40,7 +40,10 @@ function writeV1({ source, destination }: ProxiedAddresses, { family, from, to }
   return Buffer.from(`PROXY ${family} ${addresses} ${source.port} ${destination.port}\r\n`, 'latin1');
 }
 
-/** v1 allows only hexadecimal digits in an IPv6 address (2.1), so a mapped address is written without dots. */
+/**
+ * Formats an address for v1, which allows only hexadecimal digits in an IPv6 address (2.1): a mapped address is written
+ * without dots.
+ */
 function v1AddressText(address: Uint8Array): string {
   const text = formatIp(address);
   if (address.length === 4 || text.includes(':')) return text;
@@ -81,7 +84,7 @@ const PP2_CLIENT_SSL = 0x01;
 const PP2_CLIENT_CERT = 0x06;
 const PP2_SUBTYPE_SSL_VERSION = 0x21;
 
-/** 2.2.6. The field `verify` is 0 only if the client has sent a certificate that was verified. */
+/** Encodes the TLV of 2.2.6. Its field `verify` is 0 only if the client has sent a certificate that was verified. */
 function encodeSsl({ version, isVerified }: { readonly version: string; readonly isVerified: boolean }): Buffer {
   return Buffer.concat([
     Buffer.of(isVerified ? PP2_CLIENT_SSL | PP2_CLIENT_CERT : PP2_CLIENT_SSL),
@@ -102,7 +105,9 @@ function uint16(value: number): Buffer {
   return bytes;
 }
 
-/** Removes the zone of a link-local address (`%eth0`), which is valid only on this machine. */
+/**
+ * Encodes both addresses. Removes the zone of a link-local address (`%eth0`), because it is valid only on this machine.
+ */
 function encodeAddresses({ source, destination }: ProxiedAddresses): EncodedAddresses | undefined {
   const [from, to] = [source, destination].map(({ address }) => parseIp(address.replace(/%.*$/s, '')));
   if (from === undefined || to === undefined) return undefined;

@@ -4,7 +4,7 @@ import { writeProxyHeader } from '../protocol/write-proxy-header.ts';
 import type { SocketAddress, TcpStream } from '../transport/tcp-transport.ts';
 import type { NegotiatedTls } from '../transport/tls/tls-stream.ts';
 
-/** What is known about a client's connection before its session starts. */
+/** The properties of a client's connection that are known before its session starts. */
 export interface DownstreamInfo {
   readonly client: Client;
   /** The address to which the client connected. */
@@ -20,7 +20,7 @@ export interface DownstreamInfo {
 
 const NO_BYTES = new Uint8Array(0);
 
-/** The info of a connection before anything is read from it. */
+/** Returns the info of a connection from which nothing was read yet. */
 export function downstreamInfoOf(destination: SocketAddress, stream: TcpStream): DownstreamInfo {
   return {
     client: new StreamClient(stream),
@@ -31,7 +31,7 @@ export function downstreamInfoOf(destination: SocketAddress, stream: TcpStream):
   };
 }
 
-/** Reads the address of the peer only if it is needed, because that is a system call. */
+/** A client whose address is read only if it is needed, because reading it is a system call. */
 class StreamClient implements Client {
   readonly #stream: TcpStream;
 
@@ -48,10 +48,16 @@ class StreamClient implements Client {
   }
 }
 
-/** Long enough never to repeat. The PROXY protocol allows up to 128 bytes (2.2.5). */
+/**
+ * The length of a connection's unique id, long enough never to repeat. The PROXY protocol allows up to 128 bytes
+ * (2.2.5).
+ */
 const UNIQUE_ID_BYTES = 16;
 
-/** The bytes that the endpoint receives first: a PROXY header if the Service asks for one, then the preread bytes. */
+/**
+ * Returns the bytes that the endpoint receives first: a PROXY header if the Service asks for one, then the preread
+ * bytes.
+ */
 export function upstreamPreambleFor({ proxyProtocol }: ServiceSettings, info: DownstreamInfo): Uint8Array {
   const { client, destination, serverName, tls, prereadBytes } = info;
   if (proxyProtocol === null) return prereadBytes;

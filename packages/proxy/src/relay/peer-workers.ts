@@ -5,14 +5,16 @@ import { BroadcastChannel } from 'node:worker_threads';
 import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
 import { createFlowOwnersMemory, FlowOwners, hashOfFlow } from './udp-flow-owners.ts';
 
-/** Datagrams in flight to one worker. Further datagrams are dropped, as by a full socket buffer. */
+/**
+ * The maximum number of datagrams in flight to one worker. Further datagrams are dropped, as by a full socket buffer.
+ */
 const MAX_DATAGRAMS_IN_FLIGHT = 1_024;
 const IN_FLIGHT_COUNTERS = 256;
 const LISTENER_HASH_SEED = 0x2545f491;
 
-/** What a worker needs to reach its peers. */
+/** The names and shared memory by which a worker reaches its peers. */
 export interface PeerWorkersSetup {
-  /** The same for all workers of a proxy, and unique to the proxy. */
+  /** The prefix of all channel names: the same for all workers of a proxy, and unique to the proxy. */
   readonly channelPrefix: string;
   readonly owners: SharedArrayBuffer;
   /** The number of datagrams in flight to each worker. */

@@ -9,7 +9,7 @@ export interface CountedSessions {
   readonly counters: Float64Array;
 }
 
-/** The open sessions of one Service, which a suspension finds by the Service's entry. */
+/** The open sessions of one Service. A suspension finds them by the Service's entry. */
 export class ServiceSessions implements CountedSessions {
   readonly sessions: SessionSet<Session> = new SessionSet();
   entry: ServiceEntry;
@@ -34,7 +34,10 @@ export class ServiceSessions implements CountedSessions {
 
 interface RegisteredService {
   readonly sessions: ServiceSessions;
-  /** At 0 the Service stays registered while sessions are open, because a suspension must find them. */
+  /**
+   * The number of listeners. At 0 the Service stays registered while sessions are open, because a suspension must find
+   * them.
+   */
   listeners: number;
 }
 
@@ -57,7 +60,10 @@ export class ServiceSessionsRegistry {
     this.#counterBlocks.push(block);
   }
 
-  /** `UNROUTED_SLOT` means that the Service is deleted. Its open sessions keep their former counters. */
+  /**
+   * Sets the counter slot of new sessions. `UNROUTED_SLOT` means that the Service is deleted. Its open sessions keep
+   * their former counters.
+   */
   assignSlot(uid: string, slot: number): void {
     if (slot === UNROUTED_SLOT) {
       this.#slotByUid.delete(uid);
@@ -68,7 +74,7 @@ export class ServiceSessionsRegistry {
     if (registered !== undefined) registered.sessions.counters = this.countersFor(uid);
   }
 
-  /** Call `removeListener` when the listener closes. */
+  /** Registers a listener of the Service. Call `removeListener` when the listener closes. */
   addListener(entry: ServiceEntry): ServiceSessions {
     const registered = this.#serviceByUid.get(entry.uid) ?? this.#register(entry);
     registered.listeners += 1;
@@ -77,7 +83,9 @@ export class ServiceSessionsRegistry {
     return registered.sessions;
   }
 
-  /** A changed entry, such as another tenant, may start or end a suspension. */
+  /**
+   * Replaces the entry of a Service. A changed entry, for example with another tenant, may start or end a suspension.
+   */
   updateService(service: ServiceSessions, entry: ServiceEntry): void {
     service.entry = entry;
     this.#updateSuspension(service);

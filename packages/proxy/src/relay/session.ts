@@ -8,15 +8,15 @@ import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 export interface Session extends WheelEntry, IndexedEntry {
   /** The endpoint to which the session is connected, or is connecting. */
   readonly endpointStats: EndpointStats | undefined;
-  /** Has no effect after the session has ended. */
+  /** Ends the session. Has no effect after it has ended. */
   end(outcome: Outcome): void;
   onExpired(): void;
-  /** The endpoint has left the Service, or fails its health check. */
+  /** Called when the endpoint has left the Service or fails its health check. */
   onEndpointUnavailable(): void;
 }
 
 export interface IndexedEntry {
-  /** Written by the `SessionSet` that contains the entry. */
+  /** The index in the `SessionSet` that contains the entry. Only this set writes it. */
   sessionIndex: number;
 }
 
@@ -37,7 +37,7 @@ export class SessionSet<T extends IndexedEntry> {
     this.#items.push(item);
   }
 
-  /** Has no effect if the item is not in the set. */
+  /** Deletes the item. Has no effect if it is not in the set. */
   delete(item: T): void {
     const at = item.sessionIndex;
     if (this.#items[at] !== item) return;
@@ -53,13 +53,13 @@ export class SessionSet<T extends IndexedEntry> {
   }
 }
 
-/** What a TCP connection needs from its worker. */
+/** The parts of its worker that a TCP connection uses. */
 export interface RelayContext {
   readonly transport: TcpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
-  /** A defect ended a connection. */
+  /** Called when a defect has ended a connection. */
   onInternalError(thrown: unknown): void;
-  /** A connect failed with this errno. Some codes are failures of this host, not of the endpoint. */
+  /** Called when a connect has failed with this errno. Some codes are failures of this host, not of the endpoint. */
   onConnectError(code: string | undefined): void;
 }

@@ -16,8 +16,8 @@ import { ticksFor } from './timeout-wheel.ts';
 /** How long endpoints are tried one after the other, in multiples of the connect timeout. */
 const CONNECT_RETRY_WINDOW = 3;
 /**
- * How many idle timeouts in a row a session may be throttled without a read. After that it is closed, because its client may
- * be gone, which only a read would show.
+ * How many idle timeouts in a row a session may be throttled without a read. After that it is closed, because its
+ * client may be gone and only a read would show that.
  */
 const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
 
@@ -75,7 +75,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     return this.#endpointStats;
   }
 
-  /** The client is not read until an endpoint is connected: its bytes wait in the kernel. */
+  /** Connects to an endpoint. Until then the client is not read, and its bytes wait in the kernel. */
   start(): void {
     const { wheel } = this.#context;
     this.#guarded(() => {
@@ -108,7 +108,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#guarded(() => this.#tryNextEndpoint('connect-timeout'));
   }
 
-  /** While connecting, nothing of the client has been sent, so the session can try another endpoint at once. */
+  /** Tries another endpoint at once if the session is still connecting, because no byte of the client was sent yet. */
   onEndpointUnavailable(): void {
     // After the retry window the current endpoint is the last one, and may still answer.
     if (this.#isEnded || this.#isConnected || this.#context.wheel.now >= this.#retryDeadline) return;
@@ -261,12 +261,12 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     return stream === this.#client ? this.#endpointStream : this.#client;
   }
 
-  /** If the stream is throttled, `onReadAllowed` reads it later. */
+  /** Reads the stream unless it is throttled. `onReadAllowed` reads a throttled stream later. */
   #readUnlessThrottled(source: TcpStream): void {
     if (this.#throttle.mayRead(source === this.#client ? 'in' : 'out', 0)) source.readStart();
   }
 
-  /** A throttled session is not idle. */
+  /** Extends the deadline of a throttled session, which is not idle. */
   #extendThrottledDeadline(): void {
     this.#throttledIdleTimeouts += 1;
     this.deadline = this.#context.wheel.now + this.#idleTicks;
@@ -278,7 +278,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.deadline = this.#context.wheel.now + this.#idleTicks;
   }
 
-  /** For calls that do not come from a stream's event. The transport guards the events of a stream. */
+  /**
+   * Runs a call that does not come from a stream's event and ends the session if it throws. The transport guards the
+   * events of a stream.
+   */
   #guarded(run: () => void): void {
     try {
       run();

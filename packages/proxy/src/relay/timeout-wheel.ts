@@ -20,8 +20,8 @@ export class TimeoutWheel<T extends WheelEntry> {
   }
 
   add(entry: T): void {
-    // Not in the slot of the current tick, which may be swept already and would then wait for a whole round. Not in the slot that
-    // is being swept either, because the sweep would never end.
+    // Skips the slot of the current tick: it may be swept already, and the entry would wait for a whole round. Skips
+    // the slot that is being swept too, because the sweep would never end.
     entry.wheelSlot = Math.max(
       this.#currentTick + 1,
       Math.min(entry.deadline, this.#sweptTick + this.#slots.length - 1),
@@ -52,7 +52,7 @@ export class TimeoutWheel<T extends WheelEntry> {
     if (this.#currentTick - this.#sweptTick < this.#slots.length - 2) this.#currentTick += 1;
   }
 
-  /** Removes and returns an entry whose deadline has come. Undefined if no entry is due. */
+  /** Removes and returns an entry whose deadline has come, or returns undefined if no entry is due. */
   takeDue(): T | undefined {
     for (; this.#sweptTick <= this.#currentTick; this.#sweptTick += 1) {
       const slot = this.#slotAt(this.#sweptTick);
@@ -70,16 +70,19 @@ export class TimeoutWheel<T extends WheelEntry> {
 }
 
 export interface WheelEntry {
-  /** In ticks. May become later at any time without a call to the wheel. */
+  /** The deadline in ticks. It may become later at any time without a call to the wheel. */
   readonly deadline: number;
-  /** Written by the wheel. */
+  /** The slot that contains the entry. Only the wheel writes it. */
   wheelSlot: number;
   wheelIndex: number;
 }
 
 export const TICK_MS = 1_000;
 
-/** The number of ticks that surely last `ms`: one more than the whole ticks, because the current tick has begun already. */
+/**
+ * Returns the number of ticks that surely last `ms`: one more than the whole ticks, because the current tick has begun
+ * already.
+ */
 export function ticksFor(ms: number): number {
   return Math.ceil(ms / TICK_MS) + 1;
 }

@@ -36,7 +36,7 @@ export class FlowTable<F extends FlowKey> {
     flows.set(flow.port, flow);
   }
 
-  /** Has no effect if another flow has taken its key meanwhile. */
+  /** Removes the flow. Has no effect if another flow has taken its key meanwhile. */
   remove(flow: F): void {
     const flows = this.#clients.get(flow.address);
     if (flows?.get(flow.port) !== flow) return;
@@ -56,8 +56,8 @@ export interface TenantFlow {
 const MAX_FLOWS_PER_TENANT = 16_384;
 
 /**
- * The maximum number of flows of one tenant in one worker, if the process may open so many descriptors. With eight workers, a
- * tenant takes at most half of the descriptors.
+ * Returns the maximum number of flows of one tenant in one worker, given the descriptors that the process may open.
+ * With eight workers, a tenant takes at most half of the descriptors.
  */
 export function flowsPerTenant(descriptors: number): number {
   return Math.max(1, Math.min(MAX_FLOWS_PER_TENANT, Math.floor(descriptors / 16)));
@@ -65,10 +65,13 @@ export function flowsPerTenant(descriptors: number): number {
 
 /** Limits the flows of each tenant in this worker. Client addresses can be forged, so one tenant could fill all descriptors. */
 export class TenantFlows<F extends TenantFlow> {
-  /** The limit per client address and listener. Many clients may share one address behind a NAT, but not all clients do. */
+  /**
+   * The limit per client address and listener. It is half of the tenant's limit: many clients may share one address
+   * behind a NAT, but not all clients do.
+   */
   readonly maxFlowsPerClient: number;
   readonly #limit: number;
-  /** Ordered by last activity. */
+  /** The flows of each tenant, ordered by last activity. */
   readonly #flowsByTenant = new Map<string, Set<F>>();
 
   constructor(limit: number) {
@@ -76,7 +79,7 @@ export class TenantFlows<F extends TenantFlow> {
     this.maxFlowsPerClient = Math.ceil(limit / 2);
   }
 
-  /** The least recently active flow, if it must end before the tenant may open another flow. */
+  /** Returns the tenant's least recently active flow if that flow must end before the tenant may open another. */
   flowToEvict(tenant: string): F | undefined {
     const flows = this.#flowsByTenant.get(tenant);
     return flows === undefined || flows.size < this.#limit ? undefined : flows.values().next().value;

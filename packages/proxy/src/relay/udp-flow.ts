@@ -16,7 +16,7 @@ import type { Upstream } from '../upstream/upstream.ts';
 import type { Session } from './session.ts';
 import { type TimeoutWheel, ticksFor } from './timeout-wheel.ts';
 
-/** What a flow needs from its worker and listener. */
+/** The parts of its worker and listener that a flow uses. */
 export interface FlowContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
@@ -28,11 +28,19 @@ export interface FlowContext {
   onInternalError(thrown: unknown): void;
 }
 
-/** After these errors the flow leaves its endpoint. After other errors (too long, filtered) only the datagram is lost. */
+/**
+ * The errors after which a flow leaves its endpoint. After other errors (too long, filtered) only the datagram is lost.
+ */
 const ENDPOINT_GONE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
-/** The last datagram is kept until the endpoint answers, and sent to another endpoint if this one fails. */
+/**
+ * The maximum size of a retained datagram. The last datagram is kept until the endpoint answers, and sent to another
+ * endpoint if this one fails.
+ */
 const MAX_RETAINED_DATAGRAM_BYTES = 2_048;
-/** Limits the endpoints that an attacker can probe with one forged datagram. */
+/**
+ * The maximum number of endpoints that are tried for one datagram. It limits what an attacker can probe with a forged
+ * datagram.
+ */
 const MAX_ENDPOINT_ATTEMPTS = 4;
 
 export interface UdpFlowOptions {
@@ -105,19 +113,22 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     if (this.#bandwidth.out.tryTake(bytes.length)) this.#context.listener.send(bytes, this);
   }
 
-  /** After the end of the flow nothing is counted, because the counters may belong to another tenant by now. */
+  /**
+   * Counts sent bytes. Counts nothing after the end of the flow, because the counters may belong to another tenant by
+   * then.
+   */
   onSent(bytes: number): void {
     if (!this.#isEnded) addToCounter(this.#counters, SENT, bytes);
   }
 
-  /** An ICMP error for an earlier datagram. The endpoint may have answered before. */
+  /** Called for an ICMP error of an earlier datagram. The endpoint may have answered before. */
   onError(code: string): void {
     if (this.#isEnded || !ENDPOINT_GONE_CODES.has(code)) return;
     const retained = this.#retainedDatagram;
     if (this.#leaveFailedEndpoint() && retained !== undefined) this.#send(retained);
   }
 
-  /** The next datagram of the client goes to another endpoint. */
+  /** Does nothing, because the client's next datagram goes to another endpoint. */
   onEndpointUnavailable(): void {}
 
   onExpired(): void {
@@ -157,8 +168,8 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   }
 
   /**
-   * The socket to the flow's endpoint. If the endpoint is excluded (it has left the Service or fails its checks), the flow
-   * moves to another endpoint. Ends the flow and returns undefined if no endpoint can be tried.
+   * Returns the socket to the flow's endpoint. If the endpoint is excluded (it has left the Service or fails its
+   * checks), the flow moves to another endpoint. Ends the flow and returns undefined if no endpoint can be tried.
    */
   #currentEndpointSocket(): UdpEndpointSocket | undefined {
     if (this.#endpointSocket !== undefined) {
@@ -205,7 +216,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     this.upstream.onConnected(this.#endpointStats);
   }
 
-  /** The order of eviction is kept with the precision of a tick, so at most one update per tick is needed. */
+  /** Reports activity at most once per tick, because the order of eviction has the precision of a tick. */
   #touch(): void {
     const deadline = this.#context.wheel.now + this.#idleTicks;
     if (deadline === this.deadline) return;

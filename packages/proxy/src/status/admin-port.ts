@@ -12,7 +12,7 @@ import {
 } from '@weir/runtime';
 
 const RETRY_INTERVAL_MS = 250;
-/** The predecessor closes its port within this time, so no warning is needed before. */
+/** How long the port may be in use before a warning. A predecessor closes its port within this time. */
 const WARN_AFTER_MS = 2_000;
 
 export interface AdminPortOptions {
@@ -56,7 +56,7 @@ export class AdminPort {
     return this.#isOpen ? this.#server?.address() : undefined;
   }
 
-  /** Why the port is closed, and what to do. Undefined as long as a takeover can explain it. */
+  /** Why the port is closed, and what to do; undefined as long as a takeover can explain it. */
   get warning(): string | undefined {
     return this.#isWarned ? this.#failure : undefined;
   }

@@ -11,7 +11,7 @@ import type { HeartbeatStore } from '@weir/store';
 import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
 
 const HEARTBEAT_INTERVAL_MS = 1_000;
-/** Between two heartbeats that events trigger. */
+/** The minimum time between two heartbeats that events trigger. */
 const MIN_HEARTBEAT_GAP_MS = 20;
 
 export interface HeartbeatLoopOptions {
@@ -37,7 +37,10 @@ export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatL
   });
 }
 
-/** Undefined if all endpoints work. Takes turns between ports, so that one Service's many endpoints hide no other's. */
+/**
+ * Returns the unhealthy endpoints, or undefined if all endpoints work. Takes turns between ports, so that many
+ * endpoints of one Service do not hide those of another.
+ */
 export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): UnhealthyReport | undefined {
   const ports = [...health.unhealthy()];
   const total = ports.reduce((sum, { endpoints }) => sum + endpoints.length, 0);
@@ -54,12 +57,12 @@ export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): Un
   return { total, endpoints: reported };
 }
 
-/** Returns the addresses that exist on this host. A loopback interface accepts every address of its network. */
-export function localAddresses(wanted: readonly string[]): string[] {
+/** Returns the given addresses that exist on this host. A loopback interface accepts every address of its network. */
+export function localAddresses(addresses: readonly string[]): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
-  const exact = new Set(interfaces.map(({ address }) => address));
+  const exact = new Set(interfaces.map((each) => each.address));
   const loopback = compileNetworks(
     interfaces.filter(({ internal }) => internal).flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
   );
-  return wanted.filter((address) => exact.has(address) || loopback.contains(address));
+  return addresses.filter((address) => exact.has(address) || loopback.contains(address));
 }

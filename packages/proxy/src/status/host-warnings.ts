@@ -2,7 +2,10 @@ import { type Logger, readFileIfPresent } from '@weir/runtime';
 import { countOpenDescriptors, descriptorLimit, descriptorsForConnections } from '../limits/descriptor-limit.ts';
 
 const MIN_DESCRIPTORS = 16_384;
-/** With a higher limit, clients that do not read exhaust `tcp_mem`, which all tenants share. */
+/**
+ * The highest `tcp_notsent_lowat` without a warning. With more, clients that do not read exhaust `tcp_mem`, which all
+ * tenants share.
+ */
 const MAX_NOTSENT_LOWAT_BYTES = 1_048_576;
 
 /** Returns a sentence for each kernel setting that harms clients; a setting that cannot be read is left out. */
@@ -29,7 +32,7 @@ export async function kernelWarnings(read: ReadSetting = readSetting): Promise<r
   return warnings;
 }
 
-/** Reads a setting of `net.ipv4`; undefined if this kernel does not have it. */
+/** Reads a setting of `net.ipv4`. Returns undefined if this kernel does not have it. */
 type ReadSetting = (name: string) => Promise<string | undefined>;
 
 async function readSetting(name: string): Promise<string | undefined> {
@@ -37,7 +40,7 @@ async function readSetting(name: string): Promise<string | undefined> {
   return text?.trim();
 }
 
-/** Shares of the descriptors that connections may use. */
+/** A warning is logged when more than this share of the descriptors for connections is in use. */
 const WARN_ABOVE_SHARE = 0.8;
 /** After falling below this share, the next rise is logged again. */
 const RESET_BELOW_SHARE = 0.7;

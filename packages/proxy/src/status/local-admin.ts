@@ -1,5 +1,5 @@
-// Admin requests that change or inspect the process are answered on a Unix socket of mode 0600 only, which only the
-// proxy's own user and root can open.
+// Serves the admin requests that change or inspect the process, on a Unix socket of mode 0600. Only the proxy's own
+// user and root can open this socket.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createHttpServer, errorMessage, type Logger, listenOnUnixSocket, type UnixSocket } from '@weir/runtime';
 
@@ -8,7 +8,7 @@ const MAX_PROFILE_SECONDS = 60;
 export interface LocalAdminOptions {
   readonly path: string;
   readonly workers: number;
-  /** Takes a CPU profile; undefined while the worker is being replaced. */
+  /** Takes a CPU profile, or returns undefined while the worker is being replaced. */
   profile(worker: number, durationMs: number): Promise<string> | undefined;
   /** Starts the drain, as SIGTERM does. */
   drain(): void;

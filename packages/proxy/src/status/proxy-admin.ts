@@ -12,24 +12,24 @@ export interface ProxyAdminSources {
   readonly isOtherProxyServing: () => boolean;
 }
 
-/** Undefined if the admin server is off. */
+/** Creates the admin port, or returns undefined if the admin server is off. */
 export function createProxyAdmin(settings: ProxySettings, sources: ProxyAdminSources): AdminPort | undefined {
-  const { admin: at, clock, log } = settings;
-  if (at === undefined || at === 'off') return undefined;
+  const { admin: address, clock, log } = settings;
+  if (address === undefined || address === 'off') return undefined;
   return new AdminPort({
-    at,
-    server: () => createAdminServerFor(at, settings, sources),
+    at: address,
+    server: () => createAdminServerFor(address, settings, sources),
     isOtherProxyServing: sources.isOtherProxyServing,
     clock,
     log: log.child({ part: 'admin' }),
   });
 }
 
-function createAdminServerFor(at: HostPort, settings: ProxySettings, sources: ProxyAdminSources): AdminServer {
+function createAdminServerFor(address: HostPort, settings: ProxySettings, sources: ProxyAdminSources): AdminServer {
   const { adminTls: tls, adminToken: token, health, log } = settings;
   const { metricsSources, ready, view } = sources;
   return createAdminServer({
-    ...at,
+    ...address,
     tls,
     token,
     health,

@@ -74,7 +74,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   metrics.collectGauge({
     name: 'weir_service_endpoints',
-    help: 'Endpoints of the Service, of its port with the fewest ready ones: ready; ejected by failed connects or checks; draining, that is, removed with connections still open.',
+    help: 'Endpoints of the port of the Service with the fewest ready endpoints, by state: ready, ejected (by failed connects or checks) or draining (removed, with open connections).',
     labels: [...SERVICE, 'state'],
     collect: () => endpointSamples(table, health),
   });
@@ -116,14 +116,17 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   return metrics;
 }
 
-/** A Service whose tenant changed has two slots; samples of counters with equal labels are added up by the library. */
+/**
+ * Yields one sample per slot. A Service whose tenant changed has two slots, and the library adds up samples of counters
+ * with equal labels.
+ */
 function* perSlot(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   for (const { owner, counts } of slots.counts([column])) {
     yield { labels: { namespace: owner.namespace, service: owner.name }, value: counts[0] ?? 0 };
   }
 }
 
-/** Adds up the slots of a Service, because samples of gauges are not added up. */
+/** Adds up the slots of a Service, because the library does not add up samples of gauges. */
 function perService(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
   for (const { labels, value } of perSlot(slots, column)) {
@@ -135,7 +138,7 @@ function perService(slots: SlotRegistry, column: number): Iterable<Sample<Servic
   return sums.values();
 }
 
-/** Leaves out zeros: one series per reason and Service would be too many. */
+/** Yields the refusals by reason, without zeros, because one series per reason and Service would be too many. */
 function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
   for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
     for (const [index, reason] of REFUSAL_OUTCOMES.entries()) {

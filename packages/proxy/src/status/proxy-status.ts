@@ -102,17 +102,23 @@ function append(known: readonly string[] | undefined, more: string | undefined):
   return more === undefined ? known : [...(known ?? []), more];
 }
 
-/** The pool replaces workers meanwhile; a restart would lose the counts that are not reported yet. */
+/**
+ * How long the proxy may be without a worker before it asks for a restart. The pool replaces workers meanwhile, and a
+ * restart would lose the counts that are not reported yet.
+ */
 const MAX_TIME_WITHOUT_WORKERS_MS = 60_000;
 
 export interface WorkerLiveness {
-  /** To be called once a second. */
+  /** Counts the workers. To be called once a second. */
   check(): void;
   /** Why only a restart helps; undefined if all is well. */
   readonly problem: string | undefined;
 }
 
-/** A main thread that hangs needs no detection here: it answers no probe. */
+/**
+ * Creates a check that there are workers. It need not detect a main thread that hangs, because such a thread answers no
+ * probe.
+ */
 export function createWorkerLiveness(workers: () => number, clock: Pick<Clock, 'monotonic'>): WorkerLiveness {
   let lastUpAt = clock.monotonic();
   let now = lastUpAt;

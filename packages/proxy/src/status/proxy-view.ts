@@ -35,7 +35,7 @@ export function serviceCounts(slots: SlotRegistry): ServiceCount[] {
   }));
 }
 
-/** How the connections counted in a row ended; outcomes with a count of 0 are left out. */
+/** Returns how the connections counted in a row ended, without outcomes that did not occur. */
 export function outcomeCounts(total: Float64Array): Partial<Record<Outcome, number>> {
   const counts: Partial<Record<Outcome, number>> = {};
   for (const outcome of OUTCOMES) {

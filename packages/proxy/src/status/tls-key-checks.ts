@@ -8,7 +8,7 @@ import {
 import type { Logger, Secret } from '@weir/runtime';
 import type { Sealer } from '@weir/runtime/sealing';
 
-/** Shown to the Service's owner and to the operator, after the name of the node. */
+/** A message for the Service's owner and the operator, shown after the name of the node. */
 const NO_FLEET_SECRET = 'TLS cannot be terminated: this proxy has no WEIR_FLEET_SECRET; ask the operator';
 
 const DIFFERENT_FLEET_SECRET =
@@ -26,7 +26,10 @@ export class TlsKeyChecker {
     this.#sealer = sealer;
   }
 
-  /** Null if there is no problem. Called for each route with every heartbeat, hence the cache. */
+  /**
+   * Returns why TLS of the route cannot be terminated, or null. Cached, because it is called for each route with every
+   * heartbeat.
+   */
   problemFor(route: Route): string | null {
     if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
     const { certificate } = route;
@@ -49,7 +52,10 @@ export interface MissingSecretWarningOptions {
   readonly log: Pick<Logger, 'warn'>;
 }
 
-/** Takes changed routes; warns once if one of them terminates TLS and no secret is set to decrypt its private key. */
+/**
+ * Returns a function that takes changed routes and warns once if TLS of a route is terminated but no secret is set to
+ * decrypt its private key.
+ */
 export function createMissingSecretWarning({
   fleetSecret,
   routes,

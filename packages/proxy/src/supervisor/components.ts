@@ -1,5 +1,5 @@
-// The parts of a proxy's main thread. First who notifies whom, then the parts from the first to the last, each created with
-// the parts that it uses. Nothing runs, and so nothing is notified, before the supervisor starts the worker pool.
+// The parts of a proxy's main thread. The callbacks between the parts come first, then the parts, each created with the
+// parts that it uses. No callback is called before the supervisor starts the worker pool.
 import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
 import type { Loop } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
@@ -51,7 +51,7 @@ export interface ComponentsOptions {
   /** Settles when the first table is served, or the proxy closes before that. */
   readonly ready: Promise<void>;
   readonly isDraining: () => boolean;
-  /** The applied table, a listener, a worker or the health of an endpoint has changed. */
+  /** Called when the applied table, a listener, a worker or the health of an endpoint has changed. */
   readonly onStateChange: () => void;
 }
 
@@ -62,7 +62,7 @@ export function createComponents(
   const { fleet, node, store, clock, log, workers, fleetSecret } = settings;
   const startedAt = clock.now();
 
-  // Who notifies whom.
+  // The callbacks between the parts.
   const onRoutesChanged = (keys: readonly RouteKey[]): void => {
     maglev.onRoutesChanged(keys);
     health.onRoutesChanged(keys);
@@ -87,7 +87,7 @@ export function createComponents(
     return isUp ? (table.applied ?? undefined) : undefined;
   };
 
-  // The data path: workers, and what they are sent.
+  // The data path: the workers and the state that is sent to them.
   const slots = new SlotRegistry();
   const limits = new LimiterRegistry(workers);
   const pool: WorkerPool = new WorkerPool({
@@ -151,7 +151,7 @@ export function createComponents(
     onNodeAcquired: () => admin?.acquire(),
   });
 
-  // Usage, state on the disk, and what the proxy says about itself.
+  // Usage, state on the disk, and the status of the proxy.
   const flusher = new UsageFlusher({
     node,
     store,

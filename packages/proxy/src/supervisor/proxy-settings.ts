@@ -13,8 +13,8 @@ export interface ProxyOptions {
   /** The maximum heap of one worker in MiB, at which the worker is replaced; by default derived from the memory of this machine. */
   readonly workerHeapMb?: number | undefined;
   /**
-   * CIDRs of the load balancers in front: a connection from there must begin with a PROXY header, which names the client. By default no
-   * PROXY header is accepted.
+   * CIDRs of the load balancers in front of the proxies: a connection from there must begin with a PROXY header, which
+   * names the client. By default no PROXY header is accepted.
    */
   readonly trustProxyProtocol?: readonly string[] | undefined;
   /** Opens the private keys that the controller sealed with the same secret. Without it, clients of terminated TLS are refused. */

@@ -23,7 +23,7 @@ export interface RunningProxy {
   close(options?: { readonly drainMs?: number }): Promise<void>;
 }
 
-/** Starts the proxy of one node in this process. Resolves when the proxy runs, also if the store is unreachable. */
+/** Starts the proxy of one node in this process. Resolves when the proxy runs, even if the store is unreachable. */
 export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const {
     node,
@@ -50,8 +50,8 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     get adminAddress() {
       return admin?.address;
     },
-    async close({ drainMs: wanted = drainMs } = {}) {
-      await proxy.close(wanted);
+    async close({ drainMs: timeoutMs = drainMs } = {}) {
+      await proxy.close(timeoutMs);
       await localAdmin?.close();
       await admin?.close();
     },
@@ -61,7 +61,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   return running;
 }
 
-/** The socket is in the state directory, the only directory that belongs to this proxy alone. */
+/** Opens the local admin socket in the state directory, the only directory that belongs to this proxy alone. */
 async function openLocalAdminFor(
   proxy: Supervisor,
   { options, state, running }: { options: ProxyOptions; state: StateDirectory; running: RunningProxy },
@@ -77,7 +77,10 @@ async function openLocalAdminFor(
       drain: onDrain ?? (() => void running.close()),
     });
   } catch (error) {
-    log.warn({ path, reason: errorMessage(error) }, 'failed to open the local admin socket; no profiles and no drains');
+    log.warn(
+      { path, reason: errorMessage(error) },
+      'failed to open the local admin socket; profiles and drains cannot be requested',
+    );
     return undefined;
   }
 }

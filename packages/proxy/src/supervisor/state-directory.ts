@@ -5,7 +5,7 @@ import { JournalFiles } from '../metering/journal-files.ts';
 import { PastIncarnations } from '../metering/past-incarnations.ts';
 import { StateFiles } from './state-files.ts';
 
-/** What earlier incarnations left on the disk. */
+/** The state that earlier incarnations left on the disk. */
 export interface StateDirectory {
   /** The directory of this node. */
   readonly directory: string;
@@ -25,7 +25,10 @@ export interface StateDirectoryOptions {
   readonly log: Logger;
 }
 
-/** Throws `FILE_FAILED` if the directory cannot be read. Damaged journals are logged and left in place. */
+/**
+ * Opens the state directory of a node. Throws `FILE_FAILED` if the directory cannot be read. Damaged journals are
+ * logged and left in place.
+ */
 export async function openStateDirectory(options: StateDirectoryOptions): Promise<StateDirectory> {
   const { path, node, store, clock, log } = options;
   // The prefix keeps a node name such as ".." from naming another directory, and from colliding with files of the store.

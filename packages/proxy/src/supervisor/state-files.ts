@@ -20,7 +20,7 @@ import {
 import type { KnownSuspensions, PositionedTable } from '@weir/store';
 import { parseJsonObject } from './json-object.ts';
 
-/** Encoding this many entries takes about a millisecond. */
+/** The number of entries in one chunk. Encoding them takes about a millisecond. */
 const ENTRIES_PER_CHUNK = 200;
 
 export class StateFiles {
@@ -57,7 +57,7 @@ export class StateFiles {
   }
 }
 
-/** JSON in chunks: encoding a large table at once would delay heartbeats and the next change. */
+/** Yields JSON in chunks, because encoding a large table at once would delay heartbeats and the next change. */
 function* jsonChunks(position: TablePosition, entries: readonly Entry[]): Iterable<string> {
   yield `{"version":1,"position":${JSON.stringify(position)},"entries":[`;
   for (let from = 0; from < entries.length; from += ENTRIES_PER_CHUNK) {
@@ -101,7 +101,7 @@ export interface StateSaverOptions {
   readonly suspensions: () => KnownSuspensions | undefined;
 }
 
-/** Writes changed state to the disk, as often as is cheap. Logs a disk that fails once, and retries. */
+/** Writes changed state to the disk, as often as is cheap. Logs a failing disk only once, and retries. */
 export class StateSaver {
   readonly #options: StateSaverOptions;
   #writtenPosition: unknown;
@@ -114,7 +114,7 @@ export class StateSaver {
     this.#options = options;
   }
 
-  /** To be called once a second. */
+  /** Writes the state if it has changed and a write is due. To be called once a second. */
   tick(): void {
     if (this.#running !== undefined || this.#options.clock.monotonic() < this.#nextAt) return;
     this.#running = this.write().finally(() => {

@@ -14,7 +14,7 @@ export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable'
   /** The suspensions of the copy on the disk, which are in force already. */
   readonly suspensions: KnownSuspensions | undefined;
   readonly onSuspensions: (known: KnownSuspensions) => void;
-  /** The store is unreachable or holds no complete table: nothing newer will come for now. */
+  /** Called when the store is unreachable or holds no complete table, so that nothing newer comes for now. */
   readonly onAway: () => void;
   readonly signal: AbortSignal;
 }

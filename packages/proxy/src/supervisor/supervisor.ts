@@ -12,7 +12,7 @@ import type { WorkerPool } from './worker-pool.ts';
 
 const TICK_INTERVAL_MS = 1_000;
 const LAST_FLUSH_TIMEOUT_MS = 3_000;
-/** For a successor that waits: it takes over before a drain closes the listeners. */
+/** How long a drain waits for a successor to take over before the listeners are closed. */
 const TAKEOVER_TIMEOUT_MS = 5_000;
 
 export class Supervisor {
@@ -53,7 +53,7 @@ export class Supervisor {
       stateSaver?.tick();
       await this.#releaseAdminToSuccessor();
     });
-    // A rejection must not end the process if nobody awaits these promises.
+    // A rejection of these promises must not end the process if the caller does not await them.
     this.#ready.promise.catch(() => undefined);
     this.#failed.promise.catch(() => undefined);
   }
@@ -196,7 +196,10 @@ export class Supervisor {
 }
 
 const DRAIN_POLL_INTERVAL_MS = 50;
-/** For workers to close their listeners and to reset the remaining connections. A worker that takes longer hangs. */
+/**
+ * How long workers may take to close their listeners, and to reset the remaining connections. A worker that takes
+ * longer hangs.
+ */
 const COMMAND_TIMEOUT_MS = 3_000;
 
 interface DrainOptions {
@@ -208,7 +211,9 @@ interface DrainOptions {
   readonly abort: AbortSignal;
 }
 
-/** To be called after the listeners were closed: waits for the open connections, and resets the remaining ones. */
+/**
+ * Waits for the open connections, and resets the remaining connections. To be called after the listeners were closed.
+ */
 async function drainConnections({ pool, slots, clock, drainMs, abort }: DrainOptions): Promise<void> {
   const untilIdle = async (timeoutMs: number, signal?: AbortSignal): Promise<void> => {
     const end = clock.monotonic() + timeoutMs;

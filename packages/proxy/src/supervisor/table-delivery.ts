@@ -14,9 +14,15 @@ import {
 import type { LimiterRows } from '../limits/admission.ts';
 import type { LazyService, PackedTableCommand, SentCommand, TableCommand, WorkerCommand } from '../worker/messages.ts';
 
-/** Enough that a worker never waits for the main thread between two marks. */
+/**
+ * The number of unanswered marks at which a worker counts as lagging. It is high enough that a worker never waits for
+ * the main thread between two marks.
+ */
 const MAX_UNANSWERED_MARKS = 8;
-/** Merging costs as much as the commands that are merged, so it does not run for each command. */
+/**
+ * The minimum number of waiting commands before they are merged. Merging costs as much as the merged commands, so it
+ * does not run for each command.
+ */
 const MIN_COMMANDS_TO_MERGE = 256;
 
 /** The commands for one worker. Sends each command at once while the worker keeps up, and merges them while it lags. */
@@ -113,12 +119,17 @@ export function mergeCommands(commands: readonly WorkerCommand[]): WorkerCommand
   return merged.flatMap((each) => (each instanceof MergedTable ? [each.command] : (each ?? [])));
 }
 
-/** Table commands as one: the last change of each entry, and the last slot and limiter rows of each Service. */
+/**
+ * Table commands merged into one: the last change of each entry, and the last slot and limiter rows of each Service.
+ */
 class MergedTable {
   readonly #changes = new Map<string, Change>();
   readonly #slots = new Map<string, number>();
   readonly #limits = new Map<string, LimiterRows>();
-  /** Every Service that owned a resource at some time: one that owned it only in between makes an atomic group larger, not wrong. */
+  /**
+   * Every Service that owned a resource at some time, by resource. A Service that owned it only in between makes an
+   * atomic group larger, but not wrong.
+   */
   readonly #movedResources = new Map<string, Set<string>>();
   #isFirst: boolean = true;
 
@@ -142,14 +153,20 @@ class MergedTable {
   }
 }
 
-/** A worker applies a batch of this weight in about 0.2 ms. */
+/** The maximum weight of a batch. A worker applies such a batch in about 0.2 ms. */
 const MAX_BATCH_WEIGHT = 16;
-/** The main thread applies a part of this weight, with its listeners, in one step. */
+/** The maximum weight of a part, which the main thread applies with its listeners in one step. */
 const MAX_PART_WEIGHT = 400;
 const ENDPOINTS_PER_WEIGHT = 8;
-/** Source ranges and hosts are compiled only when the first client connects. */
+/**
+ * So many source ranges and hosts count as one unit of weight. They cost little, because they are compiled only when
+ * the first client connects.
+ */
 const STRINGS_PER_WEIGHT = 200;
-/** A certificate entry has some thousand characters, and up to a hundred thousand if its tenant lists many CAs. */
+/**
+ * So many characters of PEM count as one unit of weight. A certificate entry has some thousand characters, or up to a
+ * hundred thousand if its tenant lists many CAs.
+ */
 const PEM_CHARACTERS_PER_WEIGHT = 6_000;
 
 const packedByCommand = new WeakMap<TableCommand, SentCommand>();
@@ -226,7 +243,10 @@ function takeFrom<T extends TableCommand['slots'][number] | LimiterRows>(
   return taken;
 }
 
-/** An atomic group is never split: a Service with very many endpoints exceeds `maxWeight` in a bundle of its own. */
+/**
+ * Combines atomic groups into bundles of at most `maxWeight`. A group is never split, so a Service with very many
+ * endpoints exceeds `maxWeight` in its own bundle.
+ */
 function bundleGroups(groups: readonly AtomicGroup[], maxWeight: number): AtomicGroup[][] {
   const bundles: AtomicGroup[][] = [];
   let bundleWeight = Number.POSITIVE_INFINITY;
@@ -282,7 +302,10 @@ function packLazily(batches: readonly TableBatch[]): PackedTableCommand {
   return { ...pack(batches), lazyServices: batches.map(lazyServiceOf) };
 }
 
-/** Null if the batch has more than one Service, a deletion, or a shared listener, which needs the host names of all its Services. */
+/**
+ * Returns the only Service of a batch, which can be decoded late. Returns null for several Services, a deletion, or a
+ * shared listener, because a shared listener needs the host names of all its Services.
+ */
 function lazyServiceOf({ command: { changes }, groups: [group] }: TableBatch): LazyService | null {
   const [service, ...others] = group?.services ?? [];
   if (service === undefined || others.length > 0) return null;

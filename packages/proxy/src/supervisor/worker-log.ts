@@ -2,7 +2,7 @@ import type { Clock, Logger } from '@weir/runtime';
 import type { CertificateFault, CertificateFaultReport } from '../protocol/tls-contexts.ts';
 import { LOCAL_FAILURES, type LocalFailure, type LocalFailureCounts } from '../upstream/connect-reports.ts';
 
-/** Between two log lines about the same errno. */
+/** The minimum time between two log lines about the same errno. */
 const MIN_REPEAT_INTERVAL_MS = 10_000;
 const DESCRIPTOR_FIX = 'no descriptor is left; raise the limit of open files (LimitNOFILE, ulimit -n)';
 const MEMORY_FIX = 'the kernel has no memory left for sockets; see net.ipv4.tcp_mem';
@@ -10,8 +10,8 @@ const PERMISSION_FIX = 'a rule of this host (nftables, SELinux, a cgroup) forbid
 
 const LOCAL_FAILURE_FIXES: Readonly<Record<LocalFailure, string>> = {
   EADDRNOTAVAIL:
-    'no local port is left: this host can have as many connections to one endpoint as ' +
-    'net.ipv4.ip_local_port_range has ports (28,232 by default); widen it, or add endpoints',
+    'no local port is left: net.ipv4.ip_local_port_range limits the connections to one endpoint ' +
+    '(28,232 by default); widen it, or add endpoints',
   EMFILE: DESCRIPTOR_FIX,
   ENFILE: DESCRIPTOR_FIX,
   ENOBUFS: MEMORY_FIX,
@@ -20,7 +20,10 @@ const LOCAL_FAILURE_FIXES: Readonly<Record<LocalFailure, string>> = {
   EACCES: PERMISSION_FIX,
 };
 
-/** Connects of all workers that failed because of this host: logs them at most every ten seconds, and counts them for metrics. */
+/**
+ * Logs connects of all workers that failed because of this host, each errno at most every ten seconds, and counts them
+ * for metrics.
+ */
 export class LocalFailureLog {
   readonly #log: Logger;
   readonly #clock: Pick<Clock, 'monotonic'>;

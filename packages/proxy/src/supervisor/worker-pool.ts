@@ -15,9 +15,14 @@ import { availableMemoryBytes, heapLimitMb, WorkerThread } from './worker-thread
 
 const WATCH_INTERVAL_MS = 250;
 const RESTART_BACKOFF = { minMs: 50, maxMs: 5_000 };
-/** If no worker has ended for this long, the next end is followed by no pause. */
+/**
+ * After this long without the end of a worker, the next worker that ends is replaced at once: the backoff starts over.
+ */
 const BACKOFF_RESET_MS = 30_000;
-/** Short, because a takeover waits for a mark while both proxies listen. */
+/**
+ * How often `untilReached` looks at the marks. It is short, because a takeover waits for a mark while both proxies
+ * listen.
+ */
 const MARK_POLL_INTERVAL_MS = 2;
 
 export interface WorkerPoolOptions {
@@ -32,7 +37,7 @@ export interface WorkerPoolOptions {
   readonly heapMb?: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The commands that bring a new worker to the state of the others. */
+  /** Returns the commands that bring a new worker to the state of the others. */
   commandsForNewWorker(worker: number): WorkerCommand[];
   onListening(worker: number, listenerId: number): void;
   /** `code` is an errno name. */
@@ -40,13 +45,13 @@ export interface WorkerPoolOptions {
   onDrainingEndpoints(worker: number, endpoints: readonly DrainingEndpoint[]): void;
   onPassiveHealth(reports: readonly PassiveHealthReport[]): void;
   onWorkerEnd(worker: number): void;
-  /** `reached` has changed. */
+  /** Called when `reached` has changed. */
   onMarkReached(): void;
 }
 
 export class WorkerPool {
   readonly #options: WorkerPoolOptions;
-  /** Kept when a worker is replaced. */
+  /** The table of ClientIP affinity, which is kept when a worker is replaced. */
   readonly #affinityMemory = new SharedArrayBuffer(AFFINITY_TABLE_BYTES);
   readonly #heapMb: number;
   readonly #workerSlots: WorkerSlots;
@@ -99,7 +104,7 @@ export class WorkerPool {
     for (const worker of this.#live.values()) worker.sampleStats();
   }
 
-  /** Takes a CPU profile of the worker in this slot; undefined while the slot is empty. */
+  /** Takes a CPU profile of the worker in this slot, or returns undefined while the slot is empty. */
   profile(slot: number, durationMs: number): Promise<string> | undefined {
     const id = this.#workerSlots.workerIdAt(slot);
     return id === undefined ? undefined : this.#live.get(id)?.profile(durationMs);

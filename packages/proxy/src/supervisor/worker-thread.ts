@@ -14,18 +14,27 @@ import {
 import { CommandQueue, packTable } from './table-delivery.ts';
 import { profileWorker, sumCounters, type WorkerCounts, type WorkerStats, WorkerStatsSampler } from './worker-stats.ts';
 
-/** `tsc` rewrites the extension in imports, but not in URLs. */
+/**
+ * The module of a worker thread. Its extension depends on that of this module, because `tsc` rewrites extensions in
+ * imports, but not in URLs.
+ */
 export const WORKER_ENTRY: URL = new URL(
   import.meta.url.endsWith('.ts') ? '../worker.ts' : '../worker.js',
   import.meta.url,
 );
 
-/** Loading the modules of a thread takes long on a busy machine. */
+/** How long a thread may take to start. Loading its modules takes long on a busy machine. */
 const START_TIMEOUT_MS = 20_000;
 const MAX_SILENCE_MS = 2_000;
-/** Without a limit, a large table lets it grow fourfold for good; relaying needs little of it. */
+/**
+ * The maximum size of a thread's young generation. Without a limit, a large table lets it grow fourfold for good,
+ * although relaying needs little of it.
+ */
 const YOUNG_GENERATION_MB = 12;
-/** If the check itself came this late, the process or the machine was stopped, and a silent worker proves nothing. */
+/**
+ * The maximum delay of a liveness check. If a check comes later, the process or the machine was stopped, and a silent
+ * worker proves nothing.
+ */
 const MAX_WATCH_DELAY_MS = 1_000;
 
 export interface WorkerThreadOptions {
@@ -169,7 +178,10 @@ export class WorkerThread {
 
 const MAX_HEAP_MB = 4_096;
 const MIN_HEAP_MB = 128;
-/** The rest is for buffers, of this process and of the kernel, and for other processes. */
+/**
+ * The share of the memory for the heaps of all workers. The rest is for buffers, of this process and of the kernel, and
+ * for other processes.
+ */
 const WORKERS_MEMORY_SHARE = 0.5;
 
 /**
@@ -177,11 +189,11 @@ const WORKERS_MEMORY_SHARE = 0.5;
  * with all its workers. `memoryBytes` is what this process may use.
  */
 export function heapLimitMb(memoryBytes: number, workers: number): number {
-  const each = (memoryBytes * WORKERS_MEMORY_SHARE) / (workers + 1) / 1_048_576;
-  return Math.floor(Math.min(MAX_HEAP_MB, Math.max(MIN_HEAP_MB, each)));
+  const shareMb = (memoryBytes * WORKERS_MEMORY_SHARE) / (workers + 1) / 1_048_576;
+  return Math.floor(Math.min(MAX_HEAP_MB, Math.max(MIN_HEAP_MB, shareMb)));
 }
 
-/** The memory of the machine, or the limit of this process's cgroup if that is less. */
+/** Returns the memory of the machine, or the limit of this process's cgroup if that is less. */
 export function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
   // 0 if unknown; a cgroup without a limit reports a number larger than any machine.

@@ -23,7 +23,7 @@ export type TakeoverReply =
   | { readonly kind: 'leaving' }
   /** The successor may not take over yet and should ask again. */
   | { readonly kind: 'wait' }
-  /** The successor should open these listeners, which the predecessor has open, and all others of its table. */
+  /** The successor should open the listeners in `open`, which the predecessor has open, and all others of its table. */
   | { readonly kind: 'join'; readonly open: readonly ListenerKey[] }
   /** The successor does not listen everywhere that the predecessor does. */
   | { readonly kind: 'refused'; readonly reason: string }
@@ -31,30 +31,30 @@ export type TakeoverReply =
   | { readonly kind: 'yours' };
 
 export function parseTakeoverRequest(line: string): TakeoverRequest | undefined {
-  const said = parseJsonObject(line);
-  switch (said?.kind) {
+  const message = parseJsonObject(line);
+  switch (message?.kind) {
     case 'hello':
     case 'listening':
     case 'abandon':
-      return { kind: said.kind };
+      return { kind: message.kind };
     case 'ready':
-      return isTablePosition(said.applied) ? { kind: 'ready', applied: said.applied } : undefined;
+      return isTablePosition(message.applied) ? { kind: 'ready', applied: message.applied } : undefined;
     default:
       return undefined;
   }
 }
 
 export function parseTakeoverReply(line: string): TakeoverReply | undefined {
-  const said = parseJsonObject(line);
-  switch (said?.kind) {
+  const message = parseJsonObject(line);
+  switch (message?.kind) {
     case 'leaving':
     case 'wait':
     case 'yours':
-      return { kind: said.kind };
+      return { kind: message.kind };
     case 'join':
-      return isStringArray(said.open) ? { kind: 'join', open: said.open } : undefined;
+      return isStringArray(message.open) ? { kind: 'join', open: message.open } : undefined;
     case 'refused':
-      return typeof said.reason === 'string' ? { kind: 'refused', reason: said.reason } : undefined;
+      return typeof message.reason === 'string' ? { kind: 'refused', reason: message.reason } : undefined;
     default:
       return undefined;
   }
@@ -64,7 +64,7 @@ function isStringArray(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((each) => typeof each === 'string');
 }
 
-/** Room for the keys of 100,000 listeners. */
+/** The maximum length of a line, with room for the keys of 100,000 listeners. */
 const MAX_LINE_CHARACTERS = 8_388_608;
 
 /** Calls `onLine` for each line; destroys a socket whose line is too long. */

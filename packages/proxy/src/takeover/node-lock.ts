@@ -9,19 +9,27 @@ import type { TakeoverActions } from './takeover-actions.ts';
 // The lock that lets only one proxy per fleet and node serve: an abstract Unix socket. Like the ports that it guards,
 // the socket belongs to the network namespace, and the kernel releases it however its process ends. Over connections
 // to this socket one proxy hands its node over to the next (ADR 9).
+
+/** The interval between two attempts to take the lock while another proxy has it. */
 const LOCK_RETRY_INTERVAL_MS = 250;
-/** Not 0: a proxy that closes every connection at once must not be asked in a busy loop. */
+/**
+ * The wait after the lock was released. It is not 0, because a proxy that closes every connection at once must not be
+ * asked in a busy loop.
+ */
 const LOCK_RETRY_AFTER_RELEASE_MS = 5;
 const LEAVE_POLL_INTERVAL_MS = 20;
 const MAX_LOCK_NAME_BYTES = 100;
 
-/** Which proxy serves this node. */
+/** The proxy that serves this node. */
 export type NodeOwnership =
-  /** Only this proxy. */
+  /** Only this proxy serves the node. */
   | { readonly kind: 'own' }
-  /** The predecessor, which hands over: this proxy opens its listeners as well. `open`: the predecessor's listeners. */
+  /**
+   * The predecessor is handing over, and this proxy opens its listeners as well. `open` lists the predecessor's
+   * listeners.
+   */
   | { readonly kind: 'joining'; readonly open: readonly ListenerKey[] }
-  /** Another proxy. `handedOver`: this proxy served the node before and handed it over. */
+  /** Another proxy serves the node. `handedOver` is true if this proxy served the node before and handed it over. */
   | { readonly kind: 'other'; readonly reason: string; readonly handedOver: boolean };
 
 export interface NodeLockOptions {
@@ -67,12 +75,15 @@ export class NodeLock {
     return promise;
   }
 
-  /** Every listener is open or has failed. `problem`: why a listener that the predecessor has could not be opened. */
+  /**
+   * To be called when every listener is open or has failed. `problem` is why a listener that the predecessor has could
+   * not be opened.
+   */
   onListenersSettled(problem: string | undefined): void {
     this.#successor?.settled(problem);
   }
 
-  /** Before a drain: waits until a successor has taken over, no successor is left, or the time is over. */
+  /** Waits before a drain until a successor has taken over, no successor is left, or the time is over. */
   async leave(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + limitMs;
@@ -90,7 +101,7 @@ export class NodeLock {
     this.#predecessor = undefined;
   }
 
-  /** After `release`: whether another proxy has taken the lock. */
+  /** Returns whether another proxy has taken the lock. To be called after `release`. */
   isHeldByOther(): Promise<boolean> {
     return isSocketListening(this.#path);
   }

@@ -1,4 +1,4 @@
-// Opens, keeps closed or shares the listeners of this proxy according to which proxy serves the node.
+// Opens the listeners of this proxy, keeps them closed or shares them, depending on which proxy serves the node.
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Logger } from '@weir/runtime';
 import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
@@ -14,7 +14,7 @@ export interface NodeTakeoverOptions {
   readonly actions: TakeoverActions;
   /** The table that this proxy could serve now; undefined before the first table. */
   readonly tableReadyToServe: () => TablePosition | undefined;
-  /** This proxy serves the node from now on. */
+  /** Called when this proxy begins to serve the node. */
   readonly onNodeAcquired: () => void;
 }
 
@@ -59,19 +59,19 @@ export class NodeTakeover {
     return this.#ownership.kind === 'other' && this.#ownership.handedOver;
   }
 
-  /** Every listener is open, allocated without listening, or has failed. */
+  /** To be called when every listener is open, allocated without listening, or has failed. */
   onListenersSettled(): void {
     if (this.#ownership.kind === 'own') this.#hasOpened = true;
     if (this.#ownership.kind === 'joining')
       this.#lock.onListenersSettled(this.#listeners.firstError(this.#ownership.open));
   }
 
-  /** Before a drain: lets a waiting proxy take over, for at most `limitMs`. */
+  /** Lets a waiting proxy take over before a drain. Waits for at most `limitMs`. */
   leave(limitMs: number, signal: AbortSignal): Promise<void> {
     return this.#lock.leave(limitMs, signal);
   }
 
-  /** After `close`: whether another proxy serves the node. */
+  /** Returns whether another proxy serves the node. To be called after `close`. */
   isHeldByOther(): Promise<boolean> {
     return this.#lock.isHeldByOther();
   }

@@ -15,7 +15,7 @@ const LOCK_HANDOVER_MS = 1_000;
 export interface PredecessorOptions {
   readonly clock: Clock;
   readonly actions: TakeoverActions;
-  /** The lock is free, and the successor has been told. */
+  /** Called when the lock is free and the successor was notified. */
   readonly onCeded: () => void;
 }
 
@@ -35,7 +35,10 @@ export class Predecessor {
     this.#options = options;
   }
 
-  /** The end of the connection tells the waiting proxy that the lock is free, also when this process is killed. */
+  /**
+   * Adds the connection of a waiting proxy. The end of the connection shows that proxy that the lock is free, even if
+   * this process is killed.
+   */
   addWaiting(socket: Socket): void {
     this.#waiting.add(socket);
     socket.on('error', () => socket.destroy());
@@ -48,7 +51,7 @@ export class Predecessor {
     if (this.#isLeaving) this.#send(socket, { kind: 'leaving' });
   }
 
-  /** Tells every waiting proxy that this one is about to end. Returns whether any of them can take over. */
+  /** Notifies every waiting proxy that this proxy is about to end. Returns whether a waiting proxy can take over. */
   announceLeaving(): boolean {
     if (!this.#isLeaving) for (const socket of this.#waiting) this.#send(socket, { kind: 'leaving' });
     this.#isLeaving = true;

@@ -22,7 +22,7 @@ export interface OwnListener {
   readonly sockets: number;
 }
 
-/** Returns the first listener that no other process of this user shares; undefined if all are shared. */
+/** Returns the first listener that no other process of this user shares, or undefined if all are shared. */
 export async function findUnsharedListener(own: readonly OwnListener[]): Promise<OwnListener | undefined> {
   const tables = new Map<string, Map<string, number>>();
   for (const { protocol, at } of own) {
@@ -52,7 +52,10 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
   return counts;
 }
 
-/** `0100007F:1F90`: the address in words of 32 bits in the byte order of this machine, and the port. */
+/**
+ * Formats an address as in /proc/net, such as `0100007F:1F90`: the address in words of 32 bits in the byte order of
+ * this machine, and the port.
+ */
 export function procNetAddress({ address, port }: SocketAddress): string {
   const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);
   const words = Array.from({ length: bytes.length / 4 }, (_, word) => bytes.slice(word * 4, word * 4 + 4));
@@ -60,7 +63,7 @@ export function procNetAddress({ address, port }: SocketAddress): string {
   return `${ordered.map((byte) => hex(byte, 2)).join('')}:${hex(port, 4)}`;
 }
 
-/** Complete lines, at least one per batch. */
+/** Yields complete lines in batches of at least one line. */
 async function* linesOf(path: string): AsyncIterable<string[]> {
   const file = await open(path);
   try {

@@ -1,13 +1,16 @@
 // The waiting side of a takeover: asks for the node as soon as this proxy could serve. A proxy that has handed the node
-// over does not ask for it again until the other leaves; else two proxies started by mistake would take the node from
-// each other for ever.
+// over does not ask for it again until the other proxy leaves. Otherwise two proxies started by mistake would take the
+// node from each other forever.
 import { connect, type Socket } from 'node:net';
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { parseTakeoverReply, readLines, type TakeoverReply, writeLine } from './messages.ts';
 
 const REQUEST_INTERVAL_MS = 250;
-/** After a refusal, or a listener that cannot be opened: the cause is unlikely to be gone at once. */
+/**
+ * The wait after a refusal, or after a listener that cannot be opened, because the cause is unlikely to be gone at
+ * once.
+ */
 const RETRY_AFTER_REFUSAL_MS = 15_000;
 
 export interface SuccessorOptions {
@@ -16,11 +19,16 @@ export interface SuccessorOptions {
   readonly requestsNode: 'at-once' | 'when-it-leaves';
   /** The table that this proxy could serve now; undefined if there is none yet. */
   readonly tableReadyToServe: () => TablePosition | undefined;
-  /** This proxy may open its listeners next to the predecessor, which has these open. */
+  /**
+   * Called when this proxy may open its listeners next to the predecessor. `open` lists the predecessor's listeners.
+   */
   readonly onJoin: (open: readonly ListenerKey[]) => void;
-  /** This proxy must close its listeners. */
+  /** Called when this proxy must close its listeners. */
   readonly onRejected: (reason: string) => void;
-  /** The predecessor has ended or released the lock. Called once. `before`: whether it had accepted the connection. */
+  /**
+   * Called once, when the predecessor has ended or released the lock. `before` is whether it had accepted the
+   * connection.
+   */
   readonly onLockReleased: (before: 'reached' | 'unreachable') => void;
 }
 
@@ -51,7 +59,10 @@ export class Successor {
     });
   }
 
-  /** After `onJoin`, every listener is open or has failed (`problem`: why). Repeated calls are ignored. */
+  /**
+   * To be called after `onJoin`, when every listener is open or has failed; `problem` is the failure. Repeated calls
+   * are ignored.
+   */
   settled(problem: string | undefined): void {
     if (!this.#hasJoined || this.#hasSettled) return;
     this.#hasSettled = true;

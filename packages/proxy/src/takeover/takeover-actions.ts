@@ -6,7 +6,7 @@ import type { TableDistributor } from '../supervisor/table/table-distributor.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts';
 import { findUnsharedListener } from './shared-listeners.ts';
 
-/** A worker that has not closed its listeners by then no longer responds. */
+/** How long workers may take to close their listeners. A worker that takes longer no longer responds. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export interface TakeoverActionsOptions {
@@ -14,7 +14,7 @@ export interface TakeoverActionsOptions {
   readonly table: Pick<TableDistributor, 'applied'>;
   readonly pool: Pick<WorkerPool, 'mark' | 'untilReached'>;
   readonly store: Pick<Store, 'connection'>;
-  /** The node is about to be handed over. */
+  /** Called when the node is about to be handed over. */
   readonly onCede: () => void;
 }
 
@@ -26,14 +26,14 @@ export class TakeoverActions {
     this.#options = options;
   }
 
-  /** Whether a proxy with this table may take over. `isLeaving`: this proxy is about to end. */
+  /** Returns whether a proxy with this table may take over. `isLeaving` is true if this proxy is about to end. */
   mayTakeOver(applied: TablePosition, { isLeaving }: { readonly isLeaving: boolean }): boolean {
     const { table, store } = this.#options;
-    const own = table.applied;
+    const ownPosition = table.applied;
     // The id of a revision is random, so equal ids prove that the successor follows the same store, and not merely a
     // store of a fleet with the same name.
-    if (isLeaving || own === null || applied.id === own.id) return true;
-    return store.connection === 'away' && isLater(applied, own);
+    if (isLeaving || ownPosition === null || applied.id === ownPosition.id) return true;
+    return store.connection === 'away' && isLater(applied, ownPosition);
   }
 
   /** Stops opening and closing listeners; returns the open ones. */
@@ -47,17 +47,17 @@ export class TakeoverActions {
     this.#options.listeners.setMode({ kind: 'serving' });
   }
 
-  /** Why the takeover is refused; undefined if the successor listens on every address of this proxy. */
+  /** Returns why the takeover is refused, or undefined if the successor listens on every address of this proxy. */
   async reasonToRefuse(): Promise<string | undefined> {
-    const own = this.#options.listeners.open.map(({ listener, workers }) => ({
+    const ownListeners = this.#options.listeners.open.map(({ listener, workers }) => ({
       protocol: listener.protocol,
       at: listener,
       sockets: workers,
     }));
-    const unshared = await findUnsharedListener(own);
+    const unshared = await findUnsharedListener(ownListeners);
     if (unshared === undefined) return undefined;
-    const at = formatHostPort({ host: unshared.at.address, port: unshared.at.port });
-    return `no other process of this user listens on ${unshared.protocol} ${at} yet`;
+    const address = formatHostPort({ host: unshared.at.address, port: unshared.at.port });
+    return `no other process of this user listens on ${unshared.protocol} ${address} yet`;
   }
 
   /** Closes all listeners; resolves when no worker listens any more. Open connections go on. */

@@ -6,8 +6,8 @@ import { findRawUdpBinding } from './udp/raw-udp-binding.ts';
 import type { UdpTransport } from './udp-transport.ts';
 
 /**
- * Returns the transport on raw handles if this Node.js version has them in the known form; else the slower public
- * `net`.
+ * Returns the transport on raw handles if this Node.js version has them in the known form, otherwise the slower
+ * transport on the public `net`.
  */
 export async function chooseTcpTransport(): Promise<TcpTransport> {
   if (findRawTcpBinding() === undefined) return netTransport;
@@ -15,7 +15,10 @@ export async function chooseTcpTransport(): Promise<TcpTransport> {
   return rawTransport;
 }
 
-/** Returns the transport on raw handles if this Node.js version has them; else the slower public `dgram`. */
+/**
+ * Returns the transport on raw handles if this Node.js version has them, otherwise the slower transport on the public
+ * `dgram`.
+ */
 export async function chooseUdpTransport(): Promise<UdpTransport> {
   if (findRawUdpBinding() === undefined) return dgramTransport;
   return (await import('./udp/raw-udp-transport.ts')).rawUdpTransport;

@@ -3,13 +3,16 @@
 // at the returned number of queued bytes and stop reading its source.
 import type { Socket } from 'node:net';
 
-/** Accept queue of each listen socket; the kernel limits it to `net.core.somaxconn`. */
+/** The length of the accept queue of each listen socket. The kernel limits it to `net.core.somaxconn`. */
 export const LISTEN_BACKLOG = 4_096;
 
 export interface TcpTransport {
   /** Binds and listens. Exactly one of `onListening` and `onFailed` is called after `listen` has returned. */
   listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket;
-  /** `address` is an IP literal; nothing is resolved. The stream does not read before `readStart`. */
+  /**
+   * Connects to an address. It must be an IP literal, because nothing is resolved. The stream does not read before
+   * `readStart`.
+   */
   connect(to: SocketAddress, events: StreamEvents): TcpStream;
 }
 
@@ -25,35 +28,41 @@ export interface TcpListenOptions extends SocketAddress {
 
 export interface TcpListenSocketEvents {
   onListening(): void;
-  /** The socket is closed. `code` is an errno name such as EADDRINUSE. */
+  /** Called when listening has failed; the socket is closed. `code` is an errno name such as EADDRINUSE. */
   onFailed(code: string): void;
-  /** The stream does not read or call back before `accept`. The handler must accept or reset it before it returns. */
+  /**
+   * Called for a new connection. Its stream does not read or call back before `accept`. The handler must accept or
+   * reset it before it returns.
+   */
   onConnection(stream: AcceptedStream): void;
-  /** A connection could not be accepted (EMFILE, for example); the socket goes on listening. */
+  /** Called when a connection could not be accepted (EMFILE, for example). The socket goes on listening. */
   onAcceptError(code: string): void;
 }
 
 export interface TcpListenSocket {
-  /** Releases the port before it returns. Accepted streams stay open. */
+  /** Closes the socket and releases the port before it returns. Accepted streams stay open. */
   close(): void;
 }
 
 /**
- * The owner of a stream implements these. An exception from one of the first four is passed to `onThrow` and never
- * reaches the event loop, where it would end the worker and its other connections.
+ * The events of a stream, which its owner implements. An exception from one of the first four is passed to `onThrow`.
+ * In the event loop it would end the worker and its other connections.
  */
 export interface StreamEvents {
-  /** Only for streams of `connect`. */
+  /** Called when a stream of `connect` is connected. */
   onConnect(stream: TcpStream): void;
-  /** `bytes` are valid until the handler returns: the next read of any stream may overwrite them. */
+  /**
+   * Called with bytes of the peer. `bytes` are valid until the handler returns: the next read of any stream may
+   * overwrite them.
+   */
   onData(stream: TcpStream, bytes: Uint8Array): void;
-  /** The peer has sent FIN. Writing is still possible. */
+  /** Called when the peer has sent FIN. Writing is still possible. */
   onEnd(stream: TcpStream): void;
-  /** The kernel has taken all queued bytes. */
+  /** Called when the kernel has taken all queued bytes. */
   onDrain(stream: TcpStream): void;
   /**
-   * The last call, made once: after both FINs, a reset or a failure. `code` is an errno name; undefined without
-   * failure.
+   * Called once, as the last event, after both FINs, a reset or a failure. `code` is an errno name, or undefined
+   * without a failure.
    */
   onClose(stream: TcpStream, code: string | undefined): void;
   onThrow(stream: TcpStream, thrown: unknown): void;
@@ -64,9 +73,12 @@ export interface TcpStream {
   readonly remoteAddress: string;
   /** The peer's port; 0 if the connection ended before it was read. */
   readonly remotePort: number;
-  /** Written bytes that the kernel has not taken. After a failure: those that it never took. */
+  /** The number of written bytes that the kernel has not taken, or after a failure, that it never took. */
   readonly queuedBytes: number;
-  /** A longer `write` would block the worker for too long, for example to encrypt. Absent if there is no such limit. */
+  /**
+   * The maximum length of one `write`. A longer write would block the worker for too long, for example to encrypt.
+   * Absent if there is no such limit.
+   */
   readonly maxWriteBytes?: number;
   /** Makes `events` the owner of a stream of `onConnection`. A later call, also from an event, changes the owner. */
   accept(events: StreamEvents): void;
@@ -76,9 +88,12 @@ export interface TcpStream {
    */
   limitReadBytes?(bytes: number): void;
   readStart(): void;
-  /** `onData` is not called after this has returned, until `readStart`. */
+  /** Stops reading. After it has returned, `onData` is not called until `readStart`. */
   readStop(): void;
-  /** Copies and queues what the kernel does not take at once. Returns `queuedBytes`; if not 0, `onDrain` follows. */
+  /**
+   * Writes bytes. Copies and queues those that the kernel does not take at once. Returns `queuedBytes`; if that is not
+   * 0, `onDrain` follows.
+   */
   write(bytes: Uint8Array): number;
   /** Sends FIN after the queued bytes. */
   shutdown(): void;
@@ -86,7 +101,7 @@ export interface TcpStream {
   reset(): void;
 }
 
-/** A stream of `onConnection`. */
+/** A stream that `onConnection` passes on. */
 export interface AcceptedStream extends TcpStream {
   /**
    * Converts the connection into a socket for a TLSSocket, which reads `unread` first. Must be called before the first

@@ -7,7 +7,8 @@ export interface UdpTransport {
   bind(at: UdpBindOptions, events: UdpListenSocketEvents): UdpListenSocket;
   /**
    * Returns a socket connected to this endpoint: the kernel drops datagrams from other addresses and reports ICMP
-   * errors. `address` is an IP literal. Undefined if no socket can be opened (no descriptor, no local port, no route).
+   * errors. `address` is an IP literal. Returns undefined if no socket can be opened (no descriptor, no local port, no
+   * route).
    */
   connect(to: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined;
 }
@@ -19,11 +20,11 @@ export interface UdpBindOptions extends SocketAddress {
 
 export interface UdpListenSocketEvents {
   onListening(): void;
-  /** The socket is closed. `code` is an errno name such as EADDRINUSE. */
+  /** Called when binding has failed; the socket is closed. `code` is an errno name such as EADDRINUSE. */
   onFailed(code: string): void;
-  /** The handler owns `bytes`, which may be empty. */
+  /** Called for each datagram. The handler owns `bytes`, which may be empty. */
   onMessage(bytes: Uint8Array, address: string, port: number): void;
-  /** Gets exceptions of the handlers, which would end the worker if they reached the event loop. */
+  /** Called with exceptions of the handlers, which would end the worker if they reached the event loop. */
   onThrow(thrown: unknown): void;
 }
 
@@ -35,26 +36,33 @@ export interface UdpListenSocket {
 }
 
 export interface UdpRecipient extends SocketAddress {
-  /** The kernel has taken a datagram of this many bytes, during `send` or later. */
+  /** Called when the kernel has taken a datagram of this many bytes, during `send` or later. */
   onSent(bytes: number): void;
 }
 
 export interface UdpEndpointSocketEvents {
   onMessage(bytes: Uint8Array): void;
-  /** An earlier datagram failed, for example ECONNREFUSED: no process listens on the port. The socket stays usable. */
+  /**
+   * Called when an earlier datagram has failed, for example ECONNREFUSED: no process listens on the port. The socket
+   * stays usable.
+   */
   onError(code: string): void;
   onThrow(thrown: unknown): void;
 }
 
 export interface UdpEndpointSocket {
   /**
-   * The caller must not change `bytes` afterwards. Returns an errno name if the datagram was not sent, which may be the
-   * error of an earlier datagram; undefined if it was sent, or dropped because the send buffer is full.
+   * Sends a datagram. The caller must not change `bytes` afterwards. Returns an errno name, possibly that of an earlier
+   * datagram, if the datagram was not sent. Returns undefined if it was sent, or dropped because the send buffer is
+   * full.
    */
   send(bytes: Uint8Array): string | undefined;
   /** No handler is called afterwards. */
   close(): void;
 }
 
-/** Room for a burst while the worker is busy; the kernel limits it to `net.core.rmem_max`. */
+/**
+ * The receive buffer of a listen socket: room for a burst while the worker is busy. The kernel limits it to
+ * `net.core.rmem_max`.
+ */
 export const UDP_RECEIVE_BUFFER_BYTES = 1_048_576;

@@ -3,7 +3,7 @@ import type { RouteKey } from '@weir/model/data-plane';
 /** The results of one worker's connects to one endpoint of a listener since the last report. */
 export interface PassiveHealthReport {
   readonly listener: RouteKey;
-  /** Its `endpointKey`. */
+  /** The `endpointKey` of the endpoint. */
   readonly endpoint: string;
   /** Whether a connect has succeeded after failures. */
   readonly succeeded: boolean;
@@ -33,7 +33,9 @@ export class PassiveHealthReporter {
     report.failures = 0;
   }
 
-  /** The endpoint was removed: unsent failures must not count against a new endpoint at the same address. */
+  /**
+   * Drops the unsent failures of a removed endpoint: they must not count against a new endpoint at the same address.
+   */
   forget(listener: RouteKey, endpoint: string): void {
     this.#pending.get(listener)?.delete(endpoint);
   }

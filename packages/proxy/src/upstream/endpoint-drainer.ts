@@ -4,14 +4,17 @@ import type { SessionTerminator } from '../relay/session-terminator.ts';
 import { BatchedAction } from '../relay/session-terminator.ts';
 import type { DrainingEndpoint } from './health/draining-endpoints.ts';
 
-/** Table changes come in bursts; this delay lets one pass over a Service's sessions handle many changes. */
+/**
+ * The delay until sessions are notified. Table changes come in bursts, and one pass over a Service's sessions then
+ * handles many changes.
+ */
 const NOTIFY_DELAY_MS = 100;
 
 interface DrainDeadline {
   /** UID of the endpoint's Service. */
   readonly service: string;
   readonly sessions: Iterable<Session>;
-  /** In ticks. */
+  /** The deadline in ticks. */
   readonly dueAt: number;
 }
 
@@ -43,7 +46,7 @@ export class EndpointDrainer {
     this.#unnotified.add(endpoint);
   }
 
-  /** The endpoint has returned or is healthy again. */
+  /** Stops the drain of an endpoint that has returned or is healthy again. */
   remove(endpoint: EndpointStats): void {
     this.#draining.delete(endpoint);
   }
@@ -78,8 +81,8 @@ export class EndpointDrainer {
 }
 
 /**
- * Visits each Service's sessions once: a rollout replaces hundreds of endpoints of a Service with thousands of
- * sessions.
+ * Returns the sessions of each Service once, because a rollout replaces hundreds of endpoints of a Service with
+ * thousands of sessions.
  */
 function sessionsByService(deadlines: readonly (readonly [EndpointStats, DrainDeadline])[]): Iterable<Session>[] {
   const endpointsBySessions = new Map<Iterable<Session>, Set<EndpointStats>>();

@@ -31,8 +31,8 @@ export class UpstreamRegistry {
   }
 
   /**
-   * Creates the upstream on first use. It misses no change meanwhile, because a change of the route calls `get` as
-   * well.
+   * Returns the upstream of a route. Creates it on first use. It misses no change meanwhile, because a change of the
+   * route calls `get` as well.
    */
   get(key: RouteKey): Upstream | undefined {
     const found = this.#upstreams.get(key) ?? (this.#options.loadLazyRoute(key) ? this.#upstreams.get(key) : undefined);
@@ -42,21 +42,24 @@ export class UpstreamRegistry {
     return upstream;
   }
 
-  /** Returns the upstream on a shared listener that serves this server name; null: the client sent no name. */
+  /**
+   * Returns the upstream on a shared listener that serves this server name. The name is null if the client sent none.
+   */
   findByServerName(listener: ListenerKey, serverName: string | null): Upstream | undefined {
     const route =
       serverName === null ? undefined : this.#options.matcher.listeners.get(listener)?.findByServerName(serverName);
     return route && this.get(route.key);
   }
 
-  /** These routes of the matcher were added, changed or removed. */
+  /** To be called when these routes of the matcher were added, changed or removed. */
   applyChanges(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#moveToNewKey(key);
     for (const key of keys) this.#refresh(key);
   }
 
   /**
-   * The key of a route changes when its listener becomes shared or exclusive; the upstream and its connections stay.
+   * Moves the upstream, with its connections, to the new key of its route. The key changes when the listener becomes
+   * shared or exclusive.
    */
   #moveToNewKey(key: RouteKey): void {
     const { routes, listeners } = this.#options.matcher;

@@ -31,7 +31,10 @@ export interface UpstreamOptions {
   readonly healthReporter: PassiveHealthReporter;
 }
 
-/** What the sessions of one route in this worker share: the route, its balancer, and the stats of its endpoints. */
+/**
+ * The state that the sessions of one route in this worker share: the route, its balancer, and the stats of its
+ * endpoints.
+ */
 export class Upstream {
   readonly service: ServiceSessions;
   readonly #removedDrainer: EndpointDrainer;
@@ -77,7 +80,8 @@ export class Upstream {
   }
 
   /**
-   * Endpoints that stay keep their stats; sessions of removed endpoints end after the drain timeout. `now` in ticks.
+   * Replaces the route. Endpoints that stay keep their stats; sessions of removed endpoints end after the drain
+   * timeout. `now` is in ticks.
    */
   update(route: Route, now: number): void {
     if (!canKeepBalancer(route, this.#route)) this.#balancer = createBalancer(route, this.#balancerOptions);
@@ -88,25 +92,25 @@ export class Upstream {
     this.#drainRemoved(before, now);
   }
 
-  /** Sets the Maglev table for the current endpoints; undefined if the algorithm needs none. */
+  /** Sets the Maglev table for the current endpoints. `slots` is undefined if the algorithm needs no table. */
   setMaglev(slots: Uint16Array | undefined): void {
     this.#maglev = slots && { slots, endpoints: this.#pool.all };
     this.#rebuildPool(this.#pool.all);
   }
 
-  /** The route was removed, or its listener was given to another Service. `now` in ticks. */
+  /** To be called when the route was removed, or its listener was given to another Service. `now` is in ticks. */
   close(now: number): void {
     const before = this.#pool.all;
     this.#rebuildPool([]);
     this.#drainRemoved(before, now);
   }
 
-  /** Whether the Service serves this TLS server name; null: the client sent none. */
+  /** Returns whether the Service serves this TLS server name, which is null if the client sent none. */
   servesHost(serverName: string | null): boolean {
     return this.#hosts === undefined || (serverName !== null && findHost(this.#hosts, serverName) === true);
   }
 
-  /** Applies the main thread's evaluation of the endpoints. `now` in ticks. */
+  /** Applies the main thread's evaluation of the endpoints. `now` is in ticks. */
   setHealth(
     { excluded, failing, draining }: Pick<HealthCommand, 'excluded' | 'failing' | 'draining'>,
     now: number,
@@ -122,25 +126,25 @@ export class Upstream {
     this.#healthReporter.succeeded(this.#route.key, endpointKey(stats.endpoint));
   }
 
-  /** The endpoint refused the connection, or did not answer in time. */
+  /** To be called when the endpoint refused the connection or did not answer in time. */
   onConnectFailed(stats: EndpointStats): void {
-    // A removed endpoint would stay in #awaitingRecovery for ever.
+    // A removed endpoint would stay in #awaitingRecovery forever.
     if (stats.tier === EXCLUDED && !this.#isCurrent(stats)) return;
     this.#awaitingRecovery.add(stats);
     this.#healthReporter.failed(this.#route.key, endpointKey(stats.endpoint));
   }
 
-  /** An endpoint that is not among `tried`. Undefined if none is left. */
+  /** Returns an endpoint that is not among `tried`, or undefined if none is left. */
   choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
   }
 
-  /** Whether `choose` would return an endpoint. Does not change the state of the balancer. */
+  /** Returns whether `choose` would return an endpoint. Does not change the state of the balancer. */
   hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean {
     return this.#pool.all.some((stats) => stats.tier !== EXCLUDED && !isTried(stats, tried));
   }
 
-  /** An excluded endpoint that is not among `tried`. Undefined if none is left. */
+  /** Returns an excluded endpoint that is not among `tried`, or undefined if none is left. */
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { all } = this.#pool;
     const from = Math.floor(this.#balancerOptions.random() * all.length);
@@ -246,6 +250,7 @@ function hostsOf({ settings: { hosts } }: Route): ReadonlyMap<string, true> | un
 }
 
 /**
- * By the list of a Service, so that all its ports share one index: a Service can have thousands of hosts and of ports.
+ * Indexes of hosts, by the list of a Service, so that all its ports share one index. A Service can have thousands of
+ * hosts and of ports.
  */
 const HOST_INDEXES = new WeakMap<readonly string[], ReadonlyMap<string, true>>();

@@ -1,10 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 20;
-/** The delays are maxima over one to two windows, so that a scrape every 30 seconds does not miss a stall. */
+/**
+ * The length of a window in ticks. The delays are maxima over one to two windows, so that a scrape every 30 seconds
+ * does not miss a stall.
+ */
 const WINDOW_TICKS = 30;
 
-/** `cells[i]` holds this quantile of the delay in seconds. */
+/** The quantiles of the delay that are measured: `cells[i]` holds quantile `i` in seconds. */
 export const DELAY_QUANTILES = [0.5, 0.99, 1] as const;
 
 export interface EventLoopDelayMonitor {

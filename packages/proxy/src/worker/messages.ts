@@ -9,19 +9,22 @@ import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
 import type { LocalFailureCounts, PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 
-/** What a worker thread is started with. */
+/** The data with which a worker thread is started. */
 export interface WorkerStartData {
   readonly node: string;
   /** One Int32 that the worker increments every `LIVENESS_INTERVAL_MS`. */
   readonly livenessCounter: SharedArrayBuffer;
   readonly counterBlocks: readonly SharedArrayBuffer[];
-  /** CIDRs of the load balancers in front: a connection from there must begin with a PROXY header. */
+  /** CIDRs of the load balancers in front of the proxies: a connection from there must begin with a PROXY header. */
   readonly trustedProxies?: readonly string[] | undefined;
   /** The table of ClientIP affinity, which all workers share. */
   readonly affinityMemory: SharedArrayBuffer;
   readonly limiterMemory: WorkerLimiterMemory;
   readonly peerWorkers: PeerWorkersSetup;
-  /** Opens the private keys of certificates; undefined if this proxy has none. In clear text, since a `Secret` cannot be cloned. */
+  /**
+   * Opens the private keys of certificates; undefined if this proxy has none. In clear text, because a `Secret` cannot
+   * be cloned.
+   */
   readonly fleetSecret?: string | undefined;
   readonly workerCount: number;
   /** Three doubles in seconds, one for each of `DELAY_QUANTILES`. */
@@ -101,7 +104,10 @@ export type WorkerMessage =
   | { readonly kind: 'mark-reached'; readonly sequence: number }
   | { readonly kind: 'listening'; readonly listenerId: number }
   | { readonly kind: 'failed'; readonly listenerId: number; readonly code: string }
-  /** Once a second while endpoints drain, and once with an empty list when none drains any more. */
+  /**
+   * The endpoints that drain. Sent once a second while endpoints drain, and once with an empty list when none drains
+   * any more.
+   */
   | { readonly kind: 'draining-endpoints'; readonly endpoints: readonly DrainingEndpoint[] }
   | { readonly kind: 'passive-health'; readonly reports: readonly PassiveHealthReport[] }
   /** Connects that failed because of this host, since the last message of this kind. */
@@ -110,7 +116,7 @@ export type WorkerMessage =
   | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
   | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };
 
-/** A list is read within one turn of the event loop. */
+/** The maximum length of a list, which is read within one turn of the event loop. */
 const MAX_MESSAGES_PER_BATCH = 200;
 
 /**

@@ -106,7 +106,7 @@ export class RelayWorker {
     });
   }
 
-  /** To be called once a second. */
+  /** Advances all timeouts. To be called once a second. */
   tick(): void {
     this.#expirer.tick();
     this.#removedDrainer.tick(this.#wheel.now);

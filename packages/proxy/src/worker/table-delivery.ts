@@ -1,6 +1,7 @@
-// How a worker applies the commands of the supervisor (the other side, and the whole idea: supervisor/table-delivery.ts).
-// Commands are applied in order, for at most 1 ms in one turn of the event loop: other commands wait behind a large table,
-// connections never do. A Service of a packed table stays encoded until its first client connects or a later command changes it.
+// How a worker applies the commands of the supervisor (supervisor/table-delivery.ts is the other side and explains the
+// whole). Commands are applied in order, for at most 1 ms in one turn of the event loop: other commands wait behind a
+// large table, but connections never do. A Service of a packed table stays encoded until its first client connects or a
+// later command changes it.
 import { type Change, entryIdOf, listenerKeyOfEntryId, type RouteKey, serviceOfChange } from '@weir/model/data-plane';
 import type { LazyService, PackedTableCommand, SentCommand, TableCommand, WorkerCommand } from './messages.ts';
 import { TimeSlicedQueue } from './time-sliced-queue.ts';

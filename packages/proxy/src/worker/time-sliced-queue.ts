@@ -7,7 +7,7 @@ export class TimeSlicedQueue {
   readonly #now: () => number;
   #tasks: Iterator<void>[] = [];
   #nextTask = 0;
-  /** This turn of the event loop has a slice, which ends at `#sliceEndsAt`. */
+  /** Whether this turn of the event loop has a slice. It ends at `#sliceEndsAt`. */
   #hasSlice = false;
   #sliceEndsAt = 0;
 
@@ -21,7 +21,10 @@ export class TimeSlicedQueue {
     return this.#tasks.length > 0;
   }
 
-  /** Each iteration of `task` is one step. Runs the task before this returns if no task waits and the slice has time left. */
+  /**
+   * Adds a task, each iteration of which is one step. Runs it before this returns if no task waits and the slice has
+   * time left.
+   */
   add(task: Iterable<void>): void {
     this.#tasks.push(task[Symbol.iterator]());
     if (this.#tasks.length > 1) return;
@@ -60,7 +63,10 @@ export class TimeSlicedQueue {
 // `performance.now()` of a worker starts with the worker. `monotonicMs` reads the kernel's clock, which is the same in all threads.
 const startedAtMs = Number(process.hrtime.bigint() / 1_000n) / 1_000 - performance.now();
 
-/** Milliseconds of the kernel's monotonic clock: the same in every thread of this process, whenever the thread started. */
+/**
+ * Returns milliseconds of the kernel's monotonic clock: the same in every thread of this process, whenever the thread
+ * started.
+ */
 export function monotonicMs(): number {
   return startedAtMs + performance.now();
 }

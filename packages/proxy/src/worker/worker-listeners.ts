@@ -21,9 +21,9 @@ import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import type { ListenerConfig, WorkerMessage } from './messages.ts';
 
 export interface WorkerListenersOptions {
-  /** By default the transport on Node's public `dgram`. */
+  /** The UDP transport; by default the one on Node's public `dgram`. */
   readonly udpTransport?: UdpTransport;
-  /** CIDRs of the load balancers in front: a connection from there must begin with a PROXY header. */
+  /** CIDRs of the load balancers in front of the proxies: a connection from there must begin with a PROXY header. */
   readonly trustedProxies?: readonly string[] | undefined;
   readonly descriptorLimiter?: DescriptorLimiter;
   /** Opens private keys with the fleet's secret; without it no TLS can be terminated. */

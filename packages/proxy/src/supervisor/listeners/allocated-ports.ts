@@ -6,7 +6,7 @@ import type { ListenerStates } from './listener-states.ts';
 import type { PortProbes, ProbeAddress } from './port-probe.ts';
 
 const CHECK_INTERVAL_MS = 10_000;
-/** A check binds the port for a moment, so only this many ports are checked in one second. */
+/** The maximum number of ports that are checked in one second, because a check binds the port for a moment. */
 const MAX_CHECKS_PER_ROUND = 100;
 
 export interface AllocatedPortsOptions {
@@ -14,9 +14,9 @@ export interface AllocatedPortsOptions {
   readonly states: ListenerStates;
   readonly probes: PortProbes;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Whether a worker may not have closed the port yet: a probe would find this proxy's own socket. */
+  /** Whether a worker may not have closed the port yet. A probe would then find this proxy's own socket. */
   readonly isStillClosing: (key: ListenerKey) => boolean;
-  /** Another process listens on the port; `code` is an errno name. */
+  /** Called when another process listens on the port; `code` is an errno name. */
   readonly onTaken: (key: ListenerKey, at: ProbeAddress, code: string) => void;
 }
 
@@ -27,7 +27,7 @@ export class AllocatedPorts {
     this.#options = options;
   }
 
-  /** To be called when the port is free, or this proxy listened on it until now. */
+  /** Marks the port as allocated. To be called when the port is free, or this proxy listened on it until now. */
   markAllocated(key: ListenerKey): void {
     const { states, clock } = this.#options;
     states.set(key, { kind: 'allocated', checkAt: clock.monotonic() + CHECK_INTERVAL_MS });

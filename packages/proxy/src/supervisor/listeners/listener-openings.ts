@@ -47,7 +47,7 @@ export class ListenerOpenings {
     return mark !== undefined && mark > this.#pool.reached;
   }
 
-  /** To be called once a second. */
+  /** Forgets ports that all workers have closed. To be called once a second. */
   forgetClosed(): void {
     const { reached } = this.#pool;
     for (const [key, mark] of this.#closingMarks) if (reached >= mark) this.#closingMarks.delete(key);

@@ -28,7 +28,7 @@ export interface ListenerReconcilerOptions extends ListenerOpeningsOptions, Defe
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
   /** Why no client of this route can be served although its port is open; null if clients can be served. */
   readonly faultOf: (route: Route) => string | null;
-  /** A report may have changed. */
+  /** Called when a report may have changed. */
   readonly onChange: () => void;
 }
 
@@ -41,7 +41,7 @@ export class ListenerReconciler {
   readonly #openings: ListenerOpenings;
   readonly #deferred: DeferredListeners;
   readonly #reports = new ListenerReports();
-  /** To be reconciled again, since the plan may have changed while their ports were probed. */
+  /** Listeners to be reconciled again, because the plan may have changed while their ports were probed. */
   #recentlyOpened: ListenerKey[] = [];
   #suspensions: readonly Suspension[] = [];
   #mode: ListenerMode = { kind: 'serving' };
@@ -64,7 +64,10 @@ export class ListenerReconciler {
     });
   }
 
-  /** To be called when the suspensions are known: otherwise a suspended Service would serve for a moment at each start. */
+  /**
+   * Opens the listeners. To be called when the suspensions are known, because otherwise a suspended Service would serve
+   * for a moment at each start.
+   */
   start(): void {
     if (this.#hasStarted) return;
     this.#hasStarted = true;
@@ -204,7 +207,7 @@ export class ListenerReconciler {
     await promise;
   }
 
-  /** Together with all listeners whose ports were found free in this turn of the event loop. */
+  /** Reconciles the listener together with all listeners whose ports were found free in this turn of the event loop. */
   #reconcileSoon(key: ListenerKey): void {
     if (this.#recentlyOpened.push(key) > 1) return;
     queueMicrotask(() => {
@@ -234,7 +237,8 @@ export class ListenerReconciler {
     const before = this.#states.get(key);
     const busy: ListenerState = { kind: 'busy', error: before?.kind === 'failed' ? before.error : null };
     this.#states.set(key, busy);
-    // A probe would find this proxy's own closing socket or its predecessor's, and no other process can listen there.
+    // No other process can listen on a port that this proxy is closing or its predecessor has, and a probe would find
+    // that socket.
     const isOwn =
       this.#openings.isStillClosing(key) || (this.#mode.kind === 'joining' && this.#mode.predecessorListeners.has(key));
     const code = isOwn ? undefined : await this.#probes.probe(key, at);

@@ -8,7 +8,10 @@ const NOT_BOUND: BindResult = { bound: false, listening: false, error: null };
 const BOUND: BindResult = { ...NOT_BOUND, bound: true };
 const LISTENING: BindResult = { ...BOUND, listening: true };
 
-/** The report of a listener in this state. `isStillClosing`: a worker may not have closed the listener yet. */
+/**
+ * Returns the report of a listener in this state. `isStillClosing` is true if a worker may not have closed the listener
+ * yet.
+ */
 export function bindResultFor(
   state: ListenerState | undefined,
   { isStillClosing }: { readonly isStillClosing: boolean },
@@ -68,9 +71,9 @@ const BIND_FIXES: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: "correct the node's addresses (annotation weir.dev/addresses)",
 };
 
-/** The message for the Service's condition: what failed, where, and what to do. `code` is an errno name. */
+/** Returns the message for the Service's condition: what failed, where, and what to do. `code` is an errno name. */
 export function bindErrorMessage(code: string, { address, port }: SocketAddress): string {
   const cause = Object.assign(new Error(code), { code });
-  const advice = BIND_FIXES[code] ?? 'see the log of the proxy; it is tried again';
+  const advice = BIND_FIXES[code] ?? 'see the log of the proxy, which retries';
   return listenError(cause, { address: formatHostPort({ host: address, port }), advice }).message;
 }

@@ -8,8 +8,8 @@ export interface DeferredListenersOptions {
 }
 
 /**
- * Holds back shared listeners while a large change is being applied: a client of a Service that is not applied yet would get the TLS alert
- * unrecognized_name, and would not retry.
+ * Holds back shared listeners while a large change is being applied, because a client of a Service that is not applied
+ * yet would get the TLS alert unrecognized_name and would not retry.
  */
 export class DeferredListeners {
   readonly #options: DeferredListenersOptions;

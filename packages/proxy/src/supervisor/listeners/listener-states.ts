@@ -1,5 +1,5 @@
-// The state of each listener, and which wanted listeners are not settled yet. The latter is kept incrementally, since it is read
-// after every answer of every worker.
+// The state of each listener, and the wanted listeners that are not settled yet. These are tracked incrementally,
+// because they are read after every answer of every worker.
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { ListenerConfig } from '../../worker/messages.ts';
 
@@ -30,7 +30,10 @@ export class ListenerStates {
     this.updateSettled(key);
   }
 
-  /** To be called when the route of a listener was added or removed, or its opening was answered. */
+  /**
+   * Updates whether the listener is settled. To be called when its route was added or removed, or a worker has
+   * answered.
+   */
   updateSettled(key: ListenerKey): void {
     if (this.#listeners.has(key) && !isSettled(this.#states.get(key))) this.#unsettled.add(key);
     else this.#unsettled.delete(key);
@@ -51,14 +54,17 @@ export interface ListenerOpening {
   readonly listener: ListenerConfig;
   readonly pendingWorkers: Set<number>;
   readonly listeningWorkers: Set<number>;
-  /** All workers have answered and one of them listens: from here on the address may be published. */
+  /** Whether all workers have answered and at least one listens. From then on the address may be published. */
   isConfirmed: boolean;
   readonly onSettled: () => void;
 }
 
 export type ListenerState =
   | { readonly kind: 'open'; readonly opening: ListenerOpening }
-  /** The Service owns the port, but no worker listens. Probed again at `checkAt` (monotonic ms): another process may take the port. */
+  /**
+   * The Service owns the port, but no worker listens. The port is probed again at `checkAt` (monotonic ms), because
+   * another process may take it.
+   */
   | { readonly kind: 'allocated'; readonly checkAt: number }
   /** The port is being probed. `error` is the result of the previous attempt; null if there was none. */
   | { readonly kind: 'busy'; readonly error: string | null }
@@ -70,7 +76,7 @@ export type ListenerMode =
   | { readonly kind: 'joining'; readonly predecessorListeners: ReadonlySet<ListenerKey> }
   /** A successor is opening its listeners, so this proxy changes none of its own. */
   | { readonly kind: 'frozen' }
-  /** No listener is open, since another proxy serves this node. */
+  /** No listener is open, because another proxy serves this node. */
   | { readonly kind: 'blocked'; readonly reason: string }
   /** No listener is open and none is reported: the proxy drains or has handed over. */
   | { readonly kind: 'silent' };

@@ -14,7 +14,7 @@ import {
 export type ListenerStatus =
   | { readonly kind: 'open' }
   | { readonly kind: 'allocated' }
-  /** Being probed; planned again when the probe has ended. */
+  /** The port is being probed. The listener is planned again when the probe has ended. */
   | { readonly kind: 'busy' }
   /** `retryAt` is a time of the `monotonic` clock. */
   | { readonly kind: 'failed'; readonly retryAt: number };

@@ -8,16 +8,18 @@ import type { SocketAddress } from '../../transport/tcp-transport.ts';
 const rawTcpBinding = findRawTcpBinding();
 
 /**
- * Probes whether another process listens on a port: with SO_REUSEPORT a process of the same user would go unnoticed and get some of the
- * clients. Binds the port exclusively for a moment, so a port on which this process listens must not be probed. Resolves to an
- * errno name, or to undefined if the port is free.
+ * Probes whether another process listens on a port. Without a probe, a process of the same user with SO_REUSEPORT would
+ * go unnoticed and get some of the clients. Binds the port exclusively for a moment, so a port on which this process
+ * listens must not be probed. Resolves to an errno name, or to undefined if the port is free.
  */
 export function probePort(at: ProbeAddress): Promise<string | undefined> {
   if (at.protocol === 'UDP') return probeUdp(at);
   return rawTcpBinding === undefined ? probeTcp(at) : Promise.resolve(probeRawTcp(at, rawTcpBinding));
 }
 
-/** Costs a tenth of `probeTcp`, which matters at a start with thousands of ports. */
+/**
+ * Probes a TCP port on raw handles. This costs a tenth of `probeTcp`, which matters at a start with thousands of ports.
+ */
 function probeRawTcp({ address, port }: SocketAddress, { newServer, IPV6_ONLY }: RawTcpBinding): string | undefined {
   const handle = newServer();
   try {

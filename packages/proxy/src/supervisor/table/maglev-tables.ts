@@ -14,7 +14,10 @@ import type { Clock, Timer } from '@weir/runtime';
 import type { WorkerCommand } from '../../worker/messages.ts';
 import { RoutesByPort } from './routes-by-port.ts';
 
-/** Computing a table takes milliseconds, so changes of the endpoints are collected. */
+/**
+ * The minimum time between two computations of a table. Computing takes milliseconds, so changes of the endpoints are
+ * collected.
+ */
 const MIN_RECOMPUTE_INTERVAL_MS = 100;
 
 interface PortTable {
@@ -50,7 +53,9 @@ export class MaglevTables {
     this.#schedule();
   }
 
-  /** The tables that are not stale; a stale table is posted to all workers when it is computed. */
+  /**
+   * Returns commands with the tables that are not stale. A stale table is posted to all workers when it is computed.
+   */
   commandsForNewWorker(): WorkerCommand[] {
     return [...this.#tables.ports].flatMap(([name, port]) => (this.#stale.has(name) ? [] : [commandFor(port)]));
   }
@@ -112,7 +117,10 @@ function commandFor({ listeners, slots }: PortTable): WorkerCommand {
   return { kind: 'maglev', listeners: [...listeners], slots };
 }
 
-/** Undefined if there is one endpoint, which needs no table, or more than a table can number; then rendezvous hashing decides. */
+/**
+ * Computes a table. Returns undefined for a single endpoint, which needs no table, and for more endpoints than a table
+ * can number; then rendezvous hashing decides.
+ */
 function slotsFor({ endpoints }: Route): SharedArrayBuffer | undefined {
   if (endpoints.length < 2 || endpoints.length > MAX_MAGLEV_ENDPOINTS) return undefined;
   const slots = new SharedArrayBuffer(MAGLEV_SLOTS * Uint16Array.BYTES_PER_ELEMENT);

@@ -45,7 +45,7 @@ export class NodeTable {
       this.#countTenant(entry, 1);
       part.set(entry.id, entry);
     }
-    // Which tenants have Services in the part is known only now.
+    // Tenants come last, because the Services in the part are known only now.
     for (const tenant of tenants) if (this.#isInPart(tenant)) part.set(tenant.id, tenant);
     const changes =
       this.#part.size === 0
@@ -60,7 +60,7 @@ export class NodeTable {
     const ids = new Set(changes.map(entryIdOf));
     const services = new Set<string>();
     for (const id of ids) {
-      // Of the previous table only the part is known, so that the previous table need not be kept.
+      // Uses only the part of the previous table, so that the previous table need not be kept.
       const old = this.#part.get(id);
       const entry = table.entries.get(id);
       this.#unlink(id, old);

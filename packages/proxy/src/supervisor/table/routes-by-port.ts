@@ -13,7 +13,7 @@ export class RoutesByPort<P extends { readonly listeners: Set<RouteKey> }> {
     this.#createPort = createPort;
   }
 
-  /** By name: the port's Service UID, protocol and number. */
+  /** The ports by name, which consists of the port's Service UID, protocol and number. */
   get ports(): ReadonlyMap<string, P> {
     return this.#ports;
   }

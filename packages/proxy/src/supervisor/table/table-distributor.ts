@@ -26,7 +26,7 @@ import { splitTable } from '../table-delivery.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 import { NodeTable } from './node-table.ts';
 
-/** Heartbeats and suspensions wait for at most this time while a large table is applied. */
+/** How long a large table is applied in one turn. Heartbeats and suspensions wait for at most this time. */
 const SLICE_MS = 10;
 
 export interface TableDistributorOptions {
@@ -34,9 +34,12 @@ export interface TableDistributorOptions {
   readonly slots: SlotRegistry;
   readonly limits: LimiterRegistry;
   readonly pool: Pick<WorkerPool, 'post' | 'mark' | 'addCounterBlock'>;
-  /** The matcher has these routes now, and the workers were sent them. Called with an empty list at the end of each change. */
+  /**
+   * Called when the matcher has these routes and the workers were sent them, and with an empty list at the end of each
+   * change.
+   */
   readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
-  /** All workers have applied the changes made until `changedAt` (milliseconds since the epoch). */
+  /** Called when all workers have applied the changes made until `changedAt` (milliseconds since the epoch). */
   readonly onApplied: (changedAt: number) => void;
   /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
   readonly sliceClock?: () => number;
@@ -102,7 +105,7 @@ export class TableDistributor {
     return entry?.kind === 'node' ? entry : undefined;
   }
 
-  /** The complete table, for a worker that starts. */
+  /** Returns the complete table, for a worker that starts. */
   commandForNewWorker(): WorkerCommand {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
     const slots = [...this.#slotsByServiceUid].map(([uid, { slot }]) => [uid, slot] as const);
@@ -123,7 +126,10 @@ export class TableDistributor {
     yield* this.#apply(ownChanges, revision);
   }
 
-  /** In steps, so that workers and listeners get the first thousands of Services while the others are still being applied. */
+  /**
+   * Applies changes in steps, so that workers and listeners get the first thousands of Services while the others are
+   * still being applied.
+   */
   *#apply(changes: readonly Change[], { position, changedAt }: AppliedRevision): Iterable<void> {
     const { pool, slots } = this.#options;
     // A first table moves nothing: shared listeners open after its last part (`isPartial`), so no client asks for a host before
@@ -179,7 +185,7 @@ export class TableDistributor {
 
   #slotFor(service: ServiceEntry, before: SlotOwner | undefined): { readonly slot: number } {
     const { slots, pool } = this.#options;
-    // While the tenant of a Service is in dispute, the traffic of the Service is counted for its previous tenant.
+    // While two policies claim the tenant of a Service, the traffic of the Service is counted for its previous tenant.
     const owner: SlotOwner = {
       service: service.uid,
       tenant: service.tenant ?? before?.tenant ?? '',
@@ -213,7 +219,7 @@ export interface PendingTable {
  */
 export class PendingChanges {
   #latest: Pick<PendingTable, 'table' | 'revision'> | undefined;
-  /** By entry id; undefined if a complete table arrived or there are too many changes. */
+  /** The last changes by entry id; undefined if a complete table arrived or there are too many changes. */
   #changes: Map<string, Change> | undefined = new Map();
 
   get isEmpty(): boolean {
@@ -235,7 +241,7 @@ export class PendingChanges {
     if (this.#changes !== undefined && this.#changes.size > table.entries.size) this.#changes = undefined;
   }
 
-  /** Removes and returns the merged change; undefined if nothing is pending. */
+  /** Removes and returns the merged change, or returns undefined if nothing is pending. */
   take(): PendingTable | undefined {
     if (this.#latest === undefined) return undefined;
     const { table, revision } = this.#latest;

@@ -1,6 +1,6 @@
 // A stream on a public `net.Socket`. Accepted sockets are read through 'data': each chunk is a new buffer, which a
-// write may keep. Connected sockets read into one shared buffer, which a write must copy. `SocketOperations` has what
-// differs for TLS.
+// write may keep. Connected sockets read into one shared buffer, which a write must copy. `SocketOperations` contains
+// the operations that differ for TLS.
 import { connect, type Socket } from 'node:net';
 import type { AcceptedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
 import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
@@ -8,7 +8,7 @@ import { PausedStreams } from './paused-streams.ts';
 import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-operations.ts';
 
 const READ_BUFFER_BYTES = 65_536;
-/** What one stream may read in one loop iteration; libuv alone would read 32 times in a row. */
+/** The maximum that one stream reads in one loop iteration; libuv alone would read 32 times in a row. */
 const READ_QUANTUM_BYTES = 262_144;
 
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
@@ -68,7 +68,7 @@ export class NetTcpStream implements AcceptedStream {
   /** Bytes read in loop iteration #iteration. */
   #bytesThisIteration = 0;
   #iteration = 0;
-  /** After a failure keeps its value: the bytes that never reached the kernel. */
+  /** The number of queued bytes. After a failure it keeps its value: the bytes that never reached the kernel. */
   #queued = 0;
   /** Bytes of the oldest pending write that the kernel has taken already. */
   #taken = 0;
@@ -204,7 +204,7 @@ export class NetTcpStream implements AcceptedStream {
     if (this.#isReading) this.#socket.resume();
   }
 
-  /** The peer's FIN, after all its data. */
+  /** Handles the peer's FIN, which follows all its data. */
   end(): void {
     const fault = this.#operations.endFault?.(this.#socket);
     if (fault !== undefined) {
@@ -225,7 +225,7 @@ export class NetTcpStream implements AcceptedStream {
   }
 }
 
-/** After a failure `writableLength` decreases without anything being sent. */
+/** Returns whether the socket has failed. Then `writableLength` decreases although nothing is sent. */
 function hasFailed(socket: Socket): boolean {
   return socket.destroyed || socket.errored !== null;
 }

@@ -42,7 +42,10 @@ function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenS
   return { close: () => void server.close() };
 }
 
-/** Reads an internal field; without it (-1), only libuv handles the descriptor limit. */
+/**
+ * Returns the descriptor, which is an internal field. Without that field returns -1, and only libuv handles the
+ * descriptor limit.
+ */
 function descriptorOf(socket: Socket): number {
   return (socket as Socket & { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1;
 }

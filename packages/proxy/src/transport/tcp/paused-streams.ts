@@ -25,21 +25,21 @@ export class PausedStreams {
     this.#timer ??= setInterval(this.#probeAll, PROBE_INTERVAL_MS).unref();
   }
 
-  /** Ignored if the stream is not watched. */
+  /** Stops watching the stream. Has no effect if it is not watched. */
   forget(stream: Pausable): void {
-    const at = stream.watchedAt;
-    if (at < 0) return;
+    const index = stream.watchedAt;
+    if (index < 0) return;
     stream.watchedAt = -1;
     const last = this.#streams.pop() as Pausable;
     if (last === stream) return;
-    this.#streams[at] = last;
-    last.watchedAt = at;
+    this.#streams[index] = last;
+    last.watchedAt = index;
   }
 
   readonly #probeAll = (): void => {
     // Backwards, because a removed stream is replaced by the last one, which has been probed already.
-    for (let at = this.#streams.length - 1; at >= 0; at -= 1) {
-      const stream = this.#streams[at];
+    for (let index = this.#streams.length - 1; index >= 0; index -= 1) {
+      const stream = this.#streams[index];
       if (stream?.isReadPaused) stream.probe();
       else if (stream !== undefined) this.forget(stream);
     }

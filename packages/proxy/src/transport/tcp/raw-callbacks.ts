@@ -7,12 +7,15 @@ import { BufferPool } from './write-buffers.ts';
 /** The stream of a handle and its requests. A `status` below 0 is a libuv error. */
 export interface HandleOwner {
   connected(status: number): void;
-  /** `count` bytes were read. Returns another buffer for the next read, or undefined to keep the current one. */
+  /**
+   * Called when `count` bytes were read. Returns another buffer for the next read, or undefined to keep the current
+   * one.
+   */
   take(count: number): Uint8Array | undefined;
-  /** The peer's FIN, after all its data. */
+  /** Called at the peer's FIN, which follows all its data. */
   end(): void;
   written(status: number): void;
-  /** The FIN was sent. */
+  /** Called when the FIN was sent. */
   finished(status: number): void;
   fail(error: number): void;
   emitClose(): void;

@@ -13,15 +13,15 @@ import { CopyBuffer, PrefixViews } from './write-buffers.ts';
 
 /** Read quantum while several streams are active. Libuv alone would fill any buffer 32 times in a row. */
 const NARROW_READ_BYTES = 262_144;
-/** Read quantum of a stream that reads alone: half of the cost per byte is waking the peers. */
+/** Read quantum of a stream that reads alone: large, because half of the cost per byte is waking the peers. */
 const WIDE_READ_BYTES = 4_194_304;
-/** A stream that has filled the narrow buffer this often in a row, while no other stream read, gets the wide one. */
+/** How often in a row, while no other stream reads, a stream must fill the narrow buffer to get the wide one. */
 const MIN_FULL_READS_TO_WIDEN = 4;
-/** With more bytes queued than this, all streams read narrowly, because wide reads may have to be queued as well. */
+/** Above this many queued bytes all streams read narrowly, because wide reads may have to be queued as well. */
 const MAX_PENDING_WRITE_BYTES = 33_554_432;
-/** Fits into one segment of any network. */
+/** The size of a write that fits into one segment of any network. */
 const MAX_SEGMENT_BYTES = 1_024;
-/** Up to this size copying costs less than the exception of a direct write. */
+/** The largest write that is copied. Up to this size a copy costs less than the exception of a direct write. */
 const MAX_COPIED_WRITE_BYTES = 8_192;
 
 const { newShutdownRequest } = requireRawTcpBinding();
@@ -160,7 +160,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     else streamsToShutDown.add(this);
   }
 
-  /** Runs one loop iteration after `shutdown`: if the peer closes until then, one close(2) ends both directions. */
+  /** Sends the FIN one loop iteration after `shutdown`: if the peer has closed by then, one close(2) ends both ways. */
   finish(): void {
     if (this.#fin === 'wanted' && this.#pending === 0 && !this.#isClosed) this.#sendFin();
   }
@@ -252,7 +252,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     return !this.#isClosed && !this.#isConnecting && (this.#hasEnded || !this.#wantsToRead);
   }
 
-  /** Writes no bytes, which fails if the connection is broken and otherwise sends nothing. */
+  /** Writes zero bytes: this fails if the connection is broken, and otherwise sends nothing. */
   probe(): void {
     if (this.#pending > 0 || this.#fin !== 'none') return;
     const result = this.#handle.writeBuffer(null, received.first(0));
@@ -263,7 +263,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     this.#events?.onClose(this, this.#code);
   }
 
-  /** Read on first use, because it is a system call. */
+  /** Returns the peer's address. It is read on first use, because that is a system call. */
   #peerName(): PeerName {
     if (this.#peer === undefined) {
       this.#peer = {};

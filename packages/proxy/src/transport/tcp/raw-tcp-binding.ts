@@ -7,7 +7,7 @@ import { constants } from 'node:os';
 export interface TcpHandle {
   /** Set by Weir: module-level callbacks find the stream here, so that a stream needs no closures. */
   owner: unknown;
-  /** May return another buffer for the following reads. */
+  /** Called after a read. May return another buffer for the following reads. */
   onread: (this: TcpHandle) => Uint8Array | undefined;
   onconnection: (this: TcpHandle, status: number, handle: TcpHandle | undefined) => void;
   /** -1 if there is no descriptor. */
@@ -77,7 +77,7 @@ const REQUIRED_METHODS = [
   ...['useUserBuffer', 'readStart', 'readStop', 'writeBuffer', 'shutdown'],
 ];
 
-/** Undefined if this Node.js version lacks a required part. */
+/** Returns undefined if this Node.js version lacks a required part. */
 export function findRawTcpBinding(): RawTcpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): unknown };
@@ -87,7 +87,7 @@ export function findRawTcpBinding(): RawTcpBinding | undefined {
   }
 }
 
-/** Undefined if the two internal bindings lack a required part. */
+/** Returns undefined if the two internal bindings lack a required part. */
 export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): RawTcpBinding | undefined {
   const { TCP, TCPConnectWrap, constants } = tcp;
   const { ShutdownWrap, streamBaseState: state, kReadBytesOrError: READ_RESULT, kLastWriteErr } = stream;
@@ -111,7 +111,7 @@ export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): Raw
   };
 }
 
-/** For modules that are loaded only if the binding was found. */
+/** Returns the binding, for modules that are loaded only if it was found. */
 export function requireRawTcpBinding(): RawTcpBinding {
   const found = findRawTcpBinding();
   if (found === undefined) throw new Error('this version of Node.js has no raw TCP handles');
@@ -130,8 +130,8 @@ export function socketFromHandle(handle: TcpHandle, unread: Uint8Array): Socket 
 }
 
 /**
- * write(2) on a non-blocking descriptor. Returns the number of bytes that the kernel took, 0 if the send buffer is
- * full, or the negative errno. Unlike a write by libuv it never keeps `bytes`, so they may be in a shared buffer.
+ * Calls write(2) on a non-blocking descriptor. Returns the number of bytes that the kernel took, 0 if the send buffer
+ * is full, or the negative errno. Unlike a write by libuv it never keeps `bytes`, so they may be in a shared buffer.
  */
 export function writeToDescriptor(descriptor: number, bytes: Uint8Array): number {
   // A full send buffer throws; building the stack of that error would dominate the cost.

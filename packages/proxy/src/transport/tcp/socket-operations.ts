@@ -4,7 +4,7 @@ import { CopyBuffer } from './write-buffers.ts';
 
 export interface SocketOperations {
   readonly maxWriteBytes?: number;
-  /** `mayKeep`: the bytes are not in a shared buffer, so the socket need not copy them. */
+  /** Writes bytes. With `mayKeep` they are not in a shared buffer, so the socket need not copy them. */
   write(socket: Socket, bytes: Uint8Array, { mayKeep, onWritten }: { mayKeep: boolean; onWritten: () => void }): void;
   /**
    * Whether the kernel has taken a write, made while none was pending, before the socket reports it. Absent if the
@@ -15,7 +15,7 @@ export interface SocketOperations {
   reset(socket: Socket): void;
   /** Fails the socket if its peer has reset; sends nothing. */
   probe(socket: Socket): void;
-  /** Returns why the end of the input is an error; undefined if it is a proper end. */
+  /** Returns why the end of the input is an error, or undefined if it is a proper end. */
   endFault?(socket: Socket): string | undefined;
 }
 
@@ -25,7 +25,7 @@ const SMALL_COPY_BYTES = 4_096;
 const LARGE_COPY_BYTES = 65_536;
 
 const largeCopies = new CopyBuffer(LARGE_COPY_BYTES);
-// Separate, so that a slow reader of small messages does not hold a large buffer for each.
+// Small copies are separate, so that a slow reader of small messages does not hold a large buffer for each.
 const smallCopies = new CopyBuffer(SMALL_COPY_BYTES);
 const NOTHING = new Uint8Array(0);
 

@@ -1,6 +1,6 @@
 /** The smallest buffer size of the pool. */
 const MIN_BUFFER_BYTES = 8_192;
-/** Free buffers are released if the pool was not used for this long. */
+/** How long the pool may be unused until its free buffers are released. */
 const IDLE_TIMEOUT_MS = 5_000;
 
 /**
@@ -72,7 +72,7 @@ function sizeFor(length: number): number {
   return Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(length)));
 }
 
-/** Views up to this length are cached: most messages are short and of few lengths. */
+/** The maximum length of a cached view. Most messages are short and of few lengths. */
 const MAX_CACHED_LENGTH = 1_024;
 
 /** A buffer and cached views of its first bytes. */

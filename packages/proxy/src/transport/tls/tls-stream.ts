@@ -28,7 +28,7 @@ export interface NegotiatedTls {
 
 export interface TlsServerStream {
   readonly stream: TcpStream;
-  /** To be called after `onConnect`. Undefined if a required client certificate is missing or not valid. */
+  /** To be called after `onConnect`. Returns undefined if a required client certificate is missing or not valid. */
   negotiated(now: number): NegotiatedTls | undefined;
 }
 
@@ -70,7 +70,10 @@ export function startTls(
   };
 }
 
-/** If the constructor throws, the raw socket is destroyed, because nothing else owns its descriptor. */
+/**
+ * Creates the TLSSocket. If its constructor throws, the raw socket is destroyed, because nothing else owns its
+ * descriptor.
+ */
 function tlsSocketOn(raw: Socket, options: TLSSocketOptions): TlsServerSocket {
   try {
     return new (loadNodeTls().TLSSocket)(raw, options) as TlsServerSocket;
@@ -90,10 +93,10 @@ interface TlsServerSocket extends TLSSocket {
   [IS_TRUNCATED]?: boolean;
 }
 
-/** Node passes at most this much to the kernel in one write. */
+/** The maximum that Node passes to the kernel in one write. */
 const MAX_WRITE_BYTES = 131_072;
 
-/** A write of at most one TLS record reaches the kernel in one piece. */
+/** The maximum content of a TLS record. A write of at most one record reaches the kernel in one piece. */
 const MAX_RECORD_BYTES = 16_384;
 
 const TLS_SOCKET_OPERATIONS: SocketOperations = {
@@ -129,8 +132,8 @@ function resetNow(this: TlsServerSocket): void {
 }
 
 /**
- * Only close_notify is a proper end of the peer's data (RFC 8446 §6.1), because an attacker on the path can forge a
- * FIN. After our own close_notify a bare FIN is accepted, as many peers send it.
+ * Handles input of the TLSSocket. Only close_notify is a proper end of the peer's data (RFC 8446 §6.1), because an
+ * attacker on the path can forge a FIN. After our own close_notify a bare FIN is accepted, as many peers send it.
  */
 function push(this: TlsServerSocket, chunk: unknown, encoding?: BufferEncoding): boolean {
   if (chunk === null) this[IS_TRUNCATED] = tlsSocketInternals.isTruncated(this, this[RAW_SOCKET]);
@@ -141,7 +144,7 @@ function onSecure(this: TlsServerSocket): void {
   this[STREAM].tell('onConnect');
 }
 
-/** An alert of this side has already been sent. */
+/** Handles a TLS error. An alert of this side has already been sent. */
 function onTlsError(this: TlsServerSocket, error: NodeJS.ErrnoException): void {
   failWith(this, error.code ?? 'EPROTO');
 }
@@ -167,7 +170,10 @@ function negotiatedTlsOf(
   };
 }
 
-/** Node leaves the decision to the application. The certificate of a resumed session may have expired meanwhile. */
+/**
+ * Returns whether the client's certificate is valid. Node leaves the decision to the application. The certificate of a
+ * resumed session may have expired meanwhile.
+ */
 function isPeerCertificateValid(socket: TLSSocket, now: number): boolean {
   const certificate = socket.getPeerX509Certificate();
   return (

@@ -53,7 +53,7 @@ interface UdpBinding {
 
 const REQUIRED_METHODS = ['bind', 'bind6', 'connect', 'connect6', 'recvStart', 'send', 'send6', 'bufferSize', 'close'];
 
-/** Undefined if this Node.js version lacks a required part. */
+/** Returns undefined if this Node.js version lacks a required part. */
 export function findRawUdpBinding(): RawUdpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): UdpBinding };
@@ -69,7 +69,7 @@ export function findRawUdpBinding(): RawUdpBinding | undefined {
   }
 }
 
-/** For modules that are loaded only if the binding was found. */
+/** Returns the binding, for modules that are loaded only if it was found. */
 export function requireRawUdpBinding(): RawUdpBinding {
   const found = findRawUdpBinding();
   if (found === undefined) throw new Error('this version of Node.js has no raw UDP handles');

@@ -51,7 +51,7 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
     this.#handle.close();
   }
 
-  /** A `status` below 0 is an error without bytes. */
+  /** Called for each datagram; a `status` below 0 is an error without bytes. */
   take(status: number, bytes: Uint8Array | undefined): void {
     if (this.#isClosed) return;
     try {
@@ -94,7 +94,7 @@ export interface PendingSend {
   onRefused(status: number): void;
 }
 
-/** Must be called if libuv keeps the last send; `waiting` gets the result. */
+/** Replaces `reusable`, because libuv keeps the last send; `waiting` gets the result. */
 export function replaceReusable(waiting: PendingSend): void {
   const { request, list } = reusable;
   request.owner = waiting;

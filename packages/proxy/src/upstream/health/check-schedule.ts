@@ -3,14 +3,17 @@ import { type RateLimit, takeWithinRate } from '@weir/model/data-plane';
 
 /** At most 500 checks of cost 1 in any second: 480 at the rate, and a burst of 20. */
 const CHECK_RATE: RateLimit = { ratePerSecond: 480, burstNs: 20n * BigInt(Math.ceil(1_000_000_000 / 480)) };
-/** Limit of concurrent checks. */
+/** The maximum number of concurrent checks. */
 const MAX_RUNNING_CHECKS = 512;
 /** Due times are grouped into slots of this length. */
 const SLOT_MS = 10;
 /** `wakeAt` searches this far ahead for the next due check. */
 const LOOKAHEAD_MS = 1_000;
 const JITTER_SHARE = 0.1;
-/** A busy main thread delays checks by this much even below the rate limit, so such delays are not counted. */
+/**
+ * The maximum delay that does not count as late: a busy main thread delays checks by this much even below the rate
+ * limit.
+ */
 const MAX_UNCOUNTED_DELAY_MS = 50;
 
 export interface ScheduledCheck {
@@ -18,7 +21,7 @@ export interface ScheduledCheck {
   /** The tenant. Groups share the rate limit fairly, so that one tenant's checks do not displace another's. */
   readonly group: string;
   readonly intervalMs: number;
-  /** Cost units, by the time that the check takes on the main thread; at most the burst. */
+  /** The cost in units of time on the main thread; at most the burst. */
   readonly cost: number;
 }
 
@@ -85,7 +88,7 @@ export class CheckSchedule {
     entry.state = 'removed';
   }
 
-  /** Returns the next check to begin now; undefined if none is due or allowed. */
+  /** Returns the next check to begin now, or undefined if no check is due or allowed. */
   begin(now: number): RunningCheck | undefined {
     this.#collectDue(now);
     for (const [group, entries] of this.#dueByGroup) {
@@ -124,7 +127,7 @@ export class CheckSchedule {
     this.#wait(entry);
   }
 
-  /** When to call `begin` again if no check ends or is added before; undefined if nothing is scheduled. */
+  /** Returns when to call `begin` again if no check ends or is added before, or undefined if nothing is scheduled. */
   wakeAt(now: number): number | undefined {
     if ([...this.#dueByGroup.keys()].some((group) => this.#mayRun(group))) return now + SLOT_MS;
     if (this.#slots.size === 0) return undefined;
@@ -135,7 +138,10 @@ export class CheckSchedule {
     return now + LOOKAHEAD_MS;
   }
 
-  /** A group may run as many checks as are still free, so a tenant with hanging endpoints leaves room for others. */
+  /**
+   * Returns whether a group may run one more check. It may run as many checks as are still free, so a tenant with
+   * hanging endpoints leaves room for others.
+   */
   #mayRun(group: string): boolean {
     return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;
   }

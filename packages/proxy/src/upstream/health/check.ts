@@ -18,7 +18,8 @@ export interface WantedCheck {
   /** The PROXY header that the endpoint expects, if any. */
   readonly proxyProtocol: ServiceSettings['proxyProtocol'];
   /**
-   * Server name and host of an HTTPS check: the Service's first host without a wildcard; null: the endpoint's address.
+   * The server name and host of an HTTPS check: the Service's first host without a wildcard, or null for the endpoint's
+   * address.
    */
   readonly host: string | null;
 }
@@ -43,12 +44,12 @@ export function wantedChecksFor({ settings, listener, endpoints }: Route): Reado
 export type CheckResult = { readonly kind: 'good' } | { readonly kind: 'bad'; readonly why: string };
 export const PASSED: CheckResult = { kind: 'good' };
 
-/** `why` completes "its check fails: …". */
+/** Returns a failed result. `why` completes "its check fails: …". */
 export function failed(why: string): CheckResult {
   return { kind: 'bad', why };
 }
 
-/** Prefers the code of the error, which tells an operator more than the message. */
+/** Returns a failed result with the code of the error, because it tells an operator more than the message. */
 export function failedWith(thrown: unknown): CheckResult {
   const { code, message } = thrown as Partial<NodeJS.ErrnoException>;
   return failed((typeof code === 'string' ? code : String(message)).slice(0, 80));

@@ -16,21 +16,21 @@ import { CheckSchedule, type RunningCheck } from './check-schedule.ts';
 
 /** Checks the endpoint. Settles soon after the signal is aborted, with its connection closed. */
 export type RunCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<CheckResult>;
-/** A TLS handshake occupies the main thread five times as long as a whole HTTP check; one tenant must not block it. */
+/** The cost of a check over TLS: a handshake occupies the main thread five times as long as a whole HTTP check. */
 const TLS_CHECK_COST = 5;
 
 export interface HealthCheckerOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly runCheck: RunCheck;
-  /** `failureOf` or `isProven` of a check of these subscribers has changed. */
+  /** Called when `failureOf` or `isProven` of a check of these subscribers has changed. */
   readonly onResultChange: (subscribers: Iterable<string>) => void;
 }
 
 export interface CheckCounts {
   readonly good: number;
   readonly bad: number;
-  /** Checks that began late, because there are too many. */
+  /** The number of checks that began late, because there are too many checks. */
   readonly late: number;
 }
 
@@ -38,7 +38,7 @@ interface TrackedCheck {
   readonly wanted: WantedCheck;
   readonly subscribers: Set<string>;
   state: CheckState;
-  /** Why the check failed last. */
+  /** Why the last failed check failed. */
   lastFailure: string;
 }
 
@@ -73,7 +73,7 @@ export class HealthChecker {
     this.#runDue();
   }
 
-  /** Why the check fails; undefined if it passes. */
+  /** Returns why the check fails, or undefined if it passes. */
   failureOf(key: string): string | undefined {
     const tracked = this.#checks.get(key);
     return tracked === undefined || tracked.state.passes ? undefined : tracked.lastFailure;

@@ -1,5 +1,5 @@
 // Evaluates the health of this node's endpoints on the main thread, from health checks and from the connect results of
-// the workers, and tells the workers which endpoints not to choose.
+// the workers, and sends the workers the endpoints that they must not choose.
 import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { RoutesByPort } from '../../supervisor/table/routes-by-port.ts';
@@ -10,7 +10,8 @@ import { type CheckCounts, HealthChecker, type RunCheck, runHealthCheck } from '
 import { PortHealth, type UnhealthyPortEndpoint } from './port-health.ts';
 
 /**
- * Endpoints often fail together; this interval lets one evaluation and one command to the workers cover all of them.
+ * The minimum time between two evaluations. Endpoints often fail together, and one evaluation and one command to the
+ * workers then cover all of them.
  */
 const MIN_EVALUATION_INTERVAL_MS = 100;
 
@@ -21,7 +22,7 @@ export interface HealthMonitorOptions {
   readonly random?: () => number;
   /** Replaces the checks in tests. */
   readonly runCheck?: RunCheck;
-  /** The health of an endpoint has changed. */
+  /** Called when the health of an endpoint has changed. */
   readonly onChange?: () => void;
 }
 
@@ -29,7 +30,10 @@ export class HealthMonitor {
   readonly draining: DrainingEndpoints = new DrainingEndpoints();
   readonly #options: HealthMonitorOptions;
   readonly #checker: HealthChecker;
-  /** Each Service has its own view: the clients and settings of another Service must not decide about its endpoints. */
+  /**
+   * The health of each port. Services do not share it, because the clients and settings of another Service must not
+   * decide about its endpoints.
+   */
   readonly #ports = new RoutesByPort(() => new PortHealth());
   /** Ports to be evaluated when the interval is over. */
   readonly #stale = new Set<string>();
@@ -49,7 +53,7 @@ export class HealthMonitor {
     });
   }
 
-  /** These routes have changed; the commands for the workers are already queued. */
+  /** To be called when these routes have changed and the commands for the workers are already queued. */
   onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }
@@ -160,13 +164,13 @@ export class HealthMonitor {
     return key === undefined ? undefined : this.#options.routes.get(key);
   }
 
-  /** An ejection ends by time, without a report or check that would trigger an evaluation. */
+  /** Schedules an evaluation at the end of the next ejection, because no report or check would trigger it. */
   #scheduleEjectionEnd(): void {
     const { clock } = this.#options;
     this.#ejectionTimer?.cancel();
-    let at = Number.POSITIVE_INFINITY;
-    for (const { evaluation } of this.#ports.ports.values()) at = Math.min(at, evaluation.nextChangeAt);
-    if (at === Number.POSITIVE_INFINITY) return;
+    let endsAt = Number.POSITIVE_INFINITY;
+    for (const { evaluation } of this.#ports.ports.values()) endsAt = Math.min(endsAt, evaluation.nextChangeAt);
+    if (endsAt === Number.POSITIVE_INFINITY) return;
     this.#ejectionTimer = clock.setTimeout(
       () => {
         const now = clock.monotonic();
@@ -174,7 +178,7 @@ export class HealthMonitor {
           [...this.#ports.ports].flatMap(([name, port]) => (port.evaluation.nextChangeAt <= now ? [name] : [])),
         );
       },
-      Math.max(0, at - clock.monotonic()),
+      Math.max(0, endsAt - clock.monotonic()),
     );
   }
 }

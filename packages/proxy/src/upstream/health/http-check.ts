@@ -9,17 +9,17 @@ import type { WantedCheck } from './check.ts';
 import { type CheckResult, closeCheckSocket, connectForCheck, failed, PASSED } from './check.ts';
 
 const MAX_HEAD_BYTES = 16_384;
-/** The body is read up to this limit, so that the endpoint can finish its response. */
+/** The maximum of the body that is read, so that the endpoint can finish its response. */
 const MAX_BODY_BYTES = 65_536;
 /**
- * Limit of all bytes read: interim responses (RFC 9110 §15.2), blank lines and chunk extensions have no limit of their
- * own.
+ * The maximum of all bytes read. Interim responses (RFC 9110 §15.2), blank lines and chunk extensions have no limit of
+ * their own.
  */
 const MAX_RESPONSE_BYTES = 196_608;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
 /**
- * Excludes what lets a hostile endpoint occupy the main thread under TLS 1.2: Diffie-Hellman groups of its own choice
- * with many thousands of bits, and repeated renegotiation.
+ * TLS options that keep a hostile endpoint from occupying the main thread under TLS 1.2. They exclude Diffie-Hellman
+ * groups that the endpoint chooses, with many thousands of bits, and repeated renegotiation.
  */
 const CHEAP_TLS_OPTIONS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
@@ -53,7 +53,10 @@ export async function checkHttp(
   }
 }
 
-/** Sends no server name if the Service has no host, because an address is not allowed there (RFC 6066 §3). */
+/**
+ * Connects over TLS. Sends no server name if the Service has no host, because an address is not allowed there (RFC 6066
+ * §3).
+ */
 function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
   const socket = connectForCheck(wanted);
   tlsSocketInternals.resetWhenClosed(socket);
@@ -62,7 +65,7 @@ function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
   return connect(host === null ? options : { ...options, servername: host }).on('error', () => undefined);
 }
 
-/** Must be called before another reader is attached. */
+/** Destroys the socket at too many bytes. Must be called before another reader is attached. */
 function limitBytes(socket: Socket): void {
   socket.on('readable', () => {
     if (exceedsLimit(socket)) socket.destroy(new Error(`an answer of more than ${MAX_RESPONSE_BYTES} bytes`));

@@ -39,7 +39,7 @@ export class PortHealth {
   drainingEndpoints: readonly string[] = NO_ENDPOINTS;
   /** Wanted checks by endpoint key, as of the last evaluation. */
   #checks: ReadonlyMap<string, WantedCheck> = NO_CHECKS;
-  /** By endpoint key; only endpoints with failed connects have an entry. */
+  /** The ejections by endpoint key. Only endpoints with failed connects have an entry. */
   readonly #ejections = new Map<string, EjectionState>();
 
   recordPassiveHealth({ endpoint, succeeded, failures }: PassiveHealthReport, now: number): void {
