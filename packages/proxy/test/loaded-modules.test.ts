@@ -15,22 +15,22 @@ const loadedOf = (...packages: readonly string[]): string[] =>
     packages.some((each) => url.includes(`/packages/${each}/`) || url.includes(`/node_modules/${each}/`)),
   );
 
-// The worker first: what it has loaded is not loaded again for the main thread.
+// The worker comes first, because modules that it has loaded are not loaded again for the main thread.
 test('a worker loads nothing that only the main thread needs', async () => {
   await import('../src/worker/run-worker.ts');
   assert.notEqual(loadedOf('model').length, 0);
   assert.deepEqual(loadedOf('store', 'ioredis', 'pino', 'prom-client', 'undici'), []);
-  // What opens private keys, and nothing else of it.
+  // Of the package runtime, only the modules that open private keys.
   const names = loadedOf('runtime').map((url) => url.replace(/^.*\//, ''));
   assert.deepEqual(names.sort(), ['sealer.ts', 'sealing.ts', 'secret.ts']);
-  // Which the first client whose TLS ends here brings.
+  // The first client whose TLS is terminated here loads this module.
   assert.ok(!loaded.includes('node:tls'));
 });
 
-test('a start loads neither the library for metrics nor an HTTP client, that of Node included', async () => {
+test('a start loads neither the metrics library nor an HTTP client, not even that of Node', async () => {
   await import('../src/supervisor/start-proxy.ts');
   assert.notEqual(loadedOf('runtime').length, 0);
   assert.deepEqual(loadedOf('prom-client', 'undici'), []);
-  // Which comes with an import of it, but not with `process.getBuiltinModule`.
+  // An import of `node:http` would load an HTTP client; `process.getBuiltinModule` does not.
   assert.ok(!loaded.includes('node:http'));
 });

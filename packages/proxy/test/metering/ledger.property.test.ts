@@ -37,9 +37,9 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constantFrom('free' as const, 'minute' as const, 'worker dies' as const, 'crash' as const) }),
 );
 
-/** The limit of remembered former owners: never reached, or 0, so that incarnations end early. */
+/** Two limits of remembered former owners: one that is never reached, and 0, which makes incarnations end early. */
 for (const maxFormerOwners of [TENANTS.length * SERVICES.length, 0]) {
-  test(`the ledger equals the counted usage with reports lost, repeated or reordered (${maxFormerOwners} former owners)`, async () => {
+  test(`the ledger equals the counted usage with reports lost, repeated or reordered, and at most ${maxFormerOwners} former owners remembered`, async () => {
     await assertLedgerMatches(maxFormerOwners);
   });
 }

@@ -52,7 +52,7 @@ test('reports all past incarnations although the file of one cannot be written',
   assert.equal(row?.counters.sentBytes, 30);
 });
 
-test('rejects a flush while the store is away', async () => {
+test('rejects a flush while the store is unreachable', async () => {
   const clock = new ManualClock();
   const store = new MemoryStore({ clock });
   store.faults.goAway();

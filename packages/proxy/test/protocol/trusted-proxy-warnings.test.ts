@@ -5,7 +5,7 @@ import { trustedProxyWarnings } from '../../src/protocol/trusted-proxy-warnings.
 test('warns about each network that trusts all clients as load balancers', () => {
   const warnings = trustedProxyWarnings(['192.0.2.0/24', '0.0.0.0/0', '::/0']);
   assert.deepEqual(
-    warnings.map((warning) => /^every client in (\S+) is trusted .* can claim any address/.exec(warning)?.[1]),
+    warnings.map((warning) => /^(\S+) trusts every client .* can forge their address/.exec(warning)?.[1]),
     ['0.0.0.0/0', '::/0'],
   );
 });

@@ -1,4 +1,4 @@
-// What happens to open connections when a health check excludes their endpoint, in a worker with a manual clock.
+// Open connections whose endpoint is excluded by a health check, in a worker with a manual clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';

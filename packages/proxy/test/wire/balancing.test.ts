@@ -1,4 +1,4 @@
-// Which endpoints clients of many addresses reach, across workers, proxies and table changes.
+// Tests which endpoints clients of many addresses reach, across workers, proxies and table changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

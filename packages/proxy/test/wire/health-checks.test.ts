@@ -1,4 +1,4 @@
-// Which endpoints clients reach when some do not work, with real sockets.
+// Tests which endpoints clients reach when some endpoints do not work, with real sockets.
 import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';

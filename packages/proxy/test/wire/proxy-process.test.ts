@@ -103,7 +103,7 @@ test('reports all invalid settings at once, with exit code 2', async () => {
   assert.match(proxy.output(), /WEIR_WORKERS is "0"; use an integer from 1 to 256/);
 });
 
-test('waits while Redis is away, and ends at once on a second SIGTERM', async () => {
+test('waits while Redis is unreachable, and ends at once on a second SIGTERM', async () => {
   const url = `redis://127.0.0.1:${await freePort()}`;
   await using proxy = await spawnProxy({ WEIR_REDIS_URL: url, WEIR_FLEET: `test-${randomUUID()}` });
   await proxy.waitForOutput(/failed to read from the store/);

@@ -1,4 +1,4 @@
-// What a proxy restores from its state directory.
+// Tests the state that a proxy restores from its state directory.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 
-test('serves the last table and keeps suspensions when it starts while the store is away', async () => {
+test('serves the last table and keeps suspensions when it starts while the store is unreachable', async () => {
   await using fleet = await startFleet();
   await using directory = temporaryDirectory('proxy');
   await using backend = await echoServer();

@@ -166,15 +166,15 @@ test('a proxy that cannot decrypt a key does not confirm the port, says why, and
   for (const proxy of [without, mismatched]) {
     await eventually(() => assert.deepEqual(outcomesFor(proxy), { 'no-certificate': 10 }));
   }
-  const saidBy = (proxy: typeof without) => proxy.view().listeners.map(({ bound, error }) => ({ bound, error }));
-  const plainly = { bound: true, error: null };
+  const listenersOf = (proxy: typeof without) => proxy.view().listeners.map(({ bound, error }) => ({ bound, error }));
+  const boundListener = { bound: true, error: null };
   const why = (words: string) => ({
     bound: false,
     error: `TLS cannot be terminated: ${words}; ask the operator`,
   });
-  assert.deepEqual(saidBy(without), [plainly, why('this proxy has no WEIR_FLEET_SECRET')]);
-  assert.deepEqual(saidBy(mismatched), [
-    plainly,
+  assert.deepEqual(listenersOf(without), [boundListener, why('this proxy has no WEIR_FLEET_SECRET')]);
+  assert.deepEqual(listenersOf(mismatched), [
+    boundListener,
     why('this proxy and the controller have different values of WEIR_FLEET_SECRET'),
   ]);
   assert.equal(none.lines.filter((line) => line.includes('WEIR_FLEET_SECRET')).length, 1);

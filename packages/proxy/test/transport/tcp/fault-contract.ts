@@ -1,4 +1,4 @@
-// What every transport does when the peer or the host fails.
+// The contract of every transport for faults of the peer or the host.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
