@@ -6,12 +6,14 @@ const PAGE_HEAD = `# Custom resources
 
 <!-- Written by e2e/test/docs-custom-resources.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-custom-resources -->
 
-Weir's custom resources, generated from their definitions. \`kubectl explain tenantpolicy.spec.limits\` prints the same text. All resources have
-the category \`weir\`, so \`kubectl get weir -A\` lists them. Kubernetes' own fields (\`metadata\`) are omitted.
+This page describes Weir's custom resources. It is generated from their definitions, and
+\`kubectl explain tenantpolicy.spec.limits\` prints the same text. All resources have the category \`weir\`, so
+\`kubectl get weir -A\` lists them. This page omits the fields that all Kubernetes objects have (\`metadata\`).
 
-\`kubectl\` refuses unknown fields, and the API server drops them. A quantity is a number with an optional suffix, in the Kubernetes notation for memory:
-\`100M\` is 100,000,000, and \`10Ti\` is 10 × 2⁴⁰. [The tenant's guide](tenants.md#annotations) lists the annotations of Services, and [Tenants and
-limits](limits.md) explains policies.`;
+If a manifest contains an unknown field, \`kubectl\` refuses it. If another client sends an unknown field, the API
+server drops the field. A quantity is a number with an optional suffix, in the Kubernetes notation for memory: \`100M\`
+is 100,000,000, and \`10Ti\` is 10 × 2⁴⁰. [The tenant's guide](tenants.md#annotations) lists the annotations of
+Services, and [Tenants and limits](limits.md) explains policies.`;
 
 export function customResourcePage(): string {
   return [PAGE_HEAD, ...customResources().map(resourceSection)].join('\n\n');
@@ -28,13 +30,14 @@ function resourceSection({ group, version, kind, plural, scope, columns, schema 
   return [
     `## ${kind}`,
     schema.description ?? '',
-    `\`${group}/${version}\`, ${where}; \`kubectl get ${plural}\` shows ${columns.map(columnText).join(', ')}.`,
+    `API version \`${group}/${version}\`, ${where}. \`kubectl get ${plural}\` prints these columns:`,
+    columns.map(columnText).join('\n'),
     ...parts,
   ].join('\n\n');
 }
 
 function columnText({ name, jsonPath, priority = 0 }: PrinterColumn): string {
-  return `${name} (\`${jsonPath.slice(1)}\`${priority > 0 ? ', with `-o wide`' : ''})`;
+  return `- ${name}: \`${jsonPath.slice(1)}\`${priority > 0 ? ', only with `-o wide`' : ''}`;
 }
 
 const rulesText = (rules: readonly { readonly message: string }[] = []): readonly string[] =>
