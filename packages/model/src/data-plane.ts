@@ -23,7 +23,12 @@ export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export * from './match/route.ts';
 export type { TenantLimits } from './policy.ts';
 export * from './propagation.ts';
-export type { HealthCheck, HttpHealthCheck, ServiceLimits, ServiceSettings } from './settings/service-settings.ts';
+export type {
+  HealthCheckSettings,
+  HttpHealthCheck,
+  ServiceLimits,
+  ServiceSettings,
+} from './settings/service-settings.ts';
 export * from './suspension.ts';
 export * from './table/codec.ts';
 export * from './table/entry.ts';

@@ -6,7 +6,7 @@ export type SuspensionTargetJson =
   | { readonly type: 'Service'; readonly namespace: string; readonly service: string };
 
 /** Parses `TENANT` or `NAMESPACE/SERVICE`. */
-export function parseTarget(text: string): SuspensionTargetJson {
+export function parseSuspensionTarget(text: string): SuspensionTargetJson {
   const parts = text.split('/');
   const [first = '', second] = parts;
   if (parts.length > 2 || first === '' || second === '') {
@@ -18,7 +18,7 @@ export function parseTarget(text: string): SuspensionTargetJson {
 }
 
 export function parseServiceName(text: string): { readonly namespace: string; readonly name: string } {
-  const target = parseTarget(text);
+  const target = parseSuspensionTarget(text);
   if (target.type === 'Tenant') throw new UsageError(`invalid Service "${text}": expected NAMESPACE/SERVICE`);
   return { namespace: target.namespace, name: target.service };
 }

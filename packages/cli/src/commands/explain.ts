@@ -1,6 +1,6 @@
 import {
   formatDuration,
-  type HealthCheck,
+  type HealthCheckSettings,
   healthCheckName,
   type ServiceLimits,
   type TlsTermination,
@@ -122,7 +122,7 @@ function unhealthyLines({ unhealthyEndpoints }: ServiceExplanation): string[] {
   return more > 0 ? [...lines.slice(0, MAX_LISTED_ITEMS), `and ${more} more`] : lines;
 }
 
-function healthCheckLines(check: HealthCheck): string[] {
+function healthCheckLines(check: HealthCheckSettings): string[] {
   if (check.kind === 'off') return [];
   const { intervalMs, timeoutMs, healthyThreshold, unhealthyThreshold, drainTimeoutMs } = check;
   const request = check.kind === 'http' ? `${healthCheckName(check)} ${check.path}` : check.kind;

@@ -4,7 +4,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
 import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
-import { isSameTarget, parseTarget, targetText } from '../client/target.ts';
+import { isSameTarget, parseSuspensionTarget, targetText } from '../client/target.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 
@@ -41,7 +41,7 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
     .addOption(serverOption())
     .addHelpText('after', SUSPEND_EXAMPLES)
     .action(async (text: string, options: SuspendOptions) => {
-      const target = parseTarget(text);
+      const target = parseSuspensionTarget(text);
       const until = options.for === undefined ? {} : { until: new Date(Date.now() + options.for).toISOString() };
       const body = { target, message: options.message, ...until };
       const path = `/api/v1/suspensions${options.replace === true ? '?replace=true' : ''}`;
@@ -75,7 +75,7 @@ export function addResume(program: Command, { terminal, finish }: CommandContext
     .addOption(serverOption())
     .addHelpText('after', RESUME_EXAMPLES)
     .action(async (text: string, options: ServerOptions & { output: OutputFormat }) => {
-      const target = parseTarget(text);
+      const target = parseSuspensionTarget(text);
       const client = clientFor(terminal, options);
       const { items } = await client.get<ItemList<SuspensionItem>>('/api/v1/suspensions');
       const targeted = items.filter((item) => isSameTarget(target, { ...item.target }));

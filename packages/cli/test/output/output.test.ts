@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, type HealthCheck, tableToJson } from '@weir/model';
+import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, type HealthCheckSettings, tableToJson } from '@weir/model';
 import type { ServiceExplanation } from '../../src/client/responses.ts';
 import { explanationText } from '../../src/commands/explain.ts';
 import { dryRunText } from '../../src/commands/translate.ts';
@@ -97,7 +97,7 @@ test('weir explain lists ten items of a long list and counts the rest', () => {
 
 test('weir explain shows the request, timing and drain timeout of a health check', () => {
   const timing = { intervalMs: 1_000, timeoutMs: 500, healthyThreshold: 1, unhealthyThreshold: 3 };
-  const linesOf = (healthCheck: HealthCheck): string[] => {
+  const linesOf = (healthCheck: HealthCheckSettings): string[] => {
     const settings = { ...DEFAULT_SERVICE_SETTINGS, healthCheck };
     return explanationText({ ...EXPLAINED, settings }, false)
       .split('\n')

@@ -5,7 +5,7 @@ import { scopeOf } from '../access/authorization.ts';
 import { isNamespaceVisible } from '../access/authorization-scope.ts';
 import { explanationFor, findServiceEntry } from '../fleet/explanation.ts';
 import { currentRatesFor, ratePointsFor, ZERO_RATE } from '../rates/rate-history.ts';
-import { suspensionsFor } from '../suspensions/suspension-item.ts';
+import { suspensionItemsFor } from '../suspensions/suspension-item.ts';
 import { ApiError } from './api-error.ts';
 import type { RouteContext } from './route-context.ts';
 import {
@@ -84,7 +84,7 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
           ),
           month: serviceRows?.reduce((total, row) => addCounters(total, row.counters), ZERO_COUNTERS) ?? null,
         }),
-        suspensions: suspensionsFor(fleet.suspensions, entry, clock.now()),
+        suspensions: suspensionItemsFor(fleet.suspensions, entry, clock.now()),
         rate: currentRatesFor(history)?.services.get(entry.uid) ?? ZERO_RATE,
         points: ratePointsFor(history, { kind: 'service', id: entry.uid }),
       };

@@ -10,7 +10,7 @@ import { ApiClient, type ApiRequest, type ApiResponse, statusMessageOf } from '.
 import { storeSuspensionWriter } from './store-suspension-writer.ts';
 import {
   SUSPENSION_RESOURCE,
-  type SuspensionObject,
+  type SuspensionManifest,
   suspensionFieldManagerFor,
   suspensionForObject,
   suspensionNameFor,
@@ -78,7 +78,7 @@ async function applySuspension(api: ApiClient, request: SuspensionRequest): Prom
     contentType: 'application/apply-patch+yaml',
   });
   refuseFailedChange(response, name);
-  const object = response.body as SuspensionObject;
+  const object = response.body as SuspensionManifest;
   // Server-side apply keeps the end that another user set if the request has none.
   if (untilOfObject(object) !== until) throw alreadySuspendedError(name, 'and another user set its end');
   return suspensionForObject(object, request);

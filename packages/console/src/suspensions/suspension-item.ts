@@ -32,7 +32,7 @@ function rfc3339(ms: number | null): string | null {
 }
 
 /** All Suspensions that cut off the subject at `now` (milliseconds since the epoch). */
-export function suspensionsFor(
+export function suspensionItemsFor(
   suspensions: readonly Suspension[],
   subject: SuspensionSubject,
   now: number,

@@ -5,7 +5,7 @@ import type { SuspensionRequest } from './suspension-writer.ts';
 export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
 
 /** The fields that the console reads of a Suspension object. */
-export interface SuspensionObject {
+export interface SuspensionManifest {
   readonly metadata: { readonly uid: string; readonly name: string; readonly creationTimestamp?: string };
   readonly spec?: { readonly until?: string };
 }
@@ -44,7 +44,7 @@ export function suspensionFieldManagerFor(user: string | null): string {
 }
 
 /** The end of a Suspension object in milliseconds since the epoch; null if it has none. */
-export function untilOfObject({ spec }: Pick<SuspensionObject, 'spec'>): number | null {
+export function untilOfObject({ spec }: Pick<SuspensionManifest, 'spec'>): number | null {
   return spec?.until === undefined ? null : Date.parse(spec.until);
 }
 
@@ -64,7 +64,7 @@ export function suspensionObjectFor(name: string, { target, message, until, requ
 
 /** The store's entry for an object that the API server accepted. */
 export function suspensionForObject(
-  object: SuspensionObject,
+  object: SuspensionManifest,
   { target, message, until }: SuspensionRequest,
 ): Suspension {
   const { uid, name, creationTimestamp } = object.metadata;

@@ -11,7 +11,7 @@ export type Json = Readonly<Record<string, unknown>>;
 export const WEIR_API_VERSION = 'weir.dev/v1alpha1';
 export const WEIR_API_PATH = '/apis/weir.dev/v1alpha1';
 
-export interface ApiRequest {
+export interface KubeApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
@@ -37,7 +37,7 @@ export interface WatchRequest {
  * Called once per request with the method (`WATCH` when a watch opens) and the HTTP status, which is undefined if there was no
  * response.
  */
-export type ResponseObserver = (verb: ApiRequest['method'] | 'WATCH', code: number | undefined) => void;
+export type ResponseObserver = (verb: KubeApiRequest['method'] | 'WATCH', code: number | undefined) => void;
 
 export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
@@ -77,7 +77,7 @@ export class KubeApi {
     return this.#connection.server;
   }
 
-  async request(request: ApiRequest): Promise<Json> {
+  async request(request: KubeApiRequest): Promise<Json> {
     const { method, path, query, body, contentType, timeoutMs, signal, beforeSending } = request;
     const timeout = new RenewableTimeout(timeoutMs ?? this.#timeoutMs, signal);
     const requestName = `${method} ${path}`;
@@ -241,7 +241,7 @@ export class ReloadingKubeApi {
     this.#options = options;
   }
 
-  async request(request: ApiRequest): Promise<Json> {
+  async request(request: KubeApiRequest): Promise<Json> {
     return (await this.#api()).request(request);
   }
 

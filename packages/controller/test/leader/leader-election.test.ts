@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ManualClock, silentLogger, wait } from '@weir/runtime';
-import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import {
   LEASE_DURATION_MS,
@@ -65,7 +65,7 @@ describe('planElection', () => {
 class FakeLeases {
   #lease: { spec: Json; version: number } | undefined;
 
-  request = async ({ method, body }: ApiRequest): Promise<Json> => {
+  request = async ({ method, body }: KubeApiRequest): Promise<Json> => {
     const given = body as { spec: Json; metadata: { resourceVersion?: string } } | undefined;
     if (method === 'GET' && this.#lease === undefined)
       throw new KubeApiError('NOT_FOUND', 'none', { missingName: 'lease' });
@@ -82,7 +82,7 @@ test('does not lose leadership to its own recheck during a round', async (contex
   const clock = new ManualClock();
   const lease = new FakeLeases();
   const api = {
-    async request(request: ApiRequest): Promise<Json> {
+    async request(request: KubeApiRequest): Promise<Json> {
       await wait(clock, 5);
       return lease.request(request);
     },
@@ -137,7 +137,7 @@ describe('two candidates', () => {
     const slow = { a: false, b: false };
     const join = (identity: 'a' | 'b'): Leadership => {
       const api = {
-        async request(request: ApiRequest): Promise<Json> {
+        async request(request: KubeApiRequest): Promise<Json> {
           if (slow[identity]) await wait(clock, (request.timeoutMs ?? 30_000) - 1);
           const isLost = slow[identity] && request.method !== 'GET';
           if (unreachable[identity] || isLost) throw new KubeApiError('AWAY', 'refused');

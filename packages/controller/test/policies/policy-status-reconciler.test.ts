@@ -7,7 +7,7 @@ import {
   UNRESTRICTED_POLICY,
 } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import { ALWAYS_LEADER, type Leadership } from '../../src/leader/leadership.ts';
 import { PolicyStatusReconciler } from '../../src/policies/policy-status-reconciler.ts';
@@ -34,13 +34,13 @@ const raw = (name: string, change: RawChange = {}): Json => {
 
 /** Accepts every apply, or fails with `failure`. */
 class FakeApi {
-  readonly applied: ApiRequest[] = [];
+  readonly applied: KubeApiRequest[] = [];
   #version = 100;
   failure: KubeApiError | undefined;
   /** Runs while a request is under way. */
   meanwhile: () => void = () => undefined;
 
-  request = async (request: ApiRequest): Promise<Json> => {
+  request = async (request: KubeApiRequest): Promise<Json> => {
     this.applied.push(request);
     this.meanwhile();
     if (this.failure !== undefined) throw this.failure;

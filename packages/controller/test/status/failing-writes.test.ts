@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
@@ -13,7 +13,7 @@ const COUNT = 40;
 test('writes all other Services, however many Services fail', async () => {
   const writtenNames = new Set<string>();
   const api = {
-    async request({ method, path, body }: ApiRequest): Promise<Json> {
+    async request({ method, path, body }: KubeApiRequest): Promise<Json> {
       if (path.includes('/events/') && method === 'GET')
         throw new KubeApiError('NOT_FOUND', 'none', { missingName: 'event' });
       if (path.includes('/events/')) return {};

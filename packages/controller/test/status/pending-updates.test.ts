@@ -4,7 +4,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ServiceView } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import { EventWriter } from '../../src/status/event-writer.ts';
 import { KubernetesStatus } from '../../src/status/kubernetes-status.ts';
@@ -21,7 +21,7 @@ interface StatusRequest {
 function createSlowSink(names: readonly string[]) {
   const requests: StatusRequest[] = [];
   let version = 1;
-  const request = async ({ method, path, body }: ApiRequest): Promise<Json> => {
+  const request = async ({ method, path, body }: KubeApiRequest): Promise<Json> => {
     if (path.includes('/events/')) {
       if (method === 'GET') throw new KubeApiError('NOT_FOUND', 'none', { missingName: 'event' });
       return {};

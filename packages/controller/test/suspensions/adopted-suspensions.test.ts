@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Suspension, SuspensionObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { MemoryStore } from '@weir/store';
-import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import type { SuspensionObjectWriter } from '../../src/suspensions/deferred-suspension-calls.ts';
 import { KubernetesSuspensionObjects } from '../../src/suspensions/kubernetes-suspension-objects.ts';
@@ -148,10 +148,10 @@ describe('a Suspension on an API server', () => {
     metadata: { name: 'tenant.shop', uid: 'uid-1', creationTimestamp: '2026-01-01T00:00:00Z' },
     spec: { target: { type: 'Tenant', tenant: 'shop' }, message: 'Stop.', until: '2026-02-01T00:00:00.000Z' },
   };
-  const createWriter = (responseTo: (request: ApiRequest) => Json) => {
-    const requests: ApiRequest[] = [];
+  const createWriter = (responseTo: (request: KubeApiRequest) => Json) => {
+    const requests: KubeApiRequest[] = [];
     const api = {
-      async request(request: ApiRequest): Promise<Json> {
+      async request(request: KubeApiRequest): Promise<Json> {
         requests.push(request);
         return responseTo(request);
       },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger, ManualClock } from '@weir/runtime';
-import type { ApiRequest, Json } from '../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import { uninstallFleet } from '../../src/uninstall/uninstall-fleet.ts';
 
@@ -35,7 +35,7 @@ function startUninstall(failureOf: (write: number) => KubeApiError | undefined):
   let lists = 0;
   let writes = 0;
   let hasStatus = true;
-  const request = async ({ method, path }: ApiRequest): Promise<Json> => {
+  const request = async ({ method, path }: KubeApiRequest): Promise<Json> => {
     if (method === 'GET' && path === '/api/v1/services') {
       lists += 1;
       return { items: hasStatus ? [SERVICE] : [] };

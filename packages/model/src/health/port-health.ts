@@ -1,4 +1,4 @@
-import type { HealthCheck, HealthCheckTiming } from '../settings/service-settings.ts';
+import type { HealthCheckSettings, HealthCheckTiming } from '../settings/service-settings.ts';
 import { type EjectionState, isEjected } from './ejection.ts';
 
 /** The health of one endpoint of a port, identified by its `endpointKey`. */
@@ -98,6 +98,6 @@ export function recordCheckResult(
 }
 
 /** Returns the value of the annotation `weir.dev/health-check` that asks for this check. */
-export function healthCheckName(check: HealthCheck): 'off' | 'tcp' | 'http' | 'https' {
+export function healthCheckName(check: HealthCheckSettings): 'off' | 'tcp' | 'http' | 'https' {
   return check.kind === 'http' && check.overTls === true ? 'https' : check.kind;
 }

@@ -38,12 +38,12 @@ export interface Annotation {
 /** Returns the settings that a parsed value changes. */
 type Apply<T> = (value: T, settings: ServiceSettings) => Partial<ServiceSettings>;
 
-export function oneOf<T extends string>(values: readonly T[], apply: Apply<T>): Annotation {
+export function oneOfAnnotation<T extends string>(values: readonly T[], apply: Apply<T>): Annotation {
   const grammar = { kind: 'one-of', values, expected: `one of ${values.join(', ')}` } as const;
   return withGrammar(grammar, (text) => values.find((value) => value === text), apply);
 }
 
-export function duration(
+export function durationAnnotation(
   { minMs = 1, maxMs, expected }: { readonly minMs?: number; readonly maxMs: number; readonly expected?: string },
   apply: Apply<number>,
 ): Annotation {
@@ -60,7 +60,7 @@ export function duration(
 }
 
 /** An annotation whose value is a whole number of at most two digits. */
-export function integer(
+export function integerAnnotation(
   { min, max }: { readonly min: number; readonly max: number },
   apply: Apply<number>,
 ): Annotation {

@@ -5,9 +5,9 @@ import { quote, shorten } from '../message-text.ts';
 import {
   type Annotation,
   type AnnotationGrammar,
-  duration,
-  integer,
-  oneOf,
+  durationAnnotation,
+  integerAnnotation,
+  oneOfAnnotation,
   pattern,
   quantity,
 } from './annotation-grammar.ts';
@@ -28,13 +28,15 @@ const MAX_HOSTS = 1_000;
 
 /** By name without prefix, parsed in this order, since an annotation may depend on the settings of earlier ones. */
 const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
-  ignore: oneOf(['true', 'false'], () => ({})),
-  algorithm: oneOf(ALGORITHMS, (algorithm) => ({ algorithm })),
-  'connect-timeout': duration({ maxMs: MAX_CONNECT_TIMEOUT_MS }, (connectTimeoutMs) => ({ connectTimeoutMs })),
-  'drain-timeout': duration({ maxMs: MAX_TIMEOUT_MS }, (drainTimeoutMs) => ({ drainTimeoutMs })),
-  'idle-timeout': duration({ maxMs: MAX_TIMEOUT_MS }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),
-  'proxy-protocol': oneOf(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
-  'tls-passthrough': oneOf(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
+  ignore: oneOfAnnotation(['true', 'false'], () => ({})),
+  algorithm: oneOfAnnotation(ALGORITHMS, (algorithm) => ({ algorithm })),
+  'connect-timeout': durationAnnotation({ maxMs: MAX_CONNECT_TIMEOUT_MS }, (connectTimeoutMs) => ({
+    connectTimeoutMs,
+  })),
+  'drain-timeout': durationAnnotation({ maxMs: MAX_TIMEOUT_MS }, (drainTimeoutMs) => ({ drainTimeoutMs })),
+  'idle-timeout': durationAnnotation({ maxMs: MAX_TIMEOUT_MS }, (ms) => ({ idleTimeoutMs: ms, udpIdleTimeoutMs: ms })),
+  'proxy-protocol': oneOfAnnotation(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
+  'tls-passthrough': oneOfAnnotation(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
   ...TLS_ANNOTATIONS,
   hosts: hostsAnnotation(),
   ...HEALTH_ANNOTATIONS,
@@ -52,7 +54,7 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
     },
     (pool) => ({ pool }),
   ),
-  nodes: integer({ min: 1, max: MAX_NODES }, (nodes) => ({ nodes })),
+  nodes: integerAnnotation({ min: 1, max: MAX_NODES }, (nodes) => ({ nodes })),
 };
 
 const ANNOTATION_NAMES: readonly string[] = Object.keys(ANNOTATIONS);

@@ -1,10 +1,16 @@
 // The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. An option without a check is refused, because it would
 // have no effect.
 import { DURATION_PATTERN, parseDuration } from '../duration.ts';
-import { type Annotation, duration, integer, oneOf, pattern } from './annotation-grammar.ts';
+import {
+  type Annotation,
+  durationAnnotation,
+  integerAnnotation,
+  oneOfAnnotation,
+  pattern,
+} from './annotation-grammar.ts';
 import {
   DEFAULT_HEALTH_TIMING,
-  type HealthCheck,
+  type HealthCheckSettings,
   type HealthCheckTiming,
   type ServiceSettings,
 } from './service-settings.ts';
@@ -19,10 +25,12 @@ const MAX_PATH_LENGTH = 1_024;
 
 /** Parsed in this order: the check first, and the interval before the timeout. */
 export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
-  'health-check': oneOf<CheckName>(['off', 'tcp', 'http', 'https'], (name) => ({ healthCheck: defaultCheck(name) })),
+  'health-check': oneOfAnnotation<CheckName>(['off', 'tcp', 'http', 'https'], (name) => ({
+    healthCheck: defaultCheck(name),
+  })),
   'health-check-path': pathAnnotation(),
   'health-check-interval': withCheck(
-    duration(
+    durationAnnotation(
       { minMs: MIN_INTERVAL_MS, maxMs: MAX_INTERVAL_MS, expected: 'a duration from 1s to 10m' },
       // The default timeout must not exceed the interval. A timeout from its own annotation is checked below.
       (intervalMs, { healthCheck }) =>
@@ -33,13 +41,13 @@ export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'health-check-healthy': withCheck(threshold((healthyThreshold) => ({ healthyThreshold }))),
   'health-check-unhealthy': withCheck(threshold((unhealthyThreshold) => ({ unhealthyThreshold }))),
   'health-check-drain-timeout': withCheck(
-    duration({ maxMs: MAX_DRAIN_TIMEOUT_MS }, (drainTimeoutMs, { healthCheck }) =>
+    durationAnnotation({ maxMs: MAX_DRAIN_TIMEOUT_MS }, (drainTimeoutMs, { healthCheck }) =>
       withTiming(healthCheck, { drainTimeoutMs }),
     ),
   ),
 };
 
-function defaultCheck(name: CheckName): HealthCheck {
+function defaultCheck(name: CheckName): HealthCheckSettings {
   switch (name) {
     case 'off':
       return { kind: 'off' };
@@ -52,11 +60,14 @@ function defaultCheck(name: CheckName): HealthCheck {
   }
 }
 
-function timingOf(check: HealthCheck): HealthCheckTiming {
+function timingOf(check: HealthCheckSettings): HealthCheckTiming {
   return check.kind === 'off' ? DEFAULT_HEALTH_TIMING : check;
 }
 
-function withTiming(check: HealthCheck, timing: Partial<HealthCheckTiming>): Pick<ServiceSettings, 'healthCheck'> {
+function withTiming(
+  check: HealthCheckSettings,
+  timing: Partial<HealthCheckTiming>,
+): Pick<ServiceSettings, 'healthCheck'> {
   return { healthCheck: check.kind === 'off' ? check : { ...check, ...timing } };
 }
 
@@ -112,7 +123,7 @@ function withCheck({ grammar, parse }: Annotation): Annotation {
 }
 
 function threshold(timing: (count: number) => Partial<HealthCheckTiming>): Annotation {
-  return integer({ min: 1, max: MAX_THRESHOLD_RESULTS }, (count, { healthCheck }) =>
+  return integerAnnotation({ min: 1, max: MAX_THRESHOLD_RESULTS }, (count, { healthCheck }) =>
     withTiming(healthCheck, timing(count)),
   );
 }

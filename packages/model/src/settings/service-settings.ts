@@ -14,7 +14,7 @@ export interface ServiceSettings {
   readonly sourceRanges: readonly string[];
   /** The version of the PROXY header that the proxy sends to the endpoint before the client's first byte; null for none. */
   readonly proxyProtocol: 'v1' | 'v2' | null;
-  readonly healthCheck: HealthCheck;
+  readonly healthCheck: HealthCheckSettings;
   readonly limits: ServiceLimits;
   /** Route by the server name of the ClientHello, without decrypting. */
   readonly tlsPassthrough: boolean;
@@ -45,7 +45,10 @@ export interface TlsPort {
 
 export type Algorithm = 'least-connections' | 'round-robin' | 'random' | 'maglev' | 'first';
 export type Affinity = { readonly kind: 'none' } | { readonly kind: 'client-ip'; readonly timeoutMs: number };
-export type HealthCheck = { readonly kind: 'off' } | ({ readonly kind: 'tcp' } & HealthCheckTiming) | HttpHealthCheck;
+export type HealthCheckSettings =
+  | { readonly kind: 'off' }
+  | ({ readonly kind: 'tcp' } & HealthCheckTiming)
+  | HttpHealthCheck;
 
 export interface HttpHealthCheck extends HealthCheckTiming {
   readonly kind: 'http';

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type Endpoint, endpointKey, type HealthCheck } from '@weir/model';
+import { type Endpoint, endpointKey, type HealthCheckSettings } from '@weir/model';
 import { type ByteCountingServer, connectClient, echoServer, type TestClient } from '@weir/testkit';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { startWorkerInTest, type WorkerInTest } from '../fixtures/worker-in-test.ts';
 
-const CHECK: HealthCheck = {
+const CHECK: HealthCheckSettings = {
   kind: 'tcp',
   intervalMs: 1_000,
   timeoutMs: 500,
@@ -128,7 +128,7 @@ test('keeps connections if a failing endpoint is removed and returns healthy', a
 test('keeps connections if the Service has no drain timeout for failed checks any more', async () => {
   await using scenario = await twoEndpoints();
   const { worker, clients, endpoints, fail } = scenario;
-  const { drainTimeoutMs: _, ...check } = CHECK as Extract<HealthCheck, { kind: 'tcp' }>;
+  const { drainTimeoutMs: _, ...check } = CHECK as Extract<HealthCheckSettings, { kind: 'tcp' }>;
   worker.serve(checked(endpoints, check));
   fail(0);
   worker.tick(20);

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
-import type { HealthCheck } from '@weir/model';
+import type { HealthCheckSettings } from '@weir/model';
 import { eventually, makeCertificate } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { httpEndpoint } from '../fixtures/http-endpoint.ts';
@@ -13,7 +13,7 @@ const CERTIFICATE = makeCertificate({ name: 'nobody.example', names: ['nobody.ex
 /** Long enough that only the byte limit ends a check. */
 const LONG_TIMEOUT_MS = 60_000;
 
-const HTTP: HealthCheck = {
+const HTTP: HealthCheckSettings = {
   kind: 'http',
   path: '/',
   intervalMs: 60,
@@ -21,10 +21,10 @@ const HTTP: HealthCheck = {
   healthyThreshold: 1,
   unhealthyThreshold: 1,
 };
-const HTTPS: HealthCheck = { ...HTTP, overTls: true };
+const HTTPS: HealthCheckSettings = { ...HTTP, overTls: true };
 
 /** Why the check of the endpoint fails. */
-async function failureAt(server: Server, healthCheck: HealthCheck): Promise<string> {
+async function failureAt(server: Server, healthCheck: HealthCheckSettings): Promise<string> {
   await using fleet = await startFleet();
   await using good = await httpEndpoint(
     'good',

@@ -1,7 +1,7 @@
 // Health checks of endpoints that terminate TLS, with real sockets.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { HealthCheck, ServiceSettings, UnhealthyEndpoint } from '@weir/model';
+import type { HealthCheckSettings, ServiceSettings, UnhealthyEndpoint } from '@weir/model';
 import { discardServer, eventually, makeCertificate } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { writeLocalProxyHeader } from '../../src/protocol/write-proxy-header.ts';
@@ -14,7 +14,7 @@ import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 const UNTRUSTED = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
 
 /** A long timeout, because the machine may be busy. */
-const HTTPS: HealthCheck = {
+const HTTPS: HealthCheckSettings = {
   kind: 'http',
   path: '/readyz',
   overTls: true,

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import type { HealthCheck, UnhealthyEndpoint } from '@weir/model';
+import type { HealthCheckSettings, UnhealthyEndpoint } from '@weir/model';
 import { connectClient, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
 import { writeLocalProxyHeader } from '../../src/protocol/write-proxy-header.ts';
@@ -16,10 +16,10 @@ import type { TestService } from '../fixtures/tables.ts';
 
 /** A long timeout, because the machine may be busy. */
 const OFTEN = { intervalMs: 60, timeoutMs: 2_000, healthyThreshold: 1, unhealthyThreshold: 2 };
-const TCP: HealthCheck = { kind: 'tcp', ...OFTEN };
-const HTTP: HealthCheck = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
+const TCP: HealthCheckSettings = { kind: 'tcp', ...OFTEN };
+const HTTP: HealthCheckSettings = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
 
-function inTurn(healthCheck: HealthCheck, ...endpoints: HttpEndpoint[]): TestService {
+function inTurn(healthCheck: HealthCheckSettings, ...endpoints: HttpEndpoint[]): TestService {
   return webService(
     endpoints.map(({ endpoint }) => endpoint),
     { settings: { algorithm: 'round-robin', healthCheck } },
@@ -51,7 +51,7 @@ function unhealthyOf(proxy: RunningProxy, { endpoint }: HttpEndpoint): Unhealthy
   return proxy.view().unhealthy?.endpoints.find((each) => each.endpoint.port === endpoint.port);
 }
 
-const OFF: HealthCheck = { kind: 'off' };
+const OFF: HealthCheckSettings = { kind: 'off' };
 
 test('ejects an endpoint that refuses, without a failed client', async () => {
   await using fleet = await startFleet();

@@ -14,7 +14,7 @@ import {
   text,
 } from '@weir/runtime';
 import type { RedisAccess } from './connection/redis-target.ts';
-import { parseTarget } from './connection/redis-target.ts';
+import { parseRedisTarget } from './connection/redis-target.ts';
 import { REDIS_URL_FORMAT } from './connection/redis-url.ts';
 
 const REDIS_URL_SETTING_FORMAT: SettingFormat<Secret> = {
@@ -57,7 +57,7 @@ export function withRedisAccess<Config extends RedisConfig>(
   const { redisUrl, redisUsername, redisPassword, redisSentinelUsername, redisSentinelPassword, redisCa, ...rest } =
     config;
   const redis = accessFor(config);
-  const result = parseTarget(redis);
+  const result = parseRedisTarget(redis);
   if (result.kind === 'target') return { ...rest, redis };
   const { field, redactedValue, reason, allowed } = result.mistake;
   const mistake: ConfigMistake = {

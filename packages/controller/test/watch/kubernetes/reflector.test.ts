@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
-import type { ApiRequest, Json, WatchRequest } from '../../../src/kubernetes/kube-api.ts';
+import type { Json, KubeApiRequest, WatchRequest } from '../../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../../src/kubernetes/kube-api-error.ts';
 import { reflect } from '../../../src/watch/kubernetes/reflector.ts';
 
@@ -33,7 +33,7 @@ async function play(
   const objects = new Set<string>();
   let unlisted = new Set<string>();
   const api = {
-    async request({ query = {} }: ApiRequest): Promise<Json> {
+    async request({ query = {} }: KubeApiRequest): Promise<Json> {
       requests.push(`list ${query.limit ?? 'all'}${query.continue === undefined ? '' : ` from ${query.continue}`}`);
       const response = remainingLists.shift() ?? new KubeApiError('AWAY', 'the script is over');
       if (response instanceof KubeApiError) throw response;

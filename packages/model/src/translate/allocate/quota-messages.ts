@@ -4,7 +4,7 @@ import { countOf, joinItems } from '../../message-text.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import { policyText, type Tenant } from '../tenancy.ts';
 
-export interface TenantUsage {
+export interface QuotaUsage {
   /** The Services that are served, by UID. */
   readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
   /** The sum over all Services. */
@@ -21,11 +21,11 @@ export interface TenantUsage {
  */
 const MAX_NAMED_WAITERS = 100;
 
-export function isCrowded({ waiting }: TenantUsage): boolean {
+export function isCrowded({ waiting }: QuotaUsage): boolean {
   return waiting.size > MAX_NAMED_WAITERS;
 }
 
-export function serviceLimitMessage(tenant: Tenant, used: TenantUsage): string {
+export function serviceLimitMessage(tenant: Tenant, used: QuotaUsage): string {
   if (tenant.limits.services === 0)
     return `tenant "${tenant.name}" may have no load balancers; ${higherLimitHelp(tenant)}`;
   if (isCrowded(used)) {
@@ -43,7 +43,7 @@ function allText({ name, limits }: Tenant): string {
   return `all ${countOf(limits.services ?? 0, 'load balancer')} that tenant "${name}" may have are`;
 }
 
-function servicesInUse(tenant: Tenant, used: TenantUsage): string {
+function servicesInUse(tenant: Tenant, used: QuotaUsage): string {
   return `${used.services.size} of ${tenant.limits.services ?? 0} load balancers of tenant "${tenant.name}" are in use (${serviceNames(tenant, used)})`;
 }
 
@@ -51,7 +51,7 @@ function servicesInUse(tenant: Tenant, used: TenantUsage): string {
  * Returns the message about a limit on ports. `wanted`: the number of ports of a new Service; undefined for another port of a
  * Service that is served.
  */
-export function portLimitMessage(tenant: Tenant, used: TenantUsage, wanted?: number): string {
+export function portLimitMessage(tenant: Tenant, used: QuotaUsage, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
   if (limit === 0) return `tenant "${tenant.name}" may have no listener ports; ${higherLimitHelp(tenant)}`;
   if (wanted !== undefined && wanted > limit) {
@@ -68,20 +68,20 @@ export function portLimitMessage(tenant: Tenant, used: TenantUsage, wanted?: num
   return `${portsInUse(tenant, used)}, ${wants}; delete some or ${higherLimitHelp(tenant)}`;
 }
 
-function portsInUse(tenant: Tenant, used: TenantUsage): string {
+function portsInUse(tenant: Tenant, used: QuotaUsage): string {
   const users = used.services.size === 0 ? '' : ` (${serviceNames(tenant, used)})`;
   return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
 }
 
 /** Why the tenant is over its limits; undefined if it is not. */
-export function excessMessage(tenant: Tenant, used: TenantUsage): string | undefined {
+export function excessMessage(tenant: Tenant, used: QuotaUsage): string | undefined {
   const { services = Infinity, ports = Infinity } = tenant.limits;
   if (used.services.size > services) return excessText(tenant, used, countOf(services, 'load balancer'), servicesInUse);
   if (used.ports > ports) return excessText(tenant, used, countOf(ports, 'listener port'), portsInUse);
   return undefined;
 }
 
-function excessText(tenant: Tenant, used: TenantUsage, limit: string, inUse: typeof portsInUse): string {
+function excessText(tenant: Tenant, used: QuotaUsage, limit: string, inUse: typeof portsInUse): string {
   const excess =
     used.services.size > MAX_NAMED_WAITERS
       ? `tenant "${tenant.name}" has more than the ${limit} that it may have`
@@ -94,12 +94,12 @@ function higherLimitHelp(tenant: Tenant): string {
 }
 
 /** The Services of the tenant, with their namespace if the tenant has several namespaces. */
-function serviceNames(tenant: Tenant, used: TenantUsage): string {
+function serviceNames(tenant: Tenant, used: QuotaUsage): string {
   if (used.cachedNames?.by !== tenant) used.cachedNames = { by: tenant, text: listServiceNames(tenant, used) };
   return used.cachedNames.text;
 }
 
-function listServiceNames(tenant: Tenant, used: TenantUsage): string {
+function listServiceNames(tenant: Tenant, used: QuotaUsage): string {
   const hasSeveralNamespaces = tenant.namespaces.length > 1;
   const texts = [...used.services.values()].map(({ service: { namespace, name } }) =>
     hasSeveralNamespaces ? `${namespace}/${name}` : name,

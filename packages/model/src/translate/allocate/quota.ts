@@ -1,6 +1,6 @@
 import type { ServiceObject } from '../../snapshot.ts';
 import type { Tenant } from '../tenancy.ts';
-import { excessMessage, isCrowded, portLimitMessage, serviceLimitMessage, type TenantUsage } from './quota-messages.ts';
+import { excessMessage, isCrowded, portLimitMessage, type QuotaUsage, serviceLimitMessage } from './quota-messages.ts';
 
 /** A question of a decision about the limits of a tenant. */
 export interface QuotaQuery {
@@ -17,7 +17,7 @@ export type QuotaResult = string | number | undefined;
 /** What each tenant uses of its limits, and which Services wait for these limits. */
 export class Quota {
   /** Holds only tenants with usage or with waiting Services, because a controller that runs for months sees many namespaces. */
-  readonly #byTenant = new Map<string, TenantUsage>();
+  readonly #byTenant = new Map<string, QuotaUsage>();
   readonly #tenantByUid = new Map<string, string>();
   readonly #waitingTenantByUid = new Map<string, string>();
 
@@ -103,12 +103,12 @@ export class Quota {
   }
 
   /** For reading: does not store a new tenant. */
-  #usageFor(tenant: string): TenantUsage {
+  #usageFor(tenant: string): QuotaUsage {
     return this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), cachedNames: undefined };
   }
 
   /** For writing: stores a new tenant. */
-  #storedUsageFor(tenant: string): TenantUsage {
+  #storedUsageFor(tenant: string): QuotaUsage {
     const used = this.#usageFor(tenant);
     this.#byTenant.set(tenant, used);
     return used;

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import {
   type Endpoint,
   endpointKey,
-  type HealthCheck,
+  type HealthCheckSettings,
   healthCheckName,
   type Route,
   type ServiceSettings,
@@ -14,7 +14,7 @@ export interface WantedCheck {
   /** Checks with equal keys are made once and share their result. */
   readonly key: string;
   readonly endpoint: Endpoint;
-  readonly check: Exclude<HealthCheck, { readonly kind: 'off' }>;
+  readonly check: Exclude<HealthCheckSettings, { readonly kind: 'off' }>;
   /** The PROXY header that the endpoint expects, if any. */
   readonly proxyProtocol: ServiceSettings['proxyProtocol'];
   /**
@@ -41,16 +41,16 @@ export function wantedChecksFor({ settings, listener, endpoints }: Route): Reado
   return wanted;
 }
 
-export type CheckResult = { readonly kind: 'good' } | { readonly kind: 'bad'; readonly why: string };
-export const PASSED: CheckResult = { kind: 'good' };
+export type HealthCheckResult = { readonly kind: 'good' } | { readonly kind: 'bad'; readonly why: string };
+export const PASSED: HealthCheckResult = { kind: 'good' };
 
 /** Returns a failed result. `why` completes "its check fails: …". */
-export function failed(why: string): CheckResult {
+export function failed(why: string): HealthCheckResult {
   return { kind: 'bad', why };
 }
 
 /** Returns a failed result with the code of the error, because it tells an operator more than the message. */
-export function failedWith(thrown: unknown): CheckResult {
+export function failedWith(thrown: unknown): HealthCheckResult {
   const { code, message } = thrown as Partial<NodeJS.ErrnoException>;
   return failed((typeof code === 'string' ? code : String(message)).slice(0, 80));
 }

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { type CheckState, healthCheckName, INITIAL_CHECK_STATE, recordCheckResult } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import {
-  type CheckResult,
   closeCheckSocket,
   connectForCheck,
   failed,
   failedWith,
+  type HealthCheckResult,
   PASSED,
   type WantedCheck,
 } from './check.ts';
@@ -15,7 +15,7 @@ import { CheckSchedule, type RunningCheck } from './check-schedule.ts';
 // Runs all checks that Services of this node ask for, and keeps their results. Equal checks of several ports run once.
 
 /** Checks the endpoint. Settles soon after the signal is aborted, with its connection closed. */
-export type RunCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<CheckResult>;
+export type RunCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<HealthCheckResult>;
 /** The cost of a check over TLS: a handshake occupies the main thread five times as long as a whole HTTP check. */
 const TLS_CHECK_COST = 5;
 
@@ -139,11 +139,11 @@ export class HealthChecker {
     this.#runDue();
   }
 
-  async #runWithTimeout(wanted: WantedCheck): Promise<CheckResult> {
+  async #runWithTimeout(wanted: WantedCheck): Promise<HealthCheckResult> {
     const { clock, runCheck } = this.#options;
     const stop = new AbortController();
     this.#running.add(stop);
-    const { promise: late, resolve } = Promise.withResolvers<CheckResult>();
+    const { promise: late, resolve } = Promise.withResolvers<HealthCheckResult>();
     const timer = clock.setTimeout(() => {
       resolve(failed(`no answer within ${wanted.check.timeoutMs} ms`));
       stop.abort();
@@ -158,7 +158,7 @@ export class HealthChecker {
     }
   }
 
-  #recordResult(tracked: TrackedCheck, result: CheckResult): void {
+  #recordResult(tracked: TrackedCheck, result: HealthCheckResult): void {
     const { state, wanted, subscribers } = tracked;
     if (result.kind === 'good') this.#good += 1;
     else {
@@ -183,7 +183,7 @@ const checkHttp: typeof import('./http-check.ts')['checkHttp'] = async (...wante
 };
 
 /** Passes if the endpoint accepts a connection. Rejects if it does not, or on abort. */
-export async function checkTcp(wanted: WantedCheck, signal: AbortSignal): Promise<CheckResult> {
+export async function checkTcp(wanted: WantedCheck, signal: AbortSignal): Promise<HealthCheckResult> {
   const socket = connectForCheck(wanted);
   try {
     await once(socket, 'connect', { signal });

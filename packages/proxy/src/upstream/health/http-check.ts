@@ -6,7 +6,7 @@ import type { HttpHealthCheck } from '@weir/model/data-plane';
 import { Client } from 'undici';
 import { tlsSocketInternals } from '../../transport/tls/node-tls.ts';
 import type { WantedCheck } from './check.ts';
-import { type CheckResult, closeCheckSocket, connectForCheck, failed, PASSED } from './check.ts';
+import { closeCheckSocket, connectForCheck, failed, type HealthCheckResult, PASSED } from './check.ts';
 
 const MAX_HEAD_BYTES = 16_384;
 /** The maximum of the body that is read, so that the endpoint can finish its response. */
@@ -31,7 +31,7 @@ export async function checkHttp(
   wanted: WantedCheck,
   { path, overTls }: HttpHealthCheck,
   signal: AbortSignal,
-): Promise<CheckResult> {
+): Promise<HealthCheckResult> {
   const socket = overTls ? connectTlsForCheck(wanted) : connectForCheck(wanted);
   let client: Client | undefined;
   try {

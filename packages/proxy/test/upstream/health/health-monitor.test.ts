@@ -6,7 +6,7 @@ import {
   diff,
   type Endpoint,
   endpointKey,
-  type HealthCheck,
+  type HealthCheckSettings,
   patchMatcher,
   type RoutingTable,
 } from '@weir/model';
@@ -23,7 +23,7 @@ const ENDPOINTS: readonly Endpoint[] = ['10.0.0.1', '10.0.0.2', '10.0.0.3', '10.
 }));
 const KEYS = ENDPOINTS.map(endpointKey);
 const LISTENER = `TCP/192.0.2.1/${PORT}`;
-const CHECK: HealthCheck = {
+const CHECK: HealthCheckSettings = {
   kind: 'tcp',
   intervalMs: 1_000,
   timeoutMs: 500,
@@ -255,7 +255,7 @@ test('ends checks that no Service asks for any more', async () => {
 });
 
 test('runs equal checks of two Services once, and different checks separately', async () => {
-  const serviceWithCheck = (name: string, port: number, healthCheck: HealthCheck = CHECK): TestService =>
+  const serviceWithCheck = (name: string, port: number, healthCheck: HealthCheckSettings = CHECK): TestService =>
     web(ENDPOINTS.slice(0, 1), { name, port, settings: { healthCheck } });
   const shared = setUpMonitor(serviceWithCheck('one', 81), serviceWithCheck('two', 82));
   await shared.clock.advance(10_000);
@@ -272,7 +272,7 @@ test('runs equal checks of two Services once, and different checks separately', 
 
 test('counts a check over TLS as several, because it occupies the main thread longer', async () => {
   const many = Array.from({ length: 200 }, (_, index): Endpoint => ({ address: `10.0.1.${index}`, port: 80 }));
-  const http: HealthCheck = { ...CHECK, kind: 'http', path: '/' };
+  const http: HealthCheckSettings = { ...CHECK, kind: 'http', path: '/' };
   for (const [healthCheck, least, most] of [
     [http, 1_800, 2_000],
     [{ ...http, overTls: true }, 800, 1_000],

@@ -33,7 +33,7 @@ export type RedisTargetResult =
   | { readonly kind: 'mistake'; readonly mistake: RedisAccessMistake };
 
 /** Parses a `RedisAccess`: merges the credentials with the URL and checks for contradictions. Pure. */
-export function parseTarget(access: RedisAccess): RedisTargetResult {
+export function parseRedisTarget(access: RedisAccess): RedisTargetResult {
   const text = (typeof access.url === 'string' ? access.url : access.url.reveal()).trim();
   const parsed = parseRedisUrl(text);
   if (parsed.kind === 'invalid') {
@@ -63,7 +63,7 @@ export function parseTarget(access: RedisAccess): RedisTargetResult {
 
 /** Parses a `RedisAccess`; throws `StoreError` REFUSED for a mistake, without passwords in the message. */
 export function targetFor(access: RedisAccess): RedisTarget {
-  const result = parseTarget(access);
+  const result = parseRedisTarget(access);
   if (result.kind === 'target') return result.target;
   const { field, redactedValue, reason, allowed } = result.mistake;
   const subject = redactedValue === undefined ? FIELD_NAMES[field] : `${FIELD_NAMES[field]} ${redactedValue}`;
