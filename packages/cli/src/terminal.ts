@@ -7,14 +7,14 @@ export interface Terminal {
   err(text: string): void;
   /** Whether stdout is a terminal, so that a live view can redraw itself. */
   readonly isTerminal: boolean;
-  /** Width of the terminal. Undefined if stdout is not a terminal. */
+  /** Returns the width of the terminal, or undefined if stdout is not a terminal. */
   columns(): number | undefined;
   readonly colour: boolean;
   /** Aborted by SIGINT, SIGTERM, SIGHUP, or when the launcher process ends. */
   readonly signal: AbortSignal;
 }
 
-/** Colours are for terminals only. NO_COLOR disables colours if it is set and not empty (https://no-color.org). */
+/** Whether to print colours: only to a terminal, and only if NO_COLOR is unset or empty (https://no-color.org). */
 export function wantsColour(env: Terminal['env'], isTerminal: boolean): boolean {
   return isTerminal && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
 }
@@ -50,7 +50,7 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
     },
     exit(code) {
       process.exitCode = code;
-      // Waits until a pipe has taken all output, and for nothing else.
+      // Waits only until the pipe behind stdout has taken all output.
       process.stdout.write('', () => process.exit(code));
     },
   };

@@ -10,7 +10,7 @@ export type ConsoleErrorCode =
   | 'REFUSED';
 
 export class ConsoleError extends WeirError<ConsoleErrorCode> {
-  /** The `error.code` of the response body. Empty if the response has none. */
+  /** The `error.code` of the response body, or an empty text if the response has none. */
   readonly reason: string;
 
   constructor(
@@ -83,7 +83,7 @@ async function send(transport: Transport, request: ConsoleRequest): Promise<Cons
   }
 }
 
-/** Whether Node.js does not trust the issuer of the certificate. A wrong host name has another code. */
+/** Whether Node.js does not trust the issuer of the certificate. An error about a wrong host name does not count. */
 function isUntrustedCertificate(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code);

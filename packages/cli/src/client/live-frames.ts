@@ -17,7 +17,7 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
-/** Yields each server-sent event once it is complete. A line that arrives in many chunks is joined once, at its end. */
+/** Yields each complete server-sent event. Joins the chunks of a line only once, so that long lines take linear time. */
 export async function* serverSentEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const decoder = new TextDecoder();
   let lineParts: string[] = [];

@@ -3,7 +3,7 @@ import http from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { errorMessage, isLoopback, UsageError } from '@weir/runtime';
 
-// How a request reaches the console: directly by URL, or through the API server of its cluster.
+// Sends requests to the console, either directly by URL or through the API server of its cluster.
 export interface ConsoleRequest {
   readonly method: string;
   /** Includes the query: `/api/v1/services?tenant=shop`. */
@@ -25,7 +25,7 @@ export interface Transport {
   send(request: ConsoleRequest): Promise<ConsoleResponse>;
 }
 
-/** What the user can do about each failure. */
+/** Advice for the user, for each kind of failure. */
 export interface ErrorHints {
   readonly unreachable: string;
   readonly notAConsole: string;
@@ -89,7 +89,7 @@ export interface DirectTransportOptions {
   readonly allowPlainHttp?: boolean | undefined;
 }
 
-/** Reaches a console by its URL. */
+/** Creates a transport to the console at a URL. */
 export function directTransport({ server, token, caFile, allowPlainHttp = false }: DirectTransportOptions): Transport {
   const base = parseServerUrl(server);
   const ca = caFile === undefined ? undefined : readOptionFile('--ca-file', caFile);
@@ -144,8 +144,8 @@ function parseServerUrl(text: string): URL {
 const AGGREGATED_API_PATH = '/apis/console.weir.dev/v1';
 
 /**
- * Reaches the console of a cluster through its API server, with the credentials of the kubeconfig. If `kubeconfig` is
- * undefined, the kubeconfig is the one that kubectl would use.
+ * Creates a transport to the console of a cluster, through its API server and with the credentials of the kubeconfig. If
+ * `kubeconfig` is undefined, uses the kubeconfig that kubectl would use.
  */
 export async function clusterTransport(kubeconfig: string | undefined): Promise<Transport> {
   // Loaded on demand: the Kubernetes client is slow to load, and a console that is reached by URL does not need it.

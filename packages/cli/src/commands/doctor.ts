@@ -67,7 +67,7 @@ const SEVERITY_STYLES = { ok: 'green', warning: 'yellow', error: 'red' } as cons
 const SEVERITY_WIDTH = 'warning'.length;
 const CODE_WIDTH = Math.max(...CHECK_CODES.map((code) => code.length));
 
-/** One line per finding, then the number of findings of each severity. The message is the last column, because its length varies. */
+/** Returns one line per finding, then the number of findings per severity. The message is the last column, because its length varies. */
 export function findingsText(findings: readonly Finding[], colour: boolean): string {
   const paint = colourizeFor(colour);
   return `${findings.map((finding) => `${findingLine(finding, paint)}\n`).join('')}\n${findingsSummary(findings)}\n`;

@@ -39,7 +39,7 @@ export function addExplain(program: Command, { terminal, finish }: CommandContex
     });
 }
 
-/** Prints the state first, then what it follows from. */
+/** Returns the text of `weir explain`: the state of the Service first, then the reasons for that state. */
 export function explanationText(service: ServiceExplanation, colour: boolean): string {
   const paint = colourizeFor(colour);
   const { namespace, name, tenant, policy, state, message, reason } = service;
@@ -108,7 +108,7 @@ function endpointLines({ endpointList }: ServiceExplanation): string[] {
   });
 }
 
-/** ` (10.0.0.1:8080, 10.0.0.2:8080)`, or the empty string if there are no endpoints. */
+/** Returns ` (10.0.0.1:8080, 10.0.0.2:8080)`, or an empty text if there are no endpoints. */
 function endpointListText(endpoints: readonly { readonly address: string; readonly port: number }[]): string {
   return endpoints.length > 0 ? ` (${joinList(endpoints.map(({ address, port }) => `${address}:${port}`))})` : '';
 }
@@ -164,7 +164,7 @@ function tlsLines({ secret, ports, clientCaSecret }: TlsTermination): string[] {
   ];
 }
 
-const UNKNOWN_WHILE_STORE_AWAY = 'unknown while the store is unreachable';
+const UNKNOWN_WHILE_STORE_UNREACHABLE = 'unknown while the store is unreachable';
 
 function limitLines({ limits, used }: ServiceExplanation): string[] {
   const ofLimit = (limit: number | undefined, text: (amount: number) => string): string =>
@@ -172,14 +172,14 @@ function limitLines({ limits, used }: ServiceExplanation): string[] {
   return [
     `services ${used.services}${ofLimit(limits.services, countText)}`,
     `ports ${used.ports}${ofLimit(limits.ports, countText)}`,
-    `traffic this month ${used.trafficThisMonth === null ? UNKNOWN_WHILE_STORE_AWAY : bytesText(used.trafficThisMonth)}${ofLimit(limits.trafficPerMonth, bytesText)}`,
+    `traffic this month ${used.trafficThisMonth === null ? UNKNOWN_WHILE_STORE_UNREACHABLE : bytesText(used.trafficThisMonth)}${ofLimit(limits.trafficPerMonth, bytesText)}`,
     ...perProxyLimitLines(limits),
   ];
 }
 
 type PerProxyLimits = { readonly [limit in keyof ServiceLimits | 'newConnectionsPerSecond']?: number | null };
 
-/** Limits that each proxy enforces by itself, for a tenant or a Service. An absent limit has no line. */
+/** Returns one line per limit that each proxy enforces by itself, for a tenant or a Service. */
 function perProxyLimitLines(limits: PerProxyLimits): string[] {
   const line = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
     limit === undefined || limit === null ? [] : [`${text(limit)} on each proxy`];
@@ -195,7 +195,7 @@ function perProxyLimitLines(limits: PerProxyLimits): string[] {
 function trafficLines({ month, rate }: ServiceExplanation): string[] {
   const monthText =
     month === null
-      ? UNKNOWN_WHILE_STORE_AWAY
+      ? UNKNOWN_WHILE_STORE_UNREACHABLE
       : `${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`;
   return [
     `this month: ${monthText}`,

@@ -20,7 +20,7 @@ interface TopOptions extends ServerOptions {
   readonly output: OutputFormat;
 }
 
-/** Moves the cursor home and erases everything below, so that a frame replaces the previous frame without flicker. */
+/** Escape sequences that move the cursor home and erase the rest, so that a frame replaces the previous frame without flicker. */
 const REDRAW = '\u001b[H\u001b[J';
 const CLEAR = '\u001b[2J';
 
@@ -65,7 +65,7 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
     }
   }
 
-  /** A longer line would wrap, and the next frame would overwrite the wrong rows. */
+  /** Cuts lines at the width of the terminal. A longer line would wrap, and the next frame would overwrite the wrong rows. */
   function truncateLines(text: string): string {
     const columns = terminal.columns() ?? 80;
     return text

@@ -23,16 +23,16 @@ export async function startBackends(network: DemoNetwork): Promise<Backends> {
   const count = (bytes: number): void => {
     receivedUploadBytes += bytes;
   };
-  const at = (last: number, port: number, server: Server): BackendServer => ({
+  const backendAt = (last: number, port: number, server: Server): BackendServer => ({
     server,
     host: addressIn(network, last),
     port,
   });
   const backendServers = [
-    at(41, 18_081, shopServer()),
-    at(42, 18_081, shopServer()),
-    at(43, 17_778, gameServer()),
-    at(44, 19_001, uploadServer(count)),
+    backendAt(41, 18_081, shopServer()),
+    backendAt(42, 18_081, shopServer()),
+    backendAt(43, 17_778, gameServer()),
+    backendAt(44, 19_001, uploadServer(count)),
   ];
   const sockets = new Set<Socket>();
   const close = async (): Promise<void> => {
@@ -76,7 +76,7 @@ function shopServer(): Server {
   });
 }
 
-/** Echoes every move to the player. */
+/** Creates a server that echoes every move to the player. */
 function gameServer(): Server {
   return createServer((socket) => {
     socket.setNoDelay(true);
@@ -85,7 +85,7 @@ function gameServer(): Server {
   });
 }
 
-/** Reads everything and sends nothing. */
+/** Creates a server that reads all data and sends nothing. */
 function uploadServer(onBytes: (bytes: number) => void): Server {
   return createServer((socket) => {
     socket.on('error', () => socket.destroy());

@@ -27,7 +27,7 @@ export interface DemoOptions {
   readonly once: boolean;
 }
 
-/** Gives a person time to look at the console. */
+/** Pause between two steps, so that the user can look at the console. */
 const STEP_PAUSE_MS = 12_000;
 const WARM_UP_MS = 1_500;
 
@@ -51,7 +51,7 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
       signal: terminal.signal,
     };
     const services = await showAddresses(context);
-    // The clients need the addresses.
+    // Without addresses the clients cannot start.
     if (report.failures.length > 0) return conclude(report, terminal);
     const clients = startDemoClients(services);
     closers.unshift(clients.stop);

@@ -22,7 +22,7 @@ export interface DemoContext {
 
 const REFUSED_SERVICE = 'shop/web-preview';
 
-/** `showAddresses` reports this problem. An error message before that step would look like a failure of the demo. */
+/** Whether `showAddresses` reports this problem later. An error message before that step would look like a failure of the demo. */
 export function isExpectedProblem({ code, subject }: Pick<FleetProblem, 'code' | 'subject'>): boolean {
   return code === 'QuotaExceeded' && subject === `Service ${REFUSED_SERVICE}`;
 }
@@ -45,7 +45,7 @@ export async function showAddresses({ client, report }: DemoContext): Promise<re
   return items;
 }
 
-/** The rates are means over three seconds, so the fourth frame covers three full seconds of traffic. */
+/** Number of frames to wait for. Rates are means over three seconds, so the fourth frame covers three full seconds of traffic. */
 const FRAMES_TO_WAIT = 4;
 
 export async function showBandwidth({ client, report, signal }: DemoContext): Promise<void> {
@@ -169,7 +169,7 @@ export async function showUsage(
     const { failures } = counts[tenant];
     report.check(`${tenant}: no request failed during the whole demo`, failures.length === 0, failures[0] ?? '');
   }
-  // Bytes in flight when the connections were reset had left the client, and perhaps the proxy, but never reached the backend.
+  // When the connections were reset, some bytes had left the client but had not reached the backend.
   const isBetween = billed() > 0 && billed() <= counts.uploader.sentBytes && billed() >= backends.receivedUploadBytes();
   report.check(
     'uploader: usage is at least what the backend received and at most what the client sent, despite the resets',

@@ -23,7 +23,7 @@ export interface TrafficTarget {
   readonly port: number;
 }
 
-/** Returns the addresses in turn, as DNS would. */
+/** Returns a function that returns the addresses in turn, as DNS would. */
 function roundRobin(addresses: readonly string[]): () => string {
   let next = 0;
   return () => {
@@ -44,7 +44,7 @@ const VISIT_INTERVAL_MS = 40;
 const VISIT_TIMEOUT_MS = 5_000;
 const REQUEST = 'GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n';
 
-/** 25 customers per second. Each fetches one page on its own connection and checks that the page is complete. */
+/** Starts 25 customers per second. Each customer fetches one page on a new connection and checks that the page is complete. */
 function startShopTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
   const open = new Set<Promise<void>>();
@@ -104,10 +104,10 @@ function bodyBytes(response: Buffer): number {
 const PLAYERS = 6;
 const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
-/** 2 s of moves. Players would call a longer delay a failure. */
+/** Moves without an echo after which the demo fails. They correspond to a delay of 2 s. */
 const MAX_UNANSWERED_MOVES = 40;
 
-/** Players stay connected during the whole demo and move 20 times a second. The server echoes every move. */
+/** Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. */
 function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
   const failures: string[] = [];
@@ -168,7 +168,7 @@ class Player {
 }
 
 const PARALLEL_UPLOADS = 4;
-/** 4 × 16 KiB every 10 ms are about 50 Mbit/s: far more than the other tenants use, but little load for the machine. */
+/** Data of one write. Four writes every 10 ms are about 50 Mbit/s: far more than the other tenants use, but little load for a machine. */
 const CHUNK = Buffer.alloc(16_384, 'more ');
 const CHUNK_INTERVAL_MS = 10;
 const UPLOAD_RETRY_DELAY_MS = 100;
@@ -181,7 +181,7 @@ export interface UploadTraffic extends Traffic {
   refusedConnections(): number;
 }
 
-/** A client that uploads in a loop and reconnects at once. Resets are expected, so they are not failures. */
+/** Starts a client that uploads in a loop and reconnects at once. Resets are expected, so they do not count as failures. */
 function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
   const address = roundRobin(addresses);
   const open = new Set<Socket>();

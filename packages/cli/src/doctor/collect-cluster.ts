@@ -55,7 +55,7 @@ export async function collectCluster(options: CollectClusterOptions): Promise<Cl
   }
 }
 
-/** All facts of the cluster are unknown, for the reason given by `server`. */
+/** Returns unknown facts for the whole cluster, all with the reason in `server`. */
 export function unknownCluster(server: UnknownFact): ClusterFacts {
   const unavailable = API_SERVER_UNAVAILABLE;
   return {
@@ -69,7 +69,7 @@ export function unknownCluster(server: UnknownFact): ClusterFacts {
   };
 }
 
-/** Reads one Lease if the namespace is known, because the controller's account may only read its own Lease. */
+/** Reads only the fleet's Lease if its namespace is known, because the controller's account may not list Leases. */
 async function listControllerLeases(
   api: KubeApi,
   { fleet, namespace, signal }: CollectClusterOptions,
@@ -98,7 +98,7 @@ async function undefinedIfNotFound<T>(request: Promise<T>): Promise<T | undefine
   }
 }
 
-/** Reads the discovery document, which every user may read, unlike the CustomResourceDefinitions. */
+/** Reads Weir's resources from the discovery document. Every user may read that document, unlike the CustomResourceDefinitions. */
 async function listServedResources(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
   const discovery = (await undefinedIfNotFound(api.request({ method: 'GET', path: WEIR_API_PATH, signal }))) as
     | { resources?: { name: string }[] }
@@ -226,7 +226,7 @@ interface RawLease {
   };
 }
 
-/** Returns undefined if the Lease is not of a Weir controller. The kubelet of each node has a Lease as well. */
+/** Returns undefined if the Lease does not belong to a Weir controller. Kubelets have Leases as well. */
 export function readLease(raw: unknown): LeaseFact | undefined {
   const { metadata, spec = {} } = raw as RawLease;
   if (!metadata.name.startsWith(LEASE_PREFIX)) return undefined;

@@ -35,7 +35,7 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   return { now: clock.now(), fleet, loadBalancerClass, serviceCidrs, version, ...cluster, ...redis, host };
 }
 
-/** An explicit kubeconfig must exist. Without a kubeconfig the command still checks Redis. */
+/** Returns unknown facts if no kubeconfig is found, so that Redis is still checked. A kubeconfig that the user named must exist. */
 async function collectClusterIfConfigured({
   kubeconfig,
   redis,

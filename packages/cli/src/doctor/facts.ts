@@ -102,7 +102,7 @@ interface KnownFact<T> {
 export interface UnknownFact {
   readonly kind: 'unknown';
   readonly cause: 'failed' | 'not-asked';
-  /** A sentence without a full stop, which says what to do. */
+  /** One sentence without a full stop. It tells the user what to do. */
   readonly message: string;
 }
 
@@ -114,19 +114,19 @@ export function unknownFact(cause: UnknownFact['cause'], message: string): Unkno
   return { kind: 'unknown', cause, message };
 }
 
-/** Nodes that are meant to run proxies. */
+/** Returns the nodes that have the label for proxies. */
 export function labelledNodes(nodes: readonly NodeFact[]): readonly NodeFact[] {
   return nodes.filter(isLoadBalancerNode);
 }
 
-/** Labelled nodes on which Weir can place Services. */
+/** Returns the labelled nodes on which Weir can place Services. */
 export function usableNodes(nodes: readonly NodeFact[]): readonly NodeFact[] {
   return labelledNodes(nodes).filter(
     (node) => exclusionReason(node) === undefined && nodeAddressesOf(node).bind.length > 0,
   );
 }
 
-/** Why Weir places no Service on a labelled node, and how to change that. Undefined if the node is not excluded. */
+/** Returns why Weir places no Service on a labelled node, and how to change that. Returns undefined if the node is not excluded. */
 export function exclusionReason(node: NodeFact): string | undefined {
   const { name, isCordoned, isDeleting } = node;
   if (isDeleting) return `${name} is being deleted`;
@@ -138,8 +138,8 @@ export function exclusionReason(node: NodeFact): string | undefined {
 }
 
 /**
- * Services that Weir manages: Services of its class, and Services on which Weir has written a condition. A controller
- * with WEIR_CLASSLESS=true writes conditions on Services without a class.
+ * Returns the Services that Weir manages: Services of its class, and Services on which Weir has written a condition. A
+ * controller with WEIR_CLASSLESS=true writes conditions on Services without a class.
  */
 export function managedServices(
   services: readonly ServiceFact[],

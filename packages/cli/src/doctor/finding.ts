@@ -1,6 +1,6 @@
 import { type UnknownFact, unknownFact } from './facts.ts';
 
-/** The result of one check, also if the check found no problem. */
+/** The result of one check, including a check that found no problem. */
 export interface Finding {
   readonly code: CheckCode;
   readonly severity: Severity;
@@ -55,7 +55,7 @@ export function error(message: string): CheckResult {
   return { severity: 'error', message };
 }
 
-/** A missing fact is only a warning: `KubernetesVersion` or `RedisReachable` reports the error, once. */
+/** Returns a warning for a missing fact. It is not an error, because `KubernetesVersion` or `RedisReachable` reports the cause once. */
 export function notChecked({ message }: UnknownFact): CheckResult {
   return warning(`not checked: ${message}`);
 }

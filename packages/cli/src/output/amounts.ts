@@ -1,44 +1,44 @@
-// Texts of numbers and lists. Units are powers of 1,000, as is usual for networks and quotas.
+// Formats numbers and lists. Units are powers of 1,000, as is usual for networks and quotas.
 
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'] as const;
 
-/** `1 node`, `2 nodes`. */
+/** Returns a count with its noun: `1 node`, `2 nodes`. */
 export function pluralize(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** A list may have thousands of items; `-o json` prints all of them. */
+/** Items of a list that a text shows. The user can print longer lists with `-o json`. */
 export const MAX_LISTED_ITEMS = 10;
 
-/** `a, b and 12 more`. */
+/** Joins the first items and counts the rest: `a, b and 12 more`. */
 export function joinList(items: readonly string[], maxItems: number = MAX_LISTED_ITEMS): string {
   if (items.length <= maxItems) return items.join(', ');
   return `${items.slice(0, maxItems).join(', ')} and ${items.length - maxItems} more`;
 }
 
-/** `0 B`, `999 B`, `1.5 MB`. */
+/** Returns a number of bytes as text: `0 B`, `999 B`, `1.5 MB`. */
 export function bytesText(bytes: number): string {
   return `${scaled(bytes)}B`;
 }
 
-/** `0 bit/s`, `12.4 Mbit/s`. */
+/** Returns a bit rate as text: `0 bit/s`, `12.4 Mbit/s`. */
 export function bitRateText(bitsPerSecond: number): string {
   return `${scaled(bitsPerSecond)}bit/s`;
 }
 
-/** `0`, `0.3`, `1,234`. */
+/** Returns a count as text: `0`, `0.3`, `1,234`. */
 export function countText(count: number): string {
   return count !== 0 && Math.abs(count) < 10 && !Number.isInteger(count)
     ? count.toFixed(1)
     : Math.round(count).toLocaleString('en-US');
 }
 
-/** The used part of a limit: `37 %`. A limit of 0 is always used up. */
+/** Returns the used part of a limit: `37 %`. A limit of 0 counts as used up. */
 export function percentText(used: number, limit: number): string {
   return limit === 0 ? '100 %' : `${Math.floor((used / limit) * 100)} %`;
 }
 
-/** Three digits, a space and the prefix: `12.4 M`. */
+/** Returns three digits, a space and the unit's prefix: `12.4 M`. */
 function scaled(amount: number): string {
   let value = amount;
   let step = 0;

@@ -24,7 +24,7 @@ export function stateText(paint: Colourize, state: string): string {
   return style === undefined ? state : paint(style, state);
 }
 
-/** Matches every control character except line feeds and the colours of this file. Other styles could hide text. */
+/** Matches every control character except line feeds and the colours of this file, because other escape sequences could hide text. */
 const CONTROL_CHARACTERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about control characters
   /\u001b(?!\[(?:[012]|22|3[1-5]|39)m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;

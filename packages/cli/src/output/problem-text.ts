@@ -10,7 +10,7 @@ export interface PrintableProblem {
   readonly message: string;
 }
 
-/** One line per problem, without columns, because messages are long. */
+/** Returns one line per problem. The lines have no columns, because messages are long. */
 export function problemsText(problems: readonly PrintableProblem[], paint: Colourize): string {
   return problems.map((problem) => `${problemText(problem, paint)}\n`).join('');
 }

@@ -9,7 +9,7 @@ export interface Column<Row> {
 
 const GAP = '   ';
 
-/** Each column is as wide as its widest cell. The text ends with a line break. Without rows it is the titles alone. */
+/** Each column is as wide as its widest cell. The text ends with a line break. Without rows the text contains only the titles. */
 export function tableText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = [
     columns.map((column) => column.title),

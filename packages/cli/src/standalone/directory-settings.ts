@@ -24,8 +24,8 @@ export function resolveFleetOptions(options: Partial<FleetOptions>): FleetOption
 }
 
 /**
- * The settings of a fleet that runs from a directory. A laptop has only one node, which must not make every Service
- * degraded, so nodesPerService is at most the number of usable nodes at the start.
+ * Returns the settings of a fleet that runs from a directory. nodesPerService is at most the number of usable nodes at the
+ * start. Otherwise every Service would be degraded on a machine with one node.
  */
 export function fleetSettingsFor(
   nodes: readonly NodeObject[],

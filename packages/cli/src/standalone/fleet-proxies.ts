@@ -61,7 +61,7 @@ export class FleetProxies {
     this.#proxies.set(node.name, starting.catch(fail));
   }
 
-  /** A proxy that fails to close does not affect the proxies of other nodes. */
+  /** Closes the proxy of a removed node. A failure is only logged, so that the proxies of other nodes keep running. */
   #stopInBackground(node: string): void {
     const stopping = this.#stop(node).catch((error) => {
       this.#options.log.error({ err: error, node }, 'failed to close the proxy of a removed node');
@@ -78,12 +78,12 @@ export class FleetProxies {
   }
 }
 
-/** A node whose address is not on this machine never reports its listeners. */
+/** Maximum wait for the listeners of all nodes. A node whose address is not on this machine never reports its listeners. */
 const MAX_SERVING_WAIT_MS = 5_000;
 
 /**
- * Resolves once the proxy of every node has applied the table and has reported each of its listeners as bound or failed, or
- * after 5 s.
+ * Resolves once the proxy of every node has applied the table and has reported each of its listeners as bound or failed.
+ * Resolves after 5 s in any case.
  */
 export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<void> {
   try {

@@ -24,7 +24,7 @@ export async function openStore({ redis, state, log }: StoreOptions): Promise<St
   }
 }
 
-/** Fails at once if Redis does not answer, because a user waits for the command. Other processes retry. */
+/** Rejects at once if Redis is unreachable, because a user waits for the command. Other Weir processes retry. */
 async function openRedis(access: RedisAccess, log: Logger): Promise<Store> {
   const store = await openRedisStore({ ...access, fleet: STANDALONE_FLEET, log });
   if (store.connection === 'ready') return store;

@@ -128,7 +128,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
           log: log.child({ part: 'proxies' }),
           start: ({ name }) =>
             startProxy({
-              // Two proxies of the same fleet and node on one machine would conflict: the second one waits for the first one.
+              // A second proxy with the same fleet and node on this machine would wait until the first one ends.
               fleet: fleetNameFor(options),
               node: name,
               store,
@@ -173,12 +173,12 @@ const NEW_FLEET_SECRET_WARNING =
 const SECRETS_NOT_READ_WARNING =
   'Secrets are not read: with --redis, private keys are stored encrypted in Redis, and WEIR_FLEET_SECRET is not set; set WEIR_FLEET_SECRET to the same secret of at least 32 characters for all processes of the fleet';
 
-/** Closes a part whose start fails, because `startParts` does not close it. Rethrows the failure of the start. */
+/** Waits for the start of a component. Closes the component if its start fails, because `startParts` does not, and rethrows the error. */
 async function closeOnFailure(part: { close(): Promise<void> }, started: Promise<unknown>): Promise<void> {
   try {
     await started;
   } catch (error) {
-    await part.close().catch(() => {}); // The failure of the start matters more.
+    await part.close().catch(() => {}); // The caller gets the error of the start instead.
     throw error;
   }
 }
@@ -195,7 +195,7 @@ function openConsole(store: Store, address: HostPort, log: Logger): Promise<Runn
   });
 }
 
-/** Without Redis each process is its own fleet. Processes that share a Redis are one fleet, and one of them serves a node at a time. */
+/** Without Redis the name is unique, because each process is its own fleet. With Redis one process at a time serves each node. */
 function fleetNameFor({ redis }: StandaloneOptions): string {
   return redis === undefined ? `${STANDALONE_FLEET}-${pid}` : STANDALONE_FLEET;
 }
@@ -207,8 +207,8 @@ export interface SourceOptions {
 }
 
 /**
- * Short, because the connection to the API server may go through this very process, so a lost API server is noticed only
- * by its silence. The next connection goes to another API server.
+ * Timeouts of requests to the API server. They are short, because the connection may go through a proxy of this process:
+ * then only a timeout shows that the API server is lost. The next connection goes to another API server.
  */
 const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, watchIdleTimeoutMs: 30_000 };
 

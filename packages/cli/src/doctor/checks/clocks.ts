@@ -10,7 +10,7 @@ import {
   warning,
 } from '../finding.ts';
 
-/** The Date header has no fractions of a second (RFC 9110, section 5.6.7). */
+/** Resolution of the Date header, which has no fractions of a second (RFC 9110, section 5.6.7). */
 const DATE_HEADER_RESOLUTION_MS = 1_000;
 
 export function apiServerClock({ server }: Facts): CheckResult {
@@ -27,7 +27,7 @@ export function redisClock({ redis }: Facts): CheckResult {
   return checkClockSkew([{ name: 'Redis', reading: { from: now, to: now, askedAt, answeredAt } }], "Redis's clock is");
 }
 
-/** The store drops a heartbeat that is older. */
+/** Maximum age of a heartbeat that the store returns. */
 const MAX_HEARTBEAT_AGE_MS = 3_000;
 
 export function proxyClocks({ heartbeats }: Facts): CheckResult {
@@ -53,8 +53,8 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
 }
 
 /**
- * A reading of another clock, in milliseconds: at some moment between `askedAt` and `answeredAt` on this machine's clock,
- * the other clock showed a time between `from` and `to`.
+ * One reading of another clock; all times are in milliseconds. At some moment between `askedAt` and `answeredAt` on this
+ * machine's clock, the other clock showed a time between `from` and `to`.
  */
 export interface ClockReading {
   readonly from: number;
@@ -63,7 +63,7 @@ export interface ClockReading {
   readonly answeredAt: number;
 }
 
-/** The smallest skew that explains the reading, in milliseconds. Positive if the other clock is ahead, negative if it is behind. */
+/** Returns the smallest skew that explains the reading, in milliseconds. A positive skew means that the other clock is ahead. */
 export function minSkewMs({ from, to, askedAt, answeredAt }: ClockReading): number {
   const minAhead = from - answeredAt;
   const maxAhead = to - askedAt;
@@ -71,7 +71,7 @@ export function minSkewMs({ from, to, askedAt, answeredAt }: ClockReading): numb
 }
 
 const WARNING_SKEW_MS = 2_000;
-/** With this skew, usage is counted in the wrong minute, and Suspensions end at the wrong time. */
+/** Skew that is an error: usage is counted in the wrong minute, and Suspensions end at the wrong time. */
 const ERROR_SKEW_MS = 60_000;
 
 interface NamedClockReading {
@@ -79,7 +79,7 @@ interface NamedClockReading {
   readonly reading: ClockReading;
 }
 
-/** Compares other clocks with this machine's clock. `okSubject` begins the message if no clock differs. */
+/** Compares other clocks with this machine's clock. `okSubject` is the start of the message if no clock differs. */
 function checkClockSkew(clocks: readonly NamedClockReading[], okSubject: string): CheckResult {
   const skews = clocks
     .map(({ name, reading }) => ({ name, skew: minSkewMs(reading) }))

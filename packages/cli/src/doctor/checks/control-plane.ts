@@ -4,7 +4,7 @@ import { type CheckResult, error, notChecked, ok, REDIS_UNAVAILABLE, warning } f
 
 const MIN_KUBERNETES_MINOR = 30;
 
-/** Also reports an API server that does not answer. */
+/** Checks the version of Kubernetes. This check also reports an unreachable API server. */
 export function kubernetesVersion({ server }: Facts): CheckResult {
   if (server.kind === 'unknown') {
     return server.cause === 'failed' ? error(`not checked: ${server.message}`) : notChecked(server);
@@ -33,7 +33,7 @@ export function customResources({ customResources: served }: Facts): CheckResult
 const INSTALL_HINT =
   "install Weir's custom resources: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions (if they are installed, kubectl get crd shows why they are not served)";
 
-/** An endpoint at a cluster IP would lead to another tenant's Service. */
+/** Checks that Weir knows the ranges of cluster IPs. An endpoint at a cluster IP would lead to another tenant's Service. */
 export function serviceRanges({ serviceRanges: published, serviceCidrs }: Facts): CheckResult {
   if (serviceCidrs !== undefined)
     return ok(`${serviceCidrs} (WEIR_SERVICE_CIDRS)${publishedRangesText(published)}; ${NO_ENDPOINT_RULE}`);
@@ -50,16 +50,16 @@ function publishedRangesText(published: Facts['serviceRanges']): string {
   return published.kind === 'known' && published.value.length > 0 ? `, and ${joinList(published.value)}` : '';
 }
 
-/** A Lease is renewed every 2 s, on a clock that may differ from this machine's clock. */
+/** Extra time before a Lease counts as expired, because the holder's clock may differ from this machine's clock. */
 const LEASE_GRACE_MS = 30_000;
 
 export function controllerLeader({ leases, fleet, now }: Facts): CheckResult {
   if (leases.kind === 'unknown') return notChecked(leases);
   const name = `${LEASE_PREFIX}${fleet}`;
   const live = leases.value.filter((lease) => lease.name.startsWith(LEASE_PREFIX) && isLeaseHeld(lease, now));
-  const own = leases.value.filter((lease) => lease.name === name);
+  const leasesOfFleet = leases.value.filter((lease) => lease.name === name);
   const leading = live.filter((lease) => lease.name === name);
-  if (own.length === 0) {
+  if (leasesOfFleet.length === 0) {
     const otherFleets = live.map((lease) => lease.name.slice(LEASE_PREFIX.length));
     const hint =
       otherFleets.length === 0 ? '' : ` (fleets with a Lease: ${joinList(otherFleets)}; choose one with --fleet)`;
@@ -68,7 +68,9 @@ export function controllerLeader({ leases, fleet, now }: Facts): CheckResult {
     );
   }
   if (leading.length === 0)
-    return error(`no controller leads: ${joinList(own.map((lease) => idleLeaseText(lease, now)))}; ${CONTROLLER_HINT}`);
+    return error(
+      `no controller leads: ${joinList(leasesOfFleet.map((lease) => idleLeaseText(lease, now)))}; ${CONTROLLER_HINT}`,
+    );
   if (leading.length > 1)
     return error(
       `${leading.length} controllers lead: ${joinList(leading.map(leasePath))}; run all controllers of a fleet in one namespace`,
@@ -98,7 +100,7 @@ function leasePath({ namespace, name }: LeaseFact): string {
 
 const MIN_REDIS_MAJOR = 7;
 
-/** Also reports a Redis that does not answer. */
+/** Checks that Redis is a primary with loaded data. This check also reports an unreachable Redis. */
 export function redisReachable({ redis }: Facts): CheckResult {
   if (redis.kind === 'unknown') {
     return redis.cause === 'failed' ? error(`not checked: ${redis.message}`) : notChecked(redis);
@@ -107,7 +109,7 @@ export function redisReachable({ redis }: Facts): CheckResult {
   if (role === 'replica')
     return error('the server is a replica, which accepts no writes; set the Redis URL to the primary');
   if (isLoading) return warning('Redis is still loading its data; Weir waits until Redis has loaded it');
-  return ok('answers, as a primary');
+  return ok('Redis answers as a primary');
 }
 
 export function redisVersion({ redis }: Facts): CheckResult {

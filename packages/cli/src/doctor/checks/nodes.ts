@@ -36,7 +36,7 @@ export function loadBalancingNodes({ nodes }: Facts): CheckResult {
   return ok(`${pluralize(names.length, 'node')}: ${joinList(names)}`);
 }
 
-/** A node that is not ready is reported but remains usable, because the heartbeat of its proxy decides. */
+/** Lists labelled nodes that get no Services or may lose them. A node that is not ready stays usable while its proxy sends heartbeats. */
 export function nodesLeftOut({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
@@ -44,7 +44,7 @@ export function nodesLeftOut({ nodes }: Facts): CheckResult {
   return reasons.length === 0
     ? ok('no labelled node is excluded, cordoned or not ready')
     : warning(
-        `some of ${pluralize(labelled.length, 'labelled node')} get no Services, or may get none: ${joinList(reasons)}`,
+        `of ${pluralize(labelled.length, 'labelled node')}, these get no Services or may lose them: ${joinList(reasons)}`,
       );
 }
 
@@ -104,7 +104,7 @@ export function nodePools(facts: Facts): CheckResult {
   );
 }
 
-/** Proxies use the host's network, so pods see an address of the node. NetworkPolicies must allow these addresses. */
+/** Lists the addresses from which proxies connect to pods. They belong to the nodes, and NetworkPolicies must allow them. */
 export function proxySourceAddresses({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const usable = usableNodes(nodes.value);
@@ -126,7 +126,7 @@ const TUNNEL_ADDRESS_ANNOTATIONS = [
 
 const FLANNEL_BACKEND_ANNOTATION = 'flannel.alpha.coreos.com/backend-type';
 
-/** In an overlay network, pods see the address of the node's tunnel device, not the InternalIP. */
+/** Returns the addresses of the node's tunnel device. In an overlay network pods see these addresses instead of the InternalIP. */
 function tunnelAddresses({ annotations, podCIDRs }: NodeFact): readonly string[] {
   const annotated = TUNNEL_ADDRESS_ANNOTATIONS.flatMap((name) => annotations[name] ?? []);
   // Flannel gives its VXLAN device the first address of the node's pod CIDR.

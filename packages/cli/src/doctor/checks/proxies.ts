@@ -13,13 +13,16 @@ export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
   const unlabelled = [...byNode.keys()].filter((node) => labelled !== undefined && !labelled.includes(node));
   // During an upgrade a node has the heartbeats of two proxies.
   const draining = [...byNode]
-    .filter(([, ofNode]) => ofNode.every((heartbeat) => heartbeat.draining))
+    .filter(([, heartbeatsOfNode]) => heartbeatsOfNode.every((heartbeat) => heartbeat.draining))
     .map(([node]) => node);
   const unreadable = [...byNode].flatMap(
-    ([, ofNode]) => ofNode.find((heartbeat) => heartbeat.unreadable !== undefined)?.unreadable ?? [],
+    ([, heartbeatsOfNode]) =>
+      heartbeatsOfNode.find((heartbeat) => heartbeat.unreadable !== undefined)?.unreadable ?? [],
   );
   const withoutTable = [...byNode]
-    .filter(([, ofNode]) => ofNode.every(({ applied, unreadable }) => applied === null && unreadable === undefined))
+    .filter(([, heartbeatsOfNode]) =>
+      heartbeatsOfNode.every(({ applied, unreadable }) => applied === null && unreadable === undefined),
+    )
     .map(([node]) => node);
   const problems = [
     silent.length > 0 &&
@@ -39,7 +42,7 @@ export function proxyVersions({ heartbeats, version }: Facts): CheckResult {
   if (heartbeats.kind === 'unknown') return notChecked(heartbeats);
   const versions = Map.groupBy(heartbeats.value.items, (heartbeat) => heartbeat.version);
   if (versions.size === 0) return ok('no proxy sends heartbeats, so no version is compared');
-  const versionTexts = [...versions].map(([each, ofVersion]) => `${each} (${joinList(nodeNames(ofVersion))})`);
+  const versionTexts = [...versions].map(([name, users]) => `${name} (${joinList(nodeNames(users))})`);
   if (versions.size > 1)
     return warning(`the proxies have several versions: ${versionTexts.join(', ')}; finish the upgrade`);
   const commandText = versions.has(version) ? '' : `; this command has version ${version}`;
@@ -54,13 +57,13 @@ export function proxyPorts({ heartbeats }: Facts): CheckResult {
   if (failed.length > 0)
     return error(`${pluralize(failed.length, 'port')} could not be bound: ${joinList([...new Set(failed)], 5)}`);
   const bound = heartbeats.value.items.reduce((sum, { listeners }) => sum + listeners.length, 0);
-  return ok(`all of ${pluralize(bound, 'port')} could be bound`);
+  return ok(`no bind errors on ${pluralize(bound, 'port')}`);
 }
 
 const RUN_ON_NODE_HINT =
   'run weir doctor on one of these nodes, or search the logs of their proxies for "this host is not set"';
 
-/** Uses the warnings that the proxies report. For a node whose proxy reports none, uses this machine's settings if it is that node. */
+/** Lists the kernel warnings that proxies report. If the proxy of this machine's node reports none, reads this machine's settings. */
 export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult {
   const items = heartbeats.kind === 'known' ? heartbeats.value.items : [];
   const usable = nodes.kind === 'known' ? usableNodes(nodes.value) : [];
@@ -84,7 +87,7 @@ export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult 
     : warning(problems.join('; '));
 }
 
-/** The limit of open files of this process may differ from the limit of the proxy. */
+/** Marks a warning about this process, because its limit of open files may differ from the proxy's limit. */
 function localWarningText(text: string): string {
   return `in this shell, ${text}`;
 }
