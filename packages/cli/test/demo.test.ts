@@ -22,7 +22,7 @@ test('passes every check in one round of the demo', async () => {
   assert.match(stdout, /All checks passed\.\n$/);
 });
 
-test('says what to do if an address of the demo is in use', async () => {
+test('prints the fix if an address of the demo is in use', async () => {
   await using occupied = createServer();
   occupied.listen({ host: `${network}.43`, port: 17_778 });
   await once(occupied, 'listening');

@@ -15,7 +15,7 @@ const node = findOldNode() ?? '';
 const run = promisify(execFile);
 
 describe('weir on an old Node.js', { skip: node === '' && 'no Node older than 22.19 on the PATH' }, () => {
-  test('prints one message and exits with 2 when installed', async () => {
+  test('prints one message and exits with 2 if it is installed from npm', async () => {
     await using directory = temporaryDirectory('old-node');
     copyFileSync(BIN, join(directory.path, 'weir.mjs'));
     await assert.rejects(run(node, [join(directory.path, 'weir.mjs'), 'get', 'services']), (error: unknown) => {
@@ -26,12 +26,12 @@ describe('weir on an old Node.js', { skip: node === '' && 'no Node older than 22
     });
   });
 
-  test('runs on the Node.js of the checkout', async () => {
+  test('runs on the Node.js of the checkout if it is started from a checkout', async () => {
     const { stdout } = await run(node, [BIN, '--version']);
     assert.match(stdout, /^\d+\.\d+\.\d+\n$/);
   });
 
-  test('passes the exit code on', async () => {
+  test('exits with the exit code of the command', async () => {
     await assert.rejects(run(node, [BIN, 'bogus']), (error: unknown) => (error as { code: number }).code === 2);
   });
 

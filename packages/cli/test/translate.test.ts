@@ -109,7 +109,7 @@ test('counts objects of kinds that Weir does not read', async () => {
   assert.match((await runWeirProcess(['translate', '-f', files.path])).stdout, /Ignored objects .*: 2 Deployment/);
 });
 
-test('suggests --classless if no Service has the class, and --classless accepts the Services', async () => {
+test('suggests --classless if no Service has the class, and accepts the Services with it', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web', { loadBalancerClass: null }), endpointSlice('web', 1));
   const without = await runWeirProcess(['translate', '-f', files.path]);
@@ -119,7 +119,7 @@ test('suggests --classless if no Service has the class, and --classless accepts 
   assert.equal(taken.json.statuses.length, 1);
 });
 
-test('uses the nodes of --node', async () => {
+test('places Services on the nodes of --node', async () => {
   await using files = manifestDirectory();
   files.write('shop.yaml', service('web'), endpointSlice('web', 1));
   const nodes = ['--node', 'a=127.0.0.2', '--node', 'b=127.0.0.3'];

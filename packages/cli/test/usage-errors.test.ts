@@ -49,7 +49,7 @@ for (const [args, message] of WRONG) {
   });
 }
 
-test('the weir process prints the same message without a stack trace', async () => {
+test('weir as a process prints a usage error without a stack trace', async () => {
   const { code, output, stdout } = await runWeirProcess(['translate', '-f', '.', '--bla']);
   assert.equal(code, 2);
   assert.equal(stdout, '');
@@ -58,7 +58,7 @@ test('the weir process prints the same message without a stack trace', async () 
 
 const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
 
-test('weir doctor without a cluster or Redis says how to configure them', async () => {
+test('weir doctor without a cluster or Redis exits with an error that names the options', async () => {
   const { code, output } = await runWeirProcess(['doctor'], { ...NO_CLUSTER, WEIR_REDIS_URL: undefined });
   assert.equal(code, 2);
   assert.match(
@@ -75,7 +75,7 @@ test('weir doctor without a kubeconfig checks only Redis', async () => {
   assert.match(stdout, /^error +RedisReachable .* refuses the connection: no process listens/m);
 });
 
-test('client commands exit with 2 and say what to start or set if no console answers', async () => {
+test('client commands exit with 2 and print a fix if no console answers', async () => {
   const server = `http://127.0.0.1:${await freePort()}`;
   for (const args of ['get services', 'usage', 'top --once', 'explain a/b', 'resume a', 'suspend a --message b']) {
     const { code, stderr } = await runWeirInProcess(args.split(' '), { WEIR_SERVER: server });
@@ -98,7 +98,7 @@ test('reports a server that is not a Weir console', async () => {
   assert.match(stderr, /is not a Weir console.*check --server or WEIR_SERVER/);
 });
 
-test('the help of every command has examples', async () => {
+test('every command prints examples in its help', async () => {
   for (const command of [
     'standalone',
     'translate',

@@ -12,11 +12,11 @@ test('yields complete frames, whatever the size of the chunks', async () => {
   }
 });
 
-test('yields no incomplete frame', async () => {
+test('drops an incomplete frame at the end of the stream', async () => {
   assert.deepEqual(await framesFrom([Buffer.from(RATES.slice(0, -1))]), []);
 });
 
-// Joining the line again for each chunk would copy 100 GB. Joining the line once takes far less than the timeout.
+// The test would exceed its timeout if the line were joined again for each chunk, because that copies 100 GB.
 test('reads a long history event in many chunks in linear time', { timeout: 30_000 }, async () => {
   const history = `event: history\ndata: ${JSON.stringify({ tenants: ['x'.repeat(1_000_000)] })}\n\n`;
   assert.deepEqual(await framesFrom(split(Buffer.from(history + RATES), 5)), [FRAME]);
@@ -33,5 +33,5 @@ async function framesFrom(chunks: Iterable<Uint8Array>): Promise<unknown[]> {
 }
 
 function* split(bytes: Uint8Array, size: number): Generator<Uint8Array> {
-  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+  for (let start = 0; start < bytes.length; start += size) yield bytes.subarray(start, start + size);
 }

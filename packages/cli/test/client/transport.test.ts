@@ -1,4 +1,4 @@
-// How a command reaches the console, and with which credentials.
+// Commands reach the console by its URL or through the API server, with a token or the kubeconfig's credentials.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
@@ -53,10 +53,12 @@ test('refuses to send a token unencrypted to another machine without --plain-htt
 test('trusts the CA of --ca-file, and names the option if the CA is unknown', async () => {
   await using directory = temporaryDirectory('ways');
   const authority = makeCertificate({ name: 'ca', isAuthority: true });
-  const own = makeCertificate({ name: '127.0.0.1', issuer: authority });
+  const serverCertificate = makeCertificate({ name: '127.0.0.1', issuer: authority });
   const caFile = join(directory.path, 'ca.crt');
   writeFileSync(caFile, authority.certificate);
-  await using server = await listening(https.createServer({ cert: own.chain, key: own.key }, EMPTY));
+  await using server = await listening(
+    https.createServer({ cert: serverCertificate.chain, key: serverCertificate.key }, EMPTY),
+  );
   const args = ['usage', '--server', server.url];
   assert.equal((await runWeirInProcess([...args, '--ca-file', caFile])).code, 0);
   const { code, stderr } = await runWeirInProcess(args);
@@ -114,7 +116,7 @@ test('reports the message of the API server if the cluster has no console', asyn
   );
 });
 
-test('prints the message of the console if it refuses a request, over both transports', async () => {
+test('prints the message of a console that refuses a request, over both transports', async () => {
   await using directory = temporaryDirectory('ways');
   const error = { code: 'NotAllowed', message: '"dev" lacks the right to get tenantusages.weir.dev in all namespaces' };
   await using server = await listening(

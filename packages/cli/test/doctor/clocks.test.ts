@@ -25,12 +25,12 @@ test('ApiServerClock tolerates the resolution of the Date header, warns from 2 s
   assert.match(findingAt(-5_000).message, /the API server is 4\.0 s behind/);
 });
 
-test('ApiServerClock is not checked without a Date header', () => {
+test('ApiServerClock reports not checked without a Date header', () => {
   const { severity, message } = findingFor('ApiServerClock', { server: server('v1.36.0', null) });
   assert.deepEqual([severity, message], ['warning', 'not checked: the response of the API server has no Date header']);
 });
 
-test('RedisClock compares milliseconds', () => {
+test('RedisClock detects a skew with a resolution of milliseconds', () => {
   assert.equal(findingFor('RedisClock', { redis: redis({ now: NOW + 1_900 }) }).severity, 'ok');
   assert.match(findingFor('RedisClock', { redis: redis({ now: NOW - 12_345 }) }).message, /Redis is 12 s behind/);
 });

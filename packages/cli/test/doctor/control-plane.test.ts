@@ -13,10 +13,10 @@ test('KubernetesVersion requires 1.30, the first version with ipMode', () => {
   assert.match(odd.message, /^not checked: unknown version "unknown"/);
 });
 
-test('CustomResources names missing resources and how to install them', () => {
-  const some = findingFor('CustomResources', { customResources: knownFact(['tenantusages']) });
-  assert.equal(some.severity, 'error');
-  assert.match(some.message, /^tenantpolicies, suspensions are not served; .*kubectl apply -f charts/);
+test('CustomResources fails for missing resources and prints how to install them', () => {
+  const finding = findingFor('CustomResources', { customResources: knownFact(['tenantusages']) });
+  assert.equal(finding.severity, 'error');
+  assert.match(finding.message, /^tenantpolicies, suspensions are not served; .*kubectl apply -f charts/);
   assert.match(
     findingFor('CustomResources', { customResources: knownFact([]) }).message,
     /tenantusages are not served/,
@@ -56,7 +56,7 @@ test('ControllerLeader fails for two leaders of one fleet and accepts leaders of
   assert.equal(findingFor('ControllerLeader', { leases: old }).severity, 'ok');
 });
 
-test('ServiceRanges come from the cluster or from WEIR_SERVICE_CIDRS; without both it warns', () => {
+test('ServiceRanges accepts ranges of the cluster or of WEIR_SERVICE_CIDRS and warns without both', () => {
   const published = findingFor('ServiceRanges');
   assert.deepEqual(
     [published.severity, published.message],

@@ -7,7 +7,7 @@ import { diagnose } from '../../src/doctor/diagnose.ts';
 import { CHECK_CODES } from '../../src/doctor/finding.ts';
 import { FAILED, healthyFacts, NOT_ASKED, node } from '../fixtures/doctor-facts.ts';
 
-test('every check is ok for healthy facts', () => {
+test('diagnose reports every check as ok for healthy facts', () => {
   const findings = diagnose(healthyFacts());
   assert.deepEqual(
     findings.map(({ code }) => code),
@@ -28,7 +28,7 @@ const NOTHING = {
   policies: FAILED,
 };
 
-test('an unreachable API server is one error, and every check that needs it is not checked', () => {
+test('diagnose reports an unreachable API server as one error and its checks as not checked', () => {
   const findings = diagnose(healthyFacts({ server: FAILED, ...NOTHING }));
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error').map(({ code, message }) => `${code}: ${message}`),
@@ -38,7 +38,7 @@ test('an unreachable API server is one error, and every check that needs it is n
   assert.deepEqual(unchecked, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
 });
 
-test('an unreachable Redis is one error, and the checks of the cluster still run', () => {
+test('diagnose reports an unreachable Redis as one error and still checks the cluster', () => {
   const findings = diagnose(healthyFacts({ redis: FAILED, heartbeats: FAILED }));
   const errors = findings.filter(({ severity }) => severity === 'error').map(({ code }) => code);
   assert.deepEqual(errors, ['RedisReachable']);
@@ -46,7 +46,7 @@ test('an unreachable Redis is one error, and the checks of the cluster still run
   assert.deepEqual(fine, CHECK_CODES.slice(0, CHECK_CODES.indexOf('RedisReachable')));
 });
 
-test('a Redis that is not configured is not an error, but reported as not checked', () => {
+test('diagnose reports a Redis that is not configured as not checked, without an error', () => {
   const findings = diagnose(healthyFacts({ redis: NOT_ASKED, heartbeats: NOT_ASKED }));
   assert.deepEqual(
     findings.filter(({ severity }) => severity === 'error'),
@@ -58,7 +58,7 @@ test('a Redis that is not configured is not an error, but reported as not checke
   );
 });
 
-test('the table has one line per check without control characters, and a summary', () => {
+test('findingsText prints one line per check without control characters, and a summary', () => {
   const nodes = { kind: 'known', value: [node('evil\u001b[2J\nnode', '10.0.0.1')] } as const;
   const text = findingsText(diagnose(healthyFacts({ nodes })), false);
   const lines = text.trimEnd().split('\n');

@@ -11,9 +11,9 @@ test('LoadBalancingNodes fails without a usable node and warns for a single node
   const none = findingFor('LoadBalancingNodes', { nodes: knownFact([node('w', '10.0.0.1', { labels: {} })]) });
   assert.equal(none.severity, 'error');
   assert.match(none.message, /^none of 1 node has the label role=loadbalancer.*kubectl label node NAME/);
-  const one = findingFor('LoadBalancingNodes', { nodes: knownFact([a, { ...b, isCordoned: true }]) });
-  assert.equal(one.severity, 'warning');
-  assert.match(one.message, /^only a is usable/);
+  const finding = findingFor('LoadBalancingNodes', { nodes: knownFact([a, { ...b, isCordoned: true }]) });
+  assert.equal(finding.severity, 'warning');
+  assert.match(finding.message, /^only a is usable/);
   const unusable = findingFor('LoadBalancingNodes', { nodes: knownFact([{ ...b, isCordoned: true }]) });
   assert.equal(unusable.severity, 'error');
   assert.match(unusable.message, /^none of the labelled nodes is usable/);
@@ -72,7 +72,7 @@ test('ProxySourceAddresses lists the addresses that NetworkPolicies must allow, 
   assert.match(message, /: 10\.0\.0\.1, 10\.244\.1\.0, 10\.0\.0\.2, 10\.244\.2\.0, fd00:2::$/);
 });
 
-test('nodes are usable by the rules of translation: addresses from the annotation suffice, an empty pool is the default', () => {
+test('usableNodes accepts addresses from the annotation and treats an empty pool as the default pool', () => {
   const annotations = { 'weir.dev/addresses': '192.0.2.7' };
   const annotated = node('x', '', {
     internalIPs: [],

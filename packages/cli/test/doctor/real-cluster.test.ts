@@ -72,7 +72,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     says('CustomResources', /are served$/);
     says('ControllerLeader', /controller-a has not renewed Lease default\/weir-controller-weir/);
     says('LoadBalancingNodes', /^only edge-1 is usable/);
-    says('NodesLeftOut', /^some of 2 labelled nodes .*: edge-2 is cordoned/);
+    says('NodesLeftOut', /^of 2 labelled nodes, these .*: edge-2 is cordoned/);
     says('NodeAddresses', /^edge-2 has no InternalIP/);
     says('NodePools', /^no usable node is in the pool "dmz" \(TenantPolicy shop\)/);
     says('ProxySourceAddresses', /: 10\.0\.0\.1$/);
@@ -92,7 +92,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
       const { stdout } = await doctor('--redis', redis.url, '--fleet', 'blue', '-o', 'json');
       const findings = byCode(stdout);
       const verdict = (check: string): string => `${findings[check]?.severity}: ${findings[check]?.message}`;
-      assert.equal(verdict('RedisReachable'), 'ok: answers, as a primary');
+      assert.equal(verdict('RedisReachable'), 'ok: Redis answers as a primary');
       assert.match(verdict('RedisVersion'), /^ok: \d+\.\d+\.\d+ is 7\.0 or later$/);
       assert.equal(verdict('RedisEviction'), 'ok: maxmemory-policy is noeviction');
       assert.match(verdict('RedisPersistence'), /^warning: Redis writes no append-only log \(no snapshots\)/);
@@ -105,7 +105,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     }
   });
 
-  test('says what it could not check with limited rights, and checks the rest', async () => {
+  test('reports checks that need missing rights and runs the other checks', async () => {
     await plane.kubectl('create', 'clusterrole', 'reader', '--verb=list', '--resource=services');
     await plane.kubectl('create', 'serviceaccount', 'reader');
     await plane.kubectl(
@@ -119,7 +119,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     const config = JSON.parse(await plane.kubectl('config', 'view', '--raw', '-o', 'json')) as {
       users: { user: object }[];
     };
-    for (const each of config.users) each.user = { token };
+    for (const entry of config.users) entry.user = { token };
     await using directory = temporaryDirectory('doctor');
     const kubeconfig = join(directory.path, 'kubeconfig');
     writeFileSync(kubeconfig, JSON.stringify(config));
@@ -132,7 +132,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
   });
 });
 
-test('reports two errors if neither the API server nor Redis answers', async () => {
+test('reports two errors if the API server and Redis are unreachable', async () => {
   await using directory = temporaryDirectory('doctor');
   const kubeconfig = kubeconfigOf(directory.path, await freePort());
   const redis = `redis://:secret@127.0.0.1:${await freePort()}`;
@@ -158,7 +158,7 @@ test('reports two errors if neither the API server nor Redis answers', async () 
   assert.doesNotMatch(stdout, /secret/);
 });
 
-test('ends at once on Ctrl-C while the API server does not respond', async () => {
+test('exits at once on Ctrl-C while the API server does not respond', async () => {
   await using directory = temporaryDirectory('doctor');
   const accepted = Promise.withResolvers<Socket>();
   await using server = createServer((socket) => accepted.resolve(socket));

@@ -13,7 +13,7 @@ describe('the command line with Redis Sentinel and Redis Cluster', requireProgra
     const env = { ...NO_CLUSTER, WEIR_REDIS_URL: group.url, WEIR_REDIS_PASSWORD: 'p1' };
     const { port } = await group.primary();
     const { stdout } = await runWeirProcess(['doctor'], { ...env, WEIR_REDIS_SENTINEL_PASSWORD: 'p2' });
-    assert.match(stdout, new RegExp(`^ok +RedisReachable .*127\\.0\\.0\\.1:${port}.*answers, as a primary`, 'm'));
+    assert.match(stdout, new RegExp(`^ok +RedisReachable .*127\\.0\\.0\\.1:${port}.*Redis answers as a primary`, 'm'));
     const barred = await runWeirProcess(['doctor'], env);
     assert.match(barred.stdout, /^error +RedisReachable .*Sentinel at .* WEIR_REDIS_SENTINEL_PASSWORD$/m);
   });

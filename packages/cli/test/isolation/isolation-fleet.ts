@@ -101,17 +101,17 @@ export async function startIsolationFleet(): Promise<IsolationFleet> {
       }
       await source.scan();
       await controller.idle();
-      const wanted = await store.table.meta();
+      const published = await store.table.meta();
       await eventually(() => {
-        for (const proxy of proxies) assert.equal(proxy.view().applied?.id, wanted?.id);
+        for (const proxy of proxies) assert.equal(proxy.view().applied?.id, published?.id);
       });
       return tableNow();
     },
     async stateOfB() {
       const [{ entries }, views] = await Promise.all([tableNow(), viewsNow()]);
       const uids = new Set(views.map(({ uid }) => uid));
-      const own = [...entries.values()].filter((entry) => belongsToB(entry, uids));
-      return { entries: own.sort((x, y) => (x.id < y.id ? -1 : 1)), views };
+      const entriesOfB = [...entries.values()].filter((entry) => belongsToB(entry, uids));
+      return { entries: entriesOfB.sort((x, y) => (x.id < y.id ? -1 : 1)), views };
     },
     connect: () =>
       connectLongLivedClients({

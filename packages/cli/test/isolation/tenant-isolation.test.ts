@@ -10,7 +10,7 @@ const RUNS = 80;
 /** Ends a run that hangs; a slow machine needs much less. */
 const timeout = 240_000;
 
-test('manifests of one tenant never affect connections, traffic or status of another tenant', {
+test('keeps connections, traffic and status of a tenant unchanged while another tenant applies any manifests', {
   timeout,
 }, async (t) => {
   await using fleet = await startIsolationFleet();
@@ -54,6 +54,6 @@ function reasonsOfA(table: RoutingTable): string[] {
 }
 
 function sharesOfA(table: RoutingTable): number {
-  const own = new Set(entriesOf(table, 'service').flatMap(({ namespace, uid }) => (namespace === 'a' ? uid : [])));
-  return entriesOf(table, 'listener').filter(({ shared, service }) => shared === true && own.has(service)).length;
+  const uidsOfA = new Set(entriesOf(table, 'service').flatMap(({ namespace, uid }) => (namespace === 'a' ? uid : [])));
+  return entriesOf(table, 'listener').filter(({ shared, service }) => shared === true && uidsOfA.has(service)).length;
 }

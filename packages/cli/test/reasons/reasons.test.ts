@@ -45,7 +45,7 @@ describe('reasons', () => {
     });
   }
 
-  test('every scenario belongs to a reason', () => {
+  test('scenarios/ contains only scenarios of existing reasons', () => {
     const known = REASONS.flatMap((reason) => [`${reason}.golden.txt`, `${reason}.yaml`]);
     assert.deepEqual(readdirSync(SCENARIOS).sort(), known.sort());
   });

@@ -172,8 +172,8 @@ function listenerReportsFor(table: RoutingTable, { node, error, cutoffs, now }: 
       .filter(({ endpoints }) => endpoints.length > 0)
       .map(({ service, protocol, port }) => `${service} ${protocol} ${port}`),
   );
-  const own = entriesOf(table, 'listener').filter((listener) => listener.node === node);
-  return own.map(({ id, service, protocol, port }) => {
+  const listeners = entriesOf(table, 'listener').filter((listener) => listener.node === node);
+  return listeners.map(({ id, service, protocol, port }) => {
     const entry = services.get(service);
     const isCutOff = entry !== undefined && suspensionFor(cutoffs, entry, now) !== undefined;
     const listening = error === null && ready.has(`${service} ${protocol} ${port}`) && !isCutOff;

@@ -1,4 +1,4 @@
-// What a proxy must read of a connection before it can route the connection: the PROXY header and the ClientHello.
+// A proxy reads the PROXY header and the ClientHello of a connection before it routes the connection.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
@@ -47,7 +47,7 @@ test('routes TLS passthrough by server name and refuses other names with an aler
   assert.match(error.code ?? '', /UNRECOGNIZED_NAME/);
   assert.equal(backend.acceptedConnections, 0);
   const customer = connect({ host: '127.0.0.1', port, servername: 'eu.shop.example' });
-  customer.on('error', () => {}); // An echo is no TLS server.
+  customer.on('error', () => {}); // The echo server does not speak TLS, so the handshake fails.
   await eventually(() => assert.equal(backend.acceptedConnections, 1));
   customer.destroy();
 });

@@ -21,7 +21,7 @@ test('serves a Service of a manifest and reports its address', async () => {
   assert.equal((await client.take(5)).toString(), 'hello');
 });
 
-test("usage equals the clients' own counts to the byte", async () => {
+test("counts usage that equals the clients' counts to the byte", async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -74,7 +74,7 @@ test('weir explain lists unhealthy endpoints with the reason', async () => {
   });
 });
 
-test('uses terminating endpoints that still serve, and does not count them as ready', async () => {
+test('uses terminating endpoints that still serve without counting them as ready', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   const port = await freePort();
@@ -227,7 +227,7 @@ test('exits with 0 on SIGTERM and releases its ports', async () => {
   await assert.rejects(connectClient({ port }), /ECONNREFUSED/);
 });
 
-test('prints ready without a URL if the console is off', async () => {
+test('prints `ready` without a URL if the console is off', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();
   files.write('shop.yaml', service('web', { port: await freePort() }), endpointSlice('web', backend.port));

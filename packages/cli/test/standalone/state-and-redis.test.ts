@@ -9,7 +9,7 @@ import { endpointSlice, manifestDirectory, service } from '../fixtures/manifests
 import { startTestStandalone, type TestStandalone } from '../fixtures/standalone.ts';
 import { runWeirProcess } from '../fixtures/weir-process.ts';
 
-test('with --state, usage and Suspensions survive a restart', async () => {
+test('keeps usage and Suspensions over a restart with --state', async () => {
   await using files = manifestDirectory();
   await using state = temporaryDirectory('state');
   await using backend = await echoServer();
