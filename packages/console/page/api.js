@@ -1,18 +1,18 @@
 // The user's token, and requests to the console's API.
 
-// The token is in sessionStorage, so it belongs to this tab and ends with it. A browser does not send it by itself, as it would a cookie.
+// The token is in sessionStorage, so it is deleted when the tab closes. A browser does not send it by itself as it sends cookies.
 const TOKEN_KEY = 'weir.token';
 const SIGN_OUT_REASON_KEY = 'weir.ended';
 
 export const token = () => sessionStorage.getItem(TOKEN_KEY) ?? '';
 
-/** Reloads the page, so that no data of the previous user stays. */
+/** Stores the token and reloads the page, so that no data of the previous user stays. */
 export function signInWith(newToken) {
   sessionStorage.setItem(TOKEN_KEY, newToken);
   location.reload();
 }
 
-/** Reloads the page, so that no data of the user stays. */
+/** Deletes the token and reloads the page, so that no data of the user stays. */
 export function signOut(reason = '') {
   sessionStorage.removeItem(TOKEN_KEY);
   sessionStorage.setItem(SIGN_OUT_REASON_KEY, reason);
@@ -31,15 +31,15 @@ export function authorizationHeaders(bearer = token()) {
 }
 
 /**
- * Resolves with the JSON of the response. Rejects with an Error whose message the page can show. The error has `isAway` if the console did
- * not answer, else the `status` of the response.
+ * Resolves with the JSON of the response. Rejects with an Error whose message the page can show. The error has `isUnreachable` if there
+ * was no response, and otherwise the `status` of the response.
  */
 export async function requestJson(path, { headers, ...init } = {}) {
   let response;
   try {
     response = await fetch(path, { ...init, headers: { ...authorizationHeaders(), ...headers } });
   } catch {
-    throw Object.assign(new Error('the console does not answer'), { isAway: true });
+    throw Object.assign(new Error('the console does not answer'), { isUnreachable: true });
   }
   const body = await response.json().catch(() => undefined);
   if (response.ok) return body;
@@ -47,7 +47,7 @@ export async function requestJson(path, { headers, ...init } = {}) {
   throw Object.assign(new Error(message), { status: response.status });
 }
 
-/** `seconds` is a number as text; an empty text means without end. */
+/** Creates a Suspension. `seconds` is a number as text. An empty text means that the Suspension has no end. */
 export function suspend(target, { message, seconds }) {
   const until = seconds === '' ? {} : { until: new Date(Date.now() + Number(seconds) * 1000).toISOString() };
   return requestJson('api/v1/suspensions', {

@@ -68,8 +68,8 @@ async function refreshLists({ namespaces, may }) {
   if (isOperator) showProxies(proxies, fleet.table);
 }
 
-function showFailure({ isAway, message }) {
-  const reason = isAway ? 'The console does not answer. The page retries every few seconds.' : message;
+function showFailure({ isUnreachable, message }) {
+  const reason = isUnreachable ? 'The console does not answer. The page retries every few seconds.' : message;
   const age = lastRefreshedAt === undefined ? '' : ` This page shows the state of ${time(lastRefreshedAt)}.`;
   setAlert(`${reason}${age}`);
   if (lastRefreshedAt === undefined) {

@@ -65,7 +65,7 @@ export function problemsView() {
 }
 
 function problemItem(problem) {
-  const heals = problem.heals ? element('span', { class: 'muted' }, ' (disappears when its cause does)') : '';
+  const heals = problem.heals ? element('span', { class: 'muted' }, ' (disappears once its cause is gone)') : '';
   return {
     node: element(
       'li',

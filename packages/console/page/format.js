@@ -26,9 +26,9 @@ export function plural(amount, one, many = `${one}s`) {
   return `${count(amount)} ${amount === 1 ? one : many}`;
 }
 
-/** The local time of a Date or an RFC 3339 text, with the date if it is not today. */
+/** Returns the local time of a Date or an RFC 3339 text. Adds the date if it is not today. */
 export function time(value) {
-  const at = new Date(value);
-  const isToday = at.toDateString() === new Date().toDateString();
-  return isToday ? at.toLocaleTimeString() : at.toLocaleString();
+  const date = new Date(value);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return isToday ? date.toLocaleTimeString() : date.toLocaleString();
 }

@@ -14,7 +14,7 @@ export async function followLiveRates({ onState, onHistory, onRates }) {
         for await (const { name, data } of serverSentEvents(response.body)) handlers[name]?.(JSON.parse(data));
       }
     } catch {
-      // A broken connection is handled below like every other end of the stream.
+      // A broken connection is handled like a stream that ended normally.
     }
     onState(false);
     await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));

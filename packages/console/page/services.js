@@ -2,7 +2,7 @@ import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js
 import { bitRate } from './format.js';
 import { stateIcon } from './state-icons.js';
 
-/** A longer table is slow and unreadable; the filter finds the remaining Services. */
+/** Maximum number of rows, because a longer table is slow and unreadable. The filter finds the other Services. */
 const MAX_ROWS = 200;
 
 export function servicesView(onSuspend) {
@@ -112,7 +112,7 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
   };
 }
 
-/** For a programmed Service its degraded conditions, for every other Service the reason of its state; then errors of its ports. */
+/** Returns the degraded conditions of a programmed Service, or the reason for any other state. Adds the errors of ports. */
 function messageFor({ state, reason, message, conditions, portErrors }) {
   const isDegraded = ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False');
   const messages =

@@ -1,7 +1,7 @@
 import { authorizationHeaders, requestJson, signInWith, signOut, takeSignOutReason, token } from './api.js';
 import { setText } from './dom.js';
 
-/** The sign-in form, and the signed-in user in the header. */
+/** Creates the sign-in form and shows the signed-in user in the header. */
 export function signInView() {
   const byId = (id) => document.getElementById(id);
   const form = byId('sign-in-form');
@@ -27,7 +27,7 @@ export function signInView() {
     }
   });
   return {
-    /** Shows the form. If a token is stored, it is no longer valid and the user is signed out first. */
+    /** Shows the form. If a token is stored, it has become invalid, so the user is signed out first. */
     requireSignIn(reason) {
       if (token() !== '') return signOut(reason);
       if (!byId('sign-in').hidden) return;

@@ -4,7 +4,7 @@ const WIDTH = 240;
 const HEIGHT = 48;
 const SECONDS = 120;
 
-/** A graph of two minutes with an area for outbound and a line for inbound traffic. Screen readers get the numbers beside it. */
+/** Creates a graph of two minutes: an area for outbound and a line for inbound traffic. Screen readers get the numbers next to it. */
 export function sparkline() {
   const area = svg('path', { class: 'spark-out' });
   const line = svg('path', { class: 'spark-in' });

@@ -1,4 +1,4 @@
-// Each state has a word, a shape and a colour, because some users cannot distinguish colours.
+// The icon of each state has a shape and a colour and stands next to a word, because some users cannot distinguish colours.
 import { element, svg } from './dom.js';
 
 const SHAPES = {
@@ -21,7 +21,7 @@ const ICON_BY_STATE = {
   Suspended: 'suspended',
 };
 
-/** The icon of a state, followed by `text`. */
+/** Creates the icon of a state, followed by `text`. */
 export function stateIcon(state, text = state) {
   const icon = ICON_BY_STATE[state] ?? 'pending';
   const shape = svg('svg', { viewBox: '0 0 12 12', width: 12, height: 12, 'aria-hidden': 'true' }, SHAPES[icon]());

@@ -2,7 +2,7 @@ import { resume, suspend } from './api.js';
 import { element, keyedList, setText } from './dom.js';
 import { time } from './format.js';
 
-/** The banner that lists Suspensions, and the dialog that creates them. Calls `onChange()` after each change, `onNotice(text)` to notify the user. */
+/** Creates the banner that lists Suspensions and a dialog that adds one. Calls `onChange()` after a change, `onNotice(text)` for notices. */
 export function suspensionsView({ onChange, onNotice }) {
   const banner = document.getElementById('suspensions');
   const show = keyedList(

@@ -3,10 +3,10 @@ import { bitRate, bytes, count, plural } from './format.js';
 import { sparkline, withPoint } from './sparkline.js';
 import { stateIcon } from './state-icons.js';
 
-/** The points of each tenant's graph, also of tenants whose card does not exist yet. */
+/** The points of each tenant's graph, by tenant. Points may arrive before the tenant's card exists. */
 const pointsByTenant = new Map();
 
-/** The cards of tenants. Calls `onSuspend(target, name)` when the user clicks Suspend. */
+/** Creates the cards of tenants. Calls `onSuspend(target, name)` when the user clicks Suspend. */
 export function tenantsView(onSuspend) {
   const cards = new Map();
   const show = keyedList(

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import type { CertificateReloader } from '@weir/runtime';
 import type { FrontProxy } from './aggregation/front-proxy.ts';
 
-/** Bounds what clients can occupy before they sign in: requests of the console are short. Milliseconds. */
+/** Timeouts of the server in milliseconds. They limit how long a client that has not signed in can occupy a connection. */
 const SERVER_TIMEOUTS = { requestTimeout: 30_000, keepAliveTimeout: 72_000, connectionsCheckingInterval: 5_000 };
 const MAX_CONNECTIONS = 1_024;
 const TLS_HANDSHAKE_TIMEOUT_MS = 10_000;
@@ -24,7 +24,7 @@ export function createConsoleServer(encryption: TlsOptions | undefined, listener
   return server;
 }
 
-/** Reloads a renewed certificate before the next handshake. */
+/** Creates an HTTPS server that reloads a renewed certificate before the next handshake. */
 function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, listener: RequestListener): Server {
   // A client without a valid certificate is accepted, because it may authenticate with a token.
   const clientCertificates = frontProxy === undefined ? {} : { requestCert: true, rejectUnauthorized: false };
@@ -34,7 +34,7 @@ function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, liste
   );
   const tlsContext: Pick<https.Server, 'setSecureContext'> = {
     setSecureContext: (options) =>
-      // Without `ca` Node would accept client certificates of its built-in authorities.
+      // Without `ca` Node.js would accept client certificates of its built-in authorities.
       server.setSecureContext({ ...options, ca: frontProxy?.settings === undefined ? [] : [frontProxy.settings.ca] }),
   };
   keyPair.applyTo(tlsContext);
@@ -52,7 +52,7 @@ function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, liste
   return server as unknown as Server;
 }
 
-/** The TCP sockets of a TLS server. Closing the server waits for unfinished handshakes, so these sockets are destroyed here. */
+/** The TCP sockets of a TLS server. They are destroyed on close, because the server would wait for unfinished handshakes. */
 export class OpenSockets {
   readonly #open = new Set<Socket>();
   #isClosed = false;

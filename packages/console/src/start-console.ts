@@ -41,16 +41,16 @@ export interface ConsoleOptions {
   readonly port: number;
   readonly suspensionWriter: SuspensionWriter;
   readonly auth: ConsoleAuth;
-  /** Directory of `tls.crt` and `tls.key`; undefined for HTTP. */
+  /** Directory of `tls.crt` and `tls.key`. The console serves plain HTTP if it is undefined. */
   readonly tls?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 export type ConsoleAuth =
-  /** Without authentication; allowed on a loopback address only. */
+  /** Requests need no authentication. Allowed only on a loopback address. */
   | { readonly kind: 'none' }
-  /** With Kubernetes tokens. The rights of a user decide what the console shows. */
+  /** Requests need a Kubernetes token. The user's rights decide what the console shows. */
   | {
       readonly kind: 'kubernetes';
       readonly kubeconfig: KubeConfig;
@@ -68,7 +68,7 @@ export interface RunningConsole {
   close(): Promise<void>;
 }
 
-/** Accepts IPv4, too. On a kernel without IPv6 Node falls back to IPv4 only if `listen` gets an empty host. */
+/** The address that accepts IPv6 and IPv4. `listen` gets an empty host for it, so that Node.js falls back to IPv4 without IPv6. */
 const ANY_ADDRESS = '::';
 
 const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
@@ -77,7 +77,7 @@ const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
 };
 
 const PLAINTEXT_TOKEN_WARNING =
-  'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front ends TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
+  'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front terminates TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
 
 /** Starts the console. Rejects with a `UsageError` if it must not or cannot listen on the address. */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
@@ -156,7 +156,7 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
   });
   servePage(app);
   if (encryption !== undefined) {
-    // Hooks of the last plugin run last, after the live routes have ended their streams.
+    // This plugin is the last one, so its close hook runs after the live routes have ended their streams.
     app.register(async (plugin) => {
       plugin.addHook('preClose', async () => encryption.openSockets.close());
     });
@@ -168,7 +168,7 @@ function portOf(address: AddressInfo | string | null): number | undefined {
   return typeof address === 'object' ? address?.port : undefined;
 }
 
-/** The page's directory as seen from `src/` or from `dist/src/`. */
+/** The directory of the page. Its relative path differs between `src/` and `dist/src/`. */
 const PAGE_DIRECTORY = fileURLToPath(
   new URL(import.meta.url.includes('/dist/') ? '../../page' : '../page', import.meta.url),
 );

@@ -7,16 +7,16 @@ import type { AuthenticatedUser } from './user.ts';
 export interface ResourceAttributes {
   readonly verb: string;
   readonly resource: string;
-  /** Empty for all namespaces and for cluster-scoped resources. */
+  /** An empty text means all namespaces, or a cluster-scoped resource. */
   readonly namespace: string;
   readonly name: string;
 }
 
 const ALLOWED_TTL_MS = 30_000;
 const DENIED_TTL_MS = 10_000;
-/** One entry per user and namespace; an entry takes about 200 bytes. */
+/** Maximum number of cached decisions. There is one per user and namespace, and each takes about 200 bytes. */
 const MAX_CACHED_DECISIONS = 65_536;
-/** Keeps one user from using all connections to the API server. */
+/** Maximum number of running reviews of one user, so that one user cannot occupy all connections to the API server. */
 export const MAX_CONCURRENT_REVIEWS_PER_USER = 8;
 
 /** Asks the API server what a user may do (SubjectAccessReview) and caches the results. */
@@ -59,7 +59,7 @@ export class AccessReviews {
     };
     const response = await this.#api
       .send({ method: 'POST', path: '/apis/authorization.k8s.io/v1/subjectaccessreviews', body: review })
-      .catch((error) => Promise.reject(reviewUnavailableError('what you may do', error)));
+      .catch((error) => Promise.reject(reviewUnavailableError('your rights', error)));
     if (response.status !== 201) throw reviewRefusedError('subjectaccessreviews.authorization.k8s.io', response);
     const { status } = response.body as { status?: { allowed?: boolean } };
     const isAllowed = status?.allowed === true;
@@ -68,7 +68,7 @@ export class AccessReviews {
   }
 }
 
-/** Runs at most `maxPerKey` tasks per key at the same time, so that the tasks of one key do not delay those of another. */
+/** Runs at most `maxPerKey` tasks per key at the same time, so that the tasks of one key do not delay tasks of other keys. */
 export class KeyedSemaphore {
   readonly #maxPerKey: number;
   readonly #slotsByKey = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
@@ -85,7 +85,7 @@ export class KeyedSemaphore {
     try {
       return await work();
     } finally {
-      // A task that ends passes its slot to the next waiting task, so `running` does not change.
+      // A finished task passes its slot to the next waiting task, so `running` does not change.
       const next = slots.waiting.shift();
       if (next !== undefined) next();
       else {

@@ -15,7 +15,7 @@ export interface Authenticator {
    * server does not check them.
    */
   authenticate(request: IncomingMessage): Promise<Caller>;
-  /** Identifies users of requests that the API server forwards; undefined if the console is not an aggregated API. */
+  /** Identifies users of requests that the API server forwards. Undefined if the console is not an aggregated API. */
   readonly frontProxy: FrontProxy | undefined;
   close(): Promise<void>;
 }
@@ -31,7 +31,7 @@ export interface KubernetesAuthenticatorOptions {
   readonly kubeconfig: KubeConfig;
   /** The name of the fleet, which is also the name of its TenantUsages. */
   readonly fleet: string;
-  /** Whether the API server may forward requests of users. This needs TLS, with which the API server proves its identity. */
+  /** Whether the API server may forward requests of users. Needs TLS, because the API server identifies itself with a certificate. */
   readonly isAggregated: boolean;
   readonly clock: Clock;
   readonly log: Logger;

@@ -1,4 +1,4 @@
-// What a user may see of the fleet. All such decisions are in this file, as pure functions.
+// Pure functions that decide which data of the fleet a user may see.
 import {
   entriesOf,
   isTargetOf,
@@ -19,13 +19,13 @@ export function isNamespaceVisible(scope: AuthorizationScope, namespace: string)
 }
 
 /**
- * The tenants whose totals are visible; undefined if all are. Only the tenant entries of the table say which tenant owns a namespace. The
- * tenant of a Service does not count: a Service keeps its old tenant during a dispute, and that name may have a new owner.
+ * Returns the tenants whose totals are visible, or undefined if all are visible. Uses only the tenant entries of the table, not the
+ * tenants of Services: while two policies claim a tenant name, a Service keeps its old tenant, although the name may have a new owner.
  */
 export function visibleTenants(scope: AuthorizationScope, table: RoutingTable): ReadonlySet<string> | undefined {
   if (scope.kind === 'all') return undefined;
   const owners = entriesOf(table, 'tenant').filter((entry) =>
-    entry.namespaces.some((each) => scope.namespaces.has(each)),
+    entry.namespaces.some((namespace) => scope.namespaces.has(namespace)),
   );
   return new Set(owners.map((entry) => entry.name));
 }
@@ -36,7 +36,7 @@ export function visibleTenantNames(scope: AuthorizationScope, table: RoutingTabl
   return names.filter((name) => visible?.has(name) ?? true).sort();
 }
 
-/** Equal for scopes that show the same. */
+/** Returns a key that is equal for scopes that show the same data. */
 export function scopeKey(scope: AuthorizationScope): string {
   return scope.kind === 'all' ? '*' : [...scope.namespaces].sort().join(' ');
 }
@@ -50,7 +50,7 @@ export function isTenantVisible(scope: AuthorizationScope, table: RoutingTable, 
   return visibleTenants(scope, table)?.has(tenant) ?? true;
 }
 
-/** Every namespace of a tenant or a Service in the table. */
+/** Returns every namespace of a tenant or a Service in the table. */
 export function namespacesIn(table: RoutingTable): Set<string> {
   return new Set([
     ...entriesOf(table, 'tenant').flatMap((entry) => entry.namespaces),
@@ -68,7 +68,7 @@ export interface TableAndServices {
   readonly services: readonly ServiceView[];
 }
 
-/** A Suspension is visible if its target or one of the Services that it cuts off is visible. */
+/** Whether the Suspension's target, or a Service that it cuts off, is visible. */
 export function isSuspensionVisible(
   scope: AuthorizationScope,
   { target }: Pick<Suspension, 'target'>,
@@ -86,7 +86,7 @@ export function isTargetVisible(scope: AuthorizationScope, target: SuspensionTar
     : isNamespaceVisible(scope, target.namespace);
 }
 
-/** A problem of a namespaced object is visible with its namespace; all other problems are visible to operators only. */
+/** Whether the problem is visible. Problems of objects without a namespace are visible to operators only. */
 export function isProblemVisible(scope: AuthorizationScope, { subject }: { readonly subject: string }): boolean {
   if (scope.kind === 'all') return true;
   const namespace = /^(?:Service|EndpointSlice|Secret) ([^/ ]+)\/[^/ ]+$/.exec(subject)?.[1];

@@ -9,13 +9,13 @@ import { isCrossSite, originRefusalFor } from './request-origin.ts';
 
 /** Who may use a route. The console does not start if a route has no rule. */
 export type AccessRule =
-  /** Everybody: the response contains no data of a fleet. */
+  /** Every client, also without a token. The response contains no data of a fleet. */
   | 'public'
-  /** Every signed-in user: the route limits its response to the user's `AuthorizationScope`. */
+  /** Every signed-in user. The route limits its response to the user's `AuthorizationScope`. */
   | 'scoped'
   /** Users who may view the namespace in the path. */
   | 'namespace'
-  /** Operators: users who may view every namespace. */
+  /** Operators, who are users that may view every namespace. */
   | 'fleet'
   /** Users who may create Suspensions. */
   | 'suspend'
@@ -24,7 +24,7 @@ export type AccessRule =
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Optional only for fastify's types: `guardRoutes` requires it on every route. */
+    /** Optional only because of fastify's types. `guardRoutes` requires it on every route. */
     access?: AccessRule;
   }
   interface FastifyRequest {
@@ -91,7 +91,7 @@ export async function refuseUnlessPermitted(caller: Caller, verb: SuspensionVerb
   if (!(await caller.canChangeSuspensions(verb, name))) throw notAllowedError(caller, `${verb} suspensions.weir.dev`);
 }
 
-/** An error that names the missing right as `kubectl auth can-i` and Roles name it. */
+/** Returns an error that names the missing right in the terms of `kubectl auth can-i` and Roles. */
 export function notAllowedError(caller: Caller, right: string): ApiError {
   return new ApiError('NotAllowed', `"${caller.name ?? ''}" lacks the right to ${right}; ask the operator for it`);
 }
@@ -101,8 +101,8 @@ function foreignOriginError(): ApiError {
 }
 
 /**
- * What the caller may see of the namespaces in the table and of `extraNamespaces`. Throws `ApiError` NotAllowed if the caller may see no
- * namespace, because an empty list would look like an empty fleet.
+ * Returns the caller's scope within the namespaces of the table and `extraNamespaces`. Throws `ApiError` NotAllowed if the caller may
+ * see no namespace, because an empty list would look like an empty fleet.
  */
 export async function scopeOf(
   { caller }: { readonly caller: Caller },
@@ -117,7 +117,7 @@ export async function scopeOf(
 
 const VIEW_ANY_NAMESPACE = 'get tenantusages.weir.dev in any namespace that has load balancers';
 
-/** Gives the same error whether the tenant exists or not, so that the error does not reveal another tenant. */
+/** Throws the same error for a hidden tenant and for a missing tenant, so that the error does not reveal which tenants exist. */
 export function refuseUnlessTenantVisible(
   { caller }: { readonly caller: Caller },
   watch: FleetWatch,

@@ -4,11 +4,11 @@ import type { AuthenticatedUser } from './user.ts';
 
 /** The user who sent a request, and the user's rights. */
 export interface Caller {
-  /** Null without authentication. */
+  /** The user's name. Null without authentication. */
   readonly name: string | null;
   /** Equal for all requests of one user. */
   readonly key: string;
-  /** Which of `namespaces` the user may view. */
+  /** Resolves with the part of `namespaces` that the user may view. */
   scopeWithin(namespaces: Iterable<string>): Promise<AuthorizationScope>;
   canViewNamespace(namespace: string): Promise<boolean>;
   canViewFleet(): Promise<boolean>;
@@ -18,7 +18,7 @@ export interface Caller {
 
 export type SuspensionVerb = 'create' | 'delete';
 
-/** The caller without authentication, who may do everything: such a console accepts connections from its own machine only. */
+/** The caller of a console without authentication. May do everything, because this console accepts only connections of its own machine. */
 export const ANONYMOUS_CALLER: Caller = {
   name: null,
   key: '',
@@ -29,8 +29,8 @@ export const ANONYMOUS_CALLER: Caller = {
 };
 
 /**
- * A list checks every namespace of the fleet, and the page reads lists every two seconds. With this time a new right takes effect in
- * lists after a minute at most; a request that names the namespace uses the shorter default.
+ * Time for which a denial is cached for lists. It is long, because a list needs one check per namespace and the page reads lists every
+ * two seconds. A new right takes effect in lists within a minute. Requests that name a namespace use the shorter default.
  */
 const DENIED_IN_LIST_TTL_MS = 60_000;
 
@@ -40,7 +40,7 @@ export interface KubernetesCallerOptions {
   readonly fleet: string;
 }
 
-/** A signed-in user, whose rights the cluster's Roles decide. */
+/** Creates the caller for a signed-in user. The Roles of the cluster decide the user's rights. */
 export function kubernetesCaller(user: AuthenticatedUser, { reviews, fleet }: KubernetesCallerOptions): Caller {
   const usage: ResourceAttributes = { verb: 'get', resource: 'tenantusages', namespace: '', name: fleet };
   const isNamespaceAllowed = (namespace: string): Promise<boolean> => reviews.isAllowed(user, { ...usage, namespace });
@@ -64,7 +64,7 @@ export function kubernetesCaller(user: AuthenticatedUser, { reviews, fleet }: Ku
   };
 }
 
-/** Runs up to `MAX_CONCURRENT_REVIEWS_PER_USER` actions at the same time; rejects with the first error. */
+/** Runs up to `MAX_CONCURRENT_REVIEWS_PER_USER` actions at the same time. Rejects with the first error. */
 async function forEachConcurrently<T>(items: Iterable<T>, action: (item: T) => Promise<void>): Promise<void> {
   const remaining = items[Symbol.iterator]();
   const worker = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 import { isLoopback } from '@weir/runtime';
 
-// A console without authentication accepts requests from its own machine only. A browser on this machine may still work for an
-// attacker: every web page can send requests to 127.0.0.1 (cross-site POST), and an attacker's host name can resolve to 127.0.0.1 (DNS
-// rebinding). The check of Origin and content type stops cross-site requests, the check of Host stops DNS rebinding.
+// Checks where a request comes from. A console without authentication accepts only connections from its own machine, but an attacker's
+// web page in a browser on this machine can still reach it. The checks of Origin and content type stop requests that such a page sends
+// to 127.0.0.1 (cross-site POST). The check of Host stops a host name that resolves to 127.0.0.1 (DNS rebinding).
 export interface OriginHeaders {
   readonly host?: string | undefined;
   readonly origin?: string | undefined;
@@ -10,7 +10,7 @@ export interface OriginHeaders {
 
 export type OriginRefusal = { readonly code: 'ForeignHost' | 'ForeignOrigin'; readonly message: string };
 
-/** Why a console without authentication refuses a request; undefined if the request is allowed. */
+/** Returns why a console without authentication refuses a request, or undefined if the request is allowed. */
 export function originRefusalFor({ host, origin }: OriginHeaders, scheme: 'http' | 'https'): OriginRefusal | undefined {
   const requestedHost = hostFromHeader(host);
   if (requestedHost === undefined || !isLoopback(requestedHost)) {
@@ -29,16 +29,16 @@ export function originRefusalFor({ host, origin }: OriginHeaders, scheme: 'http'
   return undefined;
 }
 
-/** The host of a Host header, without brackets and port. */
+/** Returns the host of a Host header, without brackets and port. */
 function hostFromHeader(header: string | undefined): string | undefined {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]\s/@]+))(?::\d{1,5})?$/i.exec(header ?? '');
   return match === null ? undefined : (match[1] ?? match[2]);
 }
 
 /**
- * Whether the browser marks a request as sent by a page of another site. A console with authentication serves every host name, so that
- * Services, Ingresses and port-forwards work. It needs no check of Host: browsers do not attach the token by themselves, as they do with
- * cookies, and another site cannot read it. `Sec-Fetch-Site` is also correct behind an Ingress that rewrites Host.
+ * Whether the browser marks a request as sent by a page of another site. A console with authentication uses only this check, which also
+ * works behind an Ingress that rewrites Host. It accepts every Host header, so that Services, Ingresses and port-forwards work. This is
+ * safe: a browser does not attach the token by itself as it does with cookies, and pages of other sites cannot read the token.
  */
 export function isCrossSite(headers: { readonly 'sec-fetch-site'?: string | readonly string[] | undefined }): boolean {
   const site = headers['sec-fetch-site'];

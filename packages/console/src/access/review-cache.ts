@@ -2,11 +2,11 @@ import type { Clock } from '@weir/runtime';
 
 export interface TtlCacheOptions {
   readonly clock: Clock;
-  /** Above this number the least recently used entries are removed. */
+  /** Number of entries above which the least recently used entries are removed. */
   readonly maxEntries: number;
 }
 
-/** A least-recently-used cache. `get` chooses how old a value may be. */
+/** A least-recently-used cache. The caller of `get` chooses the maximum age of the value. */
 export class TtlCache<T> {
   readonly #options: TtlCacheOptions;
   readonly #entries = new Map<string, { readonly at: number; readonly value: T }>();
@@ -15,7 +15,7 @@ export class TtlCache<T> {
     this.#options = options;
   }
 
-  /** The value, or undefined if it is `maxAgeMs` old or older. */
+  /** Returns the value, or undefined if the value is missing or at least `maxAgeMs` old. */
   get(key: string, maxAgeMs: number): T | undefined {
     const found = this.#entries.get(key);
     if (found === undefined) return undefined;

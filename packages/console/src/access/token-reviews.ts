@@ -6,19 +6,19 @@ import { reviewRefusedError, reviewUnavailableError } from '../kubernetes/api-cl
 import { SingleFlight, TtlCache } from './review-cache.ts';
 import { type AuthenticatedUser, authenticatedUser } from './user.ts';
 
-/** The audience of tokens for the console only (`kubectl create token … --audience`). The API server does not accept such tokens. */
+/** The audience of tokens that only the console accepts, not the API server (`kubectl create token … --audience`). */
 export const TOKEN_AUDIENCE = 'console.weir.dev';
 
 const ACCEPTED_TTL_MS = 30_000;
 const REJECTED_TTL_MS = 5_000;
 const MAX_CACHED_TOKENS = 4_096;
-/** Keeps a flood of invalid tokens from delaying the reviews of users who are signed in. */
+/** Maximum number of running reviews of unknown tokens, so that a flood of invalid tokens does not delay signed-in users. */
 const MAX_CONCURRENT_UNKNOWN_TOKENS = 16;
 const MAX_AUTHORIZATION_HEADER_BYTES = 16 * 1024;
-/** RFC 6750, section 2.1. */
+/** Matches an Authorization header with a bearer token (RFC 6750, section 2.1). */
 const BEARER = /^Bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
-/** The token of an Authorization header; undefined if the header contains no bearer token. */
+/** Returns the token of an Authorization header, or undefined if the header contains no bearer token. */
 export function bearerToken(header: string | undefined): string | undefined {
   return header === undefined || header.length > MAX_AUTHORIZATION_HEADER_BYTES ? undefined : BEARER.exec(header)?.[1];
 }
@@ -37,7 +37,7 @@ export class TokenReviews {
     this.#rejectedTokens = new TtlCache({ clock, maxEntries: MAX_CACHED_TOKENS });
   }
 
-  /** Undefined if the token is invalid. Throws `ApiError` KubernetesAway if the API server does not decide. */
+  /** Resolves with undefined if the token is invalid. Throws `ApiError` KubernetesAway if the API server does not decide. */
   async authenticate(token: string): Promise<AuthenticatedUser | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
     const cached = this.#acceptedTokens.get(key, ACCEPTED_TTL_MS);
@@ -59,7 +59,7 @@ export class TokenReviews {
     };
     const response = await this.#api
       .send({ method: 'POST', path: '/apis/authentication.k8s.io/v1/tokenreviews', body: review })
-      .catch((error) => Promise.reject(reviewUnavailableError('who you are', error)));
+      .catch((error) => Promise.reject(reviewUnavailableError('your token', error)));
     if (response.status !== 201) throw reviewRefusedError('tokenreviews.authentication.k8s.io', response);
     const user = userFromReview(response, audiences);
     if (user === undefined) {
@@ -92,12 +92,12 @@ function userFromReview(
   } = (body as { status?: TokenReviewStatus } | undefined)?.status ?? {};
   if (authenticated !== true || !user?.username) return undefined;
   // An API server without support for audiences returns none. The token is then valid for the API server, not for the console.
-  if (audiences !== undefined && !audiences.some((each) => valid.includes(each))) return undefined;
+  if (audiences !== undefined && !audiences.some((audience) => valid.includes(audience))) return undefined;
   const { username: name, uid = '', groups = [], extra = {} } = user;
   return authenticatedUser({ name, uid, groups, extra });
 }
 
-/** Reads the unverified claims of a token. They only choose the audience of the review; the API server verifies the token. */
+/** Whether the unverified claims name the console's audience. They only choose the review's audience; the API server verifies them. */
 function claimsConsoleAudience(token: string): boolean {
   try {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

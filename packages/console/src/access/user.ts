@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { compareText } from '@weir/model';
 
-/** A user as the API server describes users. */
+/** The API server's description of a user. */
 export interface UserInfo {
   readonly name: string;
   readonly uid: string;
@@ -10,7 +10,7 @@ export interface UserInfo {
 }
 
 export interface AuthenticatedUser extends UserInfo {
-  /** A hash of everything that an authorizer knows of the user. Users with the same key have the same rights. */
+  /** A hash of all user fields that the API server's authorizer reads. Users with the same key have the same rights. */
   readonly key: string;
 }
 

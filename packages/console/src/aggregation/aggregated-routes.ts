@@ -1,5 +1,5 @@
-// The routes of the aggregated API console.weir.dev/v1. With it kubectl and the weir command reach the console through the API server
-// at /apis/console.weir.dev/v1/…, with any kubeconfig.
+// The routes of the aggregated API console.weir.dev/v1. Through this API, kubectl and the weir command reach the console at
+// /apis/console.weir.dev/v1/… of the API server, with any kubeconfig.
 import type { FastifyInstance } from 'fastify';
 
 const GROUP_VERSION = 'console.weir.dev/v1';
@@ -14,7 +14,7 @@ export function isAggregatedPath(url: string): boolean {
   return url.startsWith('/apis/');
 }
 
-/** The Status object that Kubernetes clients expect in an error response. */
+/** Returns the Status object that Kubernetes clients expect in an error response. */
 export function kubernetesStatusFor({ code, message, status }: ErrorFields): object {
   return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Failure', reason: code, message, code: status };
 }
@@ -25,7 +25,7 @@ interface ErrorFields {
   readonly status: number;
 }
 
-/** The discovery documents. The API server reads them without a user, so they are public. */
+/** Adds the routes of the discovery documents. They are public, because the API server reads them without a user. */
 export function aggregatedRoutes(app: FastifyInstance): void {
   const documents: Readonly<Record<string, object>> = {
     [PREFIX]: {

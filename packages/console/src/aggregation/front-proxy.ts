@@ -12,7 +12,7 @@ export interface FrontProxyOptions {
 }
 
 const CONFIG_MAP = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
-/** Short enough: during a rotation the old and the new authority are both valid for days. */
+/** Time between two reads of the ConfigMap. A minute is enough, because old and new authorities overlap for days during a rotation. */
 const REFRESH_INTERVAL_MS = 60_000;
 const RETRY_DELAY_MS = 10_000;
 
@@ -33,7 +33,7 @@ export class FrontProxy {
     this.#refreshing = this.#refreshUntilClosed();
   }
 
-  /** Undefined if not read yet, or if the API server aggregates no APIs. User headers are then ignored. */
+  /** Returns undefined before the first read, and if the API server aggregates no APIs. User headers are then ignored. */
   get settings(): FrontProxySettings | undefined {
     return this.#settings;
   }
@@ -57,7 +57,7 @@ export class FrontProxy {
     }
   }
 
-  /** Keeps the old settings if the ConfigMap cannot be read. Returns whether it was read. */
+  /** Reads the ConfigMap and returns whether this succeeded. Otherwise keeps the old settings. */
   async #read(): Promise<boolean> {
     try {
       const { status, body } = await this.#options.api.send({ method: 'GET', path: CONFIG_MAP });
@@ -91,7 +91,7 @@ export interface FrontProxySettings {
   readonly extraHeaderPrefixes: readonly string[];
 }
 
-/** Parses the data of the ConfigMap; undefined if the API server aggregates no APIs. Throws if a list or a certificate is malformed. */
+/** Parses the data of the ConfigMap. Returns undefined if the API server aggregates no APIs. Throws on a malformed list or certificate. */
 export function parseFrontProxySettings(data: Readonly<Record<string, string>>): FrontProxySettings | undefined {
   const ca = data['requestheader-client-ca-file'];
   if (!ca) return undefined;
@@ -114,9 +114,9 @@ function parseCertificates(pem: string): X509Certificate[] {
 }
 
 /**
- * The user for whom the API server forwards a request; undefined if the request does not come from the API server or names no user.
- * Every client can write the user headers, so they count only if the client proved with TLS that it has a certificate of the front
- * proxy's authority.
+ * Returns the user for whom the API server forwards a request. Returns undefined if the request does not come from the API server or
+ * names no user. Every client can write the user headers. Therefore they count only with a client certificate of the front proxy's
+ * authority.
  */
 export function forwardedUser(request: IncomingMessage, settings: FrontProxySettings): AuthenticatedUser | undefined {
   const { socket, headersDistinct: headers } = request;
@@ -136,14 +136,14 @@ export function forwardedUser(request: IncomingMessage, settings: FrontProxySett
 }
 
 /**
- * Checks the certificate with the current authorities. Each request needs this check, because a connection may be older than a rotation
- * and its handshake was checked with the old authorities.
+ * Checks the client certificate with the current authorities. Each request needs this check, because the handshake of an open
+ * connection may have been checked with authorities that a rotation has replaced.
  */
 function isFrontProxyCertificate(
   certificate: X509Certificate,
   { caCertificates, allowedNames }: Pick<FrontProxySettings, 'caCertificates' | 'allowedNames'>,
 ): boolean {
-  const isIssued = caCertificates.some((each) => certificate.checkIssued(each) && certificate.verify(each.publicKey));
+  const isIssued = caCertificates.some((ca) => certificate.checkIssued(ca) && certificate.verify(ca.publicKey));
   if (!isIssued) return false;
   return allowedNames.length === 0 || allowedNames.includes(commonName(certificate));
 }
@@ -159,7 +159,7 @@ function extraFromHeaders(
 ): Record<string, readonly string[]> {
   const extra: Record<string, readonly string[]> = {};
   for (const [header, values = []] of Object.entries(headers)) {
-    const prefix = extraHeaderPrefixes.find((each) => header.startsWith(each));
+    const prefix = extraHeaderPrefixes.find((candidate) => header.startsWith(candidate));
     if (prefix !== undefined) extra[decodeHeaderSuffix(header.slice(prefix.length))] = values;
   }
   return extra;

@@ -5,7 +5,7 @@ import type { FastifySchemaValidationError } from 'fastify/types/schema.js';
 import { isAggregatedPath, kubernetesStatusFor } from '../aggregation/aggregated-routes.ts';
 import { ApiError, type ApiErrorCode } from './api-error.ts';
 
-/** Makes the body of every error response `{error: {code, message}}`. */
+/** Sets error handlers that give every error response the body `{error: {code, message}}`. */
 export function handleErrors(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => {
     const apiError = apiErrorFor(error);
@@ -26,21 +26,23 @@ export function handleErrors(app: FastifyInstance, log: Logger): void {
 function apiErrorFor(error: FastifyError): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof InvalidRequestError) return new ApiError('InvalidRequest', error.message);
-  if (error instanceof StoreError)
-    return new ApiError('StoreAway', `the store does not answer: ${errorMessage(error)}`);
+  if (error instanceof StoreError) return new ApiError('StoreAway', `the store is unreachable: ${errorMessage(error)}`);
   if (error.statusCode === 415) {
     return new ApiError('UnsupportedMediaType', 'send the body with content-type: application/json');
   }
   if (error.statusCode !== undefined && error.statusCode >= 400 && error.statusCode < 500) {
     return new ApiError('InvalidRequest', errorMessage(error));
   }
-  return new ApiError('Internal', 'the console failed to handle the request; its log says why');
+  return new ApiError(
+    'Internal',
+    'the console failed to handle the request; the log of the console contains the reason',
+  );
 }
 
 function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   const { code, message, status } = error;
   const body: { error: { code: ApiErrorCode; message: string } } = { error: { code, message } };
-  // A client certificate is verified in the handshake only. Closing the connection makes the client authenticate with current authorities.
+  // Client certificates are verified only in the handshake, so the client must reconnect to be verified with the current authorities.
   if (status === 401) reply.headers({ 'www-authenticate': 'Bearer realm="weir"', connection: 'close' });
   return reply
     .code(status)
@@ -67,8 +69,8 @@ const PART_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * The error if `part` (querystring, params, body, headers) of a request does not match its schema. The message says which values are
- * allowed: each schema's `description` lists them, for this message and for the OpenAPI document.
+ * Returns the error for a `part` of a request (querystring, params, body, headers) that does not match its schema. The message lists
+ * the allowed values from the schema's `description`, which is also in the OpenAPI document.
  */
 export function validationError(errors: readonly FastifySchemaValidationError[], part: string): InvalidRequestError {
   const sentences = (errors as readonly VerboseError[]).map((error) => validationMessageFor(error, part));

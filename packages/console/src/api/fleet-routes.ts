@@ -75,7 +75,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
   );
 }
 
-/** The route from which the page learns what it may show and offer. */
+/** Adds the route `/api/v1/me`, from which the page learns the rights of its user. */
 export function currentUserRoute(app: FastifyInstance, { fleet, watch, authenticator }: RouteContext): void {
   app.get(
     '/api/v1/me',

@@ -35,7 +35,7 @@ export interface ServiceRate extends Rate {
   readonly tenant: string | null;
 }
 
-/** The current rates of `tenants` and `services`, with zero for those without traffic. */
+/** Returns the current rates of `tenants` and `services`. The rates are zero without traffic. */
 export function liveFrameFor(
   rates: CurrentRates,
   tenants: readonly string[],
@@ -58,12 +58,12 @@ export interface LiveHistory {
   readonly tenants: readonly { readonly name: string; readonly points: readonly RatePoint[] }[];
 }
 
-/** The span of a tenant's graph on the page. */
+/** Number of seconds that a tenant's graph on the page shows. */
 const HISTORY_SECONDS = 120;
 
 /**
- * The rates of the last two minutes, one item per tenant with traffic in that time. A generator, because the items of a thousand tenants
- * take megabytes.
+ * Yields the rates of the last two minutes, one item per tenant with traffic in that time. Yields them one by one, because the items
+ * of a thousand tenants take megabytes.
  */
 export function* liveHistoriesFor(history: RateHistory, tenants: readonly string[]): Generator<LiveHistory> {
   const recent = { ...history, frames: history.frames.slice(-HISTORY_SECONDS) };
@@ -73,7 +73,7 @@ export function* liveHistoriesFor(history: RateHistory, tenants: readonly string
   }
 }
 
-/** The text of the event `rates`, rendered once per sample and scope for all watchers. */
+/** Caches the text of the event `rates`, so that it is rendered once per sample and scope for all watchers. */
 export class RateEventCache {
   readonly #options: { readonly watch: FleetWatch; readonly clock: Clock };
   #history: RateHistory | undefined;
@@ -83,7 +83,7 @@ export class RateEventCache {
     this.#options = options;
   }
 
-  /** Undefined until there are two samples. */
+  /** Returns undefined until there are two samples. */
   eventFor(history: RateHistory, scope: AuthorizationScope): string | undefined {
     if (this.#history !== history) this.#textByScope.clear();
     this.#history = history;

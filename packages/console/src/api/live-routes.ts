@@ -8,12 +8,12 @@ import { LiveWatcher, writeWithBackpressure } from './live-watcher.ts';
 import type { RouteContext } from './route-context.ts';
 import { optionalProperties, watchSchema } from './schemas.ts';
 
-/** Each watcher costs an event per second. A higher number is a sign of leaked connections. */
+/** Maximum number of open live streams, because each stream costs an event per second. More streams are a sign of leaked connections. */
 const MAX_WATCHERS = 100;
-/** Keeps one user's scripts from using up `MAX_WATCHERS`. */
+/** Maximum number of open live streams of one user, so that one user's scripts cannot use up `MAX_WATCHERS`. */
 const MAX_WATCHERS_PER_USER = 10;
 
-/** Live rates as server-sent events. A stream ends if the server closes or the user's rights change. */
+/** Adds the route of live rates as server-sent events. A stream ends if the server closes or the user's rights change. */
 export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, authenticator }: RouteContext): void {
   const open = new Set<LiveWatcher>();
   const rateEvents = new RateEventCache({ watch, clock });
@@ -31,7 +31,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
         response: {
           200: {
             description:
-              'first events `history` with the last two minutes of a tenant each, then an event `rates` each second: at, tenants, services',
+              'one event `history` per tenant with the last two minutes, then one event `rates` per second: at, tenants, services',
             content: { 'text/event-stream': { schema: { type: 'string' } } },
           },
         },
@@ -69,7 +69,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
     },
   );
 
-  /** `key` is the caller's, or undefined without authentication. */
+  /** `key` is the key of the caller. It is undefined without authentication. */
   function refuseTooManyWatchers(key: string | undefined): void {
     if (open.size >= MAX_WATCHERS) {
       throw new ApiError(
@@ -87,7 +87,7 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
   }
 }
 
-/** The rates before the watcher connected. The first event is empty, so that every stream has one. */
+/** Yields the rates before the watcher connected. The first event is empty, so that every stream has at least one event. */
 function* historyEvents(history: RateHistory, tenants: readonly string[]): Generator<string> {
   yield `retry: 1000\n\n${historyEvent({ tenants: [] })}`;
   for (const item of liveHistoriesFor(history, tenants)) yield historyEvent(item);

@@ -8,11 +8,11 @@ export interface LiveWatcherOptions {
   readonly callerKey: string;
   readonly scope: AuthorizationScope;
   readonly clock: Clock;
-  /** What the caller may see now. Rejects if the caller may see nothing, or if the API server does not decide. */
+  /** Resolves with the caller's current scope. Rejects if the caller may see nothing, or if the API server does not decide. */
   readonly currentScope: () => Promise<AuthorizationScope>;
 }
 
-/** A check is cheap, because the reviews behind it are cached. */
+/** Time between two checks of the caller's scope. A check is cheap, because reviews are cached. */
 const SCOPE_CHECK_INTERVAL_MS = 5_000;
 
 /** One live stream. It ends if the user's scope changes while the stream is open. */
@@ -42,7 +42,7 @@ export class LiveWatcher {
     this.#options.stream.end();
   }
 
-  /** Writes an event unless the client is behind, so that buffered data stays bounded. */
+  /** Writes an event. Skips the event if the client reads too slowly, so that buffered data stays bounded. */
   send(textFor: (scope: AuthorizationScope) => string | undefined): void {
     const { stream, scope, clock } = this.#options;
     if (!this.#isCheckingScope && clock.monotonic() - this.#scopeCheckedAt >= SCOPE_CHECK_INTERVAL_MS)
@@ -50,7 +50,7 @@ export class LiveWatcher {
     if (this.isOpen && !stream.writableNeedDrain) stream.write(textFor(scope) ?? ': waiting for a second sample\n\n');
   }
 
-  /** Ends the stream if the scope has changed: the client reconnects and gets the history of its new scope. */
+  /** Ends the stream if the scope has changed. The client then reconnects and gets the history of its new scope. */
   async #checkScope(): Promise<void> {
     const { scope, currentScope, clock } = this.#options;
     this.#isCheckingScope = true;

@@ -59,7 +59,7 @@ export function monitoringRoutes(app: FastifyInstance, context: RouteContext): v
 
 type TenantLabels = 'tenant' | 'resource';
 
-/** Registers `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`. Call `refresh`, which reads the ledger, before you render. */
+/** Registers `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`. Call `refresh`, which reads the ledger, first. */
 export function tenantMetrics(
   metrics: Metrics,
   { watch, store, clock, log }: RouteContext,
@@ -67,7 +67,7 @@ export function tenantMetrics(
   let views: readonly TenantView[] = [];
   metrics.collectGauge<TenantLabels>({
     name: 'weir_tenant_limit',
-    help: 'Limit of a tenant by resource; without a series the resource is unlimited.',
+    help: 'Limit of a tenant by resource; a resource without a series is unlimited.',
     labels: ['tenant', 'resource'],
     collect: () => views.flatMap((view) => samplesFor(view.name, view.limits)),
   });

@@ -5,11 +5,11 @@ import { SERIES_STEPS } from '../usage/tenant-series.ts';
 
 // Schemas of requests and responses. A `description` says which values are allowed, in 400 responses and in the OpenAPI document.
 
-/** Names of namespaces and Services: RFC 1123 labels. */
+/** Matches names of namespaces and Services (RFC 1123 labels). */
 const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
-/** Names of tenants: a label value may name a tenant. */
+/** Matches names of tenants, which may be any label value. */
 const LABEL_VALUE_PATTERN = '^[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$';
-/** Names of objects of the cluster: RFC 1123 subdomains. */
+/** Matches names of cluster-scoped objects (RFC 1123 subdomains). */
 const OBJECT_NAME_PATTERN = '^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$';
 
 export const namespaceSchema: object = {
@@ -49,11 +49,11 @@ export const seriesStepSchema: object = {
   description: `one of ${SERIES_STEPS.join(', ')}`,
 };
 
-/** With `watch=true` an API server in front does not end the stream after a minute. */
+/** Schema of the parameter `watch`. With `watch=true` an API server that forwards the request does not end the stream after a minute. */
 export const watchSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 export const replaceSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
-/** Refuses unknown parameters: ignoring a mistyped filter would return other items than requested. */
+/** Returns a schema that refuses unknown parameters, because an ignored mistyped filter would return the wrong items. */
 export function optionalProperties(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };
 }
@@ -100,7 +100,7 @@ export const suspensionBodySchema: object = {
   },
 };
 
-/** Documents a response by its description only; the body is serialized unchanged. */
+/** Returns response schemas with a description only, so that the body is serialized unchanged. */
 export function responseSchemas(description: string): object {
   const error = {
     description: 'what is wrong, where, and how to fix it',
@@ -121,7 +121,7 @@ export function responseSchemas(description: string): object {
 
 type OpenApiOptions = NonNullable<FastifyDynamicSwaggerOptions['openapi']>;
 
-/** The head of the OpenAPI document. With authentication it defines `bearerAuth`, which routes refer to. */
+/** Returns the start of the OpenAPI document. With authentication it defines `bearerAuth`, to which the routes refer. */
 export function openApiOptionsFor({ kind }: Pick<Authenticator, 'kind'>): OpenApiOptions {
   const info = { title: 'Weir console', description: 'State and actions of a Weir fleet', version: 'v1' };
   if (kind === 'none') return { info };

@@ -70,11 +70,11 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
       const fleet = watch.fleet();
       const entry = findServiceEntry(fleet.table, params.namespace, params.name);
       if (entry === undefined) throw unknownServiceError(params);
-      // While the store is away the response omits the usage.
-      const rows = await store.usage.rows(monthOf(clock.now())).catch(undefinedIfStoreAway);
+      // The response omits the usage if the store is unreachable.
+      const rows = await store.usage.rows(monthOf(clock.now())).catch(undefinedIfStoreUnreachable);
       const serviceRows = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
-      // During a dispute a Service keeps its old tenant, whose name may have a new owner. The user must not see the new owner's data.
+      // While two policies claim a tenant name, a Service keeps its old tenant. The user must not see data of the name's new owner.
       const isOperator = await caller.canViewFleet();
       return {
         ...explanationFor(entry, {
@@ -92,7 +92,7 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
   );
 }
 
-function undefinedIfStoreAway(error: unknown): undefined {
+function undefinedIfStoreUnreachable(error: unknown): undefined {
   if (error instanceof StoreError && error.code === 'AWAY') return undefined;
   throw error;
 }

@@ -20,7 +20,7 @@ const FIELDS_BY_TARGET_TYPE = {
 } as const;
 
 /**
- * Parses the body of a request; throws `ApiError` InvalidRequest. A name that the target's type does not use is refused, because the user
+ * Parses the body of a request. Throws `ApiError` InvalidRequest, also for a name that the target's type does not use: the user then
  * expects a narrower target.
  */
 export function parseSuspensionBody(body: SuspensionBody, now: number): RequestedSuspension {
@@ -77,8 +77,8 @@ export function wouldShortenSuspension(
 }
 
 /**
- * Refuses a target that is not in the table: a mistyped name would cut nothing off without notice. To suspend a target that has no
- * Service yet, use kubectl.
+ * Refuses a target that is not in the table, because a Suspension with a mistyped name would have no effect. Users can suspend a
+ * target without Services with kubectl.
  */
 export function refuseUnknownTarget(target: SuspensionTarget, table: RoutingTable): void {
   const services = entriesOf(table, 'service');

@@ -39,7 +39,7 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     },
     async (request) => {
       const { suspensions } = await store.suspensions.read();
-      // Only operators see Suspensions without a table, because the scope of all other users depends on it.
+      // Without a table only operators see Suspensions, because the scope of other users depends on the table.
       const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
       return { items: suspensions.filter(isVisible).map((suspension) => suspensionItemFor(suspension, clock.now())) };
     },
@@ -103,10 +103,10 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
 
   async function refuseInvalidRequest(request: SuspensionRequest, caller: Caller): Promise<void> {
     const name = suspensionNameFor(request.target);
-    // To replace a Suspension is to delete it.
+    // Replacing a Suspension needs the right to delete it.
     if (request.replace) await refuseUnlessPermitted(caller, 'delete', name);
     else if (wouldShortenSuspension(request, watch.suspensions)) throw alreadySuspendedError(name, 'and lasts longer');
-    // Without a table the target cannot be checked, and an urgent cut-off must not wait for a table.
+    // Without a table the target cannot be checked. The Suspension is accepted, because it may be urgent.
     if (watch.table === undefined) return;
     // A user who may not see the target must not learn from the response whether the target exists.
     const scope = await caller.scopeWithin(namespacesIn(watch.table));

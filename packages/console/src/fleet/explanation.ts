@@ -22,22 +22,22 @@ import {
 
 /** The data that `weir explain` prints for one Service. */
 export interface Explanation extends ServiceView {
-  /** The settings that were accepted last; null if the Service was never accepted. */
+  /** The settings that were accepted last. Null if no settings were ever accepted. */
   readonly settings: ServiceSettings | null;
   readonly nodes: readonly string[];
   readonly endpointList: readonly PortEndpoints[];
-  /** Endpoints that proxies report as failing. A heartbeat has room for some of them only. */
+  /** Endpoints that proxies report as failing. The list may be incomplete, because heartbeats have a maximum size. */
   readonly unhealthyEndpoints: readonly NodeUnhealthyEndpoint[];
   readonly limits: TenantLimits;
   readonly used: ExplainedUsage;
   readonly policy: string | null;
   readonly problems: readonly Problem[];
-  /** Usage of this month; null if the ledger does not answer. */
+  /** Usage of this month. Null if the store is unreachable. */
   readonly month: Counters | null;
 }
 
 interface ExplainedUsage extends Omit<TenantView['used'], 'trafficThisMonth'> {
-  /** Null if the ledger does not answer. */
+  /** Null if the store is unreachable. */
   readonly trafficThisMonth: number | null;
 }
 
@@ -56,7 +56,7 @@ export interface ExplanationContext {
   readonly fleet: FleetState;
   /** The tenant of the Service, if the user may see it. */
   readonly tenant: TenantView | undefined;
-  /** Usage of the Service this month; null if the ledger does not answer. The tenant's traffic is then unknown, too. */
+  /** Usage of the Service this month. Null if the store is unreachable; the tenant's traffic is then unknown, too. */
   readonly month: Counters | null;
 }
 
@@ -92,7 +92,7 @@ function exhaustedMessageFor(tenant: TenantView | undefined): string | undefined
   return isExhausted ? trafficExhaustedMessage(tenant) : undefined;
 }
 
-/** Draining proxies are left out, because they accept no connections. */
+/** Returns the unhealthy endpoints that proxies report, without draining proxies, because they accept no connections. */
 function unhealthyEndpointsFor({ uid }: ServiceEntry, { heartbeats }: FleetState): NodeUnhealthyEndpoint[] {
   return heartbeats
     .filter(({ draining }) => !draining)
@@ -107,9 +107,11 @@ function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {
     .flatMap((chunks) => {
       const first = chunks[0];
       if (first === undefined) return [];
-      // An address is in two slices while it moves from one to the other.
+      // An address is in two EndpointSlices while it moves between them.
       const endpoints = [
-        ...new Map(chunks.flatMap((chunk) => chunk.endpoints.map((each) => [endpointKey(each), each]))).values(),
+        ...new Map(
+          chunks.flatMap((chunk) => chunk.endpoints.map((endpoint) => [endpointKey(endpoint), endpoint])),
+        ).values(),
       ];
       const [ready, terminating] = chunks.some(({ leaving }) => leaving) ? [[], endpoints] : [endpoints, []];
       const unready = chunks.reduce((sum, chunk) => sum + chunk.unready, 0);

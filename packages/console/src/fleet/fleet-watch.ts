@@ -20,9 +20,9 @@ export interface FleetWatchOptions {
 }
 
 const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
-/** A shorter interval while a Service is Pending, because users wait for its address. */
+/** Interval of reads while a Service is Pending. It is short, because users wait for the address. */
 const PENDING_POLL_INTERVAL_MS = 200;
-/** `ServiceViewTracker` keeps the previous addresses itself. */
+/** Empty, because `ServiceViewTracker` keeps the previous addresses itself. */
 const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
 
 /** Follows the table, the Suspensions and the heartbeats of a fleet in the store. */
@@ -39,7 +39,7 @@ export class FleetWatch {
   /** Remembers published addresses, because a Service keeps its last address. */
   readonly #viewTracker = new ServiceViewTracker();
   #views: readonly ServiceView[] = [];
-  /** Addresses by Service UID, and the views from which the index was built. */
+  /** The addresses by Service UID, and the views from which this index was built. */
   #addressIndex:
     | { readonly views: readonly ServiceView[]; readonly byUid: ReadonlyMap<string, readonly string[]> }
     | undefined;
@@ -53,7 +53,7 @@ export class FleetWatch {
     this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats()];
   }
 
-  /** Rejects if a loop of the watch fails, which only a broken invariant causes. Never resolves. */
+  /** Rejects if a loop of the watch fails, because an invariant is broken. Never resolves. */
   get failed(): Promise<unknown> {
     return Promise.all(this.#loops).then(() => new Promise(() => {}));
   }
@@ -73,7 +73,7 @@ export class FleetWatch {
     return this.#isReachable;
   }
 
-  /** Undefined until a complete table was read. */
+  /** Returns the last table, or undefined until a complete table was read. */
   get table(): RoutingTable | undefined {
     return this.#table;
   }
@@ -91,13 +91,13 @@ export class FleetWatch {
     return this.#unreadableEntries;
   }
 
-  /** The fleet as read last. Throws `ApiError` StoreAway until a complete table was read. */
+  /** Returns the last known state of the fleet. Throws `ApiError` StoreAway until a complete table was read. */
   fleet(): FleetState {
     if (this.#table === undefined) {
       const reason = this.#tableError === '' ? '' : ` (${this.#tableError})`;
       throw new ApiError(
         'StoreAway',
-        `no routing table has been read yet${reason}; check that a controller is running and that the store answers`,
+        `no routing table has been read yet${reason}; check that a controller is running and that the store is reachable`,
       );
     }
     return {
@@ -111,7 +111,7 @@ export class FleetWatch {
   }
 
   /**
-   * The views of all Services, sorted by namespace and name. A view without changes stays the same object. Throws as `fleet` does.
+   * Returns the views of all Services, sorted by namespace and name. An unchanged view stays the same object. Throws as `fleet` does.
    */
   views(): readonly ServiceView[] {
     const views = this.#viewTracker.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });

@@ -12,12 +12,12 @@ import { FleetWatch, type FleetWatchOptions } from './fleet-watch.ts';
 
 type ProxyProblemCode = 'ProxySilent' | 'StrayProxy';
 
-/** A `Problem` of the translator, or one that only the running fleet shows. */
+/** A `Problem` of the translator, or a problem that exists only in a running fleet. */
 export interface FleetProblem extends Omit<Problem, 'code'> {
   readonly code: string;
 }
 
-/** The problems of objects, pending Services and proxies. Errors come first, then the order is by subject. */
+/** Returns the problems of objects, pending Services and proxies. Sorts errors first, and then by subject. */
 export function problemsFor(fleet: FleetState, services: readonly ServiceView[]): FleetProblem[] {
   const problems: FleetProblem[] = entriesOf(fleet.table, 'problem').map((entry) => entry.problem);
   for (const view of services) {
@@ -74,7 +74,7 @@ export function watchProblems({ onChangeSet, ...options }: WatchProblemsOptions)
   return { close: () => watch.close() };
 }
 
-/** Compares two lists of problems. A problem whose message changed is both resolved and appeared. */
+/** Compares two lists of problems. A problem with a changed message counts as resolved and as appeared. */
 export function diffProblems(before: readonly FleetProblem[], after: readonly FleetProblem[]): ProblemChangeSet {
   const key = ({ code, subject, message }: FleetProblem): string => `${code}\n${subject}\n${message}`;
   const keysBefore = new Set(before.map(key));
@@ -85,7 +85,7 @@ export function diffProblems(before: readonly FleetProblem[], after: readonly Fl
   };
 }
 
-/** Leaves out problems of a moment: a Service waits for its proxy for about a second, and a proxy starts or ends. */
+/** Whether a problem usually ends within seconds, because a Service waits for its proxy or a proxy starts or ends. */
 function isTransient({ code }: FleetProblem): boolean {
   return code === 'WaitingForProxy' || code === 'ProxySilent' || code === 'StrayProxy';
 }

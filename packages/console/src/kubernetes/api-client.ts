@@ -12,7 +12,7 @@ export interface ApiResponse {
 
 export interface ApiClientOptions {
   readonly kubeconfig: KubeConfig;
-  /** A request without a complete response by then fails. */
+  /** Time after which a request without a complete response fails. */
   readonly timeoutMs: number;
 }
 
@@ -29,8 +29,8 @@ export interface ApiRequest {
 }
 
 /**
- * Sends requests to the API server over kept connections: the client library opens a TLS connection per request, which is too slow for
- * dozens of reviews. The library's KubeConfig provides the credentials.
+ * Sends requests to the API server over kept connections, with the credentials of a KubeConfig. The client library is too slow for
+ * dozens of reviews, because it opens a TLS connection per request.
  */
 export class ApiClient {
   readonly #connection: HttpClient;
@@ -52,7 +52,7 @@ export class ApiClient {
     });
   }
 
-  /** Resolves with the response, whatever its status. Rejects if there is no response. */
+  /** Resolves with a response of any status. Rejects if there is no response. */
   async send({ method, path, body, contentType = 'application/json' }: ApiRequest): Promise<ApiResponse> {
     const json = body && JSON.stringify(body);
     // Node sets no content-length for DELETE.
@@ -91,30 +91,30 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** The `message` of a response that is a Kubernetes Status; undefined if there is none. */
+/** Returns the `message` of a Kubernetes Status, or undefined if the response has no message. */
 export function statusMessageOf({ body }: ApiResponse): string | undefined {
   const message = (body as { readonly message?: unknown } | null | undefined)?.message;
   return typeof message === 'string' ? message : undefined;
 }
 
-/** The error if the API server did not answer a review of `subject`, such as "who you are". */
+/** Returns the error for a review that failed because the API server is unreachable. `subject` is text such as "your token". */
 export function reviewUnavailableError(subject: string, error: unknown): ApiError {
-  const message = `the API server does not say ${subject} (${errorMessage(error)}); try again once it answers`;
+  const message = `the API server is unreachable, so the console cannot check ${subject} (${errorMessage(error)}); try again later`;
   return new ApiError('KubernetesAway', message, { cause: error });
 }
 
-/** The error if the API server refused a review, mostly because the console lacks a right. */
+/** Returns the error for a review that the API server refused. The usual cause is that the console lacks a right. */
 export function reviewRefusedError(resource: string, response: ApiResponse): ApiError {
   const { status } = response;
   const message = statusMessageOf(response);
   const reason = message === undefined ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
   const fix = status === 403 ? `grant the console create of ${resource}` : 'try again';
-  return new ApiError('KubernetesAway', `the API server does not check the request (${reason}); ${fix}`);
+  return new ApiError('KubernetesAway', `the API server refused to check the request (${reason}); ${fix}`);
 }
 
 /**
- * The kubeconfig of KUBECONFIG, else of the cluster that this process runs in, else undefined. `~/.kube/config` is not used: the console
- * must not write Suspensions to a cluster that the user did not choose.
+ * Returns the kubeconfig of KUBECONFIG, otherwise of the cluster in which this process runs, otherwise undefined. Does not use
+ * `~/.kube/config`, because the console must not write Suspensions to a cluster that the user did not choose.
  */
 export function findKubeconfig(env: Readonly<Record<string, string | undefined>>): KubeConfig | undefined {
   const kubeconfig = new KubeConfig();

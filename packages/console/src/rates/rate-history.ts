@@ -13,7 +13,7 @@ export interface UsageSample {
   /** Milliseconds since the epoch. */
   readonly at: number;
   readonly month: UsagePeriod;
-  /** Cumulative over the month. */
+  /** Counters since the start of the month. */
   readonly rows: readonly UsageRow[];
 }
 
@@ -39,9 +39,9 @@ export interface RateHistory {
 }
 
 export const EMPTY_RATE_HISTORY: RateHistory = { last: null, frames: [] };
-/** Five minutes of one sample a second. */
+/** Number of frames that are kept: five minutes with one sample a second. */
 export const MAX_RATE_FRAMES = 300;
-/** Samples with a longer gap make no frame: a mean over the gap would not be a current rate. */
+/** Longest time between two samples that make a frame. A mean over a longer time would not be a current rate. */
 const MAX_SAMPLE_GAP_MS = 5_000;
 
 /** Returns the history with one more sample. */
@@ -70,7 +70,7 @@ export function addSample(history: RateHistory, sample: UsageSample): RateHistor
   return { last: next, frames: [...recentFrames(history, sample.at), frame].slice(-MAX_RATE_FRAMES) };
 }
 
-/** The frames of the last five minutes. Frames in the future are dropped: the wall clock was set back. */
+/** Returns the frames of the last five minutes. Drops frames in the future, which exist if the wall clock was set back. */
 function recentFrames(history: RateHistory, now: number): readonly RateFrame[] {
   return history.frames.filter((frame) => frame.at < now && frame.at > now - MAX_RATE_FRAMES * 1_000);
 }
@@ -81,7 +81,7 @@ function isZero(counters: Counters): boolean {
   );
 }
 
-/** In is what clients send and out is what clients receive, as in the limits of a TenantPolicy. */
+/** Rates of a tenant or a Service. "In" is sent by clients and "out" is received by clients, as in the limits of a TenantPolicy. */
 export interface Rate {
   readonly inBitsPerSecond: number;
   readonly outBitsPerSecond: number;
@@ -109,12 +109,12 @@ export const ZERO_RATE: Rate = {
 };
 
 /**
- * Proxies flush and samples are taken once a second each, so one sample may include two flushes and the next none. A mean over three
- * seconds is steady and still current.
+ * Time over which current rates are averaged. Proxies flush once a second and the console samples once a second, so one sample may
+ * include two flushes and the next sample none. A mean over three seconds hides this.
  */
 const RATE_WINDOW_MS = 3_000;
 
-/** Mean rates over the last three seconds; undefined if the last two samples make no frame. */
+/** Returns the mean rates over the last three seconds, or undefined if the last two samples make no frame. */
 export function currentRatesFor(history: RateHistory): CurrentRates | undefined {
   const newest = history.frames.at(-1);
   if (newest === undefined || history.last === null || newest.at !== history.last.at) return undefined;
@@ -129,7 +129,7 @@ export function currentRatesFor(history: RateHistory): CurrentRates | undefined 
   };
 }
 
-/** The rates of one tenant or one Service, one point per frame, ascending. `id` is the tenant's name or the Service's UID. */
+/** Returns the rates of one tenant or Service as one point per frame, ascending by time. `id` is the tenant's name or the Service's UID. */
 export function ratePointsFor(
   history: RateHistory,
   subject: { readonly kind: 'tenant' | 'service'; readonly id: string },

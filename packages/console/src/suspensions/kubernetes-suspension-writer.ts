@@ -1,6 +1,6 @@
-// Writes the Suspension object first and the store's entry second, so that every cut-off has an object with its reason. If the API server
-// is away, only the store's entry is written, under an id of the request. The controller later creates the object and replaces the entry.
-// Each user has a field manager, so that the API server refuses changes to the Suspension of another user.
+// Writes first the Suspension object and then the store's entry, so that every entry has an object that gives its reason. If the API
+// server is unreachable, writes only the entry, with an id of the request. The controller later creates the object and replaces the
+// entry. Each user has a field manager, so that the API server refuses changes to the Suspension of another user.
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Suspension } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
@@ -27,7 +27,7 @@ export interface KubernetesSuspensionWriterOptions {
   readonly log: Logger;
 }
 
-/** After this time the API server counts as away, because a cut-off must not wait for it. */
+/** Time after which the API server counts as unreachable. It is short, because a Suspension must take effect soon. */
 const API_TIMEOUT_MS = 3_000;
 
 export function kubernetesSuspensionWriter(options: KubernetesSuspensionWriterOptions): SuspensionWriter {
@@ -40,8 +40,8 @@ export function kubernetesSuspensionWriter(options: KubernetesSuspensionWriterOp
       try {
         suspension = await applySuspension(api, request);
       } catch (error) {
-        if (!(error instanceof ApiServerAwayError)) throw error;
-        log.warn({ reason: error.message }, 'failed to reach the API server; writing the cut-off to the store only');
+        if (!(error instanceof ApiServerUnreachableError)) throw error;
+        log.warn({ reason: error.message }, 'failed to reach the API server; writing the Suspension to the store only');
         return storeWriter.suspend(request);
       }
       await putSuspension(suspensionStore, suspension);
@@ -58,7 +58,7 @@ async function putSuspension(suspensionStore: SuspensionStore, suspension: Suspe
   try {
     await suspensionStore.put(suspension);
   } catch (error) {
-    const message = `Suspension "${suspension.name}" was created, but the console failed to write the cut-off to the store (${errorMessage(error)}); the cut-off takes effect once the store answers again`;
+    const message = `Suspension "${suspension.name}" was created but has no effect yet, because the console failed to write it to the store (${errorMessage(error)}); it takes effect once the store is reachable`;
     throw new ApiError('StoreAway', message, { cause: error });
   }
 }
@@ -79,12 +79,12 @@ async function applySuspension(api: ApiClient, request: SuspensionRequest): Prom
   });
   refuseFailedChange(response, name);
   const object = response.body as SuspensionManifest;
-  // Server-side apply keeps the end that another user set if the request has none.
+  // If the request has no end, server-side apply keeps an end that another user set.
   if (untilOfObject(object) !== until) throw alreadySuspendedError(name, 'and another user set its end');
   return suspensionForObject(object, request);
 }
 
-/** Removes the end whoever set it. Server-side apply removes only fields of the request's own field manager. */
+/** Removes the end with a merge patch, because server-side apply cannot remove an end that another user set. */
 async function removeUntil(api: ApiClient, name: string): Promise<void> {
   const response = await sendRequest(api, {
     method: 'PATCH',
@@ -112,23 +112,23 @@ async function deleteSuspension(api: ApiClient, { name, uid }: Suspension): Prom
     if (response.status < 300 || response.status === 404 || response.status === 409) return;
     throw refusedError(response, `delete Suspension "${name}"`);
   } catch (error) {
-    if (!(error instanceof ApiServerAwayError)) throw error;
-    const message = `Suspension "${name}" cannot be deleted while the API server is away; try again, or once the API server is back: kubectl delete suspension ${name}`;
+    if (!(error instanceof ApiServerUnreachableError)) throw error;
+    const message = `Suspension "${name}" cannot be deleted, because the API server is unreachable; once it is reachable, try again or use kubectl delete suspension ${name}`;
     throw new ApiError('KubernetesAway', message, { cause: error });
   }
 }
 
-/** The API server sent no usable response, or a response that means "try again later". */
-class ApiServerAwayError extends Error {}
+/** Thrown if the API server sent no usable response, or a response that means "try again later". */
+class ApiServerUnreachableError extends Error {}
 
-/** Rejects with `ApiServerAwayError` if the API server is away; every other error response is about the request. */
+/** Rejects with `ApiServerUnreachableError` if the API server is unreachable. Resolves with error responses that are about the request. */
 async function sendRequest(api: ApiClient, request: ApiRequest): Promise<ApiResponse> {
   const response = await api.send(request).catch((error) => {
-    throw new ApiServerAwayError(errorMessage(error), { cause: error });
+    throw new ApiServerUnreachableError(errorMessage(error), { cause: error });
   });
   const { status, body } = response;
-  if (status >= 500 || status === 429) throw new ApiServerAwayError(`HTTP ${status}: ${reasonOf(response)}`);
-  if (status < 300 && body === undefined) throw new ApiServerAwayError('the response is not JSON');
+  if (status >= 500 || status === 429) throw new ApiServerUnreachableError(`HTTP ${status}: ${reasonOf(response)}`);
+  if (status < 300 && body === undefined) throw new ApiServerUnreachableError('the response is not JSON');
   return response;
 }
 

@@ -12,7 +12,7 @@ export interface StoreSuspensionWriterOptions {
   readonly clock: Clock;
 }
 
-/** Writes Suspensions to the store only: in standalone mode, or while the API server is away. */
+/** Creates a writer that writes Suspensions only to the store, for standalone mode and for an unreachable API server. */
 export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensionWriterOptions): SuspensionWriter {
   return {
     async suspend(request) {
@@ -35,7 +35,7 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
   };
 }
 
-/** Without authentication (`requestedBy` is null) every request may replace: all users are the same. */
+/** Whether a request may replace a Suspension. Without authentication (`requestedBy` is null) it may, because all users are the same. */
 function mayReplace(before: Suspension, { requestedBy, replace, message, until }: SuspensionRequest): boolean {
   return replace || requestedBy === null || (before.message === message && before.until === until);
 }

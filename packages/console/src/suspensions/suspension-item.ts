@@ -6,7 +6,7 @@ export interface SuspensionItem {
   readonly name: string;
   readonly target: TargetJson;
   readonly message: string;
-  /** RFC 3339; null if the Suspension has no end. */
+  /** The end as RFC 3339. Null if the Suspension has no end. */
   readonly until: string | null;
   readonly reason: string;
   readonly inForce: boolean;
@@ -31,7 +31,7 @@ function rfc3339(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString();
 }
 
-/** All Suspensions that cut off the subject at `now` (milliseconds since the epoch). */
+/** Returns all Suspensions that cut off the subject at `now` (milliseconds since the epoch). */
 export function suspensionItemsFor(
   suspensions: readonly Suspension[],
   subject: SuspensionSubject,

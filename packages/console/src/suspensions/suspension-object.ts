@@ -4,7 +4,7 @@ import type { SuspensionRequest } from './suspension-writer.ts';
 
 export const SUSPENSION_RESOURCE = { group: 'weir.dev', version: 'v1alpha1', plural: 'suspensions' } as const;
 
-/** The fields that the console reads of a Suspension object. */
+/** The fields of a Suspension object that the console reads. */
 export interface SuspensionManifest {
   readonly metadata: { readonly uid: string; readonly name: string; readonly creationTimestamp?: string };
   readonly spec?: { readonly until?: string };
@@ -29,13 +29,13 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
   }
 }
 
-/** Names the user who requested the Suspension: for the API server the console is the only client. */
+/** The annotation with the user who requested the Suspension. The API server itself knows only the console as the client. */
 const MADE_BY_ANNOTATION = 'weir.dev/made-by';
 const FIELD_MANAGER = 'weir-console';
 /** The API server's limit for the name of a field manager. */
 const MAX_FIELD_MANAGER_LENGTH = 128;
 
-/** The field manager of a user. With one per user, the API server reports conflicts between the Suspensions of two users. */
+/** Returns the field manager of a user. It is unique per user, so that the API server reports conflicts between two users. */
 export function suspensionFieldManagerFor(user: string | null): string {
   if (user === null) return FIELD_MANAGER;
   const name = `${FIELD_MANAGER}:${user}`;
@@ -43,12 +43,12 @@ export function suspensionFieldManagerFor(user: string | null): string {
   return `${FIELD_MANAGER}:sha256:${createHash('sha256').update(user).digest('hex')}`;
 }
 
-/** The end of a Suspension object in milliseconds since the epoch; null if it has none. */
+/** Returns the end of a Suspension object in milliseconds since the epoch, or null if the object has no end. */
 export function untilOfObject({ spec }: Pick<SuspensionManifest, 'spec'>): number | null {
   return spec?.until === undefined ? null : Date.parse(spec.until);
 }
 
-/** The object to apply for a request. */
+/** Returns the Suspension object to apply for a request. */
 export function suspensionObjectFor(name: string, { target, message, until, requestedBy }: SuspensionRequest): object {
   return {
     apiVersion: `${SUSPENSION_RESOURCE.group}/${SUSPENSION_RESOURCE.version}`,
@@ -62,7 +62,7 @@ export function suspensionObjectFor(name: string, { target, message, until, requ
   };
 }
 
-/** The store's entry for an object that the API server accepted. */
+/** Returns the store's entry for an object that the API server accepted. */
 export function suspensionForObject(
   object: SuspensionManifest,
   { target, message, until }: SuspensionRequest,
@@ -81,12 +81,12 @@ export function suspensionForObject(
   };
 }
 
-/** The limit for names of Kubernetes objects (RFC 1123 subdomain). */
+/** The maximum length of names of Kubernetes objects (RFC 1123 subdomains). */
 const MAX_NAME_LENGTH = 253;
 
 /**
- * The name of the Suspension of a target. The name depends on the target only, so that a repeated request changes one Suspension. A tenant's
- * name may be a label value with characters that object names must not contain; a hash then keeps similar names distinct.
+ * Returns the name of the Suspension for a target. It depends only on the target, so that a repeated request changes the same
+ * Suspension. Names of tenants may contain characters that object names must not contain. A hash then keeps similar names distinct.
  */
 export function suspensionNameFor(target: SuspensionTarget): string {
   const fullName = namePartsFor(target).join('.');

@@ -3,13 +3,13 @@ import { ApiError } from '../api/api-error.ts';
 
 export interface SuspensionRequest {
   readonly target: SuspensionTarget;
-  /** Shown to the tenant. */
+  /** The message that the tenant sees. */
   readonly message: string;
-  /** Milliseconds since the epoch; null for no end. */
+  /** The end in milliseconds since the epoch. Null if the Suspension has no end. */
   readonly until: number | null;
-  /** The user's name; null without authentication. */
+  /** The user's name. Null without authentication. */
   readonly requestedBy: string | null;
-  /** Whether the request replaces an existing Suspension of another user, or one that lasts longer. */
+  /** Whether the request may replace a Suspension of another user, or a Suspension that lasts longer. */
   readonly replace: boolean;
 }
 
@@ -19,11 +19,11 @@ export interface SuspensionWriter {
    * `ApiError` AlreadySuspended if another user created the existing Suspension, unless `replace` is true.
    */
   suspend(request: SuspensionRequest): Promise<Suspension>;
-  /** Deletes a Suspension that did not come from a file. Rejects with `ApiError` if the Suspension would come back. */
+  /** Deletes a Suspension that is not defined in a file. Rejects with `ApiError` if the controller would create it again. */
   resume(suspension: Suspension): Promise<void>;
 }
 
-/** The error if a Suspension exists and the request does not replace it. */
+/** Returns the error for a request that must not replace an existing Suspension. */
 export function alreadySuspendedError(
   name: string,
   reason: string,

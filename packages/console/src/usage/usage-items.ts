@@ -10,11 +10,11 @@ import {
 } from '@weir/model';
 import { type AuthorizationScope, isNamespaceVisible, visibleTenants } from '../access/authorization-scope.ts';
 
-/** `items` of `weir usage -o json`. */
+/** One of the `items` of `weir usage -o json`. */
 export interface UsageItem extends Counters {
   readonly tenant: string;
   readonly month: UsagePeriod;
-  /** Limit in bytes a month, received and sent together; null if unlimited. */
+  /** Limit for received and sent bytes together in one month. Null if unlimited. */
   readonly trafficPerMonth: number | null;
   readonly services: readonly ServiceUsageItem[];
 }
@@ -25,8 +25,8 @@ export interface ServiceUsageItem extends Counters {
 }
 
 /**
- * One item per tenant of the table or the ledger, sorted by name. A Service that was deleted and created again with the same name is one
- * item, although its UID changed.
+ * Returns one item per tenant in the table or the ledger, sorted by name. A Service that was deleted and created again with the same
+ * name is one item, although its UID changed.
  */
 export function usageItemsFor(
   tenants: readonly TenantEntry[],
@@ -66,8 +66,8 @@ function sumCounters(services: readonly Counters[]): Counters {
 }
 
 /**
- * The part of the usage that a scope shows: the Services of its namespaces, with the totals of the tenants that own a namespace. If a
- * namespace belonged to another tenant before, its item has that tenant's name, but only the sum of the visible Services.
+ * Returns the part of the usage that a scope shows: the Services of its namespaces, and the totals of the tenants that own these
+ * namespaces. If a namespace belonged to another tenant before, the item of that tenant contains only the sum of the visible Services.
  */
 export function visibleUsage(
   scope: AuthorizationScope,
