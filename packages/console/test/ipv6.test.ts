@@ -1,4 +1,4 @@
-// The chart's listen address [::] in IPv6-only and dual-stack clusters.
+// Tests the chart's listen address [::], which must work in IPv6-only, IPv4-only and dual-stack clusters.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -50,7 +50,7 @@ describe('a console at [::]', { ...inside, ...requireProgram('redis') }, () => {
     });
   const portOf = (console: SpawnedProcess): number => Number(/http:\/\/\[::\]:(\d+)\//.exec(console.output())?.[1]);
 
-  test('accepts IPv4 connections, too', async () => {
+  test('accepts IPv4 connections', async () => {
     await using redis = await startRedis();
     await using console = await startAt(redis.url);
     assert.equal(await statusAt('127.0.0.1', portOf(console)), 200);

@@ -68,7 +68,7 @@ test('refuses to listen on a network address without authentication', async () =
   }
 });
 
-test('names a port that is in use and says what to do', async () => {
+test('reports a port that is in use, with a fix', async () => {
   await using console = await startTestConsole();
   const { port } = new URL(console.url);
   await assert.rejects(start('127.0.0.1', Number(port)), (error) => {

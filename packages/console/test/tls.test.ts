@@ -19,7 +19,7 @@ test('serves TLS and reloads a replaced certificate', async () => {
   await assert.rejects(statusBy(console.url, first), /self-signed certificate|unable to verify/);
 });
 
-test('refuses a directory without a certificate and says what it needs', async () => {
+test('refuses a directory without a certificate and names the missing files', async () => {
   await using directory = temporaryDirectory('console-tls');
   await assert.rejects(startTestConsole({ tls: directory.path }), {
     code: 'USAGE',

@@ -1,4 +1,4 @@
-// Which users may use which route, with a real API server and the Roles of a platform team.
+// Tests which users may use which route, with a real API server and the Roles of a platform team.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
@@ -106,7 +106,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     spec: { message: string };
   }> => JSON.parse(await cluster.plane.kubectl('get', 'suspension', 'service.shop.web', '-o', 'json'));
 
-  test('tests exactly the routes of the OpenAPI document', async () => {
+  test('the table of this test contains exactly the routes of the OpenAPI document', async () => {
     const { paths } = (await console.request('/openapi.json')).json as {
       paths: Record<string, Record<string, object>>;
     };
@@ -172,7 +172,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     }
   });
 
-  test('shows the totals of a tenant with the visible namespaces only', async () => {
+  test('shows the totals of a tenant, but only its visible namespaces', async () => {
     const { text } = await request('GET /api/v1/tenants', tokens.get('rival-dev'));
     const [rival] = JSON.parse(text).items;
     assert.deepEqual(rival.namespaces, ['rival']);
@@ -180,23 +180,23 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     assert.equal(rival.used.trafficThisMonth, 7_777_778);
   });
 
-  test('tells the page what its user may see and do', async () => {
-    const of = async (account: Account): Promise<unknown> => {
+  test('returns the namespaces and rights of the user for the page', async () => {
+    const userOf = async (account: Account): Promise<unknown> => {
       const { user, namespaces, may } = JSON.parse((await request('GET /api/v1/me', tokens.get(account))).text);
       return { user, namespaces, may };
     };
     const user = (name: string): string => `system:serviceaccount:people:${name}`;
-    assert.deepEqual(await of('shop-dev'), {
+    assert.deepEqual(await userOf('shop-dev'), {
       user: user('shop-dev'),
       namespaces: ['shop'],
       may: { suspend: false, resume: false },
     });
-    assert.deepEqual(await of('operator'), {
+    assert.deepEqual(await userOf('operator'), {
       user: user('operator'),
       namespaces: null,
       may: { suspend: true, resume: true },
     });
-    assert.deepEqual(await of('newcomer'), {
+    assert.deepEqual(await userOf('newcomer'), {
       user: user('newcomer'),
       namespaces: [],
       may: { suspend: false, resume: false },
@@ -222,7 +222,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     await resume();
   });
 
-  test('replaces a Suspension made with kubectl only if asked to, with all fields', async () => {
+  test('replaces all fields of a Suspension made with kubectl, but only with replace=true', async () => {
     const spec = { target: SUSPEND_WEB.target, message: 'by hand', until: '2099-01-01T00:00:00Z' };
     const byHand = {
       apiVersion: 'weir.dev/v1alpha1',
@@ -273,7 +273,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
   });
 });
 
-/** The first chunk of a live stream, or the error response. */
+/** Returns the first chunk of a live stream, or the error response. */
 async function firstEvents(url: URL, headers: Record<string, string>): Promise<{ status: number; text: string }> {
   const response = await fetch(url, { headers });
   if (response.status !== 200) return { status: response.status, text: await response.text() };

@@ -1,4 +1,4 @@
-// Requests that the console refuses without a review of the API server.
+// The console handles these requests without a review by the API server.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';

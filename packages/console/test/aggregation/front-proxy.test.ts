@@ -1,4 +1,4 @@
-// Only the API server can send requests in the name of a user.
+// Tests that only the API server can send requests in the name of a user.
 import assert from 'node:assert/strict';
 import https from 'node:https';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
@@ -79,7 +79,7 @@ describe('the front proxy', () => {
     return promise;
   };
 
-  test('limits a forwarded user to their rights', async () => {
+  test('shows a forwarded user only the data that the user may see', async () => {
     const { status, json } = await request('/apis/console.weir.dev/v1/services', { by: client, user: 'dev' });
     assert.equal(status, 200);
     assert.deepEqual(

@@ -33,7 +33,7 @@ test('sends the rates of each second', async () => {
   );
 });
 
-test('sends the history to a later watcher at once', async () => {
+test('sends the history at once to a watcher that connects later', async () => {
   const clock = new ManualClock();
   await using console = await startTestConsole({ clock });
   await using first = await openLiveStream(console);

@@ -4,7 +4,7 @@ import { PassThrough } from 'node:stream';
 import { test } from 'node:test';
 import { writeWithBackpressure } from '../../src/api/live-watcher.ts';
 
-test('stops writing while the client does not read, and writes the rest when it does', async () => {
+test('stops writing while the client does not read, and continues when the client reads again', async () => {
   const stream = new PassThrough({ highWaterMark: 100 });
   const { texts, made } = counted(1_000);
   const sending = writeWithBackpressure(stream, texts);
@@ -34,7 +34,7 @@ test('takes no more texts after the stream was destroyed or ended', async () => 
   }
 });
 
-/** `count` texts of ten bytes; `made` returns how many were taken. */
+/** Returns `count` texts of ten bytes. `made` returns how many texts were read. */
 function counted(count: number): { readonly texts: Iterable<string>; made(): number } {
   let made = 0;
   function* texts(): Generator<string> {

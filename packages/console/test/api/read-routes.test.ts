@@ -132,7 +132,7 @@ test('returns problems, proxies, table and fleet', async () => {
   assert.equal((await console.request('/api/v1/fleet')).json.name, 'test');
 });
 
-test('answers an invalid query with the mistake and the allowed values', async () => {
+test('answers 400 with the mistake and the allowed values to an invalid query', async () => {
   await using console = await startTestConsole();
   const cases: readonly (readonly [path: string, message: RegExp])[] = [
     ['/api/v1/services?foo=1', /query parameter "foo" is unknown; allowed: namespace, tenant/],
@@ -165,7 +165,7 @@ test('answers 404 with a message for objects and routes that do not exist', asyn
   }
 });
 
-test('shows the last table and answers 503 for usage while the store is away', async () => {
+test('shows the last table and answers 503 for usage while the store is unreachable', async () => {
   const seeded = await seededStore(new ManualClock(Date.now()));
   await using console = await startTestConsole({ seeded });
   await console.request('/api/v1/services');
@@ -194,7 +194,7 @@ test('serves health and metrics', async () => {
   assert.match(text, /weir_table_revision 1/);
 });
 
-test('serves the page with a policy that allows only its own scripts', async () => {
+test('serves the page with a Content-Security-Policy that allows only its own scripts', async () => {
   await using console = await startTestConsole();
   const page = await console.request('/');
   assert.match(page.text, /<title>Weir console<\/title>/);

@@ -5,7 +5,7 @@ import { jsonRequest, startTestConsole, type TestConsole } from '../fixtures/tes
 const SHOP = { type: 'Tenant', tenant: 'shop' } as const;
 const WEB = { type: 'Service', namespace: 'shop', service: 'web' } as const;
 
-test('suspends a tenant: in the store, in the list and on its Services', async () => {
+test('suspends a tenant in the store, in the list and on its Services', async () => {
   await using console = await startTestConsole();
   const { status, json } = await suspend(console, { target: SHOP, message: 'You fill the link.' });
   assert.equal(status, 200);
@@ -34,7 +34,7 @@ test('changes message and end for a repeated target', async () => {
   assert.deepEqual([items[0].message, items[0].until], ['second', until]);
 });
 
-test('replaces a Suspension that lasts longer only if asked to', async () => {
+test('replaces a Suspension that lasts longer only with replace=true', async () => {
   await using console = await startTestConsole();
   await suspend(console, { target: WEB, message: 'first', until: inMinutes(10) });
   const sooner = { target: WEB, message: 'second', until: inMinutes(5) };
@@ -47,7 +47,7 @@ test('replaces a Suspension that lasts longer only if asked to', async () => {
   assert.deepEqual(await messages(console), ['second']);
 });
 
-test('accepts no other value than true for replace', async () => {
+test('refuses every value of replace except true', async () => {
   await using console = await startTestConsole();
   const { status, json } = await suspend(console, { target: WEB, message: 'x' }, '?replace=yes');
   assert.equal(status, 400);
@@ -117,7 +117,7 @@ test('refuses a target that does not exist', async () => {
   assert.deepEqual((await console.store.suspensions.read()).suspensions, []);
 });
 
-test('answers an invalid body with the mistake, its path and the allowed values', async () => {
+test('answers 400 with the mistake, its path and the allowed values to an invalid body', async () => {
   await using console = await startTestConsole();
   const cases: readonly (readonly [body: unknown, message: RegExp])[] = [
     [{ message: 'x' }, /body "target" is missing; use an object with type/],

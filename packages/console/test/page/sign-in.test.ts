@@ -108,7 +108,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     assert.doesNotMatch(await page.evaluate('document.body.textContent'), /shop/);
   });
 
-  test('says at the form that the session has ended', async () => {
+  test('shows at the form that the session has ended', async () => {
     const page = await browser.open(console.url);
     await page.evaluate('sessionStorage.setItem("weir.token", "token-that-has-ended"); location.reload()');
     await page.until('document.getElementById("sign-in-error").textContent.includes("it may have expired")');
@@ -124,7 +124,7 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     await assertFits(page, 'operator');
   });
 
-  test('tells a user without rights which right to ask for', async () => {
+  test('names the missing right for a user without rights', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'token-of-newcomer');
     await page.until(

@@ -27,19 +27,19 @@ test('has no rate after one sample', () => {
   assert.equal(currentRatesFor(historyOf(sample(0, row('web', { sentBytes: 5 })))), undefined);
 });
 
-test('averages rates over three seconds, so that two flushes in one sample make no peak', () => {
+test('averages rates over three seconds, so that two flushes in one sample cause no peak', () => {
   const sent = [0, 2_000, 2_000, 3_000];
   const history = historyOf(...sent.map((sentBytes, index) => sample(index * 1_000, row('web', { sentBytes }))));
   assert.equal(currentRatesFor(history)?.services.get('web')?.outBitsPerSecond, 8_000);
 });
 
 test('sums the rates of the Services of each tenant', () => {
-  const of = (bytes: number): UsageRow[] => [
+  const rowsOf = (bytes: number): UsageRow[] => [
     row('web', { sentBytes: bytes }),
     row('api', { sentBytes: bytes }),
     { ...row('game', { sentBytes: 5 * bytes }), tenant: 'game' },
   ];
-  const history = historyOf(sample(0, ...of(0)), sample(1_000, ...of(1_000)));
+  const history = historyOf(sample(0, ...rowsOf(0)), sample(1_000, ...rowsOf(1_000)));
   const rates = currentRatesFor(history);
   assert.equal(rates?.tenants.get('shop')?.outBitsPerSecond, 16_000);
   assert.equal(rates?.tenants.get('game')?.outBitsPerSecond, 40_000);
@@ -61,7 +61,7 @@ test('counts from zero in a new month', () => {
   assert.equal(currentRatesFor(historyOf(before, after))?.services.get('web')?.outBitsPerSecond, 1_000);
 });
 
-test('makes no point for a long gap between two samples', () => {
+test('adds no point after a long gap between two samples', () => {
   const history = historyOf(
     sample(0, row('web', { sentBytes: 0 })),
     sample(60_000, row('web', { sentBytes: 1_000_000 })),

@@ -38,7 +38,7 @@ test('applies the Suspension object, then writes an entry with its UID to the st
   });
 });
 
-test('writes only the entry, with an id of the request, while the API server is away', async () => {
+test('writes only the entry, with an id of the request, while the API server is unreachable', async () => {
   for (const status of [500, 503, 429]) {
     await using server = await startTestApiServer(() => [status, { kind: 'Status', message: 'etcd is away' }]);
     const suspension = await server.writer.suspend(REQUEST);
@@ -48,7 +48,7 @@ test('writes only the entry, with an id of the request, while the API server is 
   }
 });
 
-test('replaces an entry of the store that another user may have made only if requests to', async () => {
+test('replaces an entry of the store that another user may have made only if requested', async () => {
   await using server = await startTestApiServer(() => [503, {}]);
   const { uid } = await server.writer.suspend(REQUEST);
   assert.equal((await server.writer.suspend(REQUEST)).uid, uid, 'an equal request is accepted');
@@ -78,7 +78,7 @@ test('uses a hash as field manager if the name of the user is not allowed', asyn
   }
 });
 
-test('treats an unreachable API server as away', async () => {
+test('writes only the entry if the connection to the API server fails', async () => {
   await using server = await startTestApiServer(() => [200, {}]);
   await server.closeServer();
   assert.deepEqual((await server.writer.suspend(REQUEST)).origin, { kind: 'store' });
@@ -96,12 +96,12 @@ test('reports a refusal with the message of the API server and writes no entry',
   assert.deepEqual((await server.store.suspensions.read()).suspensions, []);
 });
 
-test('says that the custom resource is not installed', async () => {
+test('reports that the custom resource is not installed', async () => {
   await using server = await startTestApiServer(() => [404, 'page not found']);
   await assert.rejects(server.writer.suspend(REQUEST), /custom resource is not installed/);
 });
 
-test('says that the object was created if only the store is away', async () => {
+test('reports that the object was created if only the store is unreachable', async () => {
   await using server = await startTestApiServer(({ body }) => [
     200,
     { metadata: { ...JSON.parse(body).metadata, uid: 'u' } },
@@ -109,7 +109,7 @@ test('says that the object was created if only the store is away', async () => {
   server.store.faults.goAway();
   await assert.rejects(
     server.writer.suspend(REQUEST),
-    /Suspension "tenant\.shop" was created, but the console failed to write the cut-off to the store/,
+    /Suspension "tenant\.shop" was created but has no effect yet, because the console failed to write it to the store/,
   );
 });
 
@@ -138,14 +138,14 @@ test('resume deletes the entry if the object is gone or was replaced', async () 
   }
 });
 
-test('resume keeps the entry while the API server is away and says what to do', async () => {
+test('resume keeps the entry and reports a fix while the API server is unreachable', async () => {
   await using server = await startTestApiServer(({ method, body }) =>
     method === 'DELETE' ? [503, {}] : [200, { metadata: { ...JSON.parse(body).metadata, uid: 'uid-1' } }],
   );
   const suspension = await server.writer.suspend(REQUEST);
   await assert.rejects(
     server.writer.resume(suspension),
-    /try again, or once the API server is back: kubectl delete suspension tenant\.shop/,
+    /once it is reachable, try again or use kubectl delete suspension tenant\.shop/,
   );
   assert.equal((await server.store.suspensions.read()).suspensions.length, 1);
 });
