@@ -168,10 +168,10 @@ export function checkUdpFlows(
       : [`${datagramTotals.corrupted} echoed datagrams differ from the sent datagrams`]),
     ...(count.counters.connections === outcomes
       ? []
-      : [`${count.counters.connections} flows, and ${outcomes} outcomes`]),
+      : [`the proxy counted ${count.counters.connections} flows, but ${outcomes} outcomes`]),
     ...(metered.connections >= datagramTotals.answeredSockets
       ? []
-      : [`${metered.connections} flows, and ${datagramTotals.answeredSockets} clients had a response`]),
+      : [`the ledger has ${metered.connections} flows, but ${datagramTotals.answeredSockets} clients got a response`]),
     ...checkBytesBetween('received', metered.receivedBytes, { min: end.read, max: datagramTotals.sentBytes }),
     ...checkBytesBetween('sent', metered.sentBytes, { min: datagramTotals.readBytes, max: end.written }),
   ];

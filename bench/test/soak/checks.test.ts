@@ -92,7 +92,7 @@ describe('findingsFor', () => {
     [
       'a UDP flow without outcome',
       (good) => withCount(good, { outcomes: { 'idle-timeout': 1 } }, {}, 'datagrams'),
-      /^datagrams: 2 flows, and 1 outcomes$/,
+      /^datagrams: the proxy counted 2 flows, but 1 outcomes$/,
     ],
     [
       'a descriptor of a kind too many',

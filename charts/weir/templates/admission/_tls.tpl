@@ -36,7 +36,7 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
   : {{ include "weir.cel.quoted" "wrong[0]" }} + (
     variables.tcp.exists(port, [wrong[0]].exists(part, {{ include "weir.cel.isPort" . }}))
     ? ' is not allowed: port 80 is plain HTTP, never TLS; use another port'
-    : ' is not a TCP port of the Service, by number or name; ' + (
+    : ' is neither the number nor the name of a TCP port of the Service; ' + (
       variables.tcp.all(port, port.port == 80) ? 'it has none at which TLS can be terminated'
       : 'use ' + variables.tcp.filter(port, port.port != 80).map(port, string(port.port)
         + (port.?name.orValue('') == '' ? '' : ' (' + port.name + ')')).join(', ') + ', comma separated')))[0])[0]

@@ -140,7 +140,7 @@ function parseTlsPorts(value: string, { ports }: ServiceObject, mistakes: string
       const items = possible.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
       const advice =
         items.length === 0 ? 'it has none at which TLS can be terminated' : `use ${joinItems(items)}, comma separated`;
-      addMistake(text, `is not a TCP port of the Service, by number or name; ${advice}`);
+      addMistake(text, `is neither the number nor the name of a TCP port of the Service; ${advice}`);
     } else if (found.port === PLAIN_HTTP_PORT)
       addMistake(text, 'is not allowed: port 80 is plain HTTP, never TLS; use another port');
     else requested.add(found);

@@ -106,11 +106,11 @@ describe('weir.dev/tls-ports', () => {
   test('accepts only TCP ports of the Service other than 80', () => {
     const wrong = (value: string) => mistakesIn({ 'tls-secret': 's', 'tls-ports': value }, ports);
     assert.deepEqual(wrong('444'), [
-      'annotation weir.dev/tls-ports: "444" is not a TCP port of the Service, by number or name; use 443 (https), 8443 (admin), comma separated',
+      'annotation weir.dev/tls-ports: "444" is neither the number nor the name of a TCP port of the Service; use 443 (https), 8443 (admin), comma separated',
     ]);
     assert.match(
       mistakesIn({ 'tls-secret': 's', 'tls-ports': '444' }, [port(80)])[0] ?? '',
-      /by number or name; it has none at which TLS can be terminated$/,
+      /TCP port of the Service; it has none at which TLS can be terminated$/,
     );
     assert.equal(wrong('443,').length, 1, 'an empty part is a mistake');
     assert.equal(wrong('').length, 1);

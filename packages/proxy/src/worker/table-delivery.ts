@@ -34,7 +34,7 @@ export class CommandRunner {
     this.#queue.add(this.#stepsOf(command));
   }
 
-  /** Applies the Service that has this route if it is not decoded yet; returns whether it did. */
+  /** If the Service of this route is not decoded yet, decodes and applies it and returns true. Otherwise returns false. */
   loadLazyRoute(route: RouteKey): boolean {
     const command = this.#lazyRoutes.takeForRoute(route);
     if (command !== undefined) this.#apply(command);

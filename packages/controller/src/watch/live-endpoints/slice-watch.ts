@@ -151,10 +151,10 @@ export class SliceWatch implements ReflectorTarget {
       case 'none':
         return 'the endpoints in the files are used';
       case 'live':
-        return 'the endpoints that the API server had last are used';
+        return 'the endpoints last read from the API server stay in use';
       case 'cached':
       case 'unreachable':
-        return 'the endpoints that the API server had last and the endpoints in the files are used';
+        return 'the endpoints last read from the API server stay in use, together with those in the files';
     }
   }
 
