@@ -171,7 +171,7 @@ describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, ()
     await fleet.killProxy('node-3');
     await apply(loadBalancer('shop/new', webSpec(4040)));
     const message = await services.waitForCondition('shop/new', 'Programmed', 'Unknown FleetUnreachable');
-    assert.match(message, /unknown whether this Service is served.* ask the operator whether the store of the fleet/);
+    assert.match(message, /unknown whether this Service is served.* ask the operator to check the store/);
     assert.equal(await kubectl('get', ...serviceArguments('shop/web'), '-o', 'yaml'), before);
     await assertEchoed([FIRST, SECOND], 4001);
     const back = performance.now();

@@ -90,7 +90,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     });
     await assertEchoed(ADDRESSES, 1040);
     await when('readiness/web', (now) =>
-      /^no endpoint is ready: terminating endpoints serve clients/.test(degraded(now)),
+      /^no endpoint is ready: only terminating endpoints serve clients/.test(degraded(now)),
     );
     const fresh = await pods.echoForService('readiness/web');
     await eventually(
