@@ -97,7 +97,7 @@ export function controllerStartTable(rows: readonly ControllerStartRow[]): strin
   return markdownTable([START_HEADER, ...rows.map(startCells)]);
 }
 
-/** The slowest and the largest controller have to meet the targets. */
+/** The targets apply to the longest start and the highest peak of memory of all runs. */
 function startCells(row: ControllerStartRow): string[] {
   const { services, entries, tableBytes, startMs, objectsKiB, afterKiB, followerMs, followerBytes } = row;
   const peakMiB = row.peakKiB.highest / 1024;

@@ -16,7 +16,7 @@ export const CONTROL_SCENARIO_DESCRIPTIONS = {
   endpoint: 'one endpoint of one Service becomes ready or not ready',
   service: 'one Service gets another algorithm',
   rollout: 'all ten pods of one Service are replaced one after the other: 20 changes as fast as they are published',
-  tenants: 'one endpoint of one Service of each of 100 tenants (or of all, if there are fewer) changes at once',
+  tenants: 'in each of 100 tenants (or in all, if there are fewer) one endpoint changes, all at the same time',
 } as const;
 
 export type ControlScenario = keyof typeof CONTROL_SCENARIO_DESCRIPTIONS;

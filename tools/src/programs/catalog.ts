@@ -55,7 +55,7 @@ export const goBuilds: Readonly<Record<GoBuild, GoBuildInfo>> = {
   kubernetes: {
     folder: 'kubernetes',
     version: '1.36.3',
-    durationHint: 'about 200 Go modules, then 5 to 10 minutes of compiling on two cores, once',
+    durationHint: 'downloads about 200 Go modules, then compiles for 5 to 10 minutes on two cores, only once',
     versionVariables: kubernetesVersionVariables,
   },
   'kubernetes-node': {

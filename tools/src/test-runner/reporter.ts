@@ -23,7 +23,7 @@ export default async function* reporter(events: AsyncIterable<TestEvent>): Async
   yield* drainStream(inner);
 }
 
-/** The first line of the summary is "tests 12" of the run, not of a file. */
+/** The summary of the run begins with a line such as "tests 12" at nesting 0; deeper lines count one file. */
 function isSummaryStart(event: TestEvent): boolean {
   return event.type === 'test:diagnostic' && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message);
 }

@@ -23,7 +23,7 @@ interface UsageOptions extends ServerOptions {
 export function addUsage(program: Command, { terminal }: CommandContext): void {
   program
     .command('usage')
-    .description('show bytes, connections and requests of a month, and the limit')
+    .description('show bytes, connections and requests of a month, and the monthly traffic limit')
     .argument('[tenant]', 'show only this tenant')
     .addOption(new Option('--month <yyyy-mm>', 'month in UTC (default: the current month)').argParser(parseMonth))
     .addOption(outputOption())

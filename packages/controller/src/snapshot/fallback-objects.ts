@@ -30,7 +30,7 @@ export type FallbackKind = (typeof FALLBACK_KINDS)[number];
 type FallbackLists = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
 
 export interface FallbackObjects extends FallbackLists {
-  /** Whether the pods could be read when the policies were derived, since policies allow the endpoints that belong to no pod. */
+  /** Whether the pods could be read when the policies were derived. The policies depend on it: they allow the endpoints without a pod. */
   readonly arePodsReadable: boolean;
 }
 

@@ -209,7 +209,7 @@ function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
   return `${protocol}/${port}`;
 }
 
-/** Entries by id. Saves memory for thousands of Services that have only one entry of a kind, by creating a Map for the second. */
+/** Entries by id. Entries by id. Creates a Map only for a second entry, which saves memory because most Services have one entry of a kind. */
 export class SmallEntryMap<E extends { readonly id: string }> {
   #only: E | undefined;
   /** Used since the map first held two entries. */

@@ -34,7 +34,7 @@ export function compileNetworks(texts: readonly string[]): NetworkSet {
   };
 }
 
-/** Scratch memory of one call. */
+/** Scratch memory that every call overwrites. */
 const words = new Uint32Array(4);
 
 /** Sorted disjoint IPv4 networks: see `compileNetworks`. */

@@ -183,7 +183,7 @@ export class Allocator {
     this.#noteUsageChange(uid, changed, () => this.#countAllocatedPorts(record, tenancy));
   }
 
-  /** Decides one Service and applies the decision. Returns what the Service gained or released. */
+  /** Decides what one Service is allocated, and applies the decision. Returns the resources that the Service gained or released. */
   #decide(record: ServiceRecord, context: AllocationContext): ChangedResources {
     const { uid, service } = record;
     const { fleet, nodes, tenancy, secrets } = context;

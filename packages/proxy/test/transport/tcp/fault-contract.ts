@@ -72,7 +72,7 @@ export function faultContract(transport: TcpTransport): void {
     const { stream: otherStream, events: otherEvents } = await otherArrival;
     otherStream.readStop();
     other.reset();
-    // Both streams have been probed when the other one is closed.
+    // When `otherStream` is closed, both streams have been probed.
     await otherEvents.until(() => otherEvents.closed !== undefined);
     assert.equal(client.received, 0);
     await client.send('hello');
