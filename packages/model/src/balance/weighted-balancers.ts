@@ -75,8 +75,7 @@ export function createLeastConnectionsBalancer({ random, now }: BalancerOptions)
 const MAX_ROUNDS = 11;
 
 /**
- * Chooses the endpoints in turn. The turn is a position in the list, so that it goes on after a change of the list. It starts at a
- * random position: otherwise the first clients of all workers would get the same endpoint. During slow start an endpoint skips
+ * Chooses the endpoints in turn. Remembers a position in the list, so the rotation continues after the list changes. The first position is random: otherwise the first clients of all workers would get the same endpoint. During slow start an endpoint skips
  * turns until it has accumulated a whole turn.
  */
 export function createRoundRobinBalancer({ random, now }: BalancerOptions): Balancer {

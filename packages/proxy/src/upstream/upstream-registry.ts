@@ -31,8 +31,7 @@ export class UpstreamRegistry {
   }
 
   /**
-   * Returns the upstream of a route. Creates it on first use. It misses no change meanwhile, because a change of the
-   * route calls `get` as well.
+   * Returns the upstream of a route. Creates it on first use. An upstream that does not exist yet misses no change, because `applyChanges` calls `get` as well.
    */
   get(key: RouteKey): Upstream | undefined {
     const found = this.#upstreams.get(key) ?? (this.#options.loadLazyRoute(key) ? this.#upstreams.get(key) : undefined);
