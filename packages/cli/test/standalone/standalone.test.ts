@@ -255,7 +255,7 @@ test('warns about limits of this host before it is ready', async () => {
 test('warns before it is ready if every client is trusted to send a PROXY header', async () => {
   await using files = manifestDirectory();
   await using fleet = await startTestStandalone(files, ['--trust-proxy-protocol', '0.0.0.0/0']);
-  assert.match(fleet.process.output(), /^warning: every client in 0\.0\.0\.0\/0 .*can claim any address(.*\n)*ready/m);
+  assert.match(fleet.process.output(), /^warning: 0\.0\.0\.0\/0 trusts every client(.*\n)*ready/m);
 });
 
 test('exits with 2 and one line if it cannot start', async () => {
