@@ -114,7 +114,7 @@ describe('weir.dev/tls-ports', () => {
     );
     assert.equal(wrong('443,').length, 1, 'an empty part is a mistake');
     assert.equal(wrong('').length, 1);
-    assert.match(wrong('dns')[0] ?? '', /is not a TCP port of the Service/);
+    assert.match(wrong('dns')[0] ?? '', /"dns" is neither the number nor the name of a TCP port of the Service/);
     assert.match(
       wrong('http')[0] ?? '',
       /^annotation weir\.dev\/tls-ports: "http" is not allowed: port 80 is plain HTTP/,
