@@ -32,19 +32,20 @@ export function authorizationHeaders(bearer = token()) {
 
 /**
  * Resolves with the JSON of the response. Rejects with an Error whose message the page can show. The error has `isUnreachable` if there
- * was no response, and otherwise the `status` of the response.
+ * was no response. Otherwise the error has the `status` of the response and the `authorization` header of the request.
  */
 export async function requestJson(path, { headers, ...init } = {}) {
+  const requestHeaders = { ...authorizationHeaders(), ...headers };
   let response;
   try {
-    response = await fetch(path, { ...init, headers: { ...authorizationHeaders(), ...headers } });
+    response = await fetch(path, { ...init, headers: requestHeaders });
   } catch {
     throw Object.assign(new Error('the console does not answer'), { isUnreachable: true });
   }
   const body = await response.json().catch(() => undefined);
   if (response.ok) return body;
   const message = body?.error?.message ?? `the console answers with status ${response.status}`;
-  throw Object.assign(new Error(message), { status: response.status });
+  throw Object.assign(new Error(message), { status: response.status, authorization: requestHeaders.authorization });
 }
 
 /** Creates a Suspension. `seconds` is a number as text. An empty text means that the Suspension has no end. */

@@ -45,7 +45,7 @@ async function refresh() {
     if (error.status === 401) {
       showSections(undefined);
       setAlert('');
-      signIn.requireSignIn(error.message);
+      signIn.requireSignIn(error);
     } else showFailure(error);
   }
 }

@@ -27,9 +27,15 @@ export function signInView() {
     }
   });
   return {
-    /** Shows the form. If a token is stored, it has become invalid, so the user is signed out first. */
-    requireSignIn(reason) {
-      if (token() !== '') return signOut(reason);
+    /**
+     * Shows the form after a response with status 401. Signs the user out first if the refused request carried the stored token. A token
+     * that was stored after the request was sent stays.
+     */
+    requireSignIn({ message, authorization }) {
+      if (token() !== '') {
+        if (authorization === authorizationHeaders().authorization) signOut(message);
+        return;
+      }
       if (!byId('sign-in').hidden) return;
       byId('sign-in').hidden = false;
       setText(error, signOutReason);

@@ -114,6 +114,20 @@ describe('the page in a browser', requireProgram('chromium'), () => {
     await page.until('document.getElementById("sign-in-error").textContent.includes("it may have expired")');
   });
 
+  test('keeps a token that is stored while a request without a token is refused', async () => {
+    const page = await browser.open(console.url);
+    await page.until('document.activeElement.id === "sign-in-token"');
+    await page.evaluate(`
+      const send = window.fetch;
+      window.fetch = async (...request) => {
+        const response = await send(...request);
+        sessionStorage.setItem("weir.token", "token-of-dev");
+        return response;
+      };
+    `);
+    await page.until('document.querySelectorAll("#service-rows tr").length === 2');
+  });
+
   test('shows an operator everything, with Suspend and Resume', async () => {
     const page = await browser.open(console.url);
     await signIn(page, 'token-of-operator');
