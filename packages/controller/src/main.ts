@@ -43,7 +43,7 @@ import { loadDefaultPolicy } from './config/default-policy.ts';
 import { SECRET_SETTINGS, secretAccessFor, validateSecretSettings } from './config/secret-settings.ts';
 import { type KubernetesController, startKubernetesController } from './controller/kubernetes-controller.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
-import { DNS_LABEL } from './parse/formats.ts';
+import { DNS_LABEL } from './parse/fields.ts';
 
 const CIDR: SettingFormat<string> = {
   allowed: 'a network such as 10.96.0.0/16',

@@ -13,7 +13,7 @@ import {
 import { FLEET_NAME_FORMAT, openRedisStore, REDIS_SETTINGS, type Store, withRedisAccess } from '@weir/store';
 import { KubeApi } from './kubernetes/kube-api.ts';
 import { loadKubeConfig } from './kubernetes/kube-config.ts';
-import { DNS_LABEL } from './parse/formats.ts';
+import { DNS_LABEL } from './parse/fields.ts';
 import { uninstallFleet } from './uninstall/uninstall-fleet.ts';
 
 const CONFIG = {

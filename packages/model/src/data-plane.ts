@@ -7,15 +7,14 @@ export { buildPool, EMPTY_POOL, type EndpointPool, type ZoneFilter } from './bal
 export { createEndpointStats, type EndpointStats, EXCLUDED, updateEndpointStats } from './balance/endpoint-stats.ts';
 export { hashPair, hashText } from './balance/hash.ts';
 export { fillMaglevSlots, MAGLEV_SLOTS, MAX_MAGLEV_ENDPOINTS, type MaglevTable } from './balance/maglev-table.ts';
+export { compareText } from './compare.ts';
 export { formatDuration, parseDuration } from './duration.ts';
 export * from './health/ejection.ts';
 export * from './health/port-health.ts';
 export * from './heartbeat.ts';
 export * from './limits/token-bucket.ts';
-export { compareText } from './list-merge.ts';
-export { ipv6Bytes } from './match/address.ts';
+export { type Cidr, canonicalAddress, clientKeyFor, ipv6Bytes, isSpecialAddress, parseCidr } from './match/address.ts';
 export * from './match/atomic-groups.ts';
-export { type Cidr, canonicalAddress, clientKeyFor, isSpecialAddress, parseCidr } from './match/cidr.ts';
 export { findHost, isHostAllowed, parseHost } from './match/hosts.ts';
 export type { ListenerRoutes } from './match/listener-routes.ts';
 export { createMatcher, type Matcher, movedResources, patchMatcher } from './match/matcher.ts';

@@ -10,7 +10,7 @@ import {
   setting,
 } from '@weir/runtime';
 import { FLEET_SECRET_FORMAT } from '@weir/store';
-import { DNS_LABEL } from '../parse/formats.ts';
+import { DNS_LABEL } from '../parse/fields.ts';
 
 const NAMESPACE_FORMAT: SettingFormat<string> = {
   allowed: DNS_LABEL.allowed,

@@ -1,6 +1,6 @@
 import { type NamespaceObject, type NodeObject, type PodObject, parseCidr, type ServiceCidrObject } from '@weir/model';
 import type { Fields } from './fields.ts';
-import { CIDR, DNS_LABEL, DNS_SUBDOMAIN, IP_ADDRESS } from './formats.ts';
+import { CIDR, DNS_LABEL, DNS_SUBDOMAIN, IP_ADDRESS } from './fields.ts';
 import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
 
 /** The label with the name of a namespace, which an API server adds to each namespace. */

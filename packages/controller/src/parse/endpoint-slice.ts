@@ -1,6 +1,6 @@
 import type { Problem, SliceEndpoint, SliceObject, SlicePort } from '@weir/model';
 import type { Fields, TextFormat } from './fields.ts';
-import { DNS_LABEL, DNS_SUBDOMAIN, IPV4_ADDRESS, IPV6_ADDRESS, PORT, parseTimestamp } from './formats.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN, IPV4_ADDRESS, IPV6_ADDRESS, PORT, parseTimestamp } from './fields.ts';
 import { type ParseResult, parseObject, readNamespacedMeta, subjectOfRaw } from './parse-object.ts';
 
 export const SERVICE_NAME_LABEL = 'kubernetes.io/service-name';

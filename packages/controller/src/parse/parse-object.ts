@@ -1,6 +1,5 @@
 import { type NamespacedMeta, type ObjectMeta, type Problem, subjectFor, truncateMessage } from '@weir/model';
-import { Fields, type TextFormat, truncateAt } from './fields.ts';
-import { DNS_LABEL, parseTimestamp, TIMESTAMP } from './formats.ts';
+import { DNS_LABEL, Fields, parseTimestamp, type TextFormat, TIMESTAMP, truncateAt } from './fields.ts';
 
 /** `object` is undefined if the object is invalid; then a problem of severity `error` says why. */
 export interface ParseResult<T> {

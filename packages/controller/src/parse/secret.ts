@@ -2,7 +2,7 @@ import { createHash, createPrivateKey, type KeyObject, X509Certificate } from 'n
 import { createSecureContext } from 'node:tls';
 import type { CertificatePair, ClientAuthorities, SecretObject, UnusableSecret } from '@weir/model';
 import type { Sealer } from '@weir/runtime';
-import { DNS_LABEL, DNS_SUBDOMAIN } from './formats.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN } from './fields.ts';
 import { type ParseResult, parseObject } from './parse-object.ts';
 
 /** Reads only tls.crt, tls.key and ca.crt of a Secret, and seals the private key at once. */

@@ -1,6 +1,6 @@
 import type { ServiceObject, ServicePort } from '@weir/model';
 import type { Fields, TextFormat } from './fields.ts';
-import { DNS_LABEL, IP_ADDRESS, PORT } from './formats.ts';
+import { DNS_LABEL, IP_ADDRESS, PORT } from './fields.ts';
 import { type ParseResult, parseObject, readNamespacedMeta } from './parse-object.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;

@@ -1,6 +1,6 @@
 import type { SuspensionObject, SuspensionTarget } from '@weir/model';
 import type { Fields } from './fields.ts';
-import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_TEXT, parseTimestamp, TIMESTAMP } from './formats.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN, LABEL_TEXT, parseTimestamp, TIMESTAMP } from './fields.ts';
 import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
 
 const TARGET_TYPES = ['Tenant', 'Namespace', 'Service'] as const;

@@ -14,8 +14,18 @@ import {
   type TenantPolicyObject,
   type TenantPolicySpec,
 } from '@weir/model';
-import { Fields, type TextFormat } from './fields.ts';
-import { CIDR, COUNT, DNS_LABEL, DNS_SUBDOMAIN, HOST, LABEL_KEY, LABEL_TEXT, PORT } from './formats.ts';
+import {
+  CIDR,
+  COUNT,
+  DNS_LABEL,
+  DNS_SUBDOMAIN,
+  Fields,
+  HOST,
+  LABEL_KEY,
+  LABEL_TEXT,
+  PORT,
+  type TextFormat,
+} from './fields.ts';
 import { type ParseResult, parseObject, readMeta, subjectOfRaw } from './parse-object.ts';
 
 const GRANT_FIELDS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs'];

@@ -10,8 +10,7 @@ import {
 } from '../kubernetes/kube-api.ts';
 import { KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
-import { Fields, type TextFormat } from '../parse/fields.ts';
-import { COUNT, TIMESTAMP } from '../parse/formats.ts';
+import { COUNT, Fields, type TextFormat, TIMESTAMP } from '../parse/fields.ts';
 import type { ArchiveOutcome, IncarnationUsage, ServiceUsageEntry, TenantUsage, UsageArchive } from './tenant-usage.ts';
 
 const TENANT_USAGES_PATH = `${WEIR_API_PATH}/tenantusages`;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { SecretObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
-import { CertificateValidityTracker } from '../../src/table/certificate-validity.ts';
+import { CertificateValidityTracker } from '../../src/table/table-loop.ts';
 
 const DAY = 86_400_000;
 const START = Date.UTC(2026, 0, 1);

@@ -1,4 +1,4 @@
-import { isJsonEqual } from '../json-equal.ts';
+import { isJsonEqual } from '../compare.ts';
 import { type Entry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
 import { type Change, entryIdOf } from '../table/table.ts';
 

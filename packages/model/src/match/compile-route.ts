@@ -1,4 +1,4 @@
-import { isJsonEqual } from '../json-equal.ts';
+import { isJsonEqual } from '../compare.ts';
 import {
   type CertificateEntry,
   type Endpoint,
@@ -12,7 +12,6 @@ import { compileNetworks, type NetworkSet } from './networks.ts';
 import { type Route, routeKey, terminatingTlsPort } from './route.ts';
 
 // Builds a route from the table entries of its Service.
-
 export interface RouteInput {
   /** The zone of the node; null if the node has none. */
   readonly zone: string | null;

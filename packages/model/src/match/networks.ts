@@ -1,5 +1,4 @@
-import { parseAddressWords } from './address.ts';
-import { networkMask, parseNetworkWords } from './cidr.ts';
+import { networkMask, parseAddressWords, parseNetworkWords } from './address.ts';
 
 export interface NetworkSet {
   readonly isEmpty: boolean;

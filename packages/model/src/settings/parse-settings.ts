@@ -1,4 +1,4 @@
-import { parseCidr } from '../match/cidr.ts';
+import { parseCidr } from '../match/address.ts';
 import { quote } from '../message-text.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import { applyAnnotations } from './annotations.ts';

@@ -1,4 +1,4 @@
-import { isJsonEqual } from '../json-equal.ts';
+import { isJsonEqual } from '../compare.ts';
 import type { Entry } from './entry.ts';
 
 /** The routing table: entries by id. An immutable value; `apply` returns a changed table. */

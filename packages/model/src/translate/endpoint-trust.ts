@@ -1,6 +1,6 @@
+import type { ListDiff } from '../compare.ts';
 import type { EndpointTrust } from '../fleet-settings.ts';
-import type { ListDiff } from '../list-diff.ts';
-import { canonicalAddress, isSpecialAddress } from '../match/cidr.ts';
+import { canonicalAddress, isSpecialAddress } from '../match/address.ts';
 import { compileNetworks, type NetworkSet } from '../match/networks.ts';
 import type { NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '../snapshot.ts';
 import type { NodeEntry } from '../table/entry.ts';

@@ -1,5 +1,5 @@
-import type { ListDiff } from '../list-diff.ts';
-import { canonicalAddress } from '../match/cidr.ts';
+import type { ListDiff } from '../compare.ts';
+import { canonicalAddress } from '../match/address.ts';
 import { type ZonePreference, zonePreferenceOf, zonesFor } from '../settings/zone-preference.ts';
 import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import {

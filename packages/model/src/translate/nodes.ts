@@ -1,4 +1,4 @@
-import { canonicalAddress } from '../match/cidr.ts';
+import { canonicalAddress } from '../match/address.ts';
 import { DEFAULT_POOL } from '../policy.ts';
 import { type Problem, subjectFor } from '../problem.ts';
 import type { NodeObject, NodeUnreachability, ServiceObject, Snapshot } from '../snapshot.ts';

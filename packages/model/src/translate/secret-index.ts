@@ -1,6 +1,6 @@
 import { secretPath } from '../certificate-validity.ts';
+import { diffLists } from '../compare.ts';
 import type { SecretAccess } from '../fleet-settings.ts';
-import { diffLists } from '../list-diff.ts';
 import type { RefusalReason } from '../reason.ts';
 import type { TlsTermination } from '../settings/service-settings.ts';
 import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableSecret } from '../snapshot.ts';

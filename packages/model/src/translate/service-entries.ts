@@ -2,7 +2,7 @@ import { joinItems } from '../message-text.ts';
 import type { ServiceObject, ServicePort, SliceObject } from '../snapshot.ts';
 import { type Entry, type PortEntry, type ServiceEntry, serviceId } from '../table/entry.ts';
 import type { ServedPortNames } from './allocate/allocations.ts';
-import { portKey } from './allocate/port-key.ts';
+import { portKey } from './allocate/allocations.ts';
 import type { Decision } from './decision.ts';
 import { type EndpointAddressCheck, NOT_A_POD_ADDRESS } from './endpoint-trust.ts';
 import { endpointsFor, portNameKey, type ServiceEndpoints, type SliceIndex } from './endpoints.ts';

@@ -1,5 +1,5 @@
+import type { ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
-import type { ListDiff } from '../list-diff.ts';
 import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import type { Entry } from '../table/entry.ts';

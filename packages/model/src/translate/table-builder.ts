@@ -1,4 +1,4 @@
-import { isJsonEqual } from '../json-equal.ts';
+import { isJsonEqual } from '../compare.ts';
 import { type Entry, type TenantEntry, tenantId } from '../table/entry.ts';
 import { apply, type Change, EMPTY_TABLE, type RoutingTable } from '../table/table.ts';
 import type { Quota } from './allocate/quota.ts';

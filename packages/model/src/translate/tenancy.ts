@@ -1,12 +1,11 @@
-import { isJsonEqual } from '../json-equal.ts';
-import type { ListDiff } from '../list-diff.ts';
+import type { ListDiff } from '../compare.ts';
+import { isJsonEqual } from '../compare.ts';
 import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts';
 import { comparePolicies, labelValue, matchesSelector } from '../policy-selection.ts';
 import type { NamespaceObject, ServiceObject, Snapshot } from '../snapshot.ts';
 
 // Derives the tenants from namespaces and TenantPolicies. A namespace belongs to the policy of highest priority that selects it, and a
 // tenant belongs to exactly one policy.
-
 export interface Tenant {
   readonly name: string;
   /** The name of the TenantPolicy; null for the fleet's default policy. */

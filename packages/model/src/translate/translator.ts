@@ -2,8 +2,8 @@
 // Translator makes a full translation; a property test compares both over random histories.
 
 import { secretPath } from '../certificate-validity.ts';
+import { diffLists, type ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
-import { diffLists, type ListDiff } from '../list-diff.ts';
 import type { Problem } from '../problem.ts';
 import { serviceSettingsFor } from '../settings/parse-settings.ts';
 import type { ServiceObject, Snapshot } from '../snapshot.ts';
@@ -13,8 +13,7 @@ import { Allocator } from './allocate/allocator.ts';
 import { EndpointTrustIndex } from './endpoint-trust.ts';
 import { SliceIndex } from './endpoints.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
-import { ProblemIndex } from './problem-index.ts';
-import { fleetProblems, serviceProblems, suspensionProblems } from './problems.ts';
+import { fleetProblems, ProblemIndex, serviceProblems, suspensionProblems } from './problems.ts';
 import { SecretIndex } from './secret-index.ts';
 import { serviceEntriesFor, translateService } from './service-entries.ts';
 import { allocationOf, type ServiceRecord, ServiceRegistry } from './service-registry.ts';

@@ -1,6 +1,6 @@
 import { joinItems, joinSentences, portsText } from '../message-text.ts';
 import { type EndpointsEntry, endpointKey, type PortEntry, type ServiceEntry } from '../table/entry.ts';
-import { portKey } from '../translate/allocate/port-key.ts';
+import { portKey } from '../translate/allocate/allocations.ts';
 
 // Finds the ports of a Service that refuse clients because no endpoint is in use, or will refuse clients when terminating endpoints
 // end. The message contains no counts of endpoints, because each change of a count would write the Service's status.

@@ -1,9 +1,7 @@
 // Incremental views: after a change of the fleet, only the views of affected Services are computed again. A property test compares
 // them with views that a new tracker computes in full.
 
-import { isJsonEqual } from '../json-equal.ts';
-import { diffLists } from '../list-diff.ts';
-import { compareText, mergeSorted } from '../list-merge.ts';
+import { compareText, diffLists, isJsonEqual, mergeSorted } from '../compare.ts';
 import { isInForce, isTargetOf, type Suspension, suspensionFor } from '../suspension.ts';
 import type { NodeEntry, ServiceEntry } from '../table/entry.ts';
 import type { FleetState } from './fleet-state.ts';

@@ -9,7 +9,6 @@
 // Priorities are frozen for one call, which makes the result deterministic. A round considers each Service at most once. A waiting
 // Service that comes after the current Service joins the current round, so that it does not lose a released port to a Service of
 // lower priority; a Service that comes before the current Service is left to the next round.
-
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
@@ -19,13 +18,12 @@ import type { SecretIndex } from '../secret-index.ts';
 import { allocationOf, hasUnmetDemand, type ServiceRecord, type ServiceRegistry } from '../service-registry.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Allocations, ServiceAllocation } from './allocations.ts';
+import { portKey, resourceKeysOf } from './allocations.ts';
 import { allocatedPortTest, retainedListeners } from './placement.ts';
 import { isRefusedAlike } from './pool-placement.ts';
 import { type OwnerText, PortAllocations } from './port-allocations.ts';
-import { portKey, resourceKeysOf } from './port-key.ts';
 import { Quota } from './quota.ts';
-import { type Cause, type Priority, priorityOf, RoundQueue } from './round-queue.ts';
-import { WaitList } from './wait-list.ts';
+import { type Cause, type Priority, priorityOf, RoundQueue, WaitList } from './wait-list.ts';
 
 export interface AllocationContext {
   readonly fleet: FleetSettings;

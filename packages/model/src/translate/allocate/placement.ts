@@ -15,9 +15,9 @@ import {
 } from '../../table/entry.ts';
 import { bindAddressesFor, type Nodes } from '../nodes.ts';
 import type { ServiceAllocation } from './allocations.ts';
+import { portHostKey, portKey } from './allocations.ts';
 import { conflictMessage, type PortConflict } from './placement-messages.ts';
 import { bindingKey } from './port-allocations.ts';
-import { portHostKey, portKey } from './port-key.ts';
 import { type HostConflictInput, hostConflictRefusal, isFleetSharedPort, type PortModes } from './shared-ports.ts';
 
 export interface Placement {

@@ -1,7 +1,7 @@
 // The owners of bindings and hosts while the allocator decides. A binding is (node, address, protocol, port): one Service owns it
 // exclusively, or several Services share it by host. A host on a shared port has one owner per pool.
 import { type ListenerEntry, listenerId } from '../../table/entry.ts';
-import { portHostKey } from './port-key.ts';
+import { portHostKey } from './allocations.ts';
 
 /** Returns the name of the Service with this UID for a message; it contains only what the tenant that reads the message may know. */
 export type OwnerText = (uid: string) => string;

@@ -12,9 +12,9 @@ import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { StatusReason } from '../../table/entry.ts';
 import { type Membership, policyText, type Tenant } from '../tenancy.ts';
 import type { ServiceAllocation } from './allocations.ts';
+import { portKey } from './allocations.ts';
 import { allocatedPortTest } from './placement.ts';
 import type { PortAllocations } from './port-allocations.ts';
-import { portKey } from './port-key.ts';
 import type { QuotaRecorder } from './quota.ts';
 import {
   currentPortModes,

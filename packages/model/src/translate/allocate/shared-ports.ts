@@ -8,8 +8,8 @@ import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { ListenerEntry, StatusReason } from '../../table/entry.ts';
 import type { Nodes } from '../nodes.ts';
 import { policyText, type Tenant } from '../tenancy.ts';
+import { portHostKey, portKey, portShareKey } from './allocations.ts';
 import type { OwnerText, PortAllocations } from './port-allocations.ts';
-import { portHostKey, portKey, portShareKey } from './port-key.ts';
 
 // Ports that the fleet shares (settings.sharedPorts): many Services use such a port on one address, and the host name that a client
 // requests (SNI) selects the Service. A Service that owned the port exclusively before the fleet shared it keeps the port exclusively

@@ -49,3 +49,120 @@ export class WaitList {
     return this.#byTenant.get(tenant);
   }
 }
+
+/** The position of a Service in the order in which the allocator considers Services: a lower value comes first. */
+export interface Priority {
+  /** 0: owns ports. 1: has an allocation from the last table, whose nodes are gone. 2: has a published address. 3: none of these. */
+  readonly class: number;
+  /** Creation time in seconds since 1970; a Service without creation time comes last. */
+  readonly age: number;
+  readonly path: string;
+}
+
+/**
+ * Returns the priority of a Service. Services of one creation second are ordered by namespace and name, which users see, unlike
+ * UIDs: one `kubectl apply` creates all of its Services in one second, and manifests in a directory have no creation time.
+ */
+export function priorityOf({ service, allocation }: ServiceRecord, ownsPorts: boolean): Priority {
+  const { namespace, name, publishedIPs, createdAt } = service;
+  const priorityClass = ownsPorts ? 0 : allocation !== undefined ? 1 : publishedIPs.length > 0 ? 2 : 3;
+  // A name contains no NUL, so the path sorts like (namespace, name).
+  return { class: priorityClass, age: createdAt ?? Number.MAX_SAFE_INTEGER, path: `${namespace}\0${name}` };
+}
+
+function comparePriorities(a: Priority, b: Priority): number {
+  return a.class - b.class || a.age - b.age || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
+}
+
+/** Why a Service is in the queue: it is dirty, or a port, host or tenant limit that it waits for has changed. */
+export type Cause = 'dirty' | 'resource' | 'quota';
+
+interface Candidate {
+  readonly record: ServiceRecord;
+  readonly priority: Priority;
+  readonly cause: Cause;
+}
+
+/** The Services of one round in priority order: a binary heap. A round considers each Service at most once. */
+export class RoundQueue {
+  readonly #priorityOf: (record: ServiceRecord) => Priority;
+  readonly #heap: Candidate[] = [];
+  readonly #considered = new Set<ServiceRecord>();
+  readonly #queued: Readonly<Record<Exclude<Cause, 'dirty'>, Set<ServiceRecord>>> = {
+    resource: new Set(),
+    quota: new Set(),
+  };
+  /** Keys whose waiters were added in this round. */
+  readonly #addedKeys = new Set<string>();
+  #current: Priority | undefined;
+
+  constructor(priorityOf: (record: ServiceRecord) => Priority, dirty: Iterable<ServiceRecord>) {
+    this.#priorityOf = priorityOf;
+    for (const record of dirty) this.#push({ record, priority: priorityOf(record), cause: 'dirty' });
+  }
+
+  /**
+   * Adds the Services that wait for a changed resource, or for the limits of a changed tenant, and come after the current Service;
+   * the other Services are left to the next round. Adds the waiters of a key once per round, because all that come later are in the
+   * queue then.
+   */
+  addWaiters(cause: Exclude<Cause, 'dirty'>, key: string, waiters: Iterable<ServiceRecord>): void {
+    if (this.#addedKeys.has(`${cause} ${key}`)) return;
+    this.#addedKeys.add(`${cause} ${key}`);
+    for (const record of waiters) {
+      if (this.#considered.has(record) || this.#queued[cause].has(record)) continue;
+      const priority = this.#priorityOf(record);
+      if (this.#current !== undefined && comparePriorities(this.#current, priority) >= 0) continue;
+      this.#queued[cause].add(record);
+      this.#push({ record, priority, cause });
+    }
+  }
+
+  /** Returns the next Service for which `isDue` holds at its turn; undefined at the end of the round. */
+  next(isDue: (record: ServiceRecord, cause: Cause) => boolean): ServiceRecord | undefined {
+    for (let candidate = this.#pop(); candidate !== undefined; candidate = this.#pop()) {
+      const { record, priority, cause } = candidate;
+      if (this.#considered.has(record) || !isDue(record, cause)) continue;
+      this.#considered.add(record);
+      this.#current = priority;
+      return record;
+    }
+    return undefined;
+  }
+
+  #push(candidate: Candidate): void {
+    let index = this.#heap.push(candidate) - 1;
+    while (index > 0) {
+      const parent = (index - 1) >> 1;
+      if (!this.#isBefore(index, parent)) return;
+      this.#swap(index, parent);
+      index = parent;
+    }
+  }
+
+  #pop(): Candidate | undefined {
+    const first = this.#heap[0];
+    const last = this.#heap.pop();
+    if (last === undefined || this.#heap.length === 0) return first;
+    this.#heap[0] = last;
+    for (let index = 0; ; ) {
+      const [left, right] = [2 * index + 1, 2 * index + 2];
+      let smallest = index;
+      if (left < this.#heap.length && this.#isBefore(left, smallest)) smallest = left;
+      if (right < this.#heap.length && this.#isBefore(right, smallest)) smallest = right;
+      if (smallest === index) return first;
+      this.#swap(index, smallest);
+      index = smallest;
+    }
+  }
+
+  #isBefore(a: number, b: number): boolean {
+    return comparePriorities((this.#heap[a] as Candidate).priority, (this.#heap[b] as Candidate).priority) < 0;
+  }
+
+  #swap(a: number, b: number): void {
+    const candidate = this.#heap[a] as Candidate;
+    this.#heap[a] = this.#heap[b] as Candidate;
+    this.#heap[b] = candidate;
+  }
+}
