@@ -15,15 +15,15 @@ const loadedOf = (...packages: readonly string[]): string[] =>
     packages.some((each) => url.includes(`/packages/${each}/`) || url.includes(`/node_modules/${each}/`)),
   );
 
-// The worker comes first, because modules that it has loaded are not loaded again for the main thread.
+// The worker's test comes first: a module is loaded only once, so a later test would not find it in `loaded`.
 test('a worker loads nothing that only the main thread needs', async () => {
   await import('../src/worker/run-worker.ts');
   assert.notEqual(loadedOf('model').length, 0);
   assert.deepEqual(loadedOf('store', 'ioredis', 'pino', 'prom-client', 'undici'), []);
-  // Of the package runtime, only the modules that open private keys.
+  // Of the package runtime, a worker needs only the modules that decrypt private keys.
   const names = loadedOf('runtime').map((url) => url.replace(/^.*\//, ''));
   assert.deepEqual(names.sort(), ['sealer.ts', 'sealing.ts', 'secret.ts']);
-  // The first client whose TLS is terminated here loads this module.
+  // The worker loads `node:tls` only for the first client whose TLS it terminates.
   assert.ok(!loaded.includes('node:tls'));
 });
 

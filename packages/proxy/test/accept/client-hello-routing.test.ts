@@ -106,7 +106,7 @@ test('relays port 80 of a TLS passthrough Service without reading a ClientHello'
   assert.equal((await client.take(5)).toString(), 'GET /');
 });
 
-/** Calls `onReset` before a client's stream is reset. */
+/** Returns a transport that calls `onReset` before a client's stream is reset. */
 function observingResets(onReset: () => void): TcpTransport {
   return {
     connect: netTransport.connect,

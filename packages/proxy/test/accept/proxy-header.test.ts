@@ -104,7 +104,10 @@ test('sends the client address of a received header to the endpoint', async () =
   assert.equal((await client.take(/!$/)).toString(), `${HEADER}!`);
 });
 
-/** Simulates clients that reset before the connection is accepted: then the kernel does not know their address. */
+/**
+ * A transport that simulates clients that reset before the connection is accepted. The kernel does not know the address
+ * of such a client.
+ */
 const CLIENTS_ARE_GONE: TcpTransport = {
   connect: netTransport.connect,
   listen: (at, events) =>

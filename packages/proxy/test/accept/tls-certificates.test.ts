@@ -20,7 +20,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 interface TlsClientResult {
   readonly socket: TLSSocket;
-  /** In TLS 1.3 the ticket arrives after the handshake. */
+  /** The last session ticket that arrived before the echo. In TLS 1.3, tickets arrive after the handshake. */
   readonly session: Buffer | undefined;
   readonly isResumed: boolean;
 }
@@ -43,7 +43,10 @@ async function echoes(socket: TLSSocket): Promise<void> {
   assert.equal(echoed.toString(), 'hello');
 }
 
-/** The error code that a refused client sees; `served` if it is not refused. */
+/**
+ * Returns `served` if the client gets an echo. Otherwise returns the client's error code, or `closed` if there was no
+ * error.
+ */
 async function refusal(worker: WorkerInTest, tls: ConnectionOptions = {}): Promise<string> {
   const socket = connect({ host: worker.host, port: worker.port, ...TRUSTING_CLIENT, ...tls });
   socket.on('secureConnect', () => socket.write('hello'));
@@ -134,7 +137,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
 
   test(`${version}: a resumed session is accepted only as long as its client certificate is valid`, async () => {
     await using backend = await echoServer();
-    // The start of a day, because the ticket keys change at midnight.
+    // The start of a day, because the ticket keys change at midnight and the test must not cross midnight.
     const morning = (Math.floor(Date.now() / DAY_MS) + 10) * DAY_MS;
     let now = morning;
     const service = webService([endpointOf(backend)], terminatingTls({ authority: CLIENTS }));

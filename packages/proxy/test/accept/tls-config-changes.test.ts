@@ -42,7 +42,10 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   });
 }
 
-/** A client whose ClientHello was answered. Its next handshake messages are held back until `resume`. */
+/**
+ * Returns a client whose ClientHello was answered. Holds back the client's next handshake messages until `resume` is
+ * called.
+ */
 async function pausedHandshake(
   { host, port }: WorkerInTest,
   version: SecureVersion,
@@ -64,7 +67,7 @@ async function pausedHandshake(
     relaySide.write(bytes);
     answered.resolve();
   });
-  connection.on('error', () => {}); // The test checks the outcome.
+  connection.on('error', () => {}); // Ignored, because the test checks the worker's outcomes.
   const socket = connect({ socket: clientSide, ...TRUSTING_CLIENT, minVersion: version, maxVersion: version });
   socket.on('error', () => {});
   socket.on('close', () => connection.destroy());

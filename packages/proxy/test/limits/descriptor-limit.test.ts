@@ -26,7 +26,8 @@ describe('DescriptorLimiter', () => {
           () => new DescriptorLimiter({ limit, workers: 4, countOpen: () => open, now: () => 0 }),
         );
         for (const worker of turns) if (limiters[worker]?.admits() === true) open += 2;
-        // Each worker may have admitted one more connection since it counted.
+        // Each of the 4 workers may have admitted one more connection, of 2 descriptors, since it last counted
+        // descriptors.
         assert.ok(open <= Math.max(40, descriptorsForConnections(limit) + 2 * 4), `${open} of ${limit}`);
       }),
     );

@@ -10,7 +10,10 @@ const ROW = 5;
 const MAX_OPEN = 7;
 const NONE = Number.POSITIVE_INFINITY;
 
-/** Opens and closes connections as fast as possible, and counts how many are open at the same time over all threads. */
+/**
+ * The program of each thread. Opens and closes connections as fast as possible, and records the highest number of
+ * connections that all threads had open at the same time.
+ */
 const RACING_THREAD_SOURCE = `
 import { workerData, parentPort } from 'node:worker_threads';
 const { Limiter } = await import(workerData.limiterUrl);

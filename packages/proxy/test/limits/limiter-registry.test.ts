@@ -11,7 +11,7 @@ const API: TestService = { name: 'api', port: 81, endpoints: [] };
 const web = uidOf(WEB);
 const api = uidOf(API);
 
-/** A main thread and two workers, all in this thread. */
+/** Simulates a main thread and two workers in one thread. */
 class LimiterScenario {
   readonly registry: LimiterRegistry;
   readonly tableLimits: TableLimits;
@@ -69,7 +69,7 @@ test('a connection that the limit of a Service refuses takes nothing of the tena
   admitted(scenario.secondWorker, api);
   admitted(scenario.firstWorker, api);
   assert.equal(scenario.secondWorker.admit(api), 'rate-limit');
-  // Refused connections are not counted.
+  // The refused connections are not in the count.
   assert.deepEqual([...scenario.tableLimits.openCounts()], [{ tenant: 'shop', connections: 3 }]);
 });
 

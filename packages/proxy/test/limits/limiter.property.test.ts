@@ -41,7 +41,7 @@ test('workers together never exceed the limit, and connections of a dead worker 
         const openBefore = open[worker] as number;
         if (kind === 'open') {
           const isOpen = limiter.tryOpen();
-          // Without a race the last connection is never refused.
+          // The workers act one after another here, so a connection below the limit is never refused.
           assert.equal(isOpen, sum() < connections);
           if (isOpen) open[worker] = openBefore + 1;
         } else if (kind === 'close' && openBefore > 0) {

@@ -62,11 +62,14 @@ class ShaperModel {
     return stream;
   }
 
-  /** Simulates one millisecond: streams read what they may, and every 10 ms the shaper of each worker serves its readers. */
+  /**
+   * Simulates one millisecond. Streams read what they may. Every `TICK_MS` the shaper of each worker serves its waiting
+   * readers.
+   */
   step(): void {
     this.now += MS;
     for (const stream of this.streams) {
-      // A connection reads at most four times per iteration of the event loop.
+      // As in the proxy, a stream reads at most four times in one iteration of the event loop.
       for (let reads = 0; stream.isReading && reads < 4; reads += 1) {
         stream.read += stream.chunk;
         stream.isReading = stream.throttle.mayRead('in', stream.chunk);

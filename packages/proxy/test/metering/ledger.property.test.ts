@@ -1,4 +1,4 @@
-// Property: whatever happens to reports, workers and processes, the ledger ends with exactly the counted usage.
+// Tests that the ledger ends with exactly the counted usage, whatever happens to reports, workers and processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';
@@ -37,7 +37,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constantFrom('free' as const, 'minute' as const, 'worker dies' as const, 'crash' as const) }),
 );
 
-/** Two limits of remembered former owners: one that is never reached, and 0, which makes incarnations end early. */
+/** The values of `maxFormerOwners`: a limit that is never reached, and 0, which makes incarnations end early. */
 for (const maxFormerOwners of [TENANTS.length * SERVICES.length, 0]) {
   test(`the ledger equals the counted usage with reports lost, repeated or reordered, and at most ${maxFormerOwners} former owners remembered`, async () => {
     await assertLedgerMatches(maxFormerOwners);
@@ -71,7 +71,7 @@ async function assertLedgerMatches(maxFormerOwners: number): Promise<void> {
   );
 }
 
-/** A proxy's usage reporting without workers: the test writes their counters. */
+/** Runs the usage reporting of a proxy without workers. The test writes the counters that the workers would write. */
 class LedgerScenario {
   readonly store: Store = new MemoryStore();
   readonly #directory: string;
@@ -140,7 +140,8 @@ class LedgerScenario {
         this.#spawn();
         return;
       case 'crash':
-        // A SIGKILL loses the usage since the last write of the journal, so the crash follows a write.
+        // A SIGKILL loses the usage since the last write of the journal. So the test writes the journal before the
+        // crash, by a flush whose report is lost.
         this.#fate = 'lost';
         await this.#flusher.flush().catch(() => undefined);
         await this.begin();

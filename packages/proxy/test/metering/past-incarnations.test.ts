@@ -9,7 +9,7 @@ import { PastIncarnations } from '../../src/metering/past-incarnations.ts';
 
 const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
 
-/** A disk on which one file cannot be written. */
+/** The journal files on a disk where one of the files cannot be written. */
 class FullDisk extends JournalFiles {
   readonly #file: string;
 

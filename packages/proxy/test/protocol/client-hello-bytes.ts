@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { type ConnectionOptions, connect } from 'node:tls';
 
-/** The first record that `node:tls` sends with these options. */
+/** Returns the first record that the TLS client of Node sends with these options. */
 export async function captureNodeClientHello(options: ConnectionOptions): Promise<Buffer> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -27,11 +27,11 @@ export interface ClientHelloParts {
   readonly sessionId?: Uint8Array;
   readonly suites?: Uint8Array;
   readonly compressions?: Uint8Array;
-  /** Undefined leaves out the field, which TLS 1.2 and older allow. */
+  /** If undefined, the ClientHello has no extensions field, as TLS 1.2 and older versions allow. */
   readonly extensions?: readonly (readonly [type: number, data: Uint8Array])[] | undefined;
 }
 
-/** A ClientHello with these fields in one record. */
+/** Returns one record that contains a ClientHello with these fields. */
 export function clientHelloRecord(parts: ClientHelloParts = {}): Buffer {
   return tlsRecord(handshakeMessage(clientHelloBody(parts)));
 }

@@ -13,7 +13,10 @@ before(async () => {
 
 const edit = fc.record({ at: fc.nat(600), cut: fc.nat(3), put: fc.uint8Array({ maxLength: 3 }) });
 
-/** A real ClientHello in records of some size, with a few bytes changed, inserted or removed. */
+/**
+ * A real ClientHello, split into records of some size, with a few bytes changed, inserted or removed, and cut off at
+ * some length.
+ */
 const streams = fc
   .tuple(fc.constantFrom(1, 5, 100, 10_000), fc.array(edit, { maxLength: 4 }), fc.nat(3_000))
   .map(([size, edits, length]) =>

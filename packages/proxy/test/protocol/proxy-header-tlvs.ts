@@ -1,7 +1,10 @@
 const PREAMBLE_BYTES = 16;
 const TCP4_FAMILY = 0x11;
 
-/** The TLVs of a v2 header for TCP, which the proxy writes but does not read. The first of each type counts. */
+/**
+ * Returns the TLVs of a v2 header for TCP by type. Keeps only the first TLV of each type. The proxy needs no such
+ * function, because it writes TLVs but does not read them.
+ */
 export function readTlvs(header: Uint8Array): ReadonlyMap<number, Buffer> {
   const bytes = Buffer.from(header);
   const tlvs = new Map<number, Buffer>();

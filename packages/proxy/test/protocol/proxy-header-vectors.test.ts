@@ -10,7 +10,10 @@ interface Outcome {
   readonly payload: string;
 }
 
-/** Reads `bytes` in segments of these sizes. Overwrites each segment after the push, as a shared read buffer would be. */
+/**
+ * Reads `bytes` in segments of these sizes. Overwrites each segment after the push, as a transport overwrites its
+ * shared read buffer.
+ */
 function readSegments(bytes: Uint8Array, sizes: readonly number[]): Outcome {
   const reader = new ProxyHeaderReader();
   let at = 0;
@@ -54,7 +57,8 @@ function assertExpected(vector: ProxyHeaderVector, { found, payload }: Outcome):
       assert.equal(found, 'more');
       return;
     case 'accept-parse':
-      // These lines have the maximum length, and therefore addresses that are not unicast.
+      // These vectors are lines of the maximum length. Only addresses such as 255.255.255.255 are so long, and they are
+      // not unicast.
       assert.deepEqual(found, { kind: 'invalid', why: 'not-unicast' });
       return;
     case 'accept-real-peer':

@@ -1,5 +1,5 @@
-// PROXY headers with the behaviour that a receiver must show, from the specification and from tests of other projects (the
-// field `source` names them).
+// PROXY headers, and how a receiver must treat each header. They come from the specification and from tests of other
+// projects; the field `source` names the origin.
 import { readFileSync } from 'node:fs';
 
 export interface ProxyHeaderVector {
@@ -10,7 +10,7 @@ export interface ProxyHeaderVector {
   readonly src?: string;
   readonly dst?: string;
   readonly payload?: string;
-  /** The sizes of the segments in which the source sent it. */
+  /** The sizes of the segments in which the test of the other project sends the header. */
   readonly chunks?: readonly number[];
 }
 

@@ -15,7 +15,10 @@ const versions = fc.constantFrom('v1' as const, 'v2' as const);
 const ipv4 = fc
   .tuple(fc.integer({ min: 1, max: 223 }), fc.nat(255), fc.nat(255), fc.nat(255))
   .map((parts) => parts.join('.'));
-/** Canonical text by `new URL`, which is independent of `formatIp`. Without multicast and mapped IPv4 addresses. */
+/**
+ * IPv6 addresses as canonical text. The text comes from `new URL`, because `formatIp` belongs to the tested code. None
+ * of the addresses is multicast or an IPv4-mapped address.
+ */
 const ipv6 = fc
   .array(fc.oneof(fc.constant(0), fc.nat(0xffff)), { minLength: 6, maxLength: 6 })
   .map((groups) =>
@@ -71,7 +74,10 @@ test('the header of the proxy itself has no addresses in either version', () => 
   );
 });
 
-/** Valid headers with a few bytes changed, inserted or removed, which hit more edge cases than random bytes. */
+/**
+ * The headers of the test vectors, with a few bytes changed, inserted or removed. Such headers hit more edge cases than
+ * random bytes.
+ */
 const mutated = fc
   .tuple(
     fc.constantFrom(...PROXY_HEADER_VECTORS.filter(({ bytes }) => bytes.length < 200).map(({ bytes }) => bytes)),

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import type { ClientHello } from '../../src/protocol/client-hello.ts';
 import { ClientHelloReader, type ClientHelloReadResult } from '../../src/protocol/client-hello-reader.ts';
 
-/** The result for bytes in segments of these sizes and a last segment with the rest. Overwrites each segment after the push. */
+/**
+ * Reads `bytes` in segments of these sizes and a last segment with the rest, and returns the result. Overwrites each
+ * segment after the push.
+ */
 export function readSegments(bytes: Uint8Array, sizes: readonly number[] = []): 'more' | ClientHelloReadResult {
   const reader = new ClientHelloReader();
   let at = 0;

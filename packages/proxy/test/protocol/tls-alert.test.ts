@@ -8,7 +8,7 @@ import { encodeTlsAlert, TLS_ALERT, tlsAlertFor } from '../../src/protocol/tls-a
 for (const version of ['TLSv1.2', 'TLSv1.3'] satisfies SecureVersion[]) {
   test(`a ${version} client understands the alert unrecognized_name`, async (t) => {
     const server = createServer((socket) => {
-      socket.on('error', () => {}); // The test checks the error of the client.
+      socket.on('error', () => {}); // Ignored, because the test checks the client's error.
       socket.once('data', () => socket.end(encodeTlsAlert(TLS_ALERT.unrecognizedName)));
     }).listen(0, '127.0.0.1');
     t.after(() => server.close());

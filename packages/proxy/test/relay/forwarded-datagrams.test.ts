@@ -1,4 +1,5 @@
-// Datagrams that a peer worker forwards arrive over a message channel, which does not catch what the listener throws.
+// Tests datagrams that a peer worker forwards. They arrive over a message channel, which does not catch errors that the
+// listener throws.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -44,9 +45,9 @@ test('a listener that could not be bound receives no forwarded datagrams', async
 
 interface Peers extends Disposable {
   readonly owner: PeerWorkers;
-  /** Forwards one datagram of a flow that belongs to the owner. */
+  /** Forwards one datagram of a flow to `owner`, the worker that has the flow. */
   forward(): void;
-  /** Resolves when the owner has received everything that was forwarded before. */
+  /** Resolves when `owner` has received all datagrams that were forwarded before this call. */
   delivered(): Promise<void>;
 }
 

@@ -62,7 +62,7 @@ for (const { name, options } of [
     let defects = 1;
     const transport = transportWithFailingAccept(() => defects-- > 0);
     using worker = await startWorkerInTest(webService([endpointOf(backend)]), { transport, ...options });
-    // The reset may arrive before the client has seen that it is connected.
+    // `connectClient` rejects if the reset arrives before the client sees the connection as connected.
     const ended = await connectClient(worker).then(
       (client) => client.ended,
       ({ code }) => ({ kind: 'error', code }),
@@ -75,7 +75,7 @@ for (const { name, options } of [
   });
 }
 
-/** A transport whose accepted streams throw from `accept` when `shouldThrow` returns true. */
+/** Returns a transport whose accepted streams throw from `accept` when `shouldThrow` returns true. */
 function transportWithFailingAccept(shouldThrow: () => boolean): TcpTransport {
   return {
     connect: netTransport.connect,
@@ -96,7 +96,7 @@ function transportWithFailingAccept(shouldThrow: () => boolean): TcpTransport {
   };
 }
 
-/** A transport whose streams to endpoints throw from this method when `shouldThrow` returns true. */
+/** Returns a transport whose streams to endpoints throw from the method `where` when `shouldThrow` returns true. */
 function transportThrowingOn(where: 'write' | 'reset', shouldThrow: () => boolean): TcpTransport {
   return {
     listen: netTransport.listen,

@@ -1,5 +1,5 @@
-// Faults of endpoints and clients at every stage of a connection: each connection ends with one counted outcome, the relayed
-// bytes are counted exactly, and nothing stays open.
+// Tests faults of endpoints and clients at every stage of a connection. Each connection must end with one counted
+// outcome, relayed bytes must be counted exactly, and nothing may stay open.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
@@ -24,9 +24,12 @@ interface Case {
   readonly name: string;
   play(scenario: FaultScenario): Promise<void>;
   readonly outcome: Outcome;
-  /** The side that resets is not read. The net transport notices a reset only by a read, so the idle timeout ends the connection. */
+  /**
+   * Whether the proxy does not read from the side that resets. The net transport notices a reset only when it reads, so
+   * the idle timeout ends such a connection.
+   */
   readonly isUnread?: boolean;
-  /** The exact number of bytes. */
+  /** The exact number of relayed bytes: those received from the client, and those sent to the client. */
   readonly counted: readonly [received: number, sent: number];
 }
 

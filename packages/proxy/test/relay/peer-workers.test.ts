@@ -57,7 +57,7 @@ test('bounds the datagrams in flight to a busy worker, and forwards nothing to a
   assert.equal(peerListener.forward(Uint8Array.of(1), client), false);
 });
 
-/** Opens clients until the kernel gives one to this worker, which shows that the workers share the port. */
+/** Opens clients until the kernel assigns a client to this worker, which shows that the workers share the port. */
 async function connectUntilServedBy(worker: {
   readonly host: string;
   readonly port: number;

@@ -20,7 +20,7 @@ test('closes a throttled connection after ten idle timeouts, because its client 
   using worker = await startWorkerInTest(service, { limits: registry.addWorker(1) });
   worker.apply({ kind: 'table', changes: [], slots: [], limits: [[uidOf(service), ...rows]] });
   await using client = await connectClient(worker);
-  // At 8 bits per second the client may send again in half an hour.
+  // At 8 bits per second, 2,000 bytes use up the limit for about half an hour.
   await client.send('x'.repeat(2_000));
   await client.take(2_000);
   // An idle timeout of one second has surely passed after two ticks.

@@ -9,7 +9,10 @@ interface Entry extends WheelEntry {
 }
 
 const SLOTS = 8;
-/** The ticks at which an entry is added and active, and its timeout in ticks. */
+/**
+ * The life of an entry: `at` is the tick at which the entry is added, `timeout` its timeout in ticks, and `activity`
+ * the ticks at which the entry is active.
+ */
 const lifetime = fc.record({
   at: fc.nat(20),
   timeout: fc.integer({ min: 1, max: 30 }),
@@ -94,7 +97,8 @@ function takenFrom<T extends WheelEntry>(wheel: TimeoutWheel<T>): T[] {
 
 function lastDeadline(at: number, timeout: number, activity: readonly number[]): number {
   let deadline = at + timeout;
-  // Activity in a tick comes before the next tick of the wheel.
+  // The test applies the activity of a tick before `wheel.tick()`, so only activity before the deadline moves the
+  // deadline.
   for (const tick of [...activity].sort((a, b) => a - b)) if (tick > at && tick < deadline) deadline = tick + timeout;
   return deadline;
 }

@@ -1,4 +1,4 @@
-// A UdpFlowListener whose transport sends nothing.
+// Creates a UdpFlowListener whose transport sends nothing.
 import assert from 'node:assert/strict';
 import { createMatcher, type Route } from '@weir/model';
 import { UdpFlowListener, type UdpFlowListenerOptions } from '../../src/accept/udp-flow-listener.ts';
@@ -21,7 +21,7 @@ const ADDRESS = '127.0.0.1';
 export const KEY: string = `UDP/${ADDRESS}/53`;
 
 export interface UdpFlowSetupOptions extends Partial<UdpFlowListenerOptions> {
-  /** The maximum number of flows of a tenant; default: more than a test opens. */
+  /** The maximum number of flows of a tenant. The default is higher than any test needs. */
   readonly maxFlowsPerTenant?: number;
   readonly tenant?: string;
 }

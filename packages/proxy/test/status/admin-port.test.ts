@@ -1,4 +1,4 @@
-// The admin port is released or wanted back while it is being opened or closed.
+// Tests an admin port that is released while it is being opened, or requested while it is being closed.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AdminServer, createLogger, ManualClock, WeirError } from '@weir/runtime';
@@ -6,7 +6,7 @@ import { AdminPort } from '../../src/status/admin-port.ts';
 
 const AT = { host: '127.0.0.1', port: 8_687 };
 
-/** A server that opens and closes its port when the test completes the call. */
+/** A server whose port opens or closes only when the test completes the pending call. */
 class SlowServer implements AdminServer {
   readonly name = 'admin';
   readonly waiting: { readonly kind: 'open' | 'close'; done(error?: Error): void }[] = [];

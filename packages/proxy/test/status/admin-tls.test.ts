@@ -1,4 +1,4 @@
-// Admin over TLS, with certificates replaced like those of a mounted Secret.
+// Tests the admin server over TLS. The certificates are replaced as in a mounted Secret.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -26,7 +26,7 @@ const AUTHORITY = makeCertificate({ name: 'Admin CA', isAuthority: true });
 const certificateFor = (name: string): Certificate =>
   makeCertificate({ name, names: ['127.0.0.1'], issuer: AUTHORITY });
 
-/** A directory like a mounted Secret: its files are links into a directory that is replaced atomically. */
+/** A directory like a mounted Secret: its files are links into a directory that `swap` replaces atomically. */
 class Mounted {
   readonly path: string;
   #version = 0;

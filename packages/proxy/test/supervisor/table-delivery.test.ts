@@ -207,7 +207,7 @@ describe('packTable', () => {
   });
 });
 
-/** The state of a worker that has applied these commands in order. */
+/** Returns the state of a worker that has applied these commands in order. */
 function stateAfter(commands: readonly WorkerCommand[]): unknown {
   const entries = new Map<string, Change>();
   const slots = new Map<string, number>();
@@ -245,7 +245,7 @@ interface TestTable {
   readonly slots: readonly (readonly [string, number])[];
 }
 
-/** Merging looks at nothing but the ids of entries. */
+/** Returns a table command whose entries have only an id and a value, because merging uses only the ids of entries. */
 function tableOf({ changes, slots }: TestTable): WorkerCommand {
   return {
     kind: 'table',

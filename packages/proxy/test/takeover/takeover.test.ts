@@ -1,4 +1,4 @@
-// Two proxies of one node, started by an upgrade or by mistake.
+// Tests two proxies of one node, started by an upgrade or by mistake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
@@ -22,7 +22,7 @@ test('a successor takes over as soon as it has a table; the predecessor keeps it
   await waitForListenerReport(second, { bound: true, listening: true, error: null });
   assert.equal(second.view().conflict, null);
   await eventually(async () => assert.equal(await readiness(second), 200));
-  // The proxy that serves has the admin port.
+  // Only the proxy that serves the node has the admin port.
   assert.equal(first.adminAddress, undefined);
   await using next = await connectClient({ host: fleet.addressOf(), port: PORT });
   await echo(next);

@@ -1,4 +1,5 @@
-// Any process of the host can connect to the lock of a node; the serving proxy must not trust it.
+// Tests a process that is no proxy and connects to the lock of a node. Any process of the host can do this, so the
+// serving proxy must not trust it.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';

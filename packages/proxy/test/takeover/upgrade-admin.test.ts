@@ -1,4 +1,4 @@
-// An upgrade like that of a DaemonSet with maxSurge: both proxies use the host's network and the same admin port.
+// Tests an upgrade like that of a DaemonSet with maxSurge: both proxies use the host's network and the same admin port.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -29,7 +29,10 @@ import { tableFor } from '../fixtures/tables.ts';
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const TOKEN = 'a-token-of-24-characters';
 const BUSY = { timeoutMs: 40_000 };
-/** Far more than the 250 ms between two attempts to open the port, far less than the timeout of a scraper. */
+/**
+ * The maximum time without an answer from the admin port. It is far more than the 250 ms between two attempts to open
+ * the port, and far less than the timeout of a scraper.
+ */
 const MAX_GAP_MS = 2_000;
 const EXITS = { ok: { code: 0, signal: null }, failed: { code: 1, signal: null }, usage: { code: 2, signal: null } };
 
@@ -139,7 +142,7 @@ interface Started {
   readonly process: SpawnedProcess;
   readonly socket: string;
   ready(): Promise<void>;
-  /** Returns what its probe reported before it was ready. */
+  /** Resolves when the proxy is ready, and returns the reasons that its probe gave until then. */
   refusalsUntilReady(): Promise<string[]>;
 }
 
@@ -147,14 +150,17 @@ interface Host extends AsyncDisposable {
   readonly address: string;
   readonly refusedUrl: string;
   start(env?: Record<string, string>): Promise<Started>;
-  /** The incarnation of the proxy that answers on the admin port. */
+  /** Returns the incarnation of the proxy that answers on the admin port. */
   life(): Promise<number>;
-  /** Returns the incarnations that answered, in order, until the signal is aborted. */
+  /**
+   * Asks the admin port until `signal` aborts. Returns the incarnations that answered, in order, and the longest time
+   * without an answer.
+   */
   watchAdmin(signal: AbortSignal): Promise<{ readonly lives: readonly number[]; readonly longestGapMs: number }>;
   echo(): Promise<void>;
 }
 
-/** Starts Redis and an endpoint, and publishes a table; proxies are started by the test. */
+/** Starts Redis and an endpoint, and publishes a table. The test starts the proxies. */
 async function prepareHost(): Promise<Host> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await startRedis({ password: 'right' }));
@@ -212,7 +218,7 @@ async function prepareHost(): Promise<Host> {
     async watchAdmin(signal) {
       const lives: number[] = [];
       let [answeredAt, longestGapMs] = [performance.now(), 0];
-      // Keep-alive, like a scraper: a flood of new connections would be refused.
+      // Keeps one connection open, as a scraper does, because the admin server refuses a flood of new connections.
       const agent = new Agent({ keepAlive: true, maxSockets: 1 });
       signal.addEventListener('abort', () => agent.destroy());
       while (!signal.aborted) {

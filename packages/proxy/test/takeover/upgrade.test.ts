@@ -1,4 +1,4 @@
-// Proxy processes that take over from one another under a steady load of new connections.
+// Tests proxy processes that take over from one another under a steady load of new connections.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
@@ -119,7 +119,7 @@ interface Host extends AsyncDisposable {
   listens(): Promise<void>;
 }
 
-/** Starts Redis and an endpoint, and publishes a table; proxies are started by the test. */
+/** Starts Redis and an endpoint, and publishes a table. The test starts the proxies. */
 async function prepareHost(): Promise<Host> {
   await using stack = new AsyncDisposableStack();
   const redis = stack.use(await startRedis());

@@ -1,4 +1,4 @@
-// Open connections whose endpoint is excluded by a health check, in a worker with a manual clock.
+// Tests open connections whose endpoint a health check excludes, in a worker with a manual clock.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -26,9 +26,9 @@ interface DrainScenario extends AsyncDisposable {
   readonly worker: WorkerInTest;
   readonly endpoints: readonly Endpoint[];
   readonly servers: readonly ByteCountingServer[];
-  /** Each client is connected to the endpoint of the same index. */
+  /** The client `clients[i]` is connected to the endpoint `endpoints[i]`. */
   readonly clients: readonly TestClient[];
-  /** Reports the endpoints of these indexes as failing and draining, all others as healthy. */
+  /** Reports the endpoints of these indexes as failing and draining, and all other endpoints as healthy. */
   fail(...indexes: readonly number[]): void;
 }
 

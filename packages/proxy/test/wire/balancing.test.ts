@@ -1,4 +1,4 @@
-// Tests which endpoints clients of many addresses reach, across workers, proxies and table changes.
+// Tests which endpoints serve clients of many addresses, across workers, proxies and table changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -33,8 +33,8 @@ async function endpoints(stack: AsyncDisposableStack, names: string): Promise<Na
 }
 
 /**
- * The endpoint for each source in the Maglev table. Rendezvous hashing, without a table, would choose others for many
- * sources.
+ * Returns the name of the endpoint that the Maglev table assigns to each source address. Without the table, rendezvous
+ * hashing would choose other endpoints for many sources.
  */
 function byMaglev(service: TestService, made: readonly NamedEndpoint[]): string[] {
   const [route] = createMatcher(tableFor({ a: '127.0.0.1' }, [service]), 'a').routes.values();
@@ -83,7 +83,7 @@ test('ClientIP: added endpoints move no client, in any worker', async () => {
   await proxy.ready;
   const before = await namesAt(fleet.addressOf());
   await fleet.serve(webOf(6));
-  // A new client may be sent to a new endpoint, which proves that the table has arrived.
+  // Waits until a new client is sent to a new endpoint, which proves that the table has arrived.
   let newcomer = 1;
   await eventually(async () => {
     newcomer += 1;

@@ -1,5 +1,5 @@
-// Asserts lower bounds of time only, because a busy machine can take longer; the property tests of the limits assert
-// upper bounds.
+// Tests bandwidth limits in a complete proxy. Asserts only minimum durations, because a busy machine can take longer.
+// The property tests of the limits assert the maximum.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, type TenantLimits } from '@weir/model';
@@ -18,8 +18,9 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 
 const RATE = 16_000_000;
 const BYTES_PER_SECOND = RATE / 8;
-/** The burst of 50 ms, and one more read of each stream before it is paused. */
+/** The bytes that may pass without a wait: those of 50 ms at the limit. */
 const BURST = BYTES_PER_SECOND * 0.05;
+/** The size of one more read, which each stream may do before it is paused. */
 const SLICE = 102_400;
 const TRANSFER = 3_000_000;
 const PATIENT = { timeoutMs: 60_000 };
@@ -92,7 +93,7 @@ test('applies a new limit to an open connection, and stops when the limit is rem
   const { revision } = proxy.view().applied ?? assert.fail();
   await limit(fleet, sink, { inBitsPerSecond: 0 });
   await eventually(() => assert.ok((proxy.view().applied?.revision ?? 0) > revision));
-  // One read may be in progress; nothing is read after it.
+  // One read may already be in progress. After that, the stream is not read until the limit is removed.
   await client.send('y');
   await eventually(() => assert.equal(sink.received, 2));
   await client.send('z'.repeat(1_000));
@@ -107,7 +108,8 @@ test('does not count a throttled connection as idle', async () => {
   fleet.limit('shop', { inBitsPerSecond: 6_000 });
   const proxy = await startServing(fleet, webService([endpointOf(sink)], { settings: { idleTimeoutMs: 1 } }));
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT, ...PATIENT });
-  // The first slice of 2 KiB takes almost three seconds at this rate; the idle timeout is two seconds.
+  // At this rate, a first read of 2 KiB uses up the limit for almost three seconds. The idle timeout of 1 ms is rounded
+  // up to two seconds.
   await client.sendPattern({ bytes: 2_500 });
   await eventually(() => assert.equal(sink.received, 2_500));
   assert.equal(outcomesFor(proxy)?.['idle-timeout'], undefined);

@@ -105,7 +105,7 @@ async function echoing(fleet: Pick<Fleet, 'addressOf'>, port: number): Promise<T
   return client;
 }
 
-/** Connects, and returns whether the connection is refused. */
+/** Reports whether a new connection is refused. */
 async function isRefused(fleet: Pick<Fleet, 'addressOf'>, port: number, localAddress?: string): Promise<boolean> {
   try {
     await using client = await connectClient({ host: fleet.addressOf(), port, ...(localAddress && { localAddress }) });

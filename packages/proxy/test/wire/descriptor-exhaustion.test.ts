@@ -1,4 +1,4 @@
-// A process that runs out of descriptors.
+// Tests a proxy process that runs out of descriptors.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';

@@ -4,7 +4,10 @@ import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import { startFleet } from '../fixtures/fleet.ts';
 import { endpointOf, startServing } from '../fixtures/services.ts';
 
-/** IPv6 has a single loopback address, so the listener needs a free port. */
+/**
+ * The addresses of the client and of the endpoint. Each test uses a free port, because IPv6 has only one loopback
+ * address.
+ */
 const CASES = [
   { from: '::1', to: '127.0.0.1' },
   { from: '::1', to: '::1' },

@@ -60,7 +60,8 @@ test('an endpoint that returns in time keeps its connections', async () => {
   await severed.take(1);
   await fleet.serve(webService([endpointOf(first)], DRAIN));
   await applied(before + 2);
-  // The second endpoint was removed later: when its connections are reset, the timeout of the first would be over.
+  // The second endpoint was removed later than the first. So by the time this connection is reset, a drain timeout of
+  // the first endpoint would also have expired.
   assert.deepEqual(await severed.ended, { kind: 'error', code: 'ECONNRESET' });
   await kept.send('b');
   assert.equal((await kept.take(1)).toString(), 'b');

@@ -1,4 +1,4 @@
-// The clients of one tenant must not harm another tenant: each test checks a quiet tenant during a flood.
+// Tests that the clients of one tenant cannot harm another tenant. Each test checks a quiet tenant during a flood.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
@@ -90,7 +90,8 @@ test('clients that never read pause their endpoints and use bounded memory', asy
   await answersMeanwhile(fleet, async () => {
     const before = process.memoryUsage.rss();
     await Promise.all(Array.from({ length: CLIENTS }, () => crowd.join(fleet.addressOf(), 'unread')));
-    // No data moves any more: what was sent is in kernel buffers, or is one read per connection in the proxy.
+    // Waits until no data moves. All sent bytes are then in kernel buffers, except for one read per connection in the
+    // proxy.
     let sent = -1;
     await eventually(
       () => {
@@ -105,11 +106,11 @@ test('clients that never read pause their endpoints and use bounded memory', asy
   });
 });
 
-/** Raw sockets that connect and send at most one message; `unread` ones do not read either. */
+/** A flood of clients that connect and send at most one message. A client with `unread` does not read either. */
 class ClientFlood implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
 
-  /** The sockets that were not refused. */
+  /** The number of sockets that are still open, because they were not refused. */
   get size(): number {
     return this.#sockets.size;
   }
@@ -130,13 +131,13 @@ class ClientFlood implements AsyncDisposable {
   }
 }
 
-/** A Service of a loud tenant and an echo Service of a quiet tenant, with one worker. */
+/** Starts a proxy with one worker that serves a Service of a loud tenant and an echo Service of a quiet tenant. */
 async function besideQuiet(fleet: Fleet, echo: ByteCountingServer, loud: Partial<TestService>): Promise<RunningProxy> {
   const quiet = webService([endpointOf(echo)], { name: 'quiet', namespace: 'quiet', port: QUIET_PORT });
   return startServing(fleet, webService([endpointOf(echo)], loud), quiet);
 }
 
-/** How many echoes the quiet tenant received. */
+/** Runs `act`, and returns how many echoes a client of the quiet tenant received in the meantime. */
 async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise<number> {
   await using client = await connectClient({ host: fleet.addressOf(), port: QUIET_PORT });
   let isOver = false;
@@ -157,7 +158,7 @@ async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise
   return rounds;
 }
 
-/** Reads everything, and answers neither data nor a FIN. */
+/** Starts a server that reads everything, and answers neither data nor a FIN. */
 async function neverEnding(): Promise<AsyncDisposable & { readonly host: string; readonly port: number }> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {

@@ -1,4 +1,4 @@
-// A proxy without the right to bind low ports.
+// Tests a proxy that has no right to bind low ports.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';

@@ -1,4 +1,4 @@
-// Table changes at a high rate.
+// Tests table changes at a high rate.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -11,8 +11,8 @@ import { endpointOf, outcomesFor, webService } from '../fixtures/services.ts';
 const DURATION_MS = 3_000;
 const CHANGES_PER_MS = 1;
 /**
- * Changes per iteration of the event loop, which the proxy shares: a proxy that lags catches up over several
- * iterations.
+ * The maximum number of changes in one iteration of the event loop, which the test shares with the proxy. If the test
+ * lags behind its rate, it catches up over several iterations.
  */
 const MAX_CHANGES_PER_STEP = 20;
 
@@ -24,7 +24,7 @@ test('a thousand changes a second of one Service affect no other Service, and th
   await fleet.serve(webService([endpointOf(steady)]));
   const proxy = await fleet.proxy({ workers: 2 });
   await proxy.ready;
-  // Kept open until everything is counted, so that these connections do not take part.
+  // Kept open until the end of the test, because the counts below contain only connections that have ended.
   await using lasting = await connectClient({ host: fleet.addressOf(), port: PORT });
   const stop = performance.now() + DURATION_MS;
   const load = (async () => {
@@ -89,7 +89,7 @@ test('a table counts as applied when the slowest worker has applied it', async (
   await fleet.serve(webService([endpointOf(backend)]));
   const wanted = await fleet.store.table.meta();
   await eventually(() => assert.equal(proxy.view().applied?.id, wanted?.id));
-  // Every worker that may accept the connection has applied the last table.
+  // Connects often enough to reach both workers. Each of them must have applied the last table.
   for (let count = 0; count < 20; count += 1) {
     await using client = await eventually(() => connectClient({ host: fleet.addressOf(node), port: PORT }));
     await client.send('x');

@@ -1,4 +1,4 @@
-// Endpoints whose answers to health checks try to keep the proxy's main thread busy.
+// Tests endpoints whose answers to health checks try to keep the proxy's main thread busy.
 import assert from 'node:assert/strict';
 import { createServer, type Server, type Socket } from 'node:net';
 import { test } from 'node:test';
@@ -10,7 +10,7 @@ import { httpEndpoint } from '../fixtures/http-endpoint.ts';
 import { startServing, webService } from '../fixtures/services.ts';
 
 const CERTIFICATE = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
-/** Long enough that only the byte limit ends a check. */
+/** A timeout that is long enough for the byte limit to end every check first. */
 const LONG_TIMEOUT_MS = 60_000;
 
 const HTTP: HealthCheckSettings = {
@@ -23,7 +23,7 @@ const HTTP: HealthCheckSettings = {
 };
 const HTTPS: HealthCheckSettings = { ...HTTP, overTls: true };
 
-/** Why the check of the endpoint fails. */
+/** Returns the reason why the health check of `server` fails. */
 async function failureAt(server: Server, healthCheck: HealthCheckSettings): Promise<string> {
   await using fleet = await startFleet();
   await using good = await httpEndpoint(

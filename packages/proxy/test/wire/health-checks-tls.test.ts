@@ -1,4 +1,4 @@
-// Health checks of endpoints that terminate TLS, with real sockets.
+// Tests health checks of endpoints that terminate TLS, with real sockets.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HealthCheckSettings, ServiceSettings, UnhealthyEndpoint } from '@weir/model';
@@ -10,10 +10,10 @@ import { type HttpEndpoint, httpEndpoint } from '../fixtures/http-endpoint.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { endpointOf, startServing, webService } from '../fixtures/services.ts';
 
-/** Signed by an unknown CA, for an unrelated name. */
+/** A self-signed certificate for a name that no test requests. No client would trust this certificate. */
 const UNTRUSTED = makeCertificate({ name: 'nobody.example', names: ['nobody.example'] });
 
-/** A long timeout, because the machine may be busy. */
+/** A health check with a long timeout, because the machine may be busy. */
 const HTTPS: HealthCheckSettings = {
   kind: 'http',
   path: '/readyz',

@@ -14,7 +14,7 @@ import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
 import type { TestService } from '../fixtures/tables.ts';
 
-/** A long timeout, because the machine may be busy. */
+/** Frequent checks with a long timeout, because the machine may be busy. */
 const OFTEN = { intervalMs: 60, timeoutMs: 2_000, healthyThreshold: 1, unhealthyThreshold: 2 };
 const TCP: HealthCheckSettings = { kind: 'tcp', ...OFTEN };
 const HTTP: HealthCheckSettings = { kind: 'http', path: '/ready?deep=1', ...OFTEN };
@@ -33,7 +33,7 @@ async function answerOf(fleet: Fleet): Promise<string> {
   });
 }
 
-/** The names that successive clients receive. */
+/** Returns the names that `count` successive clients receive, as one string. */
 async function answersOf(fleet: Fleet, count: number): Promise<string> {
   let answers = '';
   for (let time = 0; time < count; time += 1) answers += await answerOf(fleet);
@@ -97,8 +97,8 @@ test('forgets the failures of a removed endpoint, so that it serves at once when
     assert.ok(unhealthyOf(proxy, b));
   });
   await b.listen();
-  // The last report of a worker may arrive after the endpoint has returned. By time alone an ejected endpoint would
-  // return after ten seconds.
+  // Repeats the removal, because a worker may report an old failure after the endpoint has returned. Allows less than
+  // ten seconds, because after that time an ejected endpoint would return anyway.
   await eventually(
     async () => {
       await fleet.serve(inTurn(OFF, a));

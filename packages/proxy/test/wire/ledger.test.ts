@@ -40,7 +40,7 @@ test('counts a Service whose only port changes without interruption', async () =
   await using client = await eventually(() => connectClient({ host: fleet.addressOf(), port: 9_090 }));
   await client.send('moved');
   await client.take(5);
-  // The client may have received the bytes before the worker has counted them.
+  // The client may receive the bytes before the worker counts them.
   await eventually(() => {
     const [service] = proxy.view().services;
     assert.deepEqual(service?.counters, { receivedBytes: 5, sentBytes: 5, connections: 1, requests: 0 });

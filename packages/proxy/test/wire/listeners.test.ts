@@ -1,4 +1,4 @@
-// Listeners that open, close and cannot be opened.
+// Tests listeners that open, close and cannot be opened.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';

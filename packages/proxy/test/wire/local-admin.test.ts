@@ -20,7 +20,7 @@ test('takes a CPU profile of a worker while it relays, on a socket of mode 0600'
   const socketPath = join(state.path, 'proxy-a', 'admin.sock');
   assert.equal(statSync(socketPath).mode & 0o777, 0o600);
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
-  // A profile is a sample: with few samples it may miss the function.
+  // Repeats the profile, because a profile with few samples may miss the function `onData`.
   await eventually(async () => {
     const profiled = post(socketPath, '/profile?worker=0&seconds=0.5');
     let rounds = 0;

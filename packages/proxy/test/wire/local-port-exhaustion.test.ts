@@ -1,4 +1,4 @@
-// A host that has no local ports left towards an endpoint.
+// Tests a host that has no local ports left for connections to an endpoint.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { createLogger } from '@weir/runtime';
@@ -17,7 +17,7 @@ describe('when local ports are used up', namespace, () => {
   test('refuses clients as connect-failed, and names the cause in log and metrics', async () => {
     await using fleet = await startFleet();
     await using backend = await echoServer({ port: 30_000 });
-    // Two addresses of one endpoint, because clients also have a limited number of local ports per address.
+    // Serves the endpoint on two ports, because the clients too have only ten local ports for connections to one port.
     await fleet.serve(
       webService([endpointOf(backend)]),
       webService([endpointOf(backend)], { name: 'other', port: OTHER }),
@@ -44,7 +44,7 @@ describe('when local ports are used up', namespace, () => {
     });
     const metrics = await (await fetch('http://127.0.0.1:30001/metrics')).text();
     assert.match(metrics, /^weir_connect_local_failures_total\{code="EADDRNOTAVAIL"\} 1$/m);
-    // Open connections continue; when one ends, its local port is free.
+    // Open connections continue. When one of them ends, its local port is free again.
     await echo(clients[1]);
     await clients[0]?.end();
     await clients[0]?.ended;

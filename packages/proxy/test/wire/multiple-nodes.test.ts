@@ -1,4 +1,4 @@
-// Proxies of several nodes in one process.
+// Tests proxies of several nodes in one process.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';

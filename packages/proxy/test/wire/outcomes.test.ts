@@ -1,4 +1,4 @@
-// Every outcome of a connection that is not relayed, and what its client sees.
+// Tests every outcome of a connection that is not relayed, and what its client sees.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
@@ -47,7 +47,7 @@ for (const [transport, workerEntry] of [
       await using backend = await echoServer();
       const settings = { algorithm: 'round-robin', connectTimeoutMs: 200 } as const;
       const proxy = await startServing(fleet, webService([unresponsive.endpoint, endpointOf(backend)], { settings }));
-      // Round robin: one of the two clients tries the unresponsive endpoint first.
+      // With round robin, one of the two clients is sent to the unresponsive endpoint first.
       for (let round = 0; round < 2; round += 1) {
         await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
         await client.send('hello');
@@ -148,7 +148,7 @@ for (const [transport, workerEntry] of [
   });
 }
 
-/** The send interval of an active client. */
+/** Waits for `ms` milliseconds, the time between two messages of an active client. */
 function pause(ms: number): Promise<false> {
   return new Promise((resolve) => setTimeout(() => resolve(false), ms));
 }

@@ -1,4 +1,4 @@
-// The proxy as a process with a real Redis.
+// Tests the proxy as a process with a real Redis.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The proxy as a process with a Redis whose primary fails.
+// Tests the proxy as a process with a Redis whose primary fails.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';

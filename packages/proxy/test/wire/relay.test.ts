@@ -1,4 +1,4 @@
-// Data and ends of connections through one proxy, as client and endpoint see them.
+// Tests data and ends of connections through one proxy, as client and endpoint see them.
 import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
@@ -86,7 +86,7 @@ for (const [transport, workerEntry] of [
       const proxy = await servedBy(fleet, backend);
       await using first = await connectClient({ host: fleet.addressOf(), port: PORT });
       const firstAtEndpoint = await backend.next();
-      // A byte has passed, so both sides are connected, and a reset is not a failed connect.
+      // After a byte has passed, both sides are connected, so a reset does not count as a failed connect.
       await first.send('1');
       await firstAtEndpoint.take(1);
       first.reset();
@@ -150,7 +150,7 @@ for (const [transport, workerEntry] of [
       const chunk = Buffer.alloc(1_000_000);
       let isDone = false;
       const sending = (async (): Promise<void> => {
-        // More than the kernel buffers on both sides, which may be 32 MB each.
+        // Sends 80 MB: more than the kernel buffers, which may hold 32 MB on each side.
         for (let index = 0; index < 80; index += 1) await client.send(chunk);
         isDone = true;
       })();
@@ -183,7 +183,7 @@ function serviceOf(
   return { name: 'web', port: PORT, endpoints: [{ address: host, port }], ...over };
 }
 
-/** Returns the value once it is above 0 and no longer grows. */
+/** Waits until the value is above 0 and has stopped changing, and returns it. */
 async function stable(value: () => number): Promise<number> {
   let last = -1;
   return eventually(

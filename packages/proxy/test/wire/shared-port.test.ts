@@ -1,4 +1,4 @@
-// Services of several tenants on one port of one address, routed by the server name of the ClientHello.
+// Tests Services of several tenants on one port of one address, routed by the server name of the ClientHello.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
@@ -29,11 +29,14 @@ interface Shared extends AsyncDisposable {
   readonly gameEcho: TlsEcho;
   readonly shop: TestService;
   readonly game: TestService;
-  /** Connects with this server name. */
+  /** Connects a TLS client that sends this server name. */
   ask(name: string): TLSSocket;
 }
 
-/** Tenant shop has `*.shop.example`; tenant game has `game.shop.example` and `game.example`. */
+/**
+ * Starts a proxy with one port for two tenants. Tenant shop has `*.shop.example`; tenant game has `game.shop.example`
+ * and `game.example`.
+ */
 async function shared(): Promise<Shared> {
   const stack = new AsyncDisposableStack();
   const fleet = stack.use(await startFleet());
@@ -75,7 +78,7 @@ async function echoes(client: TLSSocket): Promise<void> {
   assert.equal(echoed.toString(), 'hello');
 }
 
-/** Returns `secureConnect` or the code of the error. */
+/** Waits for the end of the handshake. Returns `secureConnect`, or the error code of a failed handshake. */
 function outcomeOf(client: TLSSocket): Promise<string> {
   return new Promise((resolve) => {
     client.once('secureConnect', () => resolve('secureConnect'));

@@ -1,4 +1,5 @@
-// TLS terminated by a whole proxy: next to Services with passthrough, under limits, suspensions and drains.
+// Tests TLS termination in a complete proxy: next to Services with passthrough, and under limits, suspensions and
+// drains.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLogger, type Logger, Secret } from '@weir/runtime';
@@ -21,7 +22,7 @@ async function echoes(client: TestClient): Promise<void> {
   assert.equal((await client.take(5)).toString(), 'hello');
 }
 
-/** How a client learns that it is refused during the handshake. */
+/** Returns what a client sees when it is refused: an error code, or the way in which the connection ended. */
 async function refusal(fleet: Fleet, servername?: string, node?: string): Promise<string> {
   try {
     await using client = await at(fleet, servername, node);

@@ -1,4 +1,4 @@
-// UDP through a whole proxy: listeners, workers and takeover.
+// Tests UDP in a complete proxy: listeners, workers and takeover.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { createSocket } from 'node:dgram';

@@ -31,7 +31,7 @@ test('drops datagrams above the tenant’s rate, and counts all of them as recei
   await eventually(() => assert.equal(received(), 100 * SIZE));
   await eventually(() => assert.ok(arrived >= 1));
   const seconds = (performance.now() - startedAt) / 1_000;
-  // The burst is 50 ms, and the last datagram may exceed the budget.
+  // The limit is 10 datagrams per second with a burst of 50 ms, and the last datagram may exceed the limit.
   assert.ok(arrived <= 2 + Math.ceil((seconds + 0.05) * 10), `${arrived} in ${seconds} s`);
   const before = arrived;
   await eventually(async () => {

@@ -1,4 +1,4 @@
-// UDP through one worker: what clients and endpoints receive, and what is counted.
+// Tests UDP in one worker: what clients and endpoints receive, and what is counted.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Endpoint } from '@weir/model';
@@ -150,7 +150,7 @@ for (const [name, udpTransport] of Object.entries(transports)) {
     await client.ask('x');
     const [left, other] = one.received === 1 ? [one, two] : [two, one];
     await left[Symbol.asyncDispose]();
-    // A datagram to the closed port is lost, as UDP permits; the client repeats it.
+    // A datagram to the closed port is lost, as UDP permits, so the client sends until the other endpoint answers.
     await eventually(async () => {
       await client.send('y');
       assert.ok(other.received > 0);
@@ -263,7 +263,7 @@ async function counted({ row }: WorkerInTest, account: Account): Promise<void> {
   );
 }
 
-/** An endpoint whose port is closed. */
+/** Returns an endpoint whose port is closed. */
 async function goneEndpoint(): Promise<Endpoint> {
   await using endpoint = await udpEndpoint();
   return endpoint.endpoint;

@@ -7,7 +7,10 @@ import { endpointOf, webService } from '../fixtures/services.ts';
 
 const CONNECTIONS = 400;
 const AT_ONCE = 50;
-/** Standard deviations from an even spread; a fair choice exceeds this less than once in 10 million runs. */
+/**
+ * The maximum distance from an even spread, in standard deviations. By chance, the count of a worker exceeds this
+ * distance less than once in 10 million runs.
+ */
 const BAND = 5.5;
 
 for (const workers of [2, 4]) {

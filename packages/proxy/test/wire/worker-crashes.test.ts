@@ -1,4 +1,4 @@
-// One of two workers fails in each possible way; the connections of the other worker continue.
+// Makes one of two workers fail in each possible way. The connections of the other worker must continue.
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { test } from 'node:test';
@@ -64,7 +64,7 @@ for (const failure of ['throw', 'exit', 'hang', 'heap'] as const satisfies Failu
   });
 }
 
-/** Sends and receives bytes of the pattern from the client's current offset. */
+/** Sends the next `bytes` bytes of the pattern, and waits until all bytes sent so far have been echoed. */
 async function stream(client: TestClient, bytes: number): Promise<void> {
   await client.send(patternBytes({ seed: 3, offset: client.sent, length: bytes }));
   await client.waitForBytes(client.sent);

@@ -79,7 +79,7 @@ describe('a worker that applies a large table', () => {
   });
 });
 
-/** A worker on a clock that lets each batch take a whole turn of the event loop. */
+/** Starts a worker whose clock advances at each reading, so that each batch takes a whole turn of the event loop. */
 function slowWorker(backend: { readonly host: string; readonly port: number }): Promise<WorkerInTest> {
   let readings = 0;
   return startWorkerInTest(webService([endpointOf(backend)]), { sliceClock: () => readings++ });
@@ -87,7 +87,7 @@ function slowWorker(backend: { readonly host: string; readonly port: number }): 
 
 const isDone = (worker: WorkerInTest): boolean => worker.answers.some(({ kind }) => kind === 'mark-reached');
 
-/** A Service whose id sorts last. */
+/** Returns a Service whose id sorts after all other ids. */
 const late = (endpoints: readonly Endpoint[]): TestService => ({ name: 'zzz', port: PORT + 1, endpoints });
 
 function largeTable({ host }: WorkerInTest, last: TestService): PackedTableCommand {

@@ -27,7 +27,7 @@ test('reports a stall for at least 30 seconds, whenever in the window it happene
   }
 });
 
-/** Blocks the thread. */
+/** Blocks the thread for `STALL_MS`. */
 function stall(): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, STALL_MS);
 }

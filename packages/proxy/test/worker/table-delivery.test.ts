@@ -84,7 +84,7 @@ describe('Services that are decoded lazily', () => {
     await using backend = await echoServer();
     using worker = await workerWithLazyService([endpointOf(backend)]);
     worker.apply({ kind: 'suspensions', suspensions: [SUSPENSION], now: 1 });
-    // The connection may be reset before the client knows that it is connected.
+    // `connectClient` rejects if the reset arrives before the client sees the connection as connected.
     await connectClient({ host: worker.host, port: LAZY_PORT }).then(
       ({ ended }) => ended,
       () => undefined,
@@ -97,7 +97,7 @@ const PORTS = Array.from({ length: 10 }, (_, index) => 1_000 + index);
 const port = fc.constantFrom(...PORTS);
 const keyOf = (each: number): string => `TCP/${HOST}/${each}`;
 
-/** A table of at least `minLength` Services with a port each; two Services may share a port. */
+/** Random tables of at least `minLength` Services. Each Service has a port, and the first two may share one. */
 function arbitraryTable(minLength: number): fc.Arbitrary<RoutingTable> {
   const names = fc.uniqueArray(fc.nat(11), { minLength, maxLength: 10 });
   const shuffled = fc.shuffledSubarray(PORTS, { minLength: PORTS.length });
@@ -135,7 +135,7 @@ class LazyWorker {
     apply: (command) => {
       if (command.kind === 'table') patchMatcher(this.matcher, command.changes);
     },
-    // The slice never ends: commands are applied before `add` returns.
+    // This clock stands still, so the time slice never ends and commands are applied before `add` returns.
     now: () => 0,
   });
 
@@ -160,7 +160,7 @@ function routesOf({ routes }: Matcher): unknown[] {
 const LAZY_PORT = PORT + 1;
 const lazyService = (endpoints: readonly Endpoint[]): TestService => ({ name: 'lazy', port: LAZY_PORT, endpoints });
 
-/** A worker with an open listener of a Service that is not decoded yet. */
+/** Starts a worker with an open listener of a Service that is not decoded yet. */
 async function workerWithLazyService(endpoints: readonly Endpoint[]): Promise<WorkerInTest> {
   const worker = await startWorkerInTest(webService([]));
   const { host } = worker;

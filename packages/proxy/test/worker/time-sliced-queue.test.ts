@@ -39,7 +39,7 @@ describe('TimeSlicedQueue', () => {
   });
 });
 
-/** A queue on a clock that advances by `STEP_MS` in each step of a task. */
+/** Creates a queue whose clock advances by `STEP_MS` in each step of a task. */
 function createQueue(): { add(name: string, count: number): void; steps: string[] } {
   const steps: string[] = [];
   let now = 0;

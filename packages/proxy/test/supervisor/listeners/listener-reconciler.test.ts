@@ -1,4 +1,4 @@
-// A reconciler without workers and sockets, on a manual clock.
+// Tests a reconciler without workers and sockets, on a manual clock.
 import assert from 'node:assert/strict';
 import { beforeEach, describe, test } from 'node:test';
 import { createMatcher, type Matcher } from '@weir/model';
@@ -211,7 +211,7 @@ function reportOf(reconciler: ListenerReconciler): { bound: boolean; error: stri
   return report && { bound: report.bound, error: report.error };
 }
 
-/** Lets probes and workers answer. */
+/** Waits until probes and workers have answered. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 5; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 }

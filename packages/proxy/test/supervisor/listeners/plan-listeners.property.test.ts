@@ -19,7 +19,7 @@ import { type TestService, tableFor } from '../../fixtures/tables.ts';
 const ADDRESS = '127.0.0.1';
 const NOW = 1_000_000;
 const PORTS = [80, 81, 82, 83];
-/** A port that two Services share. */
+/** A port whose listener may be shared by two Services. */
 const SHARED = 84;
 const keyOf = (port: number): ListenerKey => `${port % 2 === 0 ? 'TCP' : 'UDP'}/${ADDRESS}/${port}`;
 
@@ -101,7 +101,7 @@ interface PlanInput {
   readonly suspensions: readonly Suspension[];
 }
 
-/** The specification of `planListeners` for one listener. */
+/** Returns the step that `planListeners` must plan for this listener, or undefined if it must plan none. */
 function expectedStep(key: ListenerKey, matcher: Matcher, { present, suspensions }: PlanInput): string | undefined {
   const state = present.get(key);
   if (state?.kind === 'busy') return 'keep';

@@ -7,7 +7,7 @@ import { type TestService, tableFor } from '../../fixtures/tables.ts';
 
 const NODES = { a: '127.0.0.1', b: '127.0.0.2' };
 
-/** Entries have a prototype, as decoded JSON has. */
+/** Gives generated objects a prototype, because entries decoded from JSON have a prototype too. */
 const PLAIN = { noNullPrototype: true } as const;
 
 const service: fc.Arbitrary<TestService> = fc.record({
@@ -23,7 +23,7 @@ const service: fc.Arbitrary<TestService> = fc.record({
   ),
   nodes: fc.subarray(['a', 'b']),
 });
-/** Ports move from one Service to another between two tables. */
+/** Random tables. A port may belong to different Services in two successive tables. */
 const table: fc.Arbitrary<RoutingTable> = fc
   .uniqueArray(service, { selector: ({ port }) => port })
   .chain((services) =>
@@ -51,7 +51,10 @@ test('equals the part of the complete table after any changes, and returns the c
   );
 });
 
-/** The specification of `NodeTable`, without any incremental state. */
+/**
+ * Returns the entries that node a needs. Computes them from the complete table, without the incremental state of
+ * `NodeTable`.
+ */
 function partOf(complete: RoutingTable): Record<string, Entry> {
   const entries = [...complete.entries.values()];
   const served = new Set(

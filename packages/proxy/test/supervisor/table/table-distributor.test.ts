@@ -35,7 +35,7 @@ test('TableDistributor merges the revisions that arrive while a large table is b
     limits: new LimiterRegistry(1),
     pool: { post: () => undefined, addCounterBlock: () => undefined, mark: () => ++marks },
     onRoutesChanged: () => undefined,
-    // Each reading of the clock advances it by a millisecond.
+    // This clock advances by one millisecond each time it is read.
     sliceClock: () => readings++,
     onApplied: (changedAt) => {
       assert.equal(changedAt, 1, 'the time of the oldest merged revision');

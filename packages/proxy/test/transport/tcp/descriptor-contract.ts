@@ -1,4 +1,5 @@
-// No descriptor leaks, no closed descriptor is written to, and running out of descriptors is reported.
+// Tests that a transport leaks no descriptor, never writes to a closed descriptor, and reports when descriptors run
+// out.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
@@ -70,11 +71,11 @@ export function descriptorContract(name: TransportName, transport: TcpTransport)
     });
     const [, host = '', port = ''] = /listening (\S+) (\d+)/.exec(child.output()) ?? [];
     const attempts = Array.from({ length: FEW }, () => connectClient({ host, port: Number(port) }));
-    // Some connections are reset before the client sees them as connected.
+    // Some attempts may fail, because a connection may be reset before the client sees it as connected.
     const clients = (await Promise.allSettled(attempts)).filter((attempt) => attempt.status === 'fulfilled');
     await child.waitForOutput(/accept EMFILE.*connect EMFILE.*freed/s);
     await Promise.all(clients.map(({ value }) => value.close()));
-    // Connections still in the accept queue come first and may use up the descriptors again.
+    // Connections that are still in the accept queue are accepted first, and may use up the descriptors again.
     await eventually(async () => {
       await using client = await connectClient({ host, port: Number(port) });
       assert.equal((await client.take(5)).toString(), 'again');

@@ -1,4 +1,4 @@
-// A stream that is detached as the socket below a TLSSocket.
+// The contract of every transport for a stream that is detached, that is, handed over as the socket below a TLSSocket.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
@@ -14,7 +14,7 @@ import { startTestListener } from './test-listener.ts';
 
 const SERVER_OPTIONS = testTlsServerOptions();
 
-/** Detaches the stream from within `onData`, once the ClientHello is complete. */
+/** Detaches the stream when the ClientHello is complete. Does so inside `onData`, as the proxy does. */
 class DetachingRecorder extends StreamRecorder implements StreamEvents {
   readonly secured: StreamRecorder = new StreamRecorder();
   readonly detached: Promise<TlsServerStream>;

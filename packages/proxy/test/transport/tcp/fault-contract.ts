@@ -72,7 +72,7 @@ export function faultContract(transport: TcpTransport): void {
     const { stream: otherStream, events: otherEvents } = await otherArrival;
     otherStream.readStop();
     other.reset();
-    // When `otherStream` is closed, both streams have been probed.
+    // A probe closes `otherStream`. All paused streams are probed together, so `stream` has then been probed too.
     await otherEvents.until(() => otherEvents.closed !== undefined);
     assert.equal(client.received, 0);
     await client.send('hello');

@@ -1,5 +1,6 @@
-// A process with few descriptors: accepts connections until none are left, tries to connect, resets all, and then
-// greets new clients. Reports its progress on stdout. Arguments: transport, address and port of an endpoint.
+// A process with few descriptors. It accepts connections until no descriptor is left, tries to connect to an endpoint,
+// resets all connections, and then greets new clients. Reports its progress on stdout. Arguments: the transport, and
+// the address and port of the endpoint.
 
 import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
 import { rawTransport } from '../../../src/transport/tcp/raw-transport.ts';
@@ -47,7 +48,10 @@ function run([name, address, port]: [TransportName, string, string]): void {
   );
 }
 
-/** Reads, because a client that was waiting in the accept queue would otherwise keep its descriptor. */
+/**
+ * Sends a greeting and a FIN. Also reads from the stream: otherwise the transport would not notice that a client has
+ * closed, and would keep the descriptor of the stream.
+ */
 function greet(stream: TcpStream): void {
   stream.accept(new StreamRecorder());
   stream.write(Buffer.from('again'));
@@ -55,7 +59,7 @@ function greet(stream: TcpStream): void {
   stream.shutdown();
 }
 
-/** Connects until a connect fails, then resets all streams. */
+/** Connects until an attempt fails, then resets all streams. Returns the error code of the failed attempt. */
 async function firstFailure(transport: TcpTransport, to: { address: string; port: number }): Promise<string> {
   const streams: TcpStream[] = [];
   try {

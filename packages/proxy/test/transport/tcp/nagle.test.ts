@@ -1,11 +1,15 @@
-// Nagle's algorithm is turned off on an outgoing connection by a system call that most connections never need.
+// Tests when an outgoing connection turns off Nagle's algorithm. This takes a system call, which most connections never
+// need.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RawTcpStream } from '../../../src/transport/tcp/raw-stream.ts';
 import type { TcpHandle } from '../../../src/transport/tcp/raw-tcp-binding.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 
-/** Returns a connected stream whose handle takes every write at once, and the calls that the handle got. */
+/**
+ * Returns a connected stream with a fake handle that completes every write at once, and the list of calls to the
+ * handle.
+ */
 function connected(): { readonly stream: RawTcpStream; readonly calls: string[] } {
   const calls: string[] = [];
   const handle = {

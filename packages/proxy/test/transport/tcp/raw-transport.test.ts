@@ -34,7 +34,8 @@ test('reads widely while alone, and narrowly while slow peers have many bytes qu
   const sizes = { few: 0, many: 0 };
   const events = new StreamRecorder();
   events.onBytes = (_from, bytes) => {
-    // The size of a read is decided at the end of the read before.
+    // The transport decides the size of a read at the end of the previous read. So the queue may exceed the limit of 32
+    // MiB by one wide read of 4 MiB before reads become narrow.
     const queued = to.queuedBytes > 33_554_432 + 4_194_304 ? 'many' : 'few';
     sizes[queued] = Math.max(sizes[queued], bytes.length);
     to.write(bytes);

@@ -1,5 +1,6 @@
-// A pending write must not point to the shared read buffer: it would send one tenant's bytes to another. Many pairs
-// relay at once, each with its own pattern, to readers that pause and resume.
+// Tests that a pending write does not refer to the shared read buffer, because it could then send one tenant's bytes to
+// another. Many pairs of a source and a client relay at the same time. Each pair has its own pattern, and its client
+// pauses and resumes.
 import assert from 'node:assert/strict';
 import { type ByteCountingServer, patternServer, type TestClient } from '@weir/testkit';
 import { StreamRecorder } from './stream-recorder.ts';
@@ -7,19 +8,19 @@ import type { StreamSetup } from './stream-setup.ts';
 import { startTestListener, type TestListener } from './test-listener.ts';
 
 const READERS = 12;
-/** More than the kernel buffers for a reader that does not read. */
+/** The bytes that each source sends: more than the kernel buffers for a reader that does not read. */
 const BYTES = 10_000_000;
-/** Not a multiple of any buffer size. */
+/** The bytes that a client reads between two pauses. Not a multiple of any buffer size. */
 const STEP = 1_234_567;
 
 interface Pair {
   readonly client: TestClient;
   readonly source: ByteCountingServer;
-  /** Resolves when the paused reader has stopped its source. */
+  /** Resolves when the relay stops reading from the source, because the client does not read. */
   readonly stopped: Promise<void>;
 }
 
-/** Each client fails the test at the first byte that is not of its pattern. */
+/** Relays to many slow clients. A client ends with an error at the first byte that does not match its pattern. */
 export async function testManySlowReaders(setup: StreamSetup): Promise<void> {
   using listener = await startTestListener(setup.transport);
   const pairs: Pair[] = [];
@@ -33,7 +34,7 @@ export async function testManySlowReaders(setup: StreamSetup): Promise<void> {
   }
 }
 
-/** A minimal relay from source to client. */
+/** Starts a source, a client, and a minimal relay from the source to the client. */
 async function startRelay({ transport, connect }: StreamSetup, listener: TestListener, seed: number): Promise<Pair> {
   const source = await patternServer({ bytes: BYTES, seed });
   const arrival = listener.next();

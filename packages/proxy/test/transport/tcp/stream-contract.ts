@@ -217,7 +217,7 @@ export function streamContract(setup: StreamSetup): void {
   });
 }
 
-/** When this returns, every stream that was readable has been read. */
+/** Waits for a round trip on a new connection. After that, every stream that was readable has been read. */
 async function roundTrip(transport: TcpTransport, { host, port }: { host: string; port: number }): Promise<void> {
   const events = new StreamRecorder();
   const stream = transport.connect({ address: host, port }, events);
@@ -227,7 +227,10 @@ async function roundTrip(transport: TcpTransport, { host, port }: { host: string
   stream.reset();
 }
 
-/** The maximum that either stream read in one loop iteration in which, as in the one before, both read. */
+/**
+ * Returns a function for the most bytes that one of the streams read in one iteration of the event loop. Counts only
+ * iterations in which all streams read, if all streams also read in the iteration before.
+ */
 function largestSharedRead(...recorders: readonly StreamRecorder[]): () => number {
   let largest = 0;
   let wasShared = false;

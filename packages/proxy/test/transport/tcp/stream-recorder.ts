@@ -9,7 +9,7 @@ export class StreamRecorder implements StreamEvents {
   received = 0;
   closed: { readonly code: string | undefined } | undefined;
   thrown: unknown;
-  /** Replaces the recording of data. */
+  /** Handles received bytes, by default by recording them in `chunks`. A test may replace this function. */
   onBytes: (stream: TcpStream, bytes: Uint8Array) => void = (_stream, bytes) => {
     this.chunks.push(Buffer.from(bytes));
   };

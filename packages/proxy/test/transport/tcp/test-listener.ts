@@ -14,12 +14,12 @@ export interface TestListener extends Disposable {
   readonly host: string;
   readonly port: number;
   readonly listener: TcpListenSocket;
-  /** Waits for the next connection; reads from the start unless `reads` is false. */
+  /** Waits for the next connection, and starts to read from it unless `reads` is false. */
   next(options?: { readonly reads?: boolean }): Promise<AcceptedConnection>;
   resetAll(): void;
 }
 
-/** Listens with the transport under test on a loopback address that no other test uses. */
+/** Listens with the transport under test. The default host is a random loopback address. */
 export async function startTestListener(
   transport: TcpTransport,
   host: string = loopbackAddress(),

@@ -1,5 +1,5 @@
-// Node crashes with a segmentation fault if a TLSSocket and the socket below it are closed in the wrong order during an
-// operation, so the test tries every way to close in every state.
+// Tests every way to close a TLS connection in every state. Node crashes with a segmentation fault if a TLSSocket and
+// the socket below it are closed in the wrong order during an operation.
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
@@ -27,7 +27,8 @@ const BEFORE: Readonly<Record<string, Act>> = {
     stream.shutdown();
   },
   'data from the client': (_stream, client) => void client.send('data').catch(() => undefined),
-  // Awaited, because a Node socket that is reset before leaks its descriptor.
+  // Returns the promise, so that the test awaits the FIN: a Node socket that is reset before the FIN leaks its
+  // descriptor.
   'the end of the client': (_stream, client) => client.end(),
   'a pause': (stream) => stream.readStop(),
 };
@@ -77,7 +78,7 @@ for (const { name, transport } of TRANSPORTS) {
           const late = setTimeout(() => assert.fail(`${end} ${when} after ${state}: no onClose`), 20_000);
           await events.until(() => events.closed !== undefined);
           clearTimeout(late);
-          // All of these must have no effect.
+          // These calls must have no effect after the close.
           stream.write(Buffer.alloc(10));
           stream.readStart();
           stream.shutdown();

@@ -55,7 +55,7 @@ class ServerHandshake implements StreamEvents {
   }
 
   onConnect(): void {
-    // Contract tests do not detach a stream of this transport.
+    // The cast is safe, because the contract tests do not detach a stream of this transport.
     if (this.#secured !== undefined) this.#onSecured(this.#secured.stream as AcceptedStream);
   }
 

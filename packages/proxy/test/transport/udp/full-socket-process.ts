@@ -1,4 +1,5 @@
-// Run with --test-udp-no-try-send, under which the send buffer seems full at first and libuv keeps each datagram.
+// Runs under Node's option --test-udp-no-try-send. With this option the send buffer seems full at first, so libuv
+// queues each datagram.
 import assert from 'node:assert/strict';
 import { rawUdpTransport } from '../../../src/transport/udp/raw-udp-transport.ts';
 import { loopbackAddress, PORT } from '../../fixtures/listen-address.ts';

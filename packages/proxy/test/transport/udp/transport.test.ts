@@ -105,7 +105,7 @@ for (const [name, transport] of Object.entries(TRANSPORTS)) {
       upstream.send(Buffer.from('first'));
       assert.equal(await upstream.error(), 'ECONNREFUSED');
       await using _back = await udpEcho('', { port: endpoint.port });
-      // The kernel may report the error of the first datagram for this one.
+      // Sends twice, because the kernel may report the error of the earlier datagram on the first attempt.
       upstream.send(Buffer.from('second'));
       upstream.send(Buffer.from('second'));
       assert.equal((await upstream.next()).toString(), 'second');

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { CheckSchedule, type RunningCheck, type ScheduledCheck } from '../../../src/upstream/health/check-schedule.ts';
 
-/** A Lehmer generator. */
+/** Returns a random number generator with repeatable results (a Lehmer generator). */
 function randomOf(seed: number): () => number {
   let state = seed + 1;
   return () => {
@@ -17,7 +17,10 @@ interface Began {
   readonly at: number;
 }
 
-/** Runs the schedule for `forMs`; a check ends after `tookMs(key)`, which may be infinite. */
+/**
+ * Runs the schedule for `forMs` of simulated time, and returns the checks that began. A check takes `tookMs(key)`; if
+ * that is infinite, the check never ends.
+ */
 function run(
   schedule: CheckSchedule,
   { forMs, tookMs = () => 1 }: { readonly forMs: number; readonly tookMs?: (key: string) => number },

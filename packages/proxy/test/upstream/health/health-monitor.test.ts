@@ -1,4 +1,4 @@
-// Tests HealthMonitor with a manual clock and fake checks.
+// Tests HealthMonitor with a manual clock and simulated checks.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -34,7 +34,7 @@ const CHECK: HealthCheckSettings = {
 interface MonitorSetup {
   readonly clock: ManualClock;
   readonly monitor: HealthMonitor;
-  /** Excluded endpoints by listener, from the commands to the workers. */
+  /** The excluded endpoints by listener, as the commands to the workers say. */
   readonly excludedByListener: Map<string, readonly string[]>;
   readonly down: Set<string>;
   readonly commands: WorkerCommand[];
@@ -233,7 +233,7 @@ test('does not drain endpoints in favour of a new endpoint or one that is about 
   ] as const) {
     if (isDown) down.add(KEYS[3] ?? '');
     else down.delete(KEYS[3] ?? '');
-    // Long enough for one more check, too short for two.
+    // This time is long enough for one more check, and too short for two.
     await clock.advance(1_200);
     assert.deepEqual(draining(), expected);
   }
