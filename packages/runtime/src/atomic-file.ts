@@ -3,22 +3,26 @@ import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { fileError } from './errors.ts';
 
-/** An iterable of chunks is consumed while it is written, so that other work can run between two chunks. */
+/**
+ * The text or bytes of a file. Chunks of an iterable are read one by one while the file is written, so that other work
+ * can run between two chunks.
+ */
 type FileContent = string | Uint8Array | Iterable<string>;
 
 /**
- * Replaces a file atomically, with mode 0600: after a crash or power cut the file has either the old or the new content. Throws
- * `FILE_FAILED` and keeps the old content if the write fails.
+ * Replaces a file atomically, with mode 0600: after a crash or power cut the file has either the old or the new
+ * content. Throws `FILE_FAILED` if a step fails. The old content is kept unless only the last step failed, the sync of
+ * the directory.
  */
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
-  // A random suffix instead of the pid: two containers on one node that share the directory both run as pid 1.
+  // The suffix is random and not the pid, because two containers that share the directory both run as pid 1.
   const temporary = `${path}.${randomBytes(6).toString('hex')}.tmp`;
   try {
     await writeAndSync(temporary, content);
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {}); // The first error matters.
+    await rm(temporary, { force: true }).catch(() => {}); // Only the first error is reported.
     throw fileError(error, 'write', path);
   }
 }
@@ -33,7 +37,7 @@ export async function readFileIfPresent(path: string): Promise<string | undefine
   }
 }
 
-/** Creates a state directory (mode 0700) and its parents unless they exist. Throws `FILE_FAILED`. */
+/** Creates a state directory (mode 0700) and its parents unless they exist. Throws `FILE_FAILED` on failure. */
 export async function ensureDirectory(path: string): Promise<void> {
   try {
     await createWithParents(resolve(path));
@@ -42,7 +46,10 @@ export async function ensureDirectory(path: string): Promise<void> {
   }
 }
 
-/** Node's `recursive` option loops forever below /proc, where mkdir returns ENOENT although the parent exists. */
+/**
+ * Creates a directory and its missing parents. Node's `recursive` option is not used, because it loops forever below
+ * /proc: mkdir returns ENOENT there although the parent exists.
+ */
 async function createWithParents(path: string): Promise<void> {
   try {
     await createUnlessPresent(path);
@@ -81,7 +88,10 @@ async function writeAndSync(path: string, content: FileContent): Promise<void> {
   }
 }
 
-/** Makes the rename survive a power cut. Some network file systems do not support it. */
+/**
+ * Syncs a directory, so that a rename in the directory survives a power cut. Ignores file systems that cannot sync a
+ * directory, such as some network file systems.
+ */
 async function syncDirectory(path: string): Promise<void> {
   const directory = await open(path, 'r');
   try {

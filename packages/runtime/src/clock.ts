@@ -1,14 +1,14 @@
 /** The source of time. Tests replace it by `ManualClock`. */
 export interface Clock {
-  /** Wall clock in milliseconds since the Unix epoch, for timestamps. The wall clock may jump. */
+  /** Returns the wall-clock time in milliseconds since the Unix epoch, for timestamps. The wall clock may jump. */
   now(): number;
-  /** Milliseconds since an arbitrary moment of this process, for measuring intervals. It never jumps. */
+  /** Returns milliseconds since an arbitrary moment, for measuring intervals. This clock never jumps. */
   monotonic(): number;
   setTimeout(fn: () => void, ms: number): Timer;
 }
 
 export interface Timer {
-  /** Prevents the call of the function. Does nothing if the timer has fired or is cancelled already. */
+  /** Cancels the timer. Does nothing if the timer has fired or was cancelled before. */
   cancel(): void;
 }
 
@@ -31,7 +31,9 @@ function startTimer(fn: () => void, dueAt: number): Timer {
   return { cancel: () => clearTimeout(handle) };
 }
 
-/** Waits `ms` on `clock`. When the signal aborts, cancels the timer and rejects with the signal's reason. */
+/**
+ * Waits `ms` milliseconds on `clock`. When the signal aborts, cancels the timer and rejects with the signal's reason.
+ */
 export function wait(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason);

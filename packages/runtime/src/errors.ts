@@ -1,6 +1,7 @@
 /**
- * A failure of the environment (network, disk, Redis, Kubernetes API). A tenant's invalid object is a `Problem`, never a `WeirError`.
- * `Code` is the closed union of codes of the throwing package, so that a handler can switch exhaustively.
+ * A failure of the environment (network, disk, Redis, Kubernetes API). A tenant's invalid object is a `Problem`, never
+ * a `WeirError`. `Code` is the union of all error codes of the package that throws, so that a handler can switch
+ * exhaustively.
  */
 export class WeirError<Code extends string = string> extends Error {
   readonly code: Code;
@@ -41,15 +42,16 @@ const MAX_CAUSE_DEPTH = 8;
 const MAX_MESSAGE_CHARACTERS = 2_000;
 
 /**
- * Formats any thrown value as one line: its message, then the messages of its causes, without a stack. Never throws, never loops.
- * Control characters become spaces: a message may quote bytes that a peer sent, and terminals would interpret them.
+ * Formats any thrown value as one line: its message, then the messages of its causes, without a stack. Never throws and
+ * always ends. Replaces control characters by spaces, because a message may quote bytes of a peer, and a terminal would
+ * interpret control characters.
  */
 export function errorMessage(thrown: unknown): string {
   const messages: string[] = [];
   let current = thrown;
   for (let depth = 0; depth < MAX_CAUSE_DEPTH && current !== undefined && current !== null; depth += 1) {
     const message = onOneLine(messageWithoutCauses(current));
-    // Many libraries repeat the message of the cause in their own message.
+    // Skips a repeated message, because many libraries include the message of the cause in their own message.
     if (message !== '' && !messages.some((earlier) => earlier.includes(message))) messages.push(message);
     current = current instanceof Error ? current.cause : undefined;
   }
@@ -58,7 +60,7 @@ export function errorMessage(thrown: unknown): string {
 }
 
 function messageWithoutCauses(thrown: unknown): string {
-  // `net.connect` to a host name with several addresses throws an AggregateError with an empty message.
+  // If all addresses of a host name fail, `net.connect` reports an AggregateError with an empty message.
   if (thrown instanceof AggregateError && thrown.message === '') {
     return [
       ...new Set(thrown.errors.slice(0, MAX_CAUSE_DEPTH).map((error: unknown) => messageWithoutCauses(error))),
@@ -86,7 +88,10 @@ function onOneLine(text: string): string {
   return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
 }
 
-/** Whether `error` is only the effect of aborting `signal`: the signal's reason, or the AbortError that Node's functions throw. */
+/**
+ * Reports whether `error` is only the effect of aborting `signal`: the signal's reason, or the AbortError that Node's
+ * functions throw.
+ */
 export function isAbort(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && (error === signal.reason || (error instanceof Error && error.name === 'AbortError'));
 }
@@ -106,7 +111,7 @@ const FILE_ERROR_ADVICE: Readonly<Record<string, string>> = {
   EMFILE: 'this process has too many open files; raise its limit',
 };
 
-/** Describes a failed file operation: the operation, the path, and what the user can do. */
+/** Returns the error of a failed file operation. Its message has the operation, the path, and what the user can do. */
 export function fileError(cause: unknown, verb: FileOperation, path: string): WeirError<'FILE_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${FILE_ERROR_ADVICE[code] ?? errorMessage(cause)}`, {
@@ -124,11 +129,13 @@ const LISTEN_ERROR_REASONS: Readonly<Record<string, string>> = {
 export interface ListenErrorOptions {
   /** The listen address as the user wrote it. */
   readonly address: string;
-  /** The fix for the user, such as `set WEIR_ADMIN to a free HOST:PORT or off`. */
+  /** What the user can do, such as `set WEIR_ADMIN to a free HOST:PORT or off`. */
   readonly advice: string;
 }
 
-/** Describes a failed listen: the address, the reason, and what the user can do. */
+/**
+ * Returns the error of a failed attempt to listen. Its message has the address, the reason, and what the user can do.
+ */
 export function listenError(cause: unknown, { address, advice }: ListenErrorOptions): WeirError<'LISTEN_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
   const reason = LISTEN_ERROR_REASONS[code] ?? errorMessage(cause);

@@ -1,9 +1,12 @@
 import { errorMessage } from './errors.ts';
 
-/** A failed `live` check needs a restart; a failed `ready` check means that the process must get no traffic for now. */
+/**
+ * The effect of a failed check: `live` means that the process needs a restart, and `ready` that it must get no traffic
+ * for now.
+ */
 export type HealthKind = 'live' | 'ready';
 
-/** Returns undefined if healthy, otherwise the reason. Must be cheap: probes call the check every second. */
+/** Returns undefined if healthy, otherwise the reason. Must be cheap, because probes call the check every second. */
 export type HealthCheck = () => string | undefined;
 
 export interface HealthReport {
@@ -24,7 +27,7 @@ export class Health {
     return () => void this.#checks.delete(name);
   }
 
-  /** Runs all checks. */
+  /** Runs all checks and returns the result. */
   report(): HealthReport {
     const reasons = [...this.#checks].flatMap(([name, { affects, check }]) => {
       const reason = runCheck(check);
@@ -34,7 +37,7 @@ export class Health {
   }
 }
 
-/** Runs a check. A check that throws counts as failed. */
+/** Runs a check. If the check throws, it counts as failed. */
 function runCheck(check: HealthCheck): string | undefined {
   try {
     return check();

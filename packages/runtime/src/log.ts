@@ -26,7 +26,7 @@ export function createLogger({ name, level, destination }: LoggerOptions): Logge
     formatters: { level: (label: string) => ({ level: label }) },
     serializers: { err: serializeError },
   };
-  // Synchronous, so that the last entries before the process exits are not lost.
+  // Writes synchronously, so that the last entries before the process exits are not lost.
   return pino(options, destination ?? pino.destination({ dest: 2, sync: true }));
 }
 
@@ -40,8 +40,8 @@ export function logLevel(variable: string): Setting<LogLevel> {
 }
 
 /**
- * Logs only the fields below. pino's own serializer copies every property of an error, and ioredis attaches the arguments of the
- * failed command, including the password of AUTH.
+ * Returns the fields of an error that are logged. pino's own serializer copies every property of an error, and ioredis
+ * attaches the arguments of the failed command, including the password of AUTH.
  */
 function serializeError(thrown: unknown): object {
   if (!(thrown instanceof Error)) return { message: errorMessage(thrown) };

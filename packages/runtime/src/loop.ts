@@ -3,11 +3,16 @@ import type { Clock, Timer } from './clock.ts';
 import { isAbort } from './errors.ts';
 
 export interface LoopOptions {
-  /** Reads the current state and acts on it, whatever triggered the run. Must not await the loop's own `close`. */
+  /**
+   * Reads the current state and acts on it. Does not learn what triggered the run. Must not await the loop's own
+   * `close`.
+   */
   run(signal: AbortSignal): Promise<void> | void;
   /** The minimum time from the end of a run to the start of the next run. */
   readonly gapMs: number;
-  /** The time from the start of a run to the start of the next run without a trigger; `Infinity` disables such runs. */
+  /**
+   * Without a trigger, the next run starts this long after the start of the last run. `Infinity` disables such runs.
+   */
   readonly resyncMs: number;
   /** The minimum and maximum wait after a failed run. */
   readonly retryMs: readonly [min: number, max: number];
@@ -19,8 +24,8 @@ export interface LoopOptions {
 /**
  * Calls `run` after triggers, one run at a time. Triggers before the start of a run merge into that run; triggers
  * during a run cause one more run. A failed run is retried with exponential backoff. A trigger during the backoff
- * shortens the wait to the minimum wait after the failure. So a retry after the event "the peer is back" does not wait
- * 30 s, and many events cause only one attempt per minimum wait.
+ * shortens the wait to the minimum. So a trigger such as "the peer is back" does not wait for the maximum, and many
+ * triggers cause only one attempt per minimum wait.
  */
 export class Loop {
   readonly #options: LoopOptions;
@@ -47,7 +52,7 @@ export class Loop {
     this.#schedule();
   }
 
-  /** Resolves when a successful run has followed every trigger so far, or when the loop is closed. */
+  /** Resolves when a run has succeeded after the last trigger, or when the loop is closed. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
       this.#idleWaiters.push(resolve);
@@ -55,7 +60,7 @@ export class Loop {
     });
   }
 
-  /** Aborts the signal of the current run and waits for the end of the run. No other run starts. */
+  /** Aborts the signal of the current run, and resolves when that run has ended. No other run starts. */
   async close(): Promise<void> {
     this.#closing.abort();
     this.#timer?.cancel();
@@ -105,7 +110,7 @@ export class Loop {
     const { retryMs, random = Math.random, onError } = this.#options;
     this.#failures += 1;
     this.#retryInMs = backoffMs(this.#failures, { minMs: retryMs[0], maxMs: retryMs[1], random });
-    // A run that stops because of the signal has not failed.
+    // Does not report the error of a run that `close` has aborted.
     if (!isAbort(error, this.#closing.signal)) onError(error, { failures: this.#failures, retryInMs: this.#retryInMs });
   }
 

@@ -32,14 +32,14 @@ export class ManualClock implements Clock {
     return { cancel: () => void this.#timers.delete(pending) };
   }
 
-  /** The number of pending timers: 0 after everything is closed. */
+  /** The number of pending timers. A test expects 0 after everything is closed. */
   get pendingTimers(): number {
     return this.#timers.size;
   }
 
   /**
-   * Advances time by `ms` and runs the due timers in order, each at its due time. Pending promises and immediates run before the first
-   * timer and after each timer, so timers that they set within `ms` run as well.
+   * Advances time by `ms` and runs the due timers in order, each at its due time. Pending promises and immediates run
+   * before the first timer and after each timer. If they set a timer that is due within `ms`, this timer runs as well.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
@@ -53,7 +53,7 @@ export class ManualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Sets the wall clock forward or back, as an operator or NTP does; `monotonic` and the timers stay. */
+  /** Moves the wall clock forward or back, as an operator or NTP does. Does not affect `monotonic` and the timers. */
   jumpWallClock(ms: number): void {
     this.#now += ms;
   }

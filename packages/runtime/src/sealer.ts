@@ -1,18 +1,21 @@
-// Encrypts private keys that pass through a store which other users may read. Encryption is deterministic: the nonce is derived from
-// the plaintext (synthetic IV, RFC 5297), so that a writer that publishes the same key again, after a restart or as the next leader,
-// writes no change, and two different plaintexts do not share a nonce.
+// Encrypts private keys that pass through a store which other users may read. Encryption is deterministic, because the
+// nonce is derived from the plaintext (synthetic IV, RFC 5297). So a writer that publishes the same key again, after a
+// restart or as the next leader, changes nothing in the store. Two different plaintexts do not share a nonce.
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync } from 'node:crypto';
 import type { Secret } from './secret.ts';
 
 const CIPHER = 'aes-256-gcm';
 const KEY_BYTES = 32;
-/** The nonce length that GCM is defined for (NIST SP 800-38D, section 8.2). */
+/** The nonce length that is recommended for GCM, 96 bits (NIST SP 800-38D, section 5.2.1.1). */
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
-/** The format version, so that a later version can use another cipher. */
+/** The version of the format. A later version of Weir can use another version and another cipher. */
 const VERSION_PREFIX = '1.';
 
-/** AES-256-GCM with keys derived by HKDF-SHA256 (RFC 5869) from one secret that all processes of a fleet share. */
+/**
+ * Encrypts with AES-256-GCM. The keys are derived by HKDF-SHA256 (RFC 5869) from one secret that all processes of a
+ * fleet share.
+ */
 export class Sealer {
   readonly #secret: Secret;
   readonly #key: Buffer;
@@ -24,7 +27,10 @@ export class Sealer {
     this.#nonceKey = this.derive('nonce', KEY_BYTES);
   }
 
-  /** Encrypts `text`. `context` (additional authenticated data) stays readable; `open` needs the same context. */
+  /**
+   * Encrypts `text`. `open` needs the same `context`, which is authenticated but neither encrypted nor part of the
+   * result.
+   */
   seal(text: string, context: string): string {
     const nonce = createHmac('sha256', this.#nonceKey)
       .update(`${context.length}:${context}`)
@@ -56,7 +62,10 @@ export class Sealer {
     }
   }
 
-  /** Derives key material for another purpose: the same in each process of the fleet, and it does not reveal the secret. */
+  /**
+   * Derives key material for `purpose`. All processes of the fleet derive the same key material, and it does not reveal
+   * the secret.
+   */
   derive(purpose: string, bytes: number): Buffer {
     return Buffer.from(hkdfSync('sha256', this.#secret.reveal(), '', `weir ${purpose}`, bytes));
   }

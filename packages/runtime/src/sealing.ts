@@ -1,4 +1,4 @@
-// A separate entry point of the package, because a proxy's workers decrypt private keys and must not load the rest
-// (pino, prom-client).
+// A separate entry point of the package. A proxy's workers decrypt private keys, but must not load the main entry
+// point, which loads pino.
 export { Sealer } from './sealer.ts';
 export { Secret } from './secret.ts';

@@ -133,7 +133,7 @@ test('resets the backoff after a successful run', async () => {
 test('shortens the backoff on a trigger, but not below the minimum wait after the failure', async () => {
   const { clock, loop, starts } = bench(() => Promise.reject(new Error('away')));
   loop.trigger();
-  await clock.advance(30_000); // Runs at 0, 2000, 6000, 14000, 30000; the next is due at 60000.
+  await clock.advance(30_000); // Runs at 0, 2000, 6000, 14000, 30000; the next run is due at 60000.
   await clock.advance(200);
   loop.trigger();
   await clock.advance(799);

@@ -5,7 +5,7 @@ import { Secret } from '../secret.ts';
 
 const MIN_TOKEN_CHARACTERS = 16;
 
-/** The characters of a bearer token (RFC 6750, section 2.1). */
+/** The format of an admin token: the characters of a bearer token (RFC 6750, section 2.1). */
 export const ADMIN_TOKEN_FORMAT: SettingFormat<Secret> = {
   allowed: `at least ${MIN_TOKEN_CHARACTERS} letters, digits and - . _ ~ + / =`,
   parse(raw) {
@@ -15,7 +15,10 @@ export const ADMIN_TOKEN_FORMAT: SettingFormat<Secret> = {
   redact: () => '[redacted]',
 };
 
-/** Returns a check of the Authorization header for `token`. Without a token the check accepts every request. */
+/**
+ * Returns a function that checks an Authorization header for `token`. Without a token the function accepts every
+ * request.
+ */
 export function createTokenCheck(token: Secret | undefined): (authorization: string | undefined) => boolean {
   if (token === undefined) return () => true;
   const expected = digestOf(token.reveal());
@@ -44,7 +47,7 @@ export interface AdminEndpoint {
   readonly token?: Secret | undefined;
 }
 
-/** Returns a warning if other hosts can read the admin server's data or its token, or undefined if they cannot. */
+/** Returns a warning if other hosts can read the admin server's data or its token; otherwise undefined. */
 export function exposureWarningFor({ host, tls, token }: AdminEndpoint): ExposureWarning | undefined {
   if (isLoopback(host)) return undefined;
   if (token === undefined)

@@ -4,7 +4,7 @@ import type { Health, HealthReport } from '../health.ts';
 import type { Logger } from '../log.ts';
 import type { Metrics } from '../metrics/contract.ts';
 
-/** Returns the JSON value that a GET of the route's path responds with. */
+/** Returns the value that a GET of the route's path responds with, as JSON. */
 export type AdminRoute = (query: URLSearchParams) => unknown;
 /** The metrics, or a function that creates them at each scrape. */
 export type AdminMetrics = Metrics | (() => Promise<Metrics>);
@@ -24,12 +24,15 @@ export interface AdminResponse {
   readonly body: string;
 }
 
-/** `probes` permits only the liveness and readiness of the process, without reasons, because reasons may name tenants. */
+/**
+ * What a request may read. `probes` permits only the liveness and readiness of the process, without reasons, because
+ * reasons may name tenants.
+ */
 export type AdminAccess = 'all' | 'probes';
 const PROBE_PATHS = ['/healthz', '/readyz'];
 const METRICS_PATH = '/metrics';
 
-/** The response to a GET of `target` (origin form: path and query). Never throws. */
+/** Returns the response to a GET of `target` (path and query). Never throws. */
 export async function responseFor(target: string, content: AdminContent, access: AdminAccess): Promise<AdminResponse> {
   if (!target.startsWith('/')) return jsonResponse(400, { error: 'invalid request target: expected a path' });
   const { pathname, searchParams } = new URL(`http://admin${target}`);
@@ -87,7 +90,7 @@ export async function handleAdminRequest(
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...(status === 401 ? { 'www-authenticate': 'Bearer realm="weir"' } : {}),
-    // The request body is not read: on a kept connection the body would be parsed as the next request.
+    // Closes the connection, because the request body is not read and would be parsed as the next request.
     ...(isRead ? {} : { allow: 'GET, HEAD', connection: 'close' }),
   });
   response.end(request.method === 'HEAD' ? undefined : body);

@@ -17,22 +17,25 @@ export interface AdminServerOptions extends HostPort {
   readonly health: Health;
   readonly metrics: AdminMetrics;
   readonly routes?: Readonly<Record<string, AdminRoute>>;
-  /** The directory of tls.crt and tls.key, which may be replaced at run time. Without it the server does not use TLS. */
+  /**
+   * The directory of tls.crt and tls.key, which may be replaced at run time. Without a directory, the server does not
+   * use TLS.
+   */
   readonly tls?: string | undefined;
   /**
-   * The token that is required for everything except the liveness and readiness of the process. Without it every client
-   * may read everything.
+   * The token that is required for everything except the liveness and readiness of the process. Without a token, every
+   * client may read everything.
    */
   readonly token?: Secret | undefined;
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** The fix for an address in use, as part of the error message. */
+  /** What the user can do if the address is in use, as part of the error message. */
   readonly advice?: string;
 }
 
 /** Unlike other parts, an admin server may be started again after `close`. */
 export interface AdminServer extends Part {
-  /** The listen address with the actual port. Throws unless the server is started. */
+  /** Returns the listen address with the actual port. Throws unless the server is started. */
   address(): HostPort;
 }
 
@@ -46,7 +49,10 @@ const HTTP_SERVER_OPTIONS = {
 
 const TLS_HANDSHAKE_TIMEOUT_MS = 5_000;
 
-/** Creates a read-only HTTP server for probes, Prometheus and operators: /healthz, /readyz, /metrics and the given routes as JSON. */
+/**
+ * Creates a read-only HTTP server for probes, Prometheus and operators. It serves /healthz, /readyz, /metrics and the
+ * given routes, which respond with JSON.
+ */
 export function createAdminServer(options: AdminServerOptions): AdminServer {
   const { health, metrics, routes = {}, token, tls, log = silentLogger(), clock = systemClock } = options;
   const content: AdminContent = { health, metrics, log, routes };
@@ -91,7 +97,7 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
 function createTlsServer(certificate: CertificateReloader, onRequest: RequestListener): Server {
   const server = createHttpsServer({ ...HTTP_SERVER_OPTIONS, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS }, onRequest);
   certificate.applyTo(server);
-  // Runs before the server's own listener, which starts the handshake.
+  // This listener runs before the server's own listener, which starts the handshake.
   server.prependListener('connection', () => certificate.reloadIfChanged(server));
   return server;
 }
@@ -109,13 +115,13 @@ async function listen(
 }
 
 /**
- * The maximum number of open connections. It bounds the descriptors that a flood of connections can use. Usual clients
- * are a scraper, two probes and an operator.
+ * The maximum number of open connections, which bounds the descriptors that a flood of connections can use. The usual
+ * clients are a scraper, two probes and an operator.
  */
 const MAX_OPEN_CONNECTIONS = 256;
 /**
- * The maximum number of new connections per second. It bounds the CPU time that TLS handshakes, up to 1 ms each, take
- * from the process's main work.
+ * The maximum number of new connections per second. Bounds the CPU time that a flood of TLS handshakes can take from
+ * the process's main work; a handshake takes up to 1 ms.
  */
 const MAX_NEW_CONNECTIONS_PER_WINDOW = 200;
 const CONNECTION_WINDOW_MS = 1_000;
@@ -143,10 +149,13 @@ export function limitConnections(server: Server, clock: Clock): void {
   });
 }
 
-/** How long a response in progress may take after `close`. */
+/** How long a response may take after `close`. Its connection is then closed by force. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Tracks the open sockets of a server, including sockets in a TLS handshake, which `closeAllConnections` does not end. */
+/**
+ * Returns the set of a server's open sockets. Includes sockets in a TLS handshake, which `closeAllConnections` does not
+ * end.
+ */
 export function trackSockets(server: Server): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
@@ -156,7 +165,10 @@ export function trackSockets(server: Server): ReadonlySet<Socket> {
   return sockets;
 }
 
-/** Frees the port and ends idle connections at once, other connections after their response or after `CLOSE_TIMEOUT_MS`. */
+/**
+ * Frees the port and ends idle connections at once. Ends other connections after their response, but after
+ * `CLOSE_TIMEOUT_MS` at the latest.
+ */
 export async function closeServer(server: Server, sockets: ReadonlySet<Socket>, clock: Clock): Promise<void> {
   const closed = once(server, 'close');
   server.close();

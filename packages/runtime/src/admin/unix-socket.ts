@@ -17,8 +17,8 @@ export interface ProbeSocketOptions {
 }
 
 /**
- * Serves /healthz and /readyz on a Unix socket. A probe of a TCP port could reach another proxy, because two proxies
- * share the host's network during an upgrade.
+ * Serves /healthz and /readyz on a Unix socket. A probe of a TCP port could reach another proxy, because during an
+ * upgrade two proxies share the host's network.
  */
 export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Part {
   const content: AdminContent = { health, log, metrics: undefined, routes: {} };
@@ -39,8 +39,8 @@ export function createProbeSocket({ path, health, log }: ProbeSocketOptions): Pa
 }
 
 /**
- * The maximum length of the path. The kernel limits a socket path to 107 bytes (`sun_path`), and the temporary name is
- * up to 14 bytes longer.
+ * The maximum length of the path. The kernel limits a socket path to 107 bytes (`sun_path`), and the temporary name may
+ * be up to 13 bytes longer than the path.
  */
 const MAX_PATH_BYTES = 90;
 
@@ -49,13 +49,14 @@ export interface UnixSocket {
 }
 
 /**
- * Makes `server` listen on a Unix socket at `path`, replacing a socket of a crashed process or of a predecessor. Only
- * this user and root may connect. Throws `LISTEN_FAILED` for a long path, and `FILE_FAILED` for other failures.
+ * Makes `server` listen on a Unix socket at `path`. Replaces the socket of a crashed process or of a predecessor. Only
+ * this user and root may connect. Throws `LISTEN_FAILED` if the path is too long, and `FILE_FAILED` for other failures.
  */
 export async function listenOnUnixSocket(server: Server, path: string): Promise<UnixSocket> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new WeirError('LISTEN_FAILED', `cannot listen on ${path}: use a path of at most ${MAX_PATH_BYTES} bytes`);
-  // Listens under an unguessable name until the mode is set, then renames: other users can never connect.
+  // Other users can never connect, because the socket has an unguessable name until its mode is set. Then it is
+  // renamed.
   const temporary = join(dirname(path), `.${randomUUID().slice(0, 8)}.sock`);
   try {
     server.listen(temporary);
@@ -66,7 +67,7 @@ export async function listenOnUnixSocket(server: Server, path: string): Promise<
     return { close: () => closeUnixSocket(server, path, ino) };
   } catch (error) {
     server.close();
-    await rm(temporary, { force: true }).catch(() => undefined); // The first error matters.
+    await rm(temporary, { force: true }).catch(() => undefined); // Only the first error is reported.
     throw fileError(error, 'create', path);
   }
 }

@@ -8,8 +8,9 @@ export interface HostPort {
 const HOST_NAME_PATTERN = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/i;
 
 /**
- * Parses `127.0.0.1:8687`, `[::1]:8687` or `name:8687`, or returns undefined. Port 0 (any free port) is allowed. Brackets are allowed
- * around an IPv4 address too: a chart that inserts `status.hostIP` does not know the address family.
+ * Parses `127.0.0.1:8687`, `[::1]:8687` or `name:8687`. Returns undefined for other text. Port 0 (any free port) is
+ * allowed. An IPv4 address may also have brackets, because a chart that inserts `status.hostIP` does not know the
+ * address family.
  */
 export function parseHostPort(text: string): HostPort | undefined {
   const match = /^(?:\[([^\]]+)\]|([^:[\]]+)):(\d{1,5})$/.exec(text);
@@ -21,12 +22,15 @@ export function parseHostPort(text: string): HostPort | undefined {
   return isHost && port <= 65_535 ? Object.freeze({ host, port }) : undefined;
 }
 
-/** Formats as `HOST:PORT`, with brackets around an IPv6 address. */
+/** Formats a host and a port as `HOST:PORT`, with brackets around an IPv6 address. */
 export function formatHostPort({ host, port }: HostPort): string {
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-/** Refuses a name whose last label is a number: such a name is a mistyped address (RFC 3696, section 2) and would fail later in DNS. */
+/**
+ * Reports whether `host` is an IPv4 address or a host name. Refuses a name whose last label is a number, because such a
+ * name is a mistyped address (RFC 3696, section 2) and would fail later in DNS.
+ */
 function isHostName(host: string): boolean {
   return isIPv4(host) || (host.length <= 253 && HOST_NAME_PATTERN.test(host) && !/(?:^|\.)\d+$/.test(host));
 }
@@ -37,17 +41,17 @@ LOOPBACK_ADDRESSES.addSubnet('127.0.0.0', 8, 'ipv4');
 
 LOOPBACK_ADDRESSES.addAddress('::1', 'ipv6');
 
-/** Whether `host` is a loopback address or `localhost`. */
+/** Reports whether `host` is a loopback address or `localhost`. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true;
   const family = isIP(host);
   return family !== 0 && LOOPBACK_ADDRESSES.check(host, family === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** The format that `isProxyUrl` accepts, for error messages. */
+/** Describes the format that `isProxyUrl` accepts, for error messages. */
 export const PROXY_URL_FORMAT = 'http://, https:// or socks5://[USER:PASSWORD@]HOST[:PORT]';
 
-/** Whether `text` is the URL of an HTTP or SOCKS proxy. */
+/** Reports whether `text` is the URL of an HTTP or SOCKS proxy. */
 export function isProxyUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname } = new URL(text);
@@ -55,8 +59,9 @@ export function isProxyUrl(text: string): boolean {
 }
 
 /**
- * Removes passwords and the query from a URL for printing. Works on the text: in an invalid URL (a password with an unescaped `#` or
- * `/`) a URL parser would put parts of the password into the host, path or fragment.
+ * Removes passwords and the query from a URL, so that the URL can be printed. Searches the text for the last `@`
+ * instead of parsing the URL: if a password has an unescaped `#` or `/`, a parser would put parts of it into the host,
+ * path or fragment.
  */
 export function redactUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';
@@ -64,18 +69,21 @@ export function redactUrl(text: string): string {
   const at = rest.lastIndexOf('@');
   if (at !== -1)
     return `${scheme}${redactCredentials(rest.slice(0, at))}[redacted]@${withoutQuery(rest.slice(at + 1))}`;
-  // A valid URL without `@` has no password before the query; any other text may contain a misplaced password.
+  // A valid URL without `@` has no password before the query. Any other text may contain a misplaced password.
   if (scheme === '') return parseHostPort(rest) === undefined ? '[redacted]' : rest;
   return URL.canParse(text) || isHostList(rest) ? `${scheme}${withoutQuery(rest)}` : `${scheme}[redacted]`;
 }
 
-/** Keeps the name of `name:password`, because an ACL error needs the name. Text without a colon may itself be the password. */
+/**
+ * Returns `name:` for `name:password`, because a user needs the name to understand an ACL error. Returns '' for text
+ * without a colon, because the text may itself be the password.
+ */
 function redactCredentials(credentials: string): string {
   const name = /^([\w.-]*):/.exec(credentials)?.[1];
   return name === undefined ? '' : `${name}:`;
 }
 
-/** Whether `rest` begins with several hosts such as `a:1,b:2/0`, which a URL parser refuses. */
+/** Reports whether `rest` begins with several hosts, such as `a:1,b:2/0`. A URL parser refuses such a list. */
 function isHostList(rest: string): boolean {
   const hosts = /^[^/?#]*/.exec(rest)?.[0].split(',') ?? [];
   return hosts.length > 1 && hosts.every((host) => parseHostPort(host) !== undefined);

@@ -1,8 +1,8 @@
 import { WeirError } from '../errors.ts';
 
 /**
- * Parses every setting of `spec` from `env` into a frozen object with the same names, or throws one `ConfigError` with all mistakes.
- * Pure: `env` is `process.env` in a `main.ts`, or the flags of a command whose variables are named like `--workers`.
+ * Parses every setting of `spec` from `env` into a frozen object with the same names. Throws one `ConfigError` with all
+ * mistakes. Pure: a `main.ts` passes `process.env`; a command passes its flags, with variables named like `--workers`.
  */
 export function parseConfig<Spec extends Readonly<Record<string, Setting<unknown>>>>(
   spec: Spec,
@@ -21,7 +21,7 @@ export function parseConfig<Spec extends Readonly<Record<string, Setting<unknown
 
 export type ConfigOf<Spec> = { readonly [Name in keyof Spec]: Spec[Name] extends Setting<infer T> ? T : never };
 
-/** All mistakes of a configuration, one per line of the message. */
+/** The error for a wrong configuration. Its message lists all mistakes, one per line. */
 export class ConfigError extends WeirError<'CONFIG_INVALID'> {
   readonly mistakes: readonly ConfigMistake[];
 
@@ -37,7 +37,7 @@ function describeMistake({ variable, redactedValue, allowed }: ConfigMistake): s
     : `${variable} is ${redactedValue}; use ${allowed}`;
 }
 
-/** One variable of a configuration and how its text is parsed. */
+/** A variable of a configuration, and the function that parses its text. */
 export interface Setting<T> {
   readonly variable: string;
   read(text: string | undefined): SettingResult<T>;
@@ -49,18 +49,18 @@ export type SettingResult<T> =
 
 export interface ConfigMistake {
   readonly variable: string;
-  /** The wrong text as it may be printed; undefined if the variable is not set. */
+  /** The wrong text without secrets, for printing; undefined if the variable is not set. */
   readonly redactedValue: string | undefined;
   readonly allowed: string;
 }
 
-/** The text format of one kind of value. */
+/** How the values of one kind are written and parsed. */
 export interface SettingFormat<T> {
-  /** Describes the format, after `use`, in error messages. */
+  /** Describes the format. An error message prints this text after the word `use`. */
   readonly allowed: string;
   /** Returns undefined for invalid text. */
   parse(text: string): T | undefined;
-  /** Formats an invalid text for printing, without secrets. Default: the quoted text. */
+  /** Returns an invalid text without secrets, for printing. By default the text is printed in quotes. */
   redact?(text: string): string;
 }
 
@@ -69,7 +69,10 @@ export interface SettingOptions<T> {
   readonly default?: T;
 }
 
-/** Creates a setting with the given format. An empty variable counts as unset, because charts render `value: ""` for unset values. */
+/**
+ * Creates a setting with the given format. An empty variable counts as unset, because charts render `value: ""` for an
+ * unset value.
+ */
 export function setting<T>(variable: string, format: SettingFormat<T>, options: SettingOptions<T> = {}): Setting<T> {
   const mistake = (redactedValue: string | undefined): SettingResult<T> => ({
     kind: 'mistake',

@@ -5,7 +5,7 @@ import { type Setting, type SettingFormat, type SettingOptions, setting } from '
 
 export interface TextOptions extends SettingOptions<string> {
   readonly pattern?: RegExp;
-  /** Describes `pattern` for error messages. */
+  /** Describes in error messages what `pattern` allows. */
   readonly allowed?: string;
 }
 
@@ -51,7 +51,10 @@ export function oneOf<const Choice extends string>(
   return setting<Choice>(variable, { allowed: `one of ${choices.join(', ')}`, parse }, options);
 }
 
-/** A comma-separated list. Blanks around items and empty items are ignored; one invalid item makes the list invalid. */
+/**
+ * Creates a setting for a comma-separated list. Ignores blanks around items, and empty items. One invalid item makes
+ * the list invalid.
+ */
 export function list<T = string>(
   variable: string,
   item: SettingFormat<T>,
@@ -68,15 +71,21 @@ export function list<T = string>(
 /** The item format of a `list` of arbitrary strings. */
 export const anyText: SettingFormat<string> = { allowed: 'a text', parse: (raw) => raw };
 
-/** A file or directory. A leading `~` is refused: without a shell it would name a directory called `~`. */
+/**
+ * Creates a setting for the path of a file or directory. Refuses a leading `~`, because only a shell replaces `~`; here
+ * it would name a directory called `~`.
+ */
 export function path(variable: string, options: SettingOptions<string> = {}): Setting<string> {
   const parse = (raw: string): string | undefined => (/^~|\0/.test(raw.trim()) ? undefined : raw.trim());
   return setting(variable, { allowed: 'a path, absolute or relative to the working directory (no ~)', parse }, options);
 }
 
-/** The grammar of durations, which runtime takes as an argument, because `@weir/model` owns it. */
+/**
+ * Parses and formats durations. The caller passes the functions of `@weir/model`, because this package does not import
+ * that package.
+ */
 export interface DurationGrammar {
-  /** Milliseconds; undefined if the text is not a duration. */
+  /** Returns milliseconds, or undefined if the text is not a duration. */
   readonly parseDuration: (text: string) => number | undefined;
   readonly formatDuration: (ms: number) => string;
 }
@@ -87,7 +96,10 @@ export interface DurationOptions extends SettingOptions<number> {
   readonly maxMs?: number;
 }
 
-/** A duration such as `500ms`, `5s`, `10m` or `1h30m`, in milliseconds; by default at most what one Node timer can wait. */
+/**
+ * Creates a setting for a duration such as `500ms`, `5s`, `10m` or `1h30m`, in milliseconds. The default maximum is the
+ * longest delay of a Node timer.
+ */
 export function duration(variable: string, options: DurationOptions): Setting<number> {
   const { minMs = 0, maxMs = MAX_NODE_TIMER_MS, grammar } = options;
   const { parseDuration, formatDuration } = grammar;
@@ -108,7 +120,7 @@ export function hostPort(variable: string, options: SettingOptions<HostPort> = {
   return setting(variable, { allowed: HOST_PORT_FORMAT, parse: (raw) => parseHostPort(raw.trim()) }, options);
 }
 
-/** A listen address, or `off`. */
+/** Creates a setting for a listen address or `off`. */
 export function hostPortOrOff(
   variable: string,
   options: SettingOptions<HostPort | 'off'> = {},
@@ -118,7 +130,7 @@ export function hostPortOrOff(
   return setting(variable, { allowed: `${HOST_PORT_FORMAT}, or off`, parse }, options);
 }
 
-/** A password or token. One trailing line break is removed, because editors and `echo` add it. */
+/** Creates a setting for a password or token. Removes one trailing line break, because editors and `echo` add one. */
 export function secret(variable: string, options: SettingOptions<Secret> = {}): Setting<Secret> {
   const parse = (raw: string): Secret | undefined => {
     const value = raw.replace(/\r?\n$/, '');

@@ -1,4 +1,5 @@
-// Reloads a server's certificate from a mounted Secret. The kubelet replaces both files at any moment by swapping a symbolic link.
+// Reloads a server's certificate from a mounted Secret. The kubelet may replace both files at any moment by swapping a
+// symbolic link.
 import { readFileSync, statSync } from 'node:fs';
 import type { Server } from 'node:https';
 import { join } from 'node:path';
@@ -22,7 +23,10 @@ export class CertificateReloader {
     this.#log = log;
   }
 
-  /** Sets the certificate of a server that is about to listen. Throws `UsageError` if no valid pair was ever loaded. */
+  /**
+   * Sets the certificate of a server that is about to listen. Throws `UsageError` if the files are invalid and no valid
+   * pair was loaded before.
+   */
   applyTo(server: TlsServer): void {
     if (this.#lastGoodPair !== undefined) {
       this.#setContext(server, this.#lastGoodPair);
@@ -37,11 +41,14 @@ export class CertificateReloader {
     }
   }
 
-  /** Reloads the files if they changed, and keeps the last good pair if they are invalid. Called before each handshake: two stat calls. */
+  /**
+   * Reloads the files if they changed. If the new files are invalid, keeps the last good pair. Runs before each
+   * handshake, at the cost of two stat calls.
+   */
   reloadIfChanged(server: TlsServer): void {
     const fingerprint = this.#fingerprint();
     if (fingerprint === this.#lastFingerprint) return;
-    // Set before the files are read: if the files are swapped in between, the next handshake reloads them again.
+    // Set before the files are read, so that the next handshake reloads the files if they are swapped during the read.
     this.#lastFingerprint = fingerprint;
     try {
       this.#load(server);
@@ -61,7 +68,7 @@ export class CertificateReloader {
     this.#lastGoodPair = pair;
   }
 
-  /** Throws and changes nothing if the key does not belong to the certificate. */
+  /** Sets the certificate and key. Throws and changes nothing if the key does not belong to the certificate. */
   #setContext(server: TlsServer, pair: { readonly cert: Buffer; readonly key: Buffer }): void {
     server.setSecureContext({ ...pair, minVersion: MIN_TLS_VERSION });
   }

@@ -4,16 +4,18 @@ import type https from 'node:https';
 import type { Socket } from 'node:net';
 
 export interface HttpClientOptions {
-  /** The URL of the server, such as `https://10.0.0.1:6443`, with an optional prefix of all paths. */
+  /**
+   * The URL of the server, such as `https://10.0.0.1:6443`. A path in the URL is a prefix of the paths of all requests.
+   */
   readonly server: string;
   readonly userAgent: string;
-  /** Headers and TLS options. Called for each request, because tokens and certificates are rotated. */
+  /** Returns headers and TLS options. Called for each request, because tokens and certificates are rotated. */
   readonly credentials: () => Promise<https.RequestOptions>;
-  /** Whether requests go through an HTTP proxy: then the agent of `credentials` connects to the proxy. */
+  /** Whether requests go through an HTTP proxy. If so, the agent of `credentials` connects to the proxy. */
   readonly isProxied?: boolean;
   /** The maximum number of connections. Default: no limit. */
   readonly maxSockets?: number;
-  /** Maps the error of a request that gets no response. */
+  /** Converts the error of a request that gets no response. */
   readonly wrapError?: (error: Error) => Error;
 }
 
@@ -24,7 +26,10 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   readonly signal: AbortSignal;
-  /** Called synchronously before the request is sent. If it throws, `send` rejects with the error and sends nothing. */
+  /**
+   * Called just before the request is sent. If `beforeSending` throws, nothing is sent and `send` rejects with the
+   * error.
+   */
   readonly beforeSending?: () => void;
 }
 
@@ -46,7 +51,10 @@ export class HttpClient {
     return this.#server.origin;
   }
 
-  /** Resolves with the response, whatever its status. Rejects if there is no response, or with the reason of `signal`. */
+  /**
+   * Resolves with the response, whatever its status. Rejects if there is no response, and with the signal's reason if
+   * the signal aborts.
+   */
   async send({ method, path, headers, body, signal, beforeSending }: HttpRequest): Promise<http.IncomingMessage> {
     const { userAgent, wrapError = (error) => error } = this.#options;
     const options = await this.#requestOptions();
@@ -85,7 +93,7 @@ export class HttpClient {
     const { headers, agent, ...options } = await this.#options.credentials();
     const tls = Object.fromEntries(TLS_OPTIONS.map((name) => [name, options[name]]));
     const isProxyAgent = this.#options.isProxied === true && typeof agent === 'object';
-    // An agent's own options win over the options of a request, and may hold an old certificate.
+    // Updates the agent's TLS options, because they override the options of a request and may have an old certificate.
     if (isProxyAgent) Object.assign((agent as https.Agent).options, tls);
     return { ...options, agent: isProxyAgent ? agent : this.#agentFor(tls), headers: { ...(headers as object) } };
   }
@@ -107,12 +115,18 @@ export class HttpClient {
   }
 }
 
-/** Returns the module for a URL. Loads it at the first request, because most processes never need it. */
+/**
+ * Returns `node:http` or `node:https`, depending on the URL. The first request loads the module, because most processes
+ * never need it.
+ */
 function moduleFor({ protocol }: URL): typeof http | typeof https {
   return protocol === 'http:' ? process.getBuiltinModule('node:http') : process.getBuiltinModule('node:https');
 }
 
-/** Calls `then` when the request is connected. A body that is written earlier would be sent without `beforeSending`. */
+/**
+ * Calls `then` when the request has a connection. A body that is written before would be sent as soon as the request is
+ * connected, without a call of `beforeSending`.
+ */
 function onConnected(request: http.ClientRequest, then: () => void): void {
   const { TLSSocket } = process.getBuiltinModule('node:tls');
   request.once('socket', (socket: Socket) => {

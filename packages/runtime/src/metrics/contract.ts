@@ -16,7 +16,10 @@ export interface Sample<Name extends string> {
 }
 
 export interface CollectedOptions<Name extends string> extends MetricOptions<Name> {
-  /** Returns all current series; a series that is not returned ends. The values of a counter are cumulative. */
+  /**
+   * Returns a sample of each current series. A series without a sample has ended. The values of a counter are
+   * cumulative.
+   */
   collect(): Iterable<Sample<Name>>;
 }
 
@@ -42,6 +45,6 @@ export interface Metrics {
   histogram<Name extends string = never>(options: HistogramOptions<Name>): Histogram<Name>;
   collectCounter<Name extends string = never>(options: CollectedOptions<Name>): void;
   collectGauge<Name extends string = never>(options: CollectedOptions<Name>): void;
-  /** Renders all metrics as exposition text and calls `collect` of each collected metric. */
+  /** Renders all metrics as exposition text. Calls `collect` of each collected metric. */
   render(): Promise<string>;
 }

@@ -11,7 +11,10 @@ export function renderHeader(
   return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${kind}\n`;
 }
 
-/** Renders labels as `{a="1",b="2"}` in the order of `names`, or '' without labels. The text identifies a series of a metric. */
+/**
+ * Renders labels as `{a="1",b="2"}` in the order of `names`, or as '' if `names` is empty. The text identifies a series
+ * of a metric.
+ */
 export function renderLabels(names: readonly string[], labels: Readonly<Record<string, string>>): string {
   let text = '';
   for (const name of names) text += `${text === '' ? '{' : ','}${name}="${escapeLabelValue(labels[name] ?? '')}"`;
@@ -31,12 +34,12 @@ function escapeLabelValue(value: string): string {
   return value.replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
-/** The number of series that are rendered before the caller gets a chance to yield to other work of the thread. */
+/** The number of samples or series per chunk. After each chunk the caller may yield to other work of the thread. */
 const SERIES_PER_CHUNK = 500;
 
 export type MetricKind = 'counter' | 'gauge';
 
-/** A metric that is read from its source at each scrape, and that may have tens of thousands of series. */
+/** A metric whose values are read from a source at each scrape. It may have tens of thousands of series. */
 export interface CollectedMetric extends CollectedOptions<string> {
   readonly kind: MetricKind;
 }
@@ -46,9 +49,11 @@ export interface RenderOptions {
   readonly log: Logger | undefined;
 }
 
-/** Renders a metric in chunks, with the values at the time of the first chunk. A source that throws renders no series. */
+/**
+ * Renders a metric in chunks, with the values at the time of the first chunk. Renders no series if the source throws.
+ */
 export function* renderCollected(metric: CollectedMetric, options: RenderOptions): Generator<string> {
-  // Reads the source at once, so that all values are of the same moment.
+  // Reads the whole source before the first chunk, so that all values are from the same moment.
   const samples = collectSamples(metric, options);
   yield renderHeader(metric, metric.kind);
   const series = new Map<string, number>();
@@ -67,14 +72,17 @@ function collectSamples(metric: CollectedMetric, { cap, log }: RenderOptions): r
   try {
     return [...metric.collect()];
   } catch (error) {
-    // Renders no series at all: with a part of the series, the other series would seem to have ended.
+    // Renders no series at all, because after a partial list the missing series would seem to have ended.
     cap.drop(metric.name, 'error');
     log?.warn({ metric: metric.name, err: error }, 'failed to collect metric; dropping its series from this scrape');
     return [];
   }
 }
 
-/** Merges samples with the same labels, because a series may occur only once: a counter adds them, a gauge takes the last sample. */
+/**
+ * Adds a sample. A series may occur only once, so samples with the same labels are merged: a counter adds their values,
+ * and a gauge keeps the last value.
+ */
 function addSample(
   series: Map<string, number>,
   { labels, value }: Sample<string>,

@@ -6,20 +6,29 @@ import { type CollectedMetric, renderCollected } from './exposition.ts';
 import { type SeriesCapOptions, withSeriesCap } from './series-cap.ts';
 
 export interface MetricsOptions {
-  /** The maximum number of series per metric; `weir_metrics_dropped_total{metric,reason="cap"}` counts updates of excess series. */
+  /**
+   * The maximum number of series per metric. Updates that would create more series are dropped, and counted in
+   * `weir_metrics_dropped_total{metric,reason="cap"}`.
+   */
   readonly maxSeries?: number;
   /** Whether to collect metrics of this process: memory, event loop, garbage collection. Default: off. */
   readonly processMetrics?: 'on' | 'off';
-  /** Counts the open descriptors for `process_open_fds`. prom-client would list /proc/self/fd, with tens of thousands of entries. */
+  /**
+   * Returns the number of open descriptors, for `process_open_fds`. prom-client would list /proc/self/fd, which may
+   * have tens of thousands of entries.
+   */
   readonly openDescriptors?: () => number;
-  /** Logs the sources of collected metrics that throw. */
+  /** Logs the failures of collected metrics whose source throws. */
   readonly log?: Logger;
 }
 
 /** How long a scrape may occupy the thread before the scrape yields to other work. */
 const RENDER_QUANTUM_MS = 5;
 
-/** Creates an independent registry of metrics: tests and `weir standalone` run several in one Node process. */
+/**
+ * Creates a registry of metrics. There is no global registry, because tests and `weir standalone` need several
+ * registries in one process.
+ */
 export function createMetrics(options: MetricsOptions = {}): Metrics {
   const { maxSeries = 20_000, processMetrics = 'off', openDescriptors, log } = options;
   const registry = new Registry();
@@ -52,7 +61,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       add({ ...options, kind: 'gauge' });
     },
     render() {
-      // Concurrent scrapes share one rendering, because several at once would delay each other.
+      // Concurrent scrapes share one rendering, because several renderings at once would delay each other.
       rendering ??= renderAll().finally(() => {
         rendering = undefined;
       });
@@ -75,7 +84,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
       throw new Error(`metric ${name} already exists`);
   }
 
-  /** Renders the registry last, because rendering the collected metrics may increase the counter of dropped updates. */
+  /**
+   * Renders all metrics. The registry comes last, because it contains the counter of dropped updates, which may
+   * increase while collected metrics are rendered.
+   */
   async function renderAll(): Promise<string> {
     const chunks: string[] = [];
     let yieldAt = performance.now() + RENDER_QUANTUM_MS;

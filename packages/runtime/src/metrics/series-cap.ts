@@ -1,6 +1,9 @@
 import type { Labels, MetricOptions } from './contract.ts';
 
-/** Bounds the number of series of a metric: admits new label values while fewer than `max` combinations are known. */
+/**
+ * Limits the number of series of a metric. Admits new label values while fewer than `max` combinations of values are
+ * known.
+ */
 export class SeriesCap {
   readonly #max: number;
   readonly #known = new Set<string>();
@@ -22,7 +25,7 @@ export class SeriesCap {
   }
 }
 
-/** The method that all kinds of prom-client metrics share. */
+/** The method `remove`, which all kinds of prom-client metrics have. */
 interface RemovableMetric {
   remove(labels: Labels<string>): void;
 }
@@ -30,7 +33,7 @@ interface RemovableMetric {
 export type DropReason = 'cap' | 'error';
 
 export interface CappedMetric<Metric extends RemovableMetric> {
-  /** Calls `apply`, or drops the update if it would create more than `maxSeries` series. */
+  /** Calls `apply`. If the update would create more than `maxSeries` series, drops the update instead. */
   update(labels: Labels<string>, apply: (metric: Metric) => void): void;
   remove(labels: Labels<string>): void;
 }

@@ -2,8 +2,8 @@ import { ConfigError } from '../config/parse-config.ts';
 import { errorMessage, UsageError } from '../errors.ts';
 
 /**
- * Returns the exit code and message for an error that ends a process: 2 if the user has to change the configuration or
- * usage, otherwise 1.
+ * Returns the exit code and message for an error that ends a process. The code is 2 if the user must correct the
+ * configuration or the command line, otherwise 1.
  */
 export function exitStatusFor(error: unknown): { readonly code: 1 | 2; readonly message: string } {
   if (error instanceof ConfigError && error.mistakes.length > 1) {

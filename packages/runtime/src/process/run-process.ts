@@ -15,9 +15,9 @@ export interface ProcessPlan {
 
 /** Lets the parts of a process end the process. */
 export interface ProcessControl {
-  /** Closes the parts and exits with code 0, as after SIGTERM. */
+  /** Closes the parts and exits with code 0, as after a first SIGTERM. */
   stop(): void;
-  /** Reports a part that cannot continue: closes the parts and exits with the exit code of `error`. */
+  /** Ends the process because a part cannot continue: closes the parts and exits with the exit code for `error`. */
   fail(error: unknown): void;
 }
 
@@ -45,8 +45,9 @@ const thisProcess: ProcessHost = {
 };
 
 /**
- * Runs a process: `plan` reads the configuration and lists the parts, which start in order and close in reverse order at the first
- * SIGTERM or SIGINT. A second signal exits at once. Exit codes: 0 after a signal or `stop`, 2 for wrong usage, 1 for other failures.
+ * Runs a process. `plan` reads the configuration and lists the parts. The parts start in order, and close in reverse
+ * order at the first SIGTERM or SIGINT. Exit codes: 0 after one signal or `stop`, 143 (SIGTERM) or 130 (SIGINT) at once
+ * after a second signal, 2 for wrong usage, and 1 for other failures.
  */
 export async function runProcess(
   name: string,
@@ -133,7 +134,10 @@ class ProcessLifecycle {
     }, this.#closeTimeoutMs);
   }
 
-  /** Handles an error of `start` or `close`. An abort error after `stop` or a signal does not count as a failure. */
+  /**
+   * Exits after an error of the plan or of a part, or after `fail`. An abort error after `stop` or a signal does not
+   * count as a failure.
+   */
   async #exitAfterError(error: unknown): Promise<void> {
     const isStopped = this.#stopping.signal.aborted;
     const reason = isStopped ? await this.#stopReason.promise : undefined;
@@ -143,7 +147,10 @@ class ProcessLifecycle {
     this.#exit(code);
   }
 
-  /** Exits at once after a bug: the state of the process may be wrong, so `close` could do harm. */
+  /**
+   * Exits at once after a bug. Does not close the parts, because the state of the process may be wrong and closing
+   * could do harm.
+   */
   #crash(error: unknown): void {
     if (this.#log !== undefined) this.#log.fatal({ err: error }, 'uncaught error');
     else this.#printError(error instanceof Error ? (error.stack ?? error.message) : String(error));
@@ -161,7 +168,7 @@ class ProcessLifecycle {
   }
 }
 
-/** Refuses arguments. If they were ignored, a user would believe that a flag works. */
+/** Throws if there are arguments, because a user would believe that an ignored flag works. */
 function rejectArguments(args: readonly string[]): void {
   if (args.length === 0) return;
   throw new UsageError(
@@ -170,8 +177,8 @@ function rejectArguments(args: readonly string[]): void {
 }
 
 /**
- * Returns the version of a module's package. `moduleUrl` is the `import.meta.url` of a module directly in `src/` or
- * `dist/src/`.
+ * Returns the version of the package that a module belongs to. `moduleUrl` is the `import.meta.url` of a module
+ * directly in `src/` or `dist/src/`.
  */
 export function packageVersion(moduleUrl: string): string {
   const up = moduleUrl.includes('/dist/') ? '../..' : '..';

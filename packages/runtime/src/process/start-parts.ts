@@ -2,10 +2,16 @@ import { errorMessage, WeirError } from '../errors.ts';
 import type { Logger } from '../log.ts';
 import { isUsageError } from './exit-status.ts';
 
-/** A component of a process with a life cycle: a connection, a server, a loop. `main.ts` lists all parts in one array. */
+/**
+ * A component of a process with a life cycle, such as a connection, a server or a loop. `main.ts` lists all parts in
+ * one array.
+ */
 export interface Part {
   readonly name: string;
-  /** Resolves when the part works. Must stop when `signal` aborts. A part whose `start` throws has cleaned up after itself. */
+  /**
+   * Starts the part, and resolves when the part works. Must stop when `signal` aborts. Must clean up before it throws,
+   * because `close` is then not called.
+   */
   start(signal: AbortSignal): Promise<void> | void;
   /** Called once, and only after `start` succeeded. */
   close(): Promise<void> | void;
@@ -13,15 +19,15 @@ export interface Part {
 
 export interface RunningParts {
   /**
-   * Closes the parts in reverse order of their start. Closes the remaining parts if one fails, then rejects with `CLOSE_FAILED`.
-   * Further calls return the same promise.
+   * Closes the parts in reverse order of their start. If a part fails to close, closes the remaining parts too, then
+   * rejects with `CLOSE_FAILED`. Further calls return the same promise.
    */
   close(): Promise<void>;
 }
 
 /**
- * Starts the parts in the listed order. If a part fails or `signal` aborts, closes the started parts and throws: the abort reason, a
- * usage error unchanged, or `START_FAILED` with the name of the part.
+ * Starts the parts in the listed order. If a part fails or `signal` aborts, closes the started parts and throws. After
+ * an abort or a usage error, throws the error unchanged; otherwise throws `START_FAILED` with the name of the part.
  */
 export async function startParts(
   parts: readonly Part[],
@@ -35,7 +41,7 @@ export async function startParts(
       started.push(part);
       log.debug({ part: part.name }, 'part started');
     } catch (error) {
-      await closeAll(started, log).catch(() => {}); // `closeAll` logs each failure; the start error matters.
+      await closeAll(started, log).catch(() => {}); // `closeAll` has logged each failure.
       throw signal.aborted || isUsageError(error) ? error : startFailed(part, error);
     }
   }

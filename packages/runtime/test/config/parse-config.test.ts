@@ -19,7 +19,7 @@ import {
   text,
 } from '../../src/index.ts';
 
-/** Only whole seconds and days. */
+/** A grammar of durations in whole seconds or days, without combinations. */
 const grammar: DurationGrammar = {
   parseDuration: (text) => {
     const [, count, unit] = /^(\d+)([sd])$/.exec(text) ?? [];
@@ -53,7 +53,7 @@ function mistakesOf(env: Record<string, string>): readonly string[] {
 
 test('gives a configuration the types of its settings, and defaults for unset or empty variables', () => {
   const config = parseConfig(spec, { WEIR_PASSWORD: 'hunter2', WEIR_WORKERS: '', WEIR_FLEET: '  ' });
-  // The assignment tests the types that are inferred from the spec.
+  // This assignment tests the types that are inferred from `spec`.
   const typed: {
     fleet: string;
     workers: number;
