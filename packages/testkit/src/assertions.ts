@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { diff } from 'node:util';
 
 /**
- * Compares `actual` with a golden file: a string as its text, any other value as indented JSON. `name` is a URL or a path
- * relative to the running test file. Writes the file instead if `UPDATE_GOLDEN=1`.
+ * Compares `actual` with a golden file: a string as text, any other value as indented JSON. `name` is a URL, or a path
+ * relative to the running test file. If `UPDATE_GOLDEN=1`, writes the file instead.
  */
 export function golden(name: string | URL, actual: unknown): void {
   const path = goldenPath(name);
@@ -24,7 +24,10 @@ export function golden(name: string | URL, actual: unknown): void {
     );
 }
 
-/** node --test runs each test file in a process of its own, so argv[1] is the test file. */
+/**
+ * Returns the path of a golden file. argv[1] is the test file, because `node --test` runs each test file in its own
+ * process.
+ */
 function goldenPath(name: string | URL): string {
   return name instanceof URL ? fileURLToPath(name) : resolve(dirname(process.argv[1] ?? ''), name);
 }
@@ -37,7 +40,10 @@ function goldenText(actual: unknown): string {
 const CONTEXT_LINES = 3;
 const MAX_DIFF_LINES = 80;
 
-/** Marks expected lines that are missing with `-` and unexpected lines with `+`; omits lines far from any difference. */
+/**
+ * Formats a diff. Marks a missing line with `-` and an unexpected line with `+`. Omits lines that are more than
+ * `CONTEXT_LINES` lines away from any difference.
+ */
 function formatDiff(expected: string, actual: string): string {
   const lines = diff(actual.split('\n'), expected.split('\n'));
   const changed = lines.flatMap(([operation], index) => (operation === 0 ? [] : [index]));
@@ -61,9 +67,9 @@ function formatDiff(expected: string, actual: string): string {
 export type EventuallyOptions = { readonly timeoutMs?: number; readonly intervalMs?: number };
 
 /**
- * Repeats an assertion until it holds and returns its result; throws the last failure after the timeout. Use it only for the
- * state of other processes (a status in the API server, a key in Redis), which send no event to wait for. Inside one process,
- * wait for the event.
+ * Repeats `assertion` until it holds, and returns its result. After the timeout, throws the last failure. Use this
+ * function only for the state of other processes, which send no event to wait for: a status in the API server, or a key
+ * in Redis. Inside one process, wait for the event.
  */
 export async function eventually<T>(assertion: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
   const { timeoutMs = 10_000, intervalMs = 20 } = options;
@@ -82,10 +88,13 @@ function timeoutMessage(error: unknown, timeoutMs: number): string {
   return `still failing after ${timeoutMs} ms: ${error instanceof Error ? error.message : String(error)}`;
 }
 
-/** Freezes a value and everything it contains, so that a function that changes its input throws. Returns the same value. */
+/**
+ * Freezes a value and everything it contains, so that a function that changes its input throws. A Map or Set can still
+ * gain and lose entries. Returns the same value.
+ */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  // Object.freeze throws for typed arrays, whose content cannot be frozen.
+  // A typed array is returned unchanged: Object.freeze throws for it, because its content cannot be frozen.
   if (ArrayBuffer.isView(value)) return value;
   Object.freeze(value);
   if (value instanceof Map || value instanceof Set) freezeCollection(value);
@@ -93,7 +102,7 @@ export function deepFreeze<T>(value: T): T {
   return value;
 }
 
-/** Object.freeze does not freeze the entries of a Map or Set, because they live in internal slots. */
+/** Freezes the keys and values of a Map or Set, which are not properties of the Map or Set. */
 function freezeCollection(collection: Map<unknown, unknown> | Set<unknown>): void {
   for (const [key, value] of collection.entries()) {
     deepFreeze(key);

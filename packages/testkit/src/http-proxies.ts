@@ -21,30 +21,31 @@ export type ProxiedResponse = {
 };
 
 /**
- * Decides what happens to a request: `forward` sends it to the real server, `disconnect` closes the client's connection without
- * a response, a response is sent as it is. The client waits until the promise resolves.
+ * Decides what happens to a request. `forward` sends the request to the real server. `disconnect` closes the client's
+ * connection without a response. A `ProxiedResponse` is sent to the client. The client waits until the promise
+ * resolves.
  */
 export type Interceptor = (request: ProxiedRequest) => Promise<ProxiedResponse | 'forward' | 'disconnect'>;
 
 export type ApiServerProxy = AsyncDisposable & {
-  /** An http:// URL, for clients that authenticate with a token. */
+  /** The http:// URL of this proxy, for clients that authenticate with a token. */
   readonly server: string;
   /** All received requests, in order, including intercepted requests. */
   readonly requests: readonly ProxiedRequest[];
   /** Replaces the interceptor for later requests. The default interceptor forwards every request. */
   intercept(interceptor: Interceptor): void;
-  /** Returns the real server's response to the request. */
+  /** Sends the request to the real server, and returns the response. */
   forward(request: ProxiedRequest): Promise<ProxiedResponse>;
-  /** Ends every open watch, after `lastEvent` if given. */
+  /** Ends every open watch. Sends `lastEvent` before the end if it is given. */
   endWatches(lastEvent?: object): void;
-  /** Keeps every open watch open but sends no more events. */
+  /** Sends no more events to the open watches, but does not close them. */
   freezeWatches(): void;
-  /** Closes every connection to clients and to the real server. */
+  /** Closes all connections of clients. This also ends their requests to the real server. */
   closeConnections(): void;
   close(): Promise<void>;
 };
 
-/** Starts a proxy for a real API server that can delay, refuse or drop requests as a test demands. */
+/** Starts a proxy in front of a real API server. The proxy can delay, refuse or drop requests, as a test demands. */
 export async function startApiServerProxy(to: {
   readonly server: string;
   readonly ca: string;
@@ -102,7 +103,7 @@ export async function startApiServerProxy(to: {
         .writeHead(decision.status, { 'content-type': 'application/json', ...decision.headers })
         .end(decision.body);
   };
-  // If the real server is down, the client's connection closes without a response.
+  // If the real server cannot be reached, closes the client's connection without a response.
   const server = createServer((message, response) => void answer(message, response).catch(() => response.destroy()));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -130,7 +131,10 @@ export async function startApiServerProxy(to: {
   };
 }
 
-/** Removes the hop-by-hop headers and the content length, because the sender of the body decides on the framing. */
+/**
+ * Returns the headers without those that describe the connection and the length of the body. Node sets these headers
+ * again for the response to the client.
+ */
 function endToEndHeaders(headers: IncomingHttpHeaders): Record<string, string> {
   const framing = ['connection', 'transfer-encoding', 'content-length'];
   return Object.fromEntries(
@@ -148,7 +152,7 @@ async function readText(message: IncomingMessage): Promise<string> {
 
 export type ForwardProxy = AsyncDisposable & {
   readonly url: string;
-  /** Targets of CONNECT requests, as `HOST:PORT`, in order. */
+  /** The targets of the CONNECT requests so far, as `HOST:PORT`, in order. */
   readonly connectTargets: readonly string[];
 };
 
@@ -164,7 +168,7 @@ export async function startForwardProxy(): Promise<ForwardProxy> {
       client.write('HTTP/1.1 200 OK\r\n\r\n');
       client.pipe(upstream).pipe(client);
     });
-    // Destroying one socket closes the other.
+    // If one socket fails, the other socket is destroyed too.
     upstream.on('error', () => client.destroy());
     client.on('error', () => upstream.destroy());
     client.once('close', () => upstream.destroy());

@@ -8,15 +8,18 @@ export type SpawnOptions = {
   readonly args?: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
   readonly cwd?: string;
-  /** Name for messages; default: the command. */
+  /** The name for messages. Default: the command. */
   readonly name?: string;
   /**
-   * Resolves `spawnProcess` when the combined output of stdout and stderr matches. If undefined, `spawnProcess` returns at
-   * once.
+   * `spawnProcess` resolves when the combined output of stdout and stderr matches. If undefined, `spawnProcess`
+   * resolves at once.
    */
   readonly readyWhen?: RegExp | ((output: string) => boolean);
   readonly readyTimeoutMs?: number;
-  /** The process may exit by itself. Otherwise an exit without `stop` or a terminating signal fails the running test. */
+  /**
+   * Whether the process may exit by itself. If not, an exit fails the running test, unless the test has called `stop`
+   * or sent a terminating signal.
+   */
   readonly mayExit?: boolean;
 };
 
@@ -24,15 +27,16 @@ export type Exit = { readonly code: number | null; readonly signal: NodeJS.Signa
 
 export type SpawnedProcess = AsyncDisposable & {
   readonly pid: number;
-  /** The output so far: stdout and stderr combined. `stdout` returns stdout only. */
+  /** Returns the output so far of stdout and stderr combined. */
   output(): string;
+  /** Returns the output so far of stdout only. */
   stdout(): string;
   /** Resolves when the process has exited and its output is complete. */
   readonly exited: Promise<Exit>;
   /** Resolves when the output matches. */
   waitForOutput(what: RegExp | ((output: string) => boolean), options?: { timeoutMs?: number }): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Sends the signal (default SIGTERM) and waits for the exit; sends SIGKILL after 10 s. */
+  /** Sends the signal (default: SIGTERM) and waits for the exit. Sends SIGKILL after 10 s. */
   stop(signal?: NodeJS.Signals): Promise<Exit>;
   close(): Promise<void>;
 };
@@ -51,7 +55,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   const output = new ProcessOutput(name, child);
   const { promise: exited, resolve: resolveExited } = Promise.withResolvers<Exit>();
   let exitStatus: Exit | undefined;
-  /** True until the process is ready, because `waitFor` reports an earlier exit. */
+  /** Whether an exit is not an error. True until the process is ready, because `waitFor` reports an earlier exit. */
   let mayExit = true;
 
   const handles = [child, child.stdout as Socket, child.stderr as Socket];
@@ -80,7 +84,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     if (exitStatus) return exitStatus;
     keepEventLoopAlive();
     signal(which);
-    // A process stopped by SIGSTOP handles no signal but SIGKILL until SIGCONT.
+    // Continues a process that is stopped by SIGSTOP, because it handles no signal but SIGKILL until SIGCONT.
     if (which !== 'SIGKILL') signal('SIGCONT');
     const killTimer = setTimeout(() => signal('SIGKILL'), 10_000);
     const exit = await exited;
@@ -97,7 +101,8 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     }
   }
   mayExit = options.mayExit ?? false;
-  // A child that a failing test forgot must not keep the test's process alive; the child dies with its parent.
+  // A child that a failing test did not stop must not keep the test's process alive. The child dies with the test's
+  // process.
   for (const handle of handles) handle.unref();
 
   const close = async (): Promise<void> => void (await stop());
@@ -117,7 +122,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   };
 }
 
-/** A process may exit after one of these signals. */
+/** The terminating signals: if a test sends one of them, the exit of the process is no error. */
 const TERMINATING_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGTERM',
   'SIGINT',
@@ -130,7 +135,7 @@ function describeExit({ code, signal }: Exit): string {
   return signal ? `by ${signal}` : `exit code ${code}`;
 }
 
-/** The output keeps the last characters of long-lived programs only. */
+/** The maximum length of the kept output. Only the last characters of a long-lived program are kept. */
 const MAX_OUTPUT_CHARACTERS = 8 * 1024 * 1024;
 
 /** Collects the output of a process and resolves `waitFor` when the output matches. */
@@ -196,8 +201,9 @@ export class ProcessOutput {
 const SETPRIV = '/usr/bin/setpriv';
 
 /**
- * Wraps a command so that Linux sends it the signal when this process dies, even by SIGKILL: no orphan keeps running or holding
- * a lock. The setting survives exec, so the pid is the program's own.
+ * Wraps a command so that Linux sends `signal` to the program when this process dies, even by SIGKILL. So no orphan
+ * keeps running or holds a lock. The setting survives exec, so the pid of the child is the program's own. Returns the
+ * command unchanged if setpriv is not installed.
  */
 export function withParentDeathSignal(
   signal: 'KILL' | 'TERM',

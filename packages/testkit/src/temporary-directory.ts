@@ -6,7 +6,7 @@ export type TemporaryDirectory = AsyncDisposable & { readonly path: string; clos
 
 const openDirectories = new Set<string>();
 
-/** Creates an empty directory. `close` and the exit of this process remove it with its content. */
+/** Creates an empty directory. The directory is removed with its content by `close`, or when this process exits. */
 export function temporaryDirectory(label = 'test'): TemporaryDirectory {
   if (openDirectories.size === 0) process.once('exit', removeOpenDirectories);
   const path = mkdtempSync(join(tmpdir(), `weir-${label}-`));
@@ -19,7 +19,8 @@ export function temporaryDirectory(label = 'test'): TemporaryDirectory {
 }
 
 /**
- * Removes directories that a failing test did not close. A child that outlives this process may write into one of them again.
+ * Removes the directories that a failing test did not close. Ignores errors, because a child that outlives this process
+ * may write into a directory during the removal.
  */
 function removeOpenDirectories(): void {
   for (const path of openDirectories) {

@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { deepFreeze, eventually, golden, temporaryDirectory } from '../src/index.ts';
 
-// Keeps `UPDATE_GOLDEN=1 npm test` from overwriting the golden files of this test.
+// Without this line, `UPDATE_GOLDEN=1 npm test` would overwrite the golden files of this test.
 delete process.env.UPDATE_GOLDEN;
 
 describe('golden', () => {

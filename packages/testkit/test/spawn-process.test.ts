@@ -83,7 +83,7 @@ test('children die with their parent, even if SIGKILL ends the parent', async ()
   });
   const pid = Number(/child=(\d+)/.exec(outer.output())?.[1]);
   assert.ok(isRunning(pid));
-  // tail --pid exits when the child has exited; -s is the polling interval in seconds.
+  // `tail --pid` exits when the child has exited. `-s` sets the polling interval in seconds.
   const watcher = await spawnProcess({
     command: 'tail',
     args: ['-s', '0.02', '-f', '/dev/null', `--pid=${pid}`],

@@ -1,5 +1,5 @@
-// Makes X.509 v3 certificates (RFC 5280) for tests, including expired certificates. Node can only read certificates; encoding
-// them here saves tests a dependency on openssl(1) and on files.
+// Makes X.509 v3 certificates (RFC 5280) for tests, including expired certificates. Node cannot make certificates. This
+// module encodes them itself, so tests need neither openssl(1) nor files.
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { isIP, isIPv4 } from 'node:net';
 import {
@@ -21,21 +21,21 @@ export interface CertificateOptions {
   readonly name: string;
   /** DNS names and IP addresses of the subject. Default: `name`, or no names for an authority. */
   readonly names?: readonly string[];
-  /** Default: the certificate is self-signed. */
+  /** The authority that signs the certificate. By default the certificate is self-signed. */
   readonly issuer?: Certificate;
   /** Whether the certificate may issue other certificates. */
   readonly isAuthority?: boolean;
-  /** Default: both. */
+  /** The extended key usage. Default: server and client. */
   readonly usage?: 'server' | 'client';
-  /** Default `ec` (P-256). */
+  /** Default: `ec`, with the curve P-256. */
   readonly keyType?: 'ec' | 'rsa';
-  /** Size of an RSA key; default 2,048. */
+  /** The size of an RSA key in bits. Default: 2,048. */
   readonly rsaBits?: number;
   /** Default: one hour ago. */
   readonly notBefore?: Date;
   /** Default: `days` after `notBefore`. */
   readonly notAfter?: Date;
-  /** Default 30. */
+  /** The validity in days, unless `notAfter` is given. Default: 30. */
   readonly days?: number;
 }
 
@@ -44,10 +44,11 @@ export interface Certificate {
   /** PEM of this certificate without its issuers. */
   readonly certificate: string;
   /**
-   * PEM of this certificate and its issuers, as a server presents them: without the self-signed root, unless this is the root.
+   * PEM of this certificate and its issuers, as a server presents them. The self-signed root is left out, unless this
+   * certificate is the root.
    */
   readonly chain: string;
-  /** PEM (PKCS #8). */
+  /** The private key as PEM (PKCS #8). */
   readonly key: string;
   readonly privateKey: KeyObject;
   readonly publicKey: KeyObject;
@@ -97,7 +98,10 @@ function generateKeys({ keyType = 'ec', rsaBits: modulusLength = 2048 }: Certifi
     : generateKeyPairSync('ec', { namedCurve: 'prime256v1' });
 }
 
-/** SHA-256 with RSA (RFC 4055) or ECDSA (RFC 5758), depending on the key. */
+/**
+ * Returns the identifier of the signature algorithm: SHA-256 with RSA (RFC 4055) or with ECDSA (RFC 5758), depending on
+ * the key.
+ */
 function signatureAlgorithm(key: KeyObject): Buffer {
   return key.asymmetricKeyType === 'rsa'
     ? sequence(objectIdentifier('1.2.840.113549.1.1.11'), nullValue)
@@ -108,8 +112,9 @@ function distinguishedName(commonName: string): Buffer {
   return sequence(setOf(sequence(objectIdentifier('2.5.4.3'), utf8String(commonName))));
 }
 
-/** Bits of keyUsage: digitalSignature and keyEncipherment, or keyCertSign and cRLSign. */
+/** The keyUsage bits digitalSignature and keyEncipherment. */
 const LEAF_KEY_USAGE = bitString(Buffer.from([0xa0]), 5);
+/** The keyUsage bits keyCertSign and cRLSign. */
 const AUTHORITY_KEY_USAGE = bitString(Buffer.from([0x06]), 1);
 const EXTENDED_KEY_USAGES = { server: '1.3.6.1.5.5.7.3.1', client: '1.3.6.1.5.5.7.3.2' };
 

@@ -6,7 +6,7 @@ export const utf8String = (text: string): Buffer => taggedValue(0x0c, Buffer.fro
 export const octetString = (bytes: Buffer): Buffer => taggedValue(0x04, bytes);
 export const booleanTrue: Buffer = taggedValue(0x01, Buffer.from([0xff]));
 export const nullValue: Buffer = taggedValue(0x05);
-/** A bit string whose last octet has `unused` unused bits. */
+/** Encodes a bit string whose last octet has `unused` unused bits. */
 export const bitString = (bytes: Buffer, unused = 0): Buffer => taggedValue(0x03, Buffer.from([unused]), bytes);
 
 /** Encodes a big-endian integer greater than zero. */
@@ -15,7 +15,7 @@ export function positiveInteger(bytes: Buffer): Buffer {
   return taggedValue(0x02, Buffer.from(isNegative ? [0] : []), bytes);
 }
 
-/** Encodes an identifier such as `2.5.29.17`. */
+/** Encodes an object identifier such as `2.5.29.17`. */
 export function objectIdentifier(dotted: string): Buffer {
   const [first = 0, second = 0, ...rest] = dotted.split('.').map(Number);
   return taggedValue(0x06, Buffer.from([first * 40 + second, ...rest.flatMap(base128)]));

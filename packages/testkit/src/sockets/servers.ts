@@ -4,12 +4,16 @@ import { type AddressInfo, createServer, type ListenOptions, type Server, type S
 import { patternBytes } from './pattern.ts';
 
 export type ByteCountingServer = TestServer & {
-  /** Bytes read from and written to all connections so far. */
+  /** Bytes read from all connections so far. */
   readonly received: number;
+  /** Bytes written to all connections so far. */
   readonly sent: number;
 };
 
-/** Echoes what it receives and half-closes after the client did. `sent` does not count the greeting. */
+/**
+ * Starts a server that echoes what it receives, and half-closes a connection after the client has. `sent` does not
+ * count the greeting.
+ */
 export function echoServer(options: ListenOptions & { greeting?: string } = {}): Promise<ByteCountingServer> {
   const { greeting, ...where } = options;
   return byteCountingServer(where, (socket, count) => {
@@ -24,7 +28,7 @@ export function echoServer(options: ListenOptions & { greeting?: string } = {}):
   });
 }
 
-/** Reads everything, sends nothing, and half-closes after the client did. */
+/** Starts a server that reads everything, sends nothing, and half-closes a connection after the client has. */
 export function discardServer(where: ListenOptions = {}): Promise<ByteCountingServer> {
   return byteCountingServer(where, (socket, count) => {
     socket.on('data', (chunk) => {
@@ -34,7 +38,9 @@ export function discardServer(where: ListenOptions = {}): Promise<ByteCountingSe
   });
 }
 
-/** Sends `bytes` of the pattern `seed` on every connection, then half-closes. */
+/**
+ * Starts a server that sends `bytes` bytes of the pattern `seed` on every connection, then half-closes the connection.
+ */
 export function patternServer(options: ListenOptions & { bytes: number; seed?: number }): Promise<ByteCountingServer> {
   const { bytes, seed = 0, ...where } = options;
   return byteCountingServer(where, (socket, count) => {
@@ -58,7 +64,7 @@ export function patternServer(options: ListenOptions & { bytes: number; seed?: n
 
 export type HttpBackend = TestServer & { readonly requests: number };
 
-/** An HTTP/1.1 server that answers with its name, unless `handler` is given. */
+/** Starts an HTTP/1.1 server that answers with `name`, unless a `handler` is given. */
 export async function httpBackend(
   options: ListenOptions & { name?: string; handler?: RequestListener } = {},
 ): Promise<HttpBackend> {
@@ -89,7 +95,7 @@ async function byteCountingServer(
   });
 }
 
-/** Adds counters as getters; an object spread would copy their first values. */
+/** Adds counters to a server as getters. An object spread would only copy the values that the counters have now. */
 function withLiveCounts<K extends string>(
   server: TestServer,
   counts: Record<K, () => number>,
@@ -105,7 +111,7 @@ export type TestServer = AsyncDisposable & {
   readonly openConnections: number;
   /** Connections accepted so far. */
   readonly acceptedConnections: number;
-  /** Connections that the client has reset. */
+  /** Connections that the client has reset so far. */
   readonly resetConnections: number;
   /** Resolves when no connection is open. */
   waitUntilIdle(): Promise<void>;
@@ -113,7 +119,7 @@ export type TestServer = AsyncDisposable & {
   close(): Promise<void>;
 };
 
-/** Listens (default: 127.0.0.1 and any free port) and tracks the connections, so that `close` can end them. */
+/** Starts to listen (default: 127.0.0.1 and any free port). Tracks the connections, so that `close` can end them. */
 export async function listenTestServer(server: Server, where: ListenOptions = {}): Promise<TestServer> {
   const sockets = new Set<Socket>();
   const waiting = new Set<() => void>();
@@ -122,7 +128,7 @@ export async function listenTestServer(server: Server, where: ListenOptions = {}
   server.on('connection', (socket: Socket) => {
     accepted++;
     sockets.add(socket);
-    // Node destroys the socket after an error; tests reset connections on purpose.
+    // Errors do not fail the test, because tests reset connections on purpose. Node destroys the socket after an error.
     socket.on('error', (error: NodeJS.ErrnoException) => {
       if (error.code === 'ECONNRESET') resets++;
     });
@@ -162,8 +168,8 @@ export async function listenTestServer(server: Server, where: ListenOptions = {}
 }
 
 /**
- * Returns a TCP port that is free now, for programs that cannot choose a port themselves. Another process may take the port
- * before the program listens on it: callers retry with a new port.
+ * Returns a TCP port that is free now, for programs that cannot choose a port themselves. Another process may take the
+ * port before the program listens on it.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
   const server = createServer().listen({ port: 0, host });

@@ -6,12 +6,15 @@ import { firstMismatch, patternBytes } from './pattern.ts';
 export type TestClientOptions = {
   readonly host?: string;
   readonly port: number;
-  /** The address to connect from. */
+  /** The local address to connect from. */
   readonly localAddress?: string;
   readonly timeoutMs?: number;
-  /** Use TLS. All counts and buffers are then plaintext. */
+  /** TLS options. If given, the client uses TLS, and all counts and buffers are of plaintext. */
   readonly tls?: ConnectionOptions;
-  /** Compare received bytes with this pattern seed instead of storing them: for transfers that should not fill the memory. */
+  /**
+   * The seed of the pattern that received bytes must match. If given, the bytes are compared but not stored, so that a
+   * large transfer does not fill the memory.
+   */
   readonly expectPattern?: number;
 };
 
@@ -27,10 +30,10 @@ export type ConnectionEnd =
 export type TestClient = AsyncDisposable & {
   readonly localPort: number;
   readonly localAddress: string;
-  /** Bytes written to the kernel, and bytes read from it. */
+  /** The number of bytes sent so far. */
   readonly sent: number;
   readonly received: number;
-  /** Bytes that arrived and that `take` has not removed yet. */
+  /** The bytes that arrived and that `take` has not removed yet. */
   readonly buffered: Buffer;
   /** Resolves when the kernel has accepted all bytes. */
   send(data: string | Uint8Array): Promise<void>;
@@ -39,11 +42,14 @@ export type TestClient = AsyncDisposable & {
   end(): Promise<void>;
   /** Closes the connection with a RST. */
   reset(): void;
-  /** Sends a FIN without a TLS close_notify, as an attacker on the path could. */
+  /** Sends a FIN without a TLS close_notify, as an attacker in the network could. */
   sendBareFin(): void;
   pause(): void;
   resume(): void;
-  /** Waits for `bytes` bytes, or until the buffered text matches, and removes these bytes from the buffer. */
+  /**
+   * Waits for a number of bytes, or until the buffered text matches `what`. Removes the bytes up to the end of the
+   * match from the buffer, and returns them.
+   */
   take(what: number | RegExp): Promise<Buffer>;
   /** Waits until at least this many bytes were received in total. */
   waitForBytes(bytes: number): Promise<void>;
@@ -52,7 +58,7 @@ export type TestClient = AsyncDisposable & {
   close(): Promise<void>;
 };
 
-/** Connects a TCP client that counts every byte and sends FIN or RST on demand. Rejects if the connection fails. */
+/** Connects a TCP client that counts every byte, and sends a FIN or RST on demand. Rejects if the connection fails. */
 export async function connectClient(options: TestClientOptions): Promise<TestClient> {
   const { host = '127.0.0.1', port, localAddress, timeoutMs = 10_000, expectPattern, tls } = options;
   const raw = connect({ host, port, allowHalfOpen: true, noDelay: true, ...(localAddress ? { localAddress } : {}) });
@@ -66,7 +72,7 @@ export async function connectClient(options: TestClientOptions): Promise<TestCli
     clearTimeout(connectTimer);
   }
   const socket = tls === undefined ? raw : await startTls(raw, tls);
-  // TLSSocket.closed can be false after the close event.
+  // Not `socket.closed`, because `TLSSocket.closed` can be false after the close event.
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
   const reading = startReader(socket, { expectPattern, timeoutMs, name: `${host}:${port}` });
   const { localPort = 0, localAddress: from = '' } = raw;
