@@ -1,6 +1,7 @@
 // The user's token, and requests to the console's API.
 
-// The token is in sessionStorage, so it is deleted when the tab closes. A browser does not send it by itself as it sends cookies.
+// The token is stored in sessionStorage, which the browser deletes when the tab closes. Unlike a cookie, the token is never sent by the
+// browser itself.
 const TOKEN_KEY = 'weir.token';
 const SIGN_OUT_REASON_KEY = 'weir.ended';
 
@@ -12,14 +13,14 @@ export function signInWith(newToken) {
   location.reload();
 }
 
-/** Deletes the token and reloads the page, so that no data of the user stays. */
+/** Deletes the token and reloads the page, so that no data of the user stays. The reloaded page shows `reason`. */
 export function signOut(reason = '') {
   sessionStorage.removeItem(TOKEN_KEY);
   sessionStorage.setItem(SIGN_OUT_REASON_KEY, reason);
   location.reload();
 }
 
-/** Returns the reason of the last sign-out, and forgets it. */
+/** Returns the reason of the last sign-out, and deletes the stored reason. */
 export function takeSignOutReason() {
   const reason = sessionStorage.getItem(SIGN_OUT_REASON_KEY) ?? '';
   sessionStorage.removeItem(SIGN_OUT_REASON_KEY);
@@ -31,8 +32,8 @@ export function authorizationHeaders(bearer = token()) {
 }
 
 /**
- * Resolves with the JSON of the response. Rejects with an Error whose message the page can show. The error has `isUnreachable` if there
- * was no response. Otherwise the error has the `status` of the response and the `authorization` header of the request.
+ * Resolves with the JSON of the response. Otherwise rejects with an Error whose message the page can show. Without a response the error has
+ * the field `isUnreachable`. With an error response it has the `status` of the response and the `authorization` header of the request.
  */
 export async function requestJson(path, { headers, ...init } = {}) {
   const requestHeaders = { ...authorizationHeaders(), ...headers };
@@ -48,7 +49,7 @@ export async function requestJson(path, { headers, ...init } = {}) {
   throw Object.assign(new Error(message), { status: response.status, authorization: requestHeaders.authorization });
 }
 
-/** Creates a Suspension. `seconds` is a number as text. An empty text means that the Suspension has no end. */
+/** Creates a Suspension. `seconds` is the duration as text, or empty for a Suspension without an end. */
 export function suspend(target, { message, seconds }) {
   const until = seconds === '' ? {} : { until: new Date(Date.now() + Number(seconds) * 1000).toISOString() };
   return requestJson('api/v1/suspensions', {

@@ -1,4 +1,4 @@
-// The entry of the page: reads the lists every two seconds and follows the live rates.
+// Entry point of the page: reads the lists every two seconds and follows the live rates.
 import { requestJson } from './api.js';
 import { setEmptyMessage, setText } from './dom.js';
 import { problemsView, proxiesView } from './fleet.js';
@@ -89,7 +89,9 @@ function showNotice(text) {
   showNotice.timer = setTimeout(() => notice.classList.remove('is-shown'), NOTICE_MS);
 }
 
-/** Starts the live rates once, after the first successful refresh, so that the user is signed in. */
+/**
+ * Starts to follow the live rates, at the first call only. Called after the first successful refresh, because then the user is signed in.
+ */
 function startLive() {
   if (isLive) return;
   isLive = true;
@@ -107,7 +109,10 @@ function startLive() {
   });
 }
 
-/** Waits for each refresh before it plans the next, and skips refreshes while the tab is hidden. */
+/**
+ * Refreshes the page every two seconds, except while the tab is hidden. Starts the timer after each refresh, so that refreshes do not
+ * overlap.
+ */
 async function refreshPeriodically() {
   if (!document.hidden) await refresh();
   setTimeout(refreshPeriodically, REFRESH_INTERVAL_MS);

@@ -18,14 +18,14 @@ function fill(node, attributes, children) {
   return node;
 }
 
-/** Leaves an equal text unchanged, so that selections stay and screen readers do not repeat it. */
+/** Sets the text of `node`. Does not write an equal text, because a write ends text selections and makes screen readers repeat the text. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
 /**
- * Returns a function that shows a list of items as the children of `parent`. An item that stays keeps its node, and so its focus and hover.
- * `create(item)` returns `{node, update(item)}`.
+ * Returns a function that shows a list of items as the children of `parent`. An item that stays in the list keeps its node, so focus and
+ * hover are not lost. `create(item)` returns `{node, update(item)}`.
  */
 export function keyedList(parent, keyOf, create) {
   const views = new Map();
@@ -57,7 +57,7 @@ export function keepOnly(map, keys) {
   for (const key of map.keys()) if (!keys.has(key)) map.delete(key);
 }
 
-/** Sets the line that replaces an empty list; an empty text hides the line. */
+/** Sets the line that stands in place of the empty list `name`. An empty text hides the line. */
 export function setEmptyMessage(name, text) {
   const line = document.querySelector(`[data-empty="${name}"]`);
   line.hidden = text === '';

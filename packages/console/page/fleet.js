@@ -41,7 +41,7 @@ function proxyRow() {
   };
 }
 
-/** The revision of the proxy's table, and whether it is the newest revision. */
+/** Returns the revision of the proxy's table, and whether a newer revision exists. */
 function appliedText({ applied, position }) {
   if (applied === null) return 'none yet';
   return applied.id === position?.id

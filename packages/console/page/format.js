@@ -1,5 +1,5 @@
-// Numbers with units, in powers of 1,000 as usual for networks and quotas. The CLI has the same functions in output/amounts.ts, which
-// the page cannot import, because it has no build step.
+// Formats numbers with units, in powers of 1,000 as usual for networks and quotas. These functions are a copy of the CLI's
+// output/amounts.ts, because the page has no build step and cannot import from the CLI.
 
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'];
 
@@ -26,7 +26,7 @@ export function plural(amount, one, many = `${one}s`) {
   return `${count(amount)} ${amount === 1 ? one : many}`;
 }
 
-/** Returns the local time of a Date or an RFC 3339 text. Adds the date if it is not today. */
+/** Formats a Date or an RFC 3339 text as local time. Adds the date if it is not today. */
 export function time(value) {
   const date = new Date(value);
   const isToday = date.toDateString() === new Date().toDateString();

@@ -1,9 +1,12 @@
-// Live rates as server-sent events, read with fetch, because an EventSource cannot send the token.
+// Reads the live rates, which are server-sent events. Uses fetch, because an EventSource cannot send the token.
 import { authorizationHeaders } from './api.js';
 
 const RETRY_DELAY_MS = 2000;
 
-/** Follows the live rates and reconnects after the stream ends. Calls `onState(isOpen)`, `onHistory(data)`, `onRates(data)`. */
+/**
+ * Calls `onHistory(data)` and `onRates(data)` for each event of the live rates. Reconnects when the stream ends. Calls `onState(isOpen)`
+ * when the connection opens or closes.
+ */
 export async function followLiveRates({ onState, onHistory, onRates }) {
   const handlers = { history: onHistory, rates: onRates };
   for (;;) {
@@ -14,7 +17,7 @@ export async function followLiveRates({ onState, onHistory, onRates }) {
         for await (const { name, data } of serverSentEvents(response.body)) handlers[name]?.(JSON.parse(data));
       }
     } catch {
-      // A broken connection is handled like a stream that ended normally.
+      // A broken connection is handled like the normal end of the stream.
     }
     onState(false);
     await new Promise((resolve) => setTimeout(resolve, RETRY_DELAY_MS));
@@ -26,7 +29,8 @@ async function* serverSentEvents(body) {
   let chunks = [];
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     chunks.push(read.value);
-    // Only a chunk with a line end can complete an event. Joining on every chunk would make long events quadratic.
+    // Only a chunk with a line break can complete an event. If each chunk were joined with the previous ones, long events would take
+    // quadratic time.
     if (!read.value.includes('\n')) continue;
     const events = chunks.join('').split('\n\n');
     chunks = [events.pop()];

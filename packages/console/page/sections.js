@@ -1,7 +1,7 @@
 const TENANT_SECTIONS = ['tenants', 'services', 'problems'];
 const OPERATOR_SECTIONS = ['proxies'];
 
-/** Shows the sections that the user may see. `namespaces` is from `/api/v1/me`; undefined if no user is signed in. */
+/** Shows the sections that the user may see. `namespaces` comes from `/api/v1/me`, and is undefined if no user is signed in. */
 export function showSections(namespaces) {
   const isOperator = namespaces === null;
   const hasNamespace = isOperator || (namespaces?.length ?? 0) > 0;

@@ -2,7 +2,7 @@ import { element, keepOnly, keyedList, setEmptyMessage, setText } from './dom.js
 import { bitRate } from './format.js';
 import { stateIcon } from './state-icons.js';
 
-/** Maximum number of rows, because a longer table is slow and unreadable. The filter finds the other Services. */
+/** Maximum number of rows, because a longer table is slow and hard to read. The user finds all other Services with the filter. */
 const MAX_ROWS = 200;
 
 export function servicesView(onSuspend) {
@@ -112,7 +112,10 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
   };
 }
 
-/** Returns the degraded conditions of a programmed Service, or the reason for any other state. Adds the errors of ports. */
+/**
+ * Returns the text below the state of a Service: the conditions that report a problem if the Service is programmed, otherwise the reason
+ * for the state. Adds the errors of ports.
+ */
 function messageFor({ state, reason, message, conditions, portErrors }) {
   const isDegraded = ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False');
   const messages =

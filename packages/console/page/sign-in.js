@@ -28,8 +28,8 @@ export function signInView() {
   });
   return {
     /**
-     * Shows the form after a response with status 401. Signs the user out first if the refused request carried the stored token. A token
-     * that was stored after the request was sent stays.
+     * Shows the form after a response with status 401. If the refused request carried the stored token, first signs the user out. Keeps a
+     * token that was stored after the request was sent.
      */
     requireSignIn({ message, authorization }) {
       if (token() !== '') {

@@ -4,7 +4,10 @@ const WIDTH = 240;
 const HEIGHT = 48;
 const SECONDS = 120;
 
-/** Creates a graph of two minutes: an area for outbound and a line for inbound traffic. Screen readers get the numbers next to it. */
+/**
+ * Creates a graph of the last two minutes: an area for outbound and a line for inbound traffic. Hidden from screen readers, because the
+ * rates stand next to it as text.
+ */
 export function sparkline() {
   const area = svg('path', { class: 'spark-out' });
   const line = svg('path', { class: 'spark-in' });
@@ -16,7 +19,7 @@ export function sparkline() {
   );
   return {
     node,
-    /** `points` are `{at, in, out}`, ascending; `at` and `now` are in milliseconds since the epoch. */
+    /** Draws `points`, which are `{at, in, out}` in ascending order. `at` and `now` are in milliseconds since the epoch. */
     update(points, now) {
       const top = Math.max(1, ...points.map((point) => Math.max(point.in, point.out)));
       const x = (point) => (WIDTH - ((now - point.at) / (SECONDS * 1000)) * WIDTH).toFixed(1);
@@ -32,7 +35,7 @@ export function sparkline() {
   };
 }
 
-/** Appends a point and drops points older than two minutes. */
+/** Returns the points with `point` appended and without points that are older than two minutes. */
 export function withPoint(points, point) {
   return [...points.filter((each) => each.at > point.at - SECONDS * 1000 && each.at < point.at), point];
 }

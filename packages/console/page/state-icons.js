@@ -1,4 +1,4 @@
-// The icon of each state has a shape and a colour and stands next to a word, because some users cannot distinguish colours.
+// Icons for states. An icon differs in shape and colour and stands next to a word, because some users cannot distinguish colours.
 import { element, svg } from './dom.js';
 
 const SHAPES = {

@@ -2,7 +2,10 @@ import { resume, suspend } from './api.js';
 import { element, keyedList, setText } from './dom.js';
 import { time } from './format.js';
 
-/** Creates the banner that lists Suspensions and a dialog that adds one. Calls `onChange()` after a change, `onNotice(text)` for notices. */
+/**
+ * Creates the banner that lists Suspensions, and the dialog that creates a Suspension. Calls `onChange()` after a change, and
+ * `onNotice(text)` to show a notice.
+ */
 export function suspensionsView({ onChange, onNotice }) {
   const banner = document.getElementById('suspensions');
   const show = keyedList(

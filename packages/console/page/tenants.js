@@ -3,10 +3,10 @@ import { bitRate, bytes, count, plural } from './format.js';
 import { sparkline, withPoint } from './sparkline.js';
 import { stateIcon } from './state-icons.js';
 
-/** The points of each tenant's graph, by tenant. Points may arrive before the tenant's card exists. */
+/** Points of the graphs, by tenant name. Kept outside of the cards, because points may arrive before a tenant has a card. */
 const pointsByTenant = new Map();
 
-/** Creates the cards of tenants. Calls `onSuspend(target, name)` when the user clicks Suspend. */
+/** Creates the list of tenant cards. Calls `onSuspend(target, name)` when the user clicks Suspend. */
 export function tenantsView(onSuspend) {
   const cards = new Map();
   const show = keyedList(

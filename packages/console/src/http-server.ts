@@ -11,7 +11,10 @@ const TLS_HANDSHAKE_TIMEOUT_MS = 10_000;
 
 export interface TlsOptions {
   readonly keyPair: CertificateReloader;
-  /** If defined, the server requests client certificates and verifies them with the front proxy's authorities. */
+  /**
+   * The front proxy with whose authorities the server verifies client certificates. If undefined, the server requests no client
+   * certificates.
+   */
   readonly frontProxy: FrontProxy | undefined;
   readonly openSockets: OpenSockets;
 }
@@ -43,16 +46,16 @@ function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, liste
     // Clients must reconnect, because their certificates were verified with the old authorities.
     server.closeIdleConnections();
   });
-  // Must run before the server's own listener, which begins the handshake.
+  // Prepended, because the server's own listener begins the handshake and needs the renewed certificate.
   server.prependListener('connection', (socket) => {
     openSockets.add(socket);
     keyPair.reloadIfChanged(tlsContext);
   });
-  // Fastify's types expect an `http.Server`. The routes use no method that differs.
+  // Fastify's types expect an `http.Server`. The routes use only methods that an `https.Server` has as well.
   return server as unknown as Server;
 }
 
-/** The TCP sockets of a TLS server. They are destroyed on close, because the server would wait for unfinished handshakes. */
+/** The open TCP sockets of a TLS server. `close` destroys them, because the server would otherwise wait for unfinished handshakes. */
 export class OpenSockets {
   readonly #open = new Set<Socket>();
   #isClosed = false;

@@ -41,7 +41,7 @@ export interface ConsoleOptions {
   readonly port: number;
   readonly suspensionWriter: SuspensionWriter;
   readonly auth: ConsoleAuth;
-  /** Directory of `tls.crt` and `tls.key`. The console serves plain HTTP if it is undefined. */
+  /** Directory of `tls.crt` and `tls.key`. If undefined, the console serves plain HTTP. */
   readonly tls?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
@@ -54,21 +54,23 @@ export type ConsoleAuth =
   | {
       readonly kind: 'kubernetes';
       readonly kubeconfig: KubeConfig;
-      /** Whether the API server may forward requests of users, as for an aggregated API. Default: true with TLS. */
+      /** Whether the API server may forward requests of users to the console as an aggregated API. Default: true with TLS. */
       readonly isAggregated?: boolean;
     };
 
 export interface RunningConsole {
-  /** Such as `http://127.0.0.1:8686/`. */
+  /** The URL of the console, such as `http://127.0.0.1:8686/`. */
   readonly url: string;
-  /** Resolves when the console has a complete table and has read the heartbeats again. */
+  /** Waits for the first complete table and the first heartbeats, and then reads the heartbeats again. */
   refresh(): Promise<void>;
-  /** Rejects if the console cannot continue. */
+  /** Rejects if the console fails after the start. Never resolves. */
   readonly failed: Promise<unknown>;
   close(): Promise<void>;
 }
 
-/** The address that accepts IPv6 and IPv4. `listen` gets an empty host for it, so that Node.js falls back to IPv4 without IPv6. */
+/**
+ * The address of all IPv6 and IPv4 interfaces. `listen` gets an empty host instead, so that Node.js uses IPv4 on a machine without IPv6.
+ */
 const ANY_ADDRESS = '::';
 
 const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
@@ -79,7 +81,10 @@ const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
 const PLAINTEXT_TOKEN_WARNING =
   'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front terminates TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
 
-/** Starts the console. Rejects with a `UsageError` if it must not or cannot listen on the address. */
+/**
+ * Starts the console. Rejects with a `UsageError` if it cannot listen on the address, or must not: without authentication, it listens only
+ * on loopback addresses.
+ */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   const { store, fleet, host, port, suspensionWriter, auth, tls, clock, log } = options;
   const isLocal = isLoopback(host);
@@ -139,7 +144,7 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
     ajv: { customOptions: { allErrors: false, verbose: true, coerceTypes: false, removeAdditional: false } },
     schemaErrorFormatter: validationError,
   });
-  // Accept JSON only: an HTML form of another site can send the other types without a CORS preflight.
+  // Accepts only JSON: an HTML form of another site could send text/plain without a CORS preflight.
   app.removeContentTypeParser('text/plain');
   handleErrors(app, context.log);
   guardRoutes(app, { authenticator: context.authenticator, scheme: encryption === undefined ? 'http' : 'https' });
@@ -156,7 +161,7 @@ function createApp(context: RouteContext, encryption: TlsOptions | undefined): F
   });
   servePage(app);
   if (encryption !== undefined) {
-    // This plugin is the last one, so its close hook runs after the live routes have ended their streams.
+    // Registered last, so that this close hook runs after the live routes have ended their streams.
     app.register(async (plugin) => {
       plugin.addHook('preClose', async () => encryption.openSockets.close());
     });
@@ -173,7 +178,7 @@ const PAGE_DIRECTORY = fileURLToPath(
   new URL(import.meta.url.includes('/dist/') ? '../../page' : '../page', import.meta.url),
 );
 
-/** Allows only the console's own scripts and styles, so that text of tenants (names, messages) never becomes code. */
+/** Allows only the console's own scripts and styles, so that text that tenants write (names, messages) never becomes code. */
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -1,4 +1,4 @@
-// The console process with a real Redis.
+// Tests the console process with a real Redis.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -110,7 +110,7 @@ function start(host: string, port: number): ReturnType<typeof startConsole> {
   });
 }
 
-/** Needs `node:http`, because `fetch` sets the Host header itself. */
+/** Sends a request with the header `Host: HOST`. Uses `node:http`, because `fetch` does not let the caller set the Host header. */
 function requestWithHost(url: string, host: string): Promise<{ status: number; text: string }> {
   return new Promise((resolve, reject) => {
     const sent = request(new URL('/api/v1/suspensions', url), { headers: { host } }, (response) => {

@@ -45,9 +45,9 @@ test('closes without waiting for an unfinished handshake', { timeout: 8_000 }, a
   const closed = once(silent, 'close');
   silent.once('error', () => undefined);
   await once(silent, 'connect');
-  // The server accepts in order, so it has accepted the silent connection, too.
+  // The server accepts connections in order. After this response, it has also accepted the connection `silent`.
   assert.equal(await statusBy(console.url, certificate), 200);
-  // Without `OpenSockets` this would wait for the handshake timeout of 10 s.
+  // Without `OpenSockets`, the console would close only after the handshake timeout of 10 s.
   await console[Symbol.asyncDispose]();
   await closed;
 });

@@ -7,16 +7,16 @@ import type { AuthenticatedUser } from './user.ts';
 export interface ResourceAttributes {
   readonly verb: string;
   readonly resource: string;
-  /** An empty text means all namespaces, or a cluster-scoped resource. */
+  /** Empty for a right in all namespaces and for a right on a cluster-scoped resource. */
   readonly namespace: string;
   readonly name: string;
 }
 
 const ALLOWED_TTL_MS = 30_000;
 const DENIED_TTL_MS = 10_000;
-/** Maximum number of cached decisions. There is one per user and namespace, and each takes about 200 bytes. */
+/** Maximum number of cached decisions. A user has about one decision per namespace, and a decision takes about 200 bytes. */
 const MAX_CACHED_DECISIONS = 65_536;
-/** Maximum number of running reviews of one user, so that one user cannot occupy all connections to the API server. */
+/** Maximum number of reviews that run at the same time for one user, so that one user cannot occupy all connections to the API server. */
 export const MAX_CONCURRENT_REVIEWS_PER_USER = 8;
 
 /** Asks the API server what a user may do (SubjectAccessReview) and caches the results. */
@@ -31,7 +31,9 @@ export class AccessReviews {
     this.#decisions = new TtlCache({ clock, maxEntries: MAX_CACHED_DECISIONS });
   }
 
-  /** Throws `ApiError` KubernetesAway if the API server does not decide. A denial is cached for `deniedTtlMs`. */
+  /**
+   * Resolves with whether the user has the right. Caches a denial for `deniedTtlMs`. Throws `ApiError` KubernetesAway if the review fails.
+   */
   async isAllowed(
     user: AuthenticatedUser,
     right: ResourceAttributes,

@@ -11,11 +11,11 @@ import { bearerToken, TOKEN_AUDIENCE, TokenReviews } from './token-reviews.ts';
 export interface Authenticator {
   readonly kind: 'none' | 'kubernetes';
   /**
-   * The user who sent the request. Throws `ApiError` SignInRequired if the request has no valid credentials, and KubernetesAway if the API
-   * server does not check them.
+   * Resolves with the user who sent the request. Throws `ApiError` SignInRequired if the request has no valid credentials, and
+   * KubernetesAway if the API server cannot check the credentials.
    */
   authenticate(request: IncomingMessage): Promise<Caller>;
-  /** Identifies users of requests that the API server forwards. Undefined if the console is not an aggregated API. */
+  /** Identifies the users of requests that the API server forwards. Undefined if the console is not an aggregated API. */
   readonly frontProxy: FrontProxy | undefined;
   close(): Promise<void>;
 }
@@ -29,9 +29,11 @@ export const NO_AUTHENTICATION: Authenticator = {
 
 export interface KubernetesAuthenticatorOptions {
   readonly kubeconfig: KubeConfig;
-  /** The name of the fleet, which is also the name of its TenantUsages. */
+  /** The name of the fleet and of the fleet's TenantUsages. */
   readonly fleet: string;
-  /** Whether the API server may forward requests of users. Needs TLS, because the API server identifies itself with a certificate. */
+  /**
+   * Whether the API server may forward requests of users. Requires TLS, because the API server identifies itself with a client certificate.
+   */
   readonly isAggregated: boolean;
   readonly clock: Clock;
   readonly log: Logger;

@@ -11,7 +11,7 @@ import {
 
 export type AuthorizationScope =
   | { readonly kind: 'all' }
-  /** The Services and usage of these namespaces, and the totals of the tenants that own them. */
+  /** Shows the Services and the usage of `namespaces`, and the totals of the tenants that own these namespaces. */
   | { readonly kind: 'namespaces'; readonly namespaces: ReadonlySet<string> };
 
 export function isNamespaceVisible(scope: AuthorizationScope, namespace: string): boolean {
@@ -19,8 +19,9 @@ export function isNamespaceVisible(scope: AuthorizationScope, namespace: string)
 }
 
 /**
- * Returns the tenants whose totals are visible, or undefined if all are visible. Uses only the tenant entries of the table, not the
- * tenants of Services: while two policies claim a tenant name, a Service keeps its old tenant, although the name may have a new owner.
+ * Returns the names of the tenants whose totals are visible, or undefined if all totals are visible. A tenant is visible if its table entry
+ * lists a visible namespace. The tenant name of a visible Service does not count: while two policies claim a tenant name, a Service keeps
+ * the name, although the name may have a new owner.
  */
 export function visibleTenants(scope: AuthorizationScope, table: RoutingTable): ReadonlySet<string> | undefined {
   if (scope.kind === 'all') return undefined;
@@ -45,7 +46,7 @@ export function isSameScope(a: AuthorizationScope, b: AuthorizationScope): boole
   return scopeKey(a) === scopeKey(b);
 }
 
-/** Whether a tenant's totals are visible. A tenant that is not in the table is visible in the scope `all` only. */
+/** Whether a tenant's totals are visible. A tenant that is not in the table is visible only in the scope `all`. */
 export function isTenantVisible(scope: AuthorizationScope, table: RoutingTable, tenant: string): boolean {
   return visibleTenants(scope, table)?.has(tenant) ?? true;
 }
@@ -58,7 +59,7 @@ export function namespacesIn(table: RoutingTable): Set<string> {
   ]);
 }
 
-/** Removes the namespaces that the user may not see, and keeps the tenant's totals. */
+/** Returns the view without the namespaces that the user may not see. The totals in the view stay the same. */
 export function withVisibleNamespaces<T extends Pick<TenantView, 'namespaces'>>(scope: AuthorizationScope, view: T): T {
   return { ...view, namespaces: view.namespaces.filter((each) => isNamespaceVisible(scope, each)) };
 }
@@ -68,7 +69,7 @@ export interface TableAndServices {
   readonly services: readonly ServiceView[];
 }
 
-/** Whether the Suspension's target, or a Service that it cuts off, is visible. */
+/** Whether the target of a Suspension is visible, or a Service that the Suspension cuts off. */
 export function isSuspensionVisible(
   scope: AuthorizationScope,
   { target }: Pick<Suspension, 'target'>,
@@ -86,7 +87,7 @@ export function isTargetVisible(scope: AuthorizationScope, target: SuspensionTar
     : isNamespaceVisible(scope, target.namespace);
 }
 
-/** Whether the problem is visible. Problems of objects without a namespace are visible to operators only. */
+/** Whether the problem is visible. Problems of objects without a namespace are visible only in the scope `all`. */
 export function isProblemVisible(scope: AuthorizationScope, { subject }: { readonly subject: string }): boolean {
   if (scope.kind === 'all') return true;
   const namespace = /^(?:Service|EndpointSlice|Secret) ([^/ ]+)\/[^/ ]+$/.exec(subject)?.[1];

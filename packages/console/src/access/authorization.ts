@@ -24,7 +24,7 @@ export type AccessRule =
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Optional only because of fastify's types. `guardRoutes` requires it on every route. */
+    /** The access rule of the route. Optional only because of fastify's types: `guardRoutes` requires a rule on every route. */
     access?: AccessRule;
   }
   interface FastifyRequest {
@@ -34,11 +34,11 @@ declare module 'fastify' {
 
 interface RouteGuardOptions {
   readonly authenticator: Authenticator;
-  /** The scheme of the console's own origin. */
+  /** The scheme of the console's URL. */
   readonly scheme: 'http' | 'https';
 }
 
-/** Enforces the access rule of each route. Call it before you add a route. */
+/** Enforces the access rule of each route. Must be called before any route is added, because the hook `onRoute` sees only later routes. */
 export function guardRoutes(app: FastifyInstance, { authenticator, scheme }: RouteGuardOptions): void {
   const routes: RouteOptions[] = [];
   app.decorateRequest('caller');
@@ -63,7 +63,7 @@ export function guardRoutes(app: FastifyInstance, { authenticator, scheme }: Rou
 }
 
 function ruleOf(request: FastifyRequest): AccessRule {
-  // The OpenAPI document publishes all paths, so a 404 reveals nothing.
+  // The 404 response for an unknown path needs no token. It reveals nothing, because the OpenAPI document lists all paths.
   return request.is404 ? 'public' : (request.routeOptions.config.access ?? 'fleet');
 }
 
@@ -91,7 +91,7 @@ export async function refuseUnlessPermitted(caller: Caller, verb: SuspensionVerb
   if (!(await caller.canChangeSuspensions(verb, name))) throw notAllowedError(caller, `${verb} suspensions.weir.dev`);
 }
 
-/** Returns an error that names the missing right in the terms of `kubectl auth can-i` and Roles. */
+/** Returns the error for a missing right. `right` has the words of `kubectl auth can-i`, such as `create suspensions.weir.dev`. */
 export function notAllowedError(caller: Caller, right: string): ApiError {
   return new ApiError('NotAllowed', `"${caller.name ?? ''}" lacks the right to ${right}; ask the operator for it`);
 }
@@ -101,8 +101,8 @@ function foreignOriginError(): ApiError {
 }
 
 /**
- * Returns the caller's scope within the namespaces of the table and `extraNamespaces`. Throws `ApiError` NotAllowed if the caller may
- * see no namespace, because an empty list would look like an empty fleet.
+ * Resolves with the caller's scope, which considers the namespaces of the table and `extraNamespaces`. Throws `ApiError` NotAllowed if the
+ * caller may see no namespace, because an empty list would look like an empty fleet.
  */
 export async function scopeOf(
   { caller }: { readonly caller: Caller },
@@ -117,7 +117,10 @@ export async function scopeOf(
 
 const VIEW_ANY_NAMESPACE = 'get tenantusages.weir.dev in any namespace that has load balancers';
 
-/** Throws the same error for a hidden tenant and for a missing tenant, so that the error does not reveal which tenants exist. */
+/**
+ * Throws if the caller may not see the tenant. A tenant that does not exist gets the same error, so that the error does not reveal which
+ * tenants exist.
+ */
 export function refuseUnlessTenantVisible(
   { caller }: { readonly caller: Caller },
   watch: FleetWatch,

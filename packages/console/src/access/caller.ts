@@ -6,19 +6,22 @@ import type { AuthenticatedUser } from './user.ts';
 export interface Caller {
   /** The user's name. Null without authentication. */
   readonly name: string | null;
-  /** Equal for all requests of one user. */
+  /** Identifies the user: callers with the same key have the same rights. Empty without authentication. */
   readonly key: string;
-  /** Resolves with the part of `namespaces` that the user may view. */
+  /** Resolves with the user's scope: everything, or those of `namespaces` that the user may view. */
   scopeWithin(namespaces: Iterable<string>): Promise<AuthorizationScope>;
   canViewNamespace(namespace: string): Promise<boolean>;
   canViewFleet(): Promise<boolean>;
-  /** Whether the user may create or delete Suspensions, or the Suspension `name`. */
+  /** Resolves with whether the user may create or delete the Suspension `name`, or any Suspension if `name` is missing. */
   canChangeSuspensions(verb: SuspensionVerb, name?: string): Promise<boolean>;
 }
 
 export type SuspensionVerb = 'create' | 'delete';
 
-/** The caller of a console without authentication. May do everything, because this console accepts only connections of its own machine. */
+/**
+ * The caller of every request to a console without authentication. This caller may do everything, because such a console accepts only
+ * connections from its own machine.
+ */
 export const ANONYMOUS_CALLER: Caller = {
   name: null,
   key: '',
@@ -29,8 +32,8 @@ export const ANONYMOUS_CALLER: Caller = {
 };
 
 /**
- * Time for which a denial is cached for lists. It is long, because a list needs one check per namespace and the page reads lists every
- * two seconds. A new right takes effect in lists within a minute. Requests that name a namespace use the shorter default.
+ * How long a denial is cached for lists. The time is long, because a list needs one check per namespace, and the page reads lists every two
+ * seconds. So a new right takes up to a minute to show in lists. Requests that name a namespace use the shorter `DENIED_TTL_MS`.
  */
 const DENIED_IN_LIST_TTL_MS = 60_000;
 
@@ -64,7 +67,7 @@ export function kubernetesCaller(user: AuthenticatedUser, { reviews, fleet }: Ku
   };
 }
 
-/** Runs up to `MAX_CONCURRENT_REVIEWS_PER_USER` actions at the same time. Rejects with the first error. */
+/** Calls `action` for each item, for at most `MAX_CONCURRENT_REVIEWS_PER_USER` items at the same time. Rejects with the first error. */
 async function forEachConcurrently<T>(items: Iterable<T>, action: (item: T) => Promise<void>): Promise<void> {
   const remaining = items[Symbol.iterator]();
   const worker = async (): Promise<void> => {

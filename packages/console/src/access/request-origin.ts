@@ -1,8 +1,8 @@
 import { isLoopback } from '@weir/runtime';
 
-// Checks where a request comes from. A console without authentication accepts only connections from its own machine, but an attacker's
-// web page in a browser on this machine can still reach it. The checks of Origin and content type stop requests that such a page sends
-// to 127.0.0.1 (cross-site POST). The check of Host stops a host name that resolves to 127.0.0.1 (DNS rebinding).
+// Checks where a request comes from. A console without authentication accepts only connections from its own machine, but an attacker's web
+// page in a browser on this machine can still reach the console. The checks of Origin and content type stop requests that such a page sends
+// to 127.0.0.1 (cross-site POST). The check of Host stops requests to an attacker's host name that resolves to 127.0.0.1 (DNS rebinding).
 export interface OriginHeaders {
   readonly host?: string | undefined;
   readonly origin?: string | undefined;
@@ -36,9 +36,9 @@ function hostFromHeader(header: string | undefined): string | undefined {
 }
 
 /**
- * Whether the browser marks a request as sent by a page of another site. A console with authentication uses only this check, which also
- * works behind an Ingress that rewrites Host. It accepts every Host header, so that Services, Ingresses and port-forwards work. This is
- * safe: a browser does not attach the token by itself as it does with cookies, and pages of other sites cannot read the token.
+ * Whether the browser marks the request as sent by a page of another site. A console with authentication makes only this check. It accepts
+ * every Host header, because users reach it under many names: by Services, Ingresses and port-forwards. This is safe, because a browser
+ * does not attach the token by itself as it does with cookies, and pages of other sites cannot read the token.
  */
 export function isCrossSite(headers: { readonly 'sec-fetch-site'?: string | readonly string[] | undefined }): boolean {
   const site = headers['sec-fetch-site'];

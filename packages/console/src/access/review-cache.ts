@@ -2,7 +2,7 @@ import type { Clock } from '@weir/runtime';
 
 export interface TtlCacheOptions {
   readonly clock: Clock;
-  /** Number of entries above which the least recently used entries are removed. */
+  /** Maximum number of entries. The least recently used entry is removed first. */
   readonly maxEntries: number;
 }
 
@@ -24,7 +24,7 @@ export class TtlCache<T> {
     return this.#options.clock.monotonic() - found.at < maxAgeMs ? found.value : undefined;
   }
 
-  /** Whether there is a value of any age. */
+  /** Whether the cache has a value for the key, no matter how old the value is. */
   has(key: string): boolean {
     return this.#entries.has(key);
   }
@@ -43,7 +43,7 @@ export class TtlCache<T> {
   }
 }
 
-/** Shares one running call between all callers with the same key. */
+/** Runs at most one call per key at a time. Callers with the same key share the result of the running call. */
 export class SingleFlight<T> {
   readonly #running = new Map<string, Promise<T>>();
 

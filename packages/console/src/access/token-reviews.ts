@@ -6,13 +6,15 @@ import { reviewRefusedError, reviewUnavailableError } from '../kubernetes/api-cl
 import { SingleFlight, TtlCache } from './review-cache.ts';
 import { type AuthenticatedUser, authenticatedUser } from './user.ts';
 
-/** The audience of tokens that only the console accepts, not the API server (`kubectl create token … --audience`). */
+/** The audience of tokens that the console accepts and the API server rejects (`kubectl create token … --audience`). */
 export const TOKEN_AUDIENCE = 'console.weir.dev';
 
 const ACCEPTED_TTL_MS = 30_000;
 const REJECTED_TTL_MS = 5_000;
 const MAX_CACHED_TOKENS = 4_096;
-/** Maximum number of running reviews of unknown tokens, so that a flood of invalid tokens does not delay signed-in users. */
+/**
+ * Maximum number of unknown tokens that are reviewed at the same time, so that a flood of invalid tokens does not delay signed-in users.
+ */
 const MAX_CONCURRENT_UNKNOWN_TOKENS = 16;
 const MAX_AUTHORIZATION_HEADER_BYTES = 16 * 1024;
 /** Matches an Authorization header with a bearer token (RFC 6750, section 2.1). */
@@ -37,7 +39,10 @@ export class TokenReviews {
     this.#rejectedTokens = new TtlCache({ clock, maxEntries: MAX_CACHED_TOKENS });
   }
 
-  /** Resolves with undefined if the token is invalid. Throws `ApiError` KubernetesAway if the API server does not decide. */
+  /**
+   * Resolves with the token's user, or undefined if the token is invalid. Throws `ApiError` KubernetesAway if the token cannot be checked
+   * now.
+   */
   async authenticate(token: string): Promise<AuthenticatedUser | undefined> {
     const key = createHash('sha256').update(token).digest('base64');
     const cached = this.#acceptedTokens.get(key, ACCEPTED_TTL_MS);
@@ -91,13 +96,17 @@ function userFromReview(
     user,
   } = (body as { status?: TokenReviewStatus } | undefined)?.status ?? {};
   if (authenticated !== true || !user?.username) return undefined;
-  // An API server without support for audiences returns none. The token is then valid for the API server, not for the console.
+  // An API server without support for audiences returns no audiences. The token is then valid only for the API server, so the console
+  // refuses it.
   if (audiences !== undefined && !audiences.some((audience) => valid.includes(audience))) return undefined;
   const { username: name, uid = '', groups = [], extra = {} } = user;
   return authenticatedUser({ name, uid, groups, extra });
 }
 
-/** Whether the unverified claims name the console's audience. They only choose the review's audience; the API server verifies them. */
+/**
+ * Whether the token claims the console's audience. The claim is not verified here: it only chooses the audience of the review, in which the
+ * API server verifies the token.
+ */
 function claimsConsoleAudience(token: string): boolean {
   try {
     const claims = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));

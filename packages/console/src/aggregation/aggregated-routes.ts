@@ -32,10 +32,12 @@ export function aggregatedRoutes(app: FastifyInstance): void {
       kind: 'APIResourceList',
       apiVersion: 'v1',
       groupVersion: GROUP_VERSION,
-      // kubectl fails with an empty list. The only entry is `me`, because `services` would hide the Services of Kubernetes.
+      // kubectl fails if the list is empty. The list contains only `me`, because an entry `services` would hide the Services of Kubernetes
+      // in kubectl.
       resources: [{ name: 'me', singularName: 'me', namespaced: false, kind: 'Me', verbs: ['get'] }],
     },
-    // The API server merges the schemas of all APIs. Without these documents it retries and logs an error each time.
+    // The API server merges the OpenAPI documents of all APIs. If these two documents were missing, the API server would retry and log
+    // errors.
     '/openapi/v2': { swagger: '2.0', info: { title: 'Weir console', version: 'v1' }, paths: {} },
     '/openapi/v3': { paths: {} },
   };

@@ -12,13 +12,15 @@ export interface FrontProxyOptions {
 }
 
 const CONFIG_MAP = '/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication';
-/** Time between two reads of the ConfigMap. A minute is enough, because old and new authorities overlap for days during a rotation. */
+/**
+ * Time between two reads of the ConfigMap. A minute is enough, because old and new certificate authorities overlap for days in a rotation.
+ */
 const REFRESH_INTERVAL_MS = 60_000;
 const RETRY_DELAY_MS = 10_000;
 
 /**
- * The identity of the API server as the front proxy of aggregated APIs. It is in the ConfigMap
- * kube-system/extension-apiserver-authentication, which this class reads every minute.
+ * Knows how the API server identifies itself when it forwards requests to aggregated APIs. Reads these settings every minute from the
+ * ConfigMap kube-system/extension-apiserver-authentication.
  */
 export class FrontProxy {
   readonly #options: FrontProxyOptions;
@@ -33,12 +35,15 @@ export class FrontProxy {
     this.#refreshing = this.#refreshUntilClosed();
   }
 
-  /** Returns undefined before the first read, and if the API server aggregates no APIs. User headers are then ignored. */
+  /**
+   * The settings that were read last. Undefined before the first read, and if the API server aggregates no APIs. User headers are ignored
+   * while the settings are undefined.
+   */
   get settings(): FrontProxySettings | undefined {
     return this.#settings;
   }
 
-  /** Calls `listener` after the certificate authorities changed. */
+  /** Calls `listener` after each change of the certificate authorities. */
   onChange(listener: () => void): void {
     this.#listeners.add(listener);
   }
@@ -57,7 +62,7 @@ export class FrontProxy {
     }
   }
 
-  /** Reads the ConfigMap and returns whether this succeeded. Otherwise keeps the old settings. */
+  /** Reads the ConfigMap. If the read fails, keeps the old settings and resolves with false. */
   async #read(): Promise<boolean> {
     try {
       const { status, body } = await this.#options.api.send({ method: 'GET', path: CONFIG_MAP });
@@ -80,7 +85,7 @@ export class FrontProxy {
 const READ_FAILED_MESSAGE = 'failed to read the front proxy settings of the API server; retrying';
 
 export interface FrontProxySettings {
-  /** All certificate authorities as PEM. */
+  /** Certificates of the authorities that issue the API server's client certificate, as PEM. */
   readonly ca: string;
   readonly caCertificates: readonly X509Certificate[];
   /** Common names that the client certificate may have; all names are allowed if the list is empty. */
@@ -114,9 +119,8 @@ function parseCertificates(pem: string): X509Certificate[] {
 }
 
 /**
- * Returns the user for whom the API server forwards a request. Returns undefined if the request does not come from the API server or
- * names no user. Every client can write the user headers. Therefore they count only with a client certificate of the front proxy's
- * authority.
+ * Returns the user for whom the API server forwards a request. Returns undefined if the request does not come from the API server or names
+ * no user. The user headers count only with a client certificate of the API server, because every client can write these headers.
  */
 export function forwardedUser(request: IncomingMessage, settings: FrontProxySettings): AuthenticatedUser | undefined {
   const { socket, headersDistinct: headers } = request;
@@ -136,8 +140,8 @@ export function forwardedUser(request: IncomingMessage, settings: FrontProxySett
 }
 
 /**
- * Checks the client certificate with the current authorities. Each request needs this check, because the handshake of an open
- * connection may have been checked with authorities that a rotation has replaced.
+ * Whether a current authority issued the client certificate, and the common name is allowed. Every request is checked, because an open
+ * connection may have been accepted with an authority that a rotation has replaced.
  */
 function isFrontProxyCertificate(
   certificate: X509Certificate,
@@ -165,7 +169,9 @@ function extraFromHeaders(
   return extra;
 }
 
-/** Decodes a key of `extra`: the API server percent-encodes characters that header names must not contain. */
+/**
+ * Decodes the part of a header name that is a key of `extra`. The API server percent-encodes characters that header names must not contain.
+ */
 function decodeHeaderSuffix(text: string): string {
   try {
     return decodeURIComponent(text);

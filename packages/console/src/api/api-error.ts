@@ -37,7 +37,7 @@ const STATUS: Readonly<Record<ApiErrorCode, number>> = {
   TooManyWatchers: 503,
 };
 
-/** An error that becomes an error response. */
+/** An error that the console sends as an error response. */
 export class ApiError extends WeirError<ApiErrorCode> {
   get status(): number {
     return STATUS[this.code];

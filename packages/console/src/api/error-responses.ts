@@ -42,7 +42,8 @@ function apiErrorFor(error: FastifyError): ApiError {
 function sendError(reply: FastifyReply, error: ApiError): FastifyReply {
   const { code, message, status } = error;
   const body: { error: { code: ApiErrorCode; message: string } } = { error: { code, message } };
-  // Client certificates are verified only in the handshake, so the client must reconnect to be verified with the current authorities.
+  // Closes the connection, because client certificates are verified only in the handshake. After a rotation, the API server must reconnect
+  // to be verified with the current authorities.
   if (status === 401) reply.headers({ 'www-authenticate': 'Bearer realm="weir"', connection: 'close' });
   return reply
     .code(status)
@@ -53,7 +54,7 @@ function pathOf(url: string): string {
   return url.split('?', 1)[0] ?? url;
 }
 
-/** The fields that ajv adds with `verbose: true`. */
+/** A validation error with the fields that ajv adds if its option `verbose` is true. */
 type VerboseError = FastifySchemaValidationError & {
   readonly data?: unknown;
   readonly parentSchema?: { readonly description?: string; readonly properties?: Readonly<Record<string, unknown>> };
@@ -69,8 +70,8 @@ const PART_NAMES: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the error for a `part` of a request (querystring, params, body, headers) that does not match its schema. The message lists
- * the allowed values from the schema's `description`, which is also in the OpenAPI document.
+ * Returns the error for a `part` of a request (querystring, params, body, headers) that does not match the schema. The message names the
+ * allowed values. It takes them from the schema's `description`, which is also in the OpenAPI document.
  */
 export function validationError(errors: readonly FastifySchemaValidationError[], part: string): InvalidRequestError {
   const sentences = (errors as readonly VerboseError[]).map((error) => validationMessageFor(error, part));

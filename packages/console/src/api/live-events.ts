@@ -17,9 +17,9 @@ import {
   ZERO_RATE,
 } from '../rates/rate-history.ts';
 
-/** The data of an event `rates` of `/api/v1/live`. */
+/** The data of a `rates` event of `/api/v1/live`. */
 export interface LiveFrame {
-  /** RFC 3339. */
+  /** Time of the newest sample, as RFC 3339. */
   readonly at: string;
   readonly tenants: readonly TenantRate[];
   readonly services: readonly ServiceRate[];
@@ -35,7 +35,7 @@ export interface ServiceRate extends Rate {
   readonly tenant: string | null;
 }
 
-/** Returns the current rates of `tenants` and `services`. The rates are zero without traffic. */
+/** Returns the frame with the current rates of `tenants` and `services`. A tenant or Service without traffic has zero rates. */
 export function liveFrameFor(
   rates: CurrentRates,
   tenants: readonly string[],
@@ -53,17 +53,17 @@ export function liveFrameFor(
   };
 }
 
-/** The data of an event `history` of `/api/v1/live`. */
+/** The data of a `history` event of `/api/v1/live`. */
 export interface LiveHistory {
   readonly tenants: readonly { readonly name: string; readonly points: readonly RatePoint[] }[];
 }
 
-/** Number of seconds that a tenant's graph on the page shows. */
+/** Number of seconds that a tenant's graph on the page shows, with one frame per second. */
 const HISTORY_SECONDS = 120;
 
 /**
- * Yields the rates of the last two minutes, one item per tenant with traffic in that time. Yields them one by one, because the items
- * of a thousand tenants take megabytes.
+ * Yields the rates of the last two minutes, one item per tenant with traffic in that time. A generator, because all items of a thousand
+ * tenants take megabytes.
  */
 export function* liveHistoriesFor(history: RateHistory, tenants: readonly string[]): Generator<LiveHistory> {
   const recent = { ...history, frames: history.frames.slice(-HISTORY_SECONDS) };
@@ -73,7 +73,10 @@ export function* liveHistoriesFor(history: RateHistory, tenants: readonly string
   }
 }
 
-/** Caches the text of the event `rates`, so that it is rendered once per sample and scope for all watchers. */
+/**
+ * Caches the text of the `rates` event: each text is rendered once per sample and scope, and all watchers with this scope get the same
+ * text.
+ */
 export class RateEventCache {
   readonly #options: { readonly watch: FleetWatch; readonly clock: Clock };
   #history: RateHistory | undefined;
@@ -83,7 +86,7 @@ export class RateEventCache {
     this.#options = options;
   }
 
-  /** Returns undefined until there are two samples. */
+  /** Returns the text of the `rates` event, or undefined if there are no current rates. */
   eventFor(history: RateHistory, scope: AuthorizationScope): string | undefined {
     if (this.#history !== history) this.#textByScope.clear();
     this.#history = history;

@@ -8,12 +8,12 @@ import { LiveWatcher, writeWithBackpressure } from './live-watcher.ts';
 import type { RouteContext } from './route-context.ts';
 import { optionalProperties, watchSchema } from './schemas.ts';
 
-/** Maximum number of open live streams, because each stream costs an event per second. More streams are a sign of leaked connections. */
+/** Maximum number of open live streams. Each stream costs an event per second, and more streams are a sign of leaked connections. */
 const MAX_WATCHERS = 100;
 /** Maximum number of open live streams of one user, so that one user's scripts cannot use up `MAX_WATCHERS`. */
 const MAX_WATCHERS_PER_USER = 10;
 
-/** Adds the route of live rates as server-sent events. A stream ends if the server closes or the user's rights change. */
+/** Adds the route of live rates as server-sent events. A stream ends when the server closes or the user's rights change. */
 export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, authenticator }: RouteContext): void {
   const open = new Set<LiveWatcher>();
   const rateEvents = new RateEventCache({ watch, clock });
@@ -69,7 +69,9 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
     },
   );
 
-  /** `key` is the key of the caller. It is undefined without authentication. */
+  /**
+   * Throws if too many live streams are open, in total or for one user. `key` is the key of the user, or undefined without authentication.
+   */
   function refuseTooManyWatchers(key: string | undefined): void {
     if (open.size >= MAX_WATCHERS) {
       throw new ApiError(
@@ -87,7 +89,10 @@ export function liveRoutes(app: FastifyInstance, { watch, sampler, clock, log, a
   }
 }
 
-/** Yields the rates before the watcher connected. The first event is empty, so that every stream has at least one event. */
+/**
+ * Yields `history` events with the rates before the watcher connected. The first event has no tenants, so that every stream has at least
+ * one `history` event.
+ */
 function* historyEvents(history: RateHistory, tenants: readonly string[]): Generator<string> {
   yield `retry: 1000\n\n${historyEvent({ tenants: [] })}`;
   for (const item of liveHistoriesFor(history, tenants)) yield historyEvent(item);

@@ -8,11 +8,13 @@ export interface LiveWatcherOptions {
   readonly callerKey: string;
   readonly scope: AuthorizationScope;
   readonly clock: Clock;
-  /** Resolves with the caller's current scope. Rejects if the caller may see nothing, or if the API server does not decide. */
+  /**
+   * Resolves with the caller's current scope. Rejects if the caller may see nothing, or if the API server cannot check the caller's rights.
+   */
   readonly currentScope: () => Promise<AuthorizationScope>;
 }
 
-/** Time between two checks of the caller's scope. A check is cheap, because reviews are cached. */
+/** Time between two checks of the caller's scope. Most checks are cheap, because the results of reviews are cached. */
 const SCOPE_CHECK_INTERVAL_MS = 5_000;
 
 /** One live stream. It ends if the user's scope changes while the stream is open. */
@@ -50,7 +52,7 @@ export class LiveWatcher {
     if (this.isOpen && !stream.writableNeedDrain) stream.write(textFor(scope) ?? ': waiting for a second sample\n\n');
   }
 
-  /** Ends the stream if the scope has changed. The client then reconnects and gets the history of its new scope. */
+  /** Ends the stream if the scope has changed or cannot be checked. The client then reconnects and gets the history of its new scope. */
   async #checkScope(): Promise<void> {
     const { scope, currentScope, clock } = this.#options;
     this.#isCheckingScope = true;

@@ -46,7 +46,7 @@ export function monitoringRoutes(app: FastifyInstance, context: RouteContext): v
     },
   );
 
-  // For operators only, because the labels name every tenant.
+  // Only users who may view the whole fleet get the metrics, because the labels name every tenant.
   app.get(
     '/metrics',
     { config: { access: 'fleet' }, schema: { summary: 'For Prometheus', querystring: optionalProperties() } },
@@ -59,7 +59,10 @@ export function monitoringRoutes(app: FastifyInstance, context: RouteContext): v
 
 type TenantLabels = 'tenant' | 'resource';
 
-/** Registers `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`. Call `refresh`, which reads the ledger, first. */
+/**
+ * Registers `weir_tenant_limit`, `weir_tenant_used` and `weir_table_revision`. Call `refresh` before you render the metrics, because only
+ * `refresh` reads the ledger.
+ */
 export function tenantMetrics(
   metrics: Metrics,
   { watch, store, clock, log }: RouteContext,

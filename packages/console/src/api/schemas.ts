@@ -3,7 +3,8 @@ import type { Authenticator } from '../access/authenticator.ts';
 import { TOKEN_AUDIENCE } from '../access/token-reviews.ts';
 import { SERIES_STEPS } from '../usage/tenant-series.ts';
 
-// Schemas of requests and responses. A `description` says which values are allowed, in 400 responses and in the OpenAPI document.
+// Schemas of requests and responses. The `description` of a schema names the allowed values. It appears in 400 responses and in the OpenAPI
+// document.
 
 /** Matches names of namespaces and Services (RFC 1123 labels). */
 const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
@@ -49,11 +50,13 @@ export const seriesStepSchema: object = {
   description: `one of ${SERIES_STEPS.join(', ')}`,
 };
 
-/** Schema of the parameter `watch`. With `watch=true` an API server that forwards the request does not end the stream after a minute. */
+/**
+ * Schema of the query parameter `watch`. An API server that forwards a request with `watch=true` does not end the stream after a minute.
+ */
 export const watchSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 export const replaceSchema: object = { type: 'string', enum: ['true'], description: 'true' };
 
-/** Returns a schema that refuses unknown parameters, because an ignored mistyped filter would return the wrong items. */
+/** Returns a schema that refuses unknown properties. If a mistyped filter were ignored, the response would contain the wrong items. */
 export function optionalProperties(properties: Readonly<Record<string, object>> = {}): object {
   return { type: 'object', additionalProperties: false, properties };
 }
@@ -100,13 +103,13 @@ export const suspensionBodySchema: object = {
   },
 };
 
-/** Returns response schemas with a description only, so that the body is serialized unchanged. */
+/** Returns response schemas for the OpenAPI document. They allow every property, so that fastify serializes the body unchanged. */
 export function responseSchemas(description: string): object {
   const error = {
     description: 'what is wrong, where, and how to fix it',
     type: 'object',
     required: ['error'],
-    // Responses to Kubernetes clients also have the fields of a Status.
+    // Error responses to Kubernetes clients also have the fields of a Status.
     additionalProperties: true,
     properties: {
       error: {
@@ -121,7 +124,9 @@ export function responseSchemas(description: string): object {
 
 type OpenApiOptions = NonNullable<FastifyDynamicSwaggerOptions['openapi']>;
 
-/** Returns the start of the OpenAPI document. With authentication it defines `bearerAuth`, to which the routes refer. */
+/**
+ * Returns the parts of the OpenAPI document that no route defines. With authentication they define `bearerAuth`, to which the routes refer.
+ */
 export function openApiOptionsFor({ kind }: Pick<Authenticator, 'kind'>): OpenApiOptions {
   const info = { title: 'Weir console', description: 'State and actions of a Weir fleet', version: 'v1' };
   if (kind === 'none') return { info };

@@ -70,11 +70,12 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
       const fleet = watch.fleet();
       const entry = findServiceEntry(fleet.table, params.namespace, params.name);
       if (entry === undefined) throw unknownServiceError(params);
-      // The response omits the usage if the store is unreachable.
+      // The usage in the response is null if the store is unreachable.
       const rows = await store.usage.rows(monthOf(clock.now())).catch(undefinedIfStoreUnreachable);
       const serviceRows = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
-      // While two policies claim a tenant name, a Service keeps its old tenant. The user must not see data of the name's new owner.
+      // While two policies claim a tenant name, a Service keeps the name, although the name may have a new owner. The user must not see the
+      // new owner's data.
       const isOperator = await caller.canViewFleet();
       return {
         ...explanationFor(entry, {

@@ -20,8 +20,8 @@ const FIELDS_BY_TARGET_TYPE = {
 } as const;
 
 /**
- * Parses the body of a request. Throws `ApiError` InvalidRequest, also for a name that the target's type does not use: the user then
- * expects a narrower target.
+ * Parses the body of a request. Throws `ApiError` InvalidRequest if the body is wrong or contains a name that the target's type does not
+ * use. If such a name were ignored, more would be suspended than the user expects.
  */
 export function parseSuspensionBody(body: SuspensionBody, now: number): RequestedSuspension {
   return { target: parseTarget(body.target), message: body.message.trim(), until: parseUntil(body.until, now) };
@@ -61,7 +61,7 @@ function parseUntil(text: string | undefined, now: number): number | null {
   return until;
 }
 
-/** Whether the request would replace a Suspension that lasts longer. */
+/** Whether an existing Suspension of the same target lasts longer than the request. Suspensions that are defined in files do not count. */
 export function wouldShortenSuspension(
   { target, until }: Pick<RequestedSuspension, 'target' | 'until'>,
   suspensions: readonly Suspension[],
@@ -77,8 +77,8 @@ export function wouldShortenSuspension(
 }
 
 /**
- * Refuses a target that is not in the table, because a Suspension with a mistyped name would have no effect. Users can suspend a
- * target without Services with kubectl.
+ * Throws if the target is not in the table, because a Suspension with a mistyped name would have no effect. For a target that has no
+ * Services yet, users can create a Suspension with kubectl.
  */
 export function refuseUnknownTarget(target: SuspensionTarget, table: RoutingTable): void {
   const services = entriesOf(table, 'service');

@@ -39,7 +39,7 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     },
     async (request) => {
       const { suspensions } = await store.suspensions.read();
-      // Without a table only operators see Suspensions, because the scope of other users depends on the table.
+      // Without a table only users who may view the whole fleet see Suspensions, because the scope of other users depends on the table.
       const isVisible = (await request.caller.canViewFleet()) ? () => true : await visibilityFor(request);
       return { items: suspensions.filter(isVisible).map((suspension) => suspensionItemFor(suspension, clock.now())) };
     },

@@ -87,7 +87,7 @@ export function tenantRoutes(app: FastifyInstance, context: RouteContext): void 
       const { query } = request;
       const month = query.month ?? monthOf(clock.now());
       const rows = await store.usage.rows(month);
-      // The ledger also has namespaces that are no longer in the table.
+      // The ledger also contains the usage of namespaces that are no longer in the table.
       const ledgerNamespaces = rows.map((row) => row.namespace);
       const scope = await scopeOf(request, watch, ledgerNamespaces);
       const { table } = watch.fleet();

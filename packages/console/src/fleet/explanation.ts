@@ -47,7 +47,7 @@ interface PortEndpoints {
   readonly port: number;
   readonly protocol: string;
   readonly ready: readonly Endpoint[];
-  /** Endpoints that are in use while they terminate, because no endpoint is ready. */
+  /** Terminating endpoints, which are used because no endpoint is ready. */
   readonly terminating: readonly Endpoint[];
   readonly unready: number;
 }
@@ -92,7 +92,7 @@ function exhaustedMessageFor(tenant: TenantView | undefined): string | undefined
   return isExhausted ? trafficExhaustedMessage(tenant) : undefined;
 }
 
-/** Returns the unhealthy endpoints that proxies report, without draining proxies, because they accept no connections. */
+/** Returns the unhealthy endpoints of the Service that proxies report. Skips draining proxies, because they accept no connections. */
 function unhealthyEndpointsFor({ uid }: ServiceEntry, { heartbeats }: FleetState): NodeUnhealthyEndpoint[] {
   return heartbeats
     .filter(({ draining }) => !draining)
@@ -107,7 +107,7 @@ function endpointListFor(chunks: readonly EndpointsEntry[]): PortEndpoints[] {
     .flatMap((chunks) => {
       const first = chunks[0];
       if (first === undefined) return [];
-      // An address is in two EndpointSlices while it moves between them.
+      // Removes duplicates: Kubernetes lists an address in two EndpointSlices while it moves the address from one to the other.
       const endpoints = [
         ...new Map(
           chunks.flatMap((chunk) => chunk.endpoints.map((endpoint) => [endpointKey(endpoint), endpoint])),

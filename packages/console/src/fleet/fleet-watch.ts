@@ -20,7 +20,7 @@ export interface FleetWatchOptions {
 }
 
 const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
-/** Interval of reads while a Service is Pending. It is short, because users wait for the address. */
+/** Time between two reads of the heartbeats while a Service is Pending. It is short, because users wait for the address of the Service. */
 const PENDING_POLL_INTERVAL_MS = 200;
 /** Empty, because `ServiceViewTracker` keeps the previous addresses itself. */
 const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
@@ -36,7 +36,7 @@ export class FleetWatch {
   #suspensions: readonly Suspension[] = [];
   #heartbeats: readonly Heartbeat[] = [];
   #isReachable = false;
-  /** Remembers published addresses, because a Service keeps its last address. */
+  /** Remembers the addresses of each Service, because a Service keeps its last addresses while it has no new ones. */
   readonly #viewTracker = new ServiceViewTracker();
   #views: readonly ServiceView[] = [];
   /** The addresses by Service UID, and the views from which this index was built. */
@@ -53,12 +53,12 @@ export class FleetWatch {
     this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats()];
   }
 
-  /** Rejects if a loop of the watch fails, because an invariant is broken. Never resolves. */
+  /** Rejects if the watch stops because of a broken invariant. Never resolves. */
   get failed(): Promise<unknown> {
     return Promise.all(this.#loops).then(() => new Promise(() => {}));
   }
 
-  /** Resolves when a complete table is known and the heartbeats have been read again. */
+  /** Waits for the first complete table and the first heartbeats, and then reads the heartbeats again. */
   async refresh(): Promise<void> {
     await this.#ready.promise;
     await this.#readHeartbeats();
@@ -73,7 +73,7 @@ export class FleetWatch {
     return this.#isReachable;
   }
 
-  /** Returns the last table, or undefined until a complete table was read. */
+  /** The last table, or undefined before the first complete table was read. */
   get table(): RoutingTable | undefined {
     return this.#table;
   }
@@ -86,12 +86,12 @@ export class FleetWatch {
     return this.#position;
   }
 
-  /** Number of entries that a newer version wrote. */
+  /** Number of table entries that this version cannot read, because a newer version wrote them. */
   get unreadableEntries(): number {
     return this.#unreadableEntries;
   }
 
-  /** Returns the last known state of the fleet. Throws `ApiError` StoreAway until a complete table was read. */
+  /** Returns the last known state of the fleet. Throws `ApiError` StoreAway before the first complete table was read. */
   fleet(): FleetState {
     if (this.#table === undefined) {
       const reason = this.#tableError === '' ? '' : ` (${this.#tableError})`;
@@ -111,7 +111,8 @@ export class FleetWatch {
   }
 
   /**
-   * Returns the views of all Services, sorted by namespace and name. An unchanged view stays the same object. Throws as `fleet` does.
+   * Returns the views of all Services, sorted by namespace and name. An unchanged view stays the same object. Throws the same error as
+   * `fleet`.
    */
   views(): readonly ServiceView[] {
     const views = this.#viewTracker.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
@@ -204,7 +205,7 @@ export class FleetWatch {
     this.#options.onChange?.();
   }
 
-  /** Builds the index on first use after the views changed. */
+  /** Returns the addresses of a Service. Builds the index of addresses on the first call after the views changed. */
   #addressesOf(uid: string): readonly string[] | undefined {
     if (this.#addressIndex?.views !== this.#views) {
       const byUid = new Map(this.#views.map((view) => [view.uid, view.addresses]));
@@ -214,7 +215,7 @@ export class FleetWatch {
   }
 }
 
-/** The fields of a heartbeat on which the views depend. */
+/** Returns the fields of a heartbeat on which the views depend. */
 function heartbeatDigest(heartbeat: Heartbeat): unknown {
   const { node, life, draining, applied, listeners } = heartbeat;
   const errors = listeners.map((report) => report.error).filter((error) => error !== null);

@@ -17,7 +17,7 @@ export interface FleetProblem extends Omit<Problem, 'code'> {
   readonly code: string;
 }
 
-/** Returns the problems of objects, pending Services and proxies. Sorts errors first, and then by subject. */
+/** Returns the problems of objects, pending Services and proxies: first the errors and then the warnings, each sorted by subject. */
 export function problemsFor(fleet: FleetState, services: readonly ServiceView[]): FleetProblem[] {
   const problems: FleetProblem[] = entriesOf(fleet.table, 'problem').map((entry) => entry.problem);
   for (const view of services) {
@@ -57,13 +57,13 @@ export interface WatchProblemsOptions extends Omit<FleetWatchOptions, 'onChange'
   readonly onChangeSet: (changeSet: ProblemChangeSet) => void;
 }
 
-/** Calls `onChangeSet` when problems appear or are resolved. */
+/** Calls `onChangeSet` when problems appear or are resolved. Leaves out transient problems. */
 export function watchProblems({ onChangeSet, ...options }: WatchProblemsOptions): { close(): Promise<void> } {
   let known: readonly FleetProblem[] = [];
   const watch: FleetWatch = new FleetWatch({
     ...options,
     onChange() {
-      // Before the first heartbeats every Service looks unreachable.
+      // Before the first heartbeats are read, every Service looks unreachable.
       if (!watch.isReady) return;
       const current = problemsFor(watch.fleet(), watch.views()).filter((problem) => !isTransient(problem));
       const changeSet = diffProblems(known, current);
@@ -85,7 +85,7 @@ export function diffProblems(before: readonly FleetProblem[], after: readonly Fl
   };
 }
 
-/** Whether a problem usually ends within seconds, because a Service waits for its proxy or a proxy starts or ends. */
+/** Whether a problem usually ends within seconds: a Service waits for its proxy, or a proxy starts or stops. */
 function isTransient({ code }: FleetProblem): boolean {
   return code === 'WaitingForProxy' || code === 'ProxySilent' || code === 'StrayProxy';
 }

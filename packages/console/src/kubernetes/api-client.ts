@@ -29,7 +29,7 @@ export interface ApiRequest {
 }
 
 /**
- * Sends requests to the API server over kept connections, with the credentials of a KubeConfig. The client library is too slow for
+ * Sends requests to the API server with the credentials of a KubeConfig, and reuses connections. `@kubernetes/client-node` is too slow for
  * dozens of reviews, because it opens a TLS connection per request.
  */
 export class ApiClient {
@@ -52,10 +52,10 @@ export class ApiClient {
     });
   }
 
-  /** Resolves with a response of any status. Rejects if there is no response. */
+  /** Resolves with the response, whatever its status is. Rejects if there is no complete response. */
   async send({ method, path, body, contentType = 'application/json' }: ApiRequest): Promise<ApiResponse> {
     const json = body && JSON.stringify(body);
-    // Node sets no content-length for DELETE.
+    // Sets content-length, because Node.js does not set it for DELETE.
     const response = await this.#connection.send({
       method,
       path,
@@ -97,7 +97,10 @@ export function statusMessageOf({ body }: ApiResponse): string | undefined {
   return typeof message === 'string' ? message : undefined;
 }
 
-/** Returns the error for a review that failed because the API server is unreachable. `subject` is text such as "your token". */
+/**
+ * Returns the error for a review that failed because the API server is unreachable. `subject` is what cannot be checked, such as "your
+ * token".
+ */
 export function reviewUnavailableError(subject: string, error: unknown): ApiError {
   const message = `the API server is unreachable, so the console cannot check ${subject} (${errorMessage(error)}); try again later`;
   return new ApiError('KubernetesAway', message, { cause: error });
@@ -113,8 +116,8 @@ export function reviewRefusedError(resource: string, response: ApiResponse): Api
 }
 
 /**
- * Returns the kubeconfig of KUBECONFIG, otherwise of the cluster in which this process runs, otherwise undefined. Does not use
- * `~/.kube/config`, because the console must not write Suspensions to a cluster that the user did not choose.
+ * Returns the kubeconfig that KUBECONFIG names, or else a kubeconfig for the cluster in which this process runs, or else undefined. Does
+ * not use `~/.kube/config`, because the console must not write Suspensions to a cluster that the user did not choose.
  */
 export function findKubeconfig(env: Readonly<Record<string, string | undefined>>): KubeConfig | undefined {
   const kubeconfig = new KubeConfig();

@@ -19,7 +19,7 @@ export interface UsageSample {
 
 /** The increase of the counters between two samples. Only tenants and Services with traffic have an entry. */
 export interface RateFrame {
-  /** The end of the span, in milliseconds since the epoch. */
+  /** Time of the second sample, in milliseconds since the epoch. */
   readonly at: number;
   readonly spanMs: number;
   readonly tenants: ReadonlyMap<string, Counters>;
@@ -31,7 +31,7 @@ export interface RateHistory {
   readonly last: {
     readonly at: number;
     readonly month: UsagePeriod;
-    /** The highest counters so far, by `SERVICE UID/TENANT`. */
+    /** The highest counters of `month` so far, by `SERVICE UID/TENANT`. */
     readonly totals: ReadonlyMap<string, Counters>;
   } | null;
   /** Ascending by time, at most `MAX_RATE_FRAMES`. */
@@ -39,7 +39,7 @@ export interface RateHistory {
 }
 
 export const EMPTY_RATE_HISTORY: RateHistory = { last: null, frames: [] };
-/** Number of frames that are kept: five minutes with one sample a second. */
+/** Maximum number of frames in a `RateHistory`: five minutes with one sample per second. */
 export const MAX_RATE_FRAMES = 300;
 /** Longest time between two samples that make a frame. A mean over a longer time would not be a current rate. */
 const MAX_SAMPLE_GAP_MS = 5_000;
@@ -49,7 +49,7 @@ export function addSample(history: RateHistory, sample: UsageSample): RateHistor
   const { last } = history;
   const isSameMonth = last !== null && last.month === sample.month;
   const previousTotals = isSameMonth ? last.totals : new Map<string, Counters>();
-  // Totals that a wiped ledger lacks are kept, so that restored totals do not look like traffic.
+  // Keeps totals that the sample lacks. If the ledger is wiped and restored, the restored totals must not look like new traffic.
   const totals = new Map(previousTotals);
   const tenants = new Map<string, Counters>();
   const services = new Map<string, Counters>();
@@ -70,7 +70,7 @@ export function addSample(history: RateHistory, sample: UsageSample): RateHistor
   return { last: next, frames: [...recentFrames(history, sample.at), frame].slice(-MAX_RATE_FRAMES) };
 }
 
-/** Returns the frames of the last five minutes. Drops frames in the future, which exist if the wall clock was set back. */
+/** Returns the frames of the last five minutes. Drops frames that are later than `now`, which exist after the wall clock was set back. */
 function recentFrames(history: RateHistory, now: number): readonly RateFrame[] {
   return history.frames.filter((frame) => frame.at < now && frame.at > now - MAX_RATE_FRAMES * 1_000);
 }
@@ -81,7 +81,7 @@ function isZero(counters: Counters): boolean {
   );
 }
 
-/** Rates of a tenant or a Service. "In" is sent by clients and "out" is received by clients, as in the limits of a TenantPolicy. */
+/** Rates of a tenant or a Service. "In" is what clients send and "out" is what clients receive, as in the limits of a TenantPolicy. */
 export interface Rate {
   readonly inBitsPerSecond: number;
   readonly outBitsPerSecond: number;
@@ -90,7 +90,7 @@ export interface Rate {
 }
 
 export interface RatePoint extends Rate {
-  /** Milliseconds since the epoch: the end of the span. */
+  /** End of the time span of the rates, in milliseconds since the epoch. */
   readonly at: number;
 }
 
@@ -109,12 +109,12 @@ export const ZERO_RATE: Rate = {
 };
 
 /**
- * Time over which current rates are averaged. Proxies flush once a second and the console samples once a second, so one sample may
- * include two flushes and the next sample none. A mean over three seconds hides this.
+ * Time over which current rates are averaged. Proxies flush once a second and the console samples once a second, so one sample may include
+ * two flushes and the next sample none. A mean over three seconds evens this out.
  */
 const RATE_WINDOW_MS = 3_000;
 
-/** Returns the mean rates over the last three seconds, or undefined if the last two samples make no frame. */
+/** Returns the mean rates over the last three seconds, or undefined if the last two samples are too far apart or missing. */
 export function currentRatesFor(history: RateHistory): CurrentRates | undefined {
   const newest = history.frames.at(-1);
   if (newest === undefined || history.last === null || newest.at !== history.last.at) return undefined;
@@ -129,7 +129,7 @@ export function currentRatesFor(history: RateHistory): CurrentRates | undefined 
   };
 }
 
-/** Returns the rates of one tenant or Service as one point per frame, ascending by time. `id` is the tenant's name or the Service's UID. */
+/** Returns one point per frame with the rates of a tenant or Service, ascending by time. `id` is the tenant's name or the Service's UID. */
 export function ratePointsFor(
   history: RateHistory,
   subject: { readonly kind: 'tenant' | 'service'; readonly id: string },

@@ -11,10 +11,10 @@ export interface RateSamplerOptions {
 
 const SAMPLE_INTERVAL_MS = 1_000;
 
-/** Time for which sampling continues after the last watcher left, so that a reloaded page still gets its graph. */
+/** How long sampling continues after the last watcher has left, so that a reloaded page gets rates without a gap. */
 const UNWATCHED_SAMPLING_MS = 10_000;
 
-/** Reads the ledger once a second while a client watches the rates. Without watchers it puts no load on the store. */
+/** Reads the ledger once a second while a client watches the rates. Does not read the ledger without watchers, to spare the store. */
 export class RateSampler {
   readonly #options: RateSamplerOptions;
   readonly #closing = new AbortController();

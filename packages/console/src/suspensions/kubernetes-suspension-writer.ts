@@ -1,6 +1,6 @@
-// Writes first the Suspension object and then the store's entry, so that every entry has an object that gives its reason. If the API
-// server is unreachable, writes only the entry, with an id of the request. The controller later creates the object and replaces the
-// entry. Each user has a field manager, so that the API server refuses changes to the Suspension of another user.
+// Writes the Suspension object first and the store's entry second, so that every entry has an object. If the API server is unreachable,
+// writes only the entry, with a random id. Later the controller creates the object and replaces the entry. Each user has a field manager,
+// because the API server then refuses changes to the Suspension of another user.
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Suspension } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
@@ -27,7 +27,10 @@ export interface KubernetesSuspensionWriterOptions {
   readonly log: Logger;
 }
 
-/** Time after which the API server counts as unreachable. It is short, because a Suspension must take effect soon. */
+/**
+ * Time after which the API server counts as unreachable. It is short, because a Suspension must take effect soon even without the API
+ * server.
+ */
 const API_TIMEOUT_MS = 3_000;
 
 export function kubernetesSuspensionWriter(options: KubernetesSuspensionWriterOptions): SuspensionWriter {
@@ -79,12 +82,12 @@ async function applySuspension(api: ApiClient, request: SuspensionRequest): Prom
   });
   refuseFailedChange(response, name);
   const object = response.body as SuspensionManifest;
-  // If the request has no end, server-side apply keeps an end that another user set.
+  // If the request has no `until`, server-side apply keeps an `until` that another user set.
   if (untilOfObject(object) !== until) throw alreadySuspendedError(name, 'and another user set its end');
   return suspensionForObject(object, request);
 }
 
-/** Removes the end with a merge patch, because server-side apply cannot remove an end that another user set. */
+/** Removes `spec.until` with a merge patch, because server-side apply cannot remove a field that another user set. */
 async function removeUntil(api: ApiClient, name: string): Promise<void> {
   const response = await sendRequest(api, {
     method: 'PATCH',
@@ -108,7 +111,7 @@ async function deleteSuspension(api: ApiClient, { name, uid }: Suspension): Prom
       path: pathOf(name),
       body: { preconditions: { uid } },
     });
-    // 404: the object is gone. 409: the object is gone, and another object has its name.
+    // 404: the object is gone. 409: the object is gone, and a new object has its name.
     if (response.status < 300 || response.status === 404 || response.status === 409) return;
     throw refusedError(response, `delete Suspension "${name}"`);
   } catch (error) {
@@ -118,10 +121,13 @@ async function deleteSuspension(api: ApiClient, { name, uid }: Suspension): Prom
   }
 }
 
-/** Thrown if the API server sent no usable response, or a response that means "try again later". */
+/** Thrown if the API server sent no response, a response that is not JSON, or a status that means "try again later" (429 or 5xx). */
 class ApiServerUnreachableError extends Error {}
 
-/** Rejects with `ApiServerUnreachableError` if the API server is unreachable. Resolves with error responses that are about the request. */
+/**
+ * Resolves with the response, even if the API server refuses the request. Rejects with `ApiServerUnreachableError` without a usable
+ * response.
+ */
 async function sendRequest(api: ApiClient, request: ApiRequest): Promise<ApiResponse> {
   const response = await api.send(request).catch((error) => {
     throw new ApiServerUnreachableError(errorMessage(error), { cause: error });

@@ -12,7 +12,7 @@ export interface StoreSuspensionWriterOptions {
   readonly clock: Clock;
 }
 
-/** Creates a writer that writes Suspensions only to the store, for standalone mode and for an unreachable API server. */
+/** Creates a writer that writes Suspensions only to the store. It is used in standalone mode and while the API server is unreachable. */
 export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensionWriterOptions): SuspensionWriter {
   return {
     async suspend(request) {
@@ -35,7 +35,10 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
   };
 }
 
-/** Whether a request may replace a Suspension. Without authentication (`requestedBy` is null) it may, because all users are the same. */
+/**
+ * Whether a request may replace the Suspension `before`. True without authentication (`requestedBy` is null), because all users then count
+ * as one.
+ */
 function mayReplace(before: Suspension, { requestedBy, replace, message, until }: SuspensionRequest): boolean {
   return replace || requestedBy === null || (before.message === message && before.until === until);
 }

@@ -6,7 +6,7 @@ export interface SuspensionItem {
   readonly name: string;
   readonly target: TargetJson;
   readonly message: string;
-  /** The end as RFC 3339. Null if the Suspension has no end. */
+  /** End of the Suspension as RFC 3339, or null if the Suspension has no end. */
   readonly until: string | null;
   readonly reason: string;
   readonly inForce: boolean;

@@ -10,7 +10,7 @@ export interface SuspensionManifest {
   readonly spec?: { readonly until?: string };
 }
 
-/** A target in the JSON of the Suspension object and of the API. */
+/** The target of a Suspension in the JSON of the Suspension object and of the console's API. */
 export interface TargetJson {
   readonly type: 'Tenant' | 'Namespace' | 'Service';
   readonly tenant?: string;
@@ -29,13 +29,13 @@ export function targetToJson(target: SuspensionTarget): TargetJson {
   }
 }
 
-/** The annotation with the user who requested the Suspension. The API server itself knows only the console as the client. */
+/** The annotation that names the user who requested the Suspension. The API server itself knows only the console's account. */
 const MADE_BY_ANNOTATION = 'weir.dev/made-by';
 const FIELD_MANAGER = 'weir-console';
 /** The API server's limit for the name of a field manager. */
 const MAX_FIELD_MANAGER_LENGTH = 128;
 
-/** Returns the field manager of a user. It is unique per user, so that the API server reports conflicts between two users. */
+/** Returns the field manager of a user. Each user has a different one, so that the API server reports conflicts between two users. */
 export function suspensionFieldManagerFor(user: string | null): string {
   if (user === null) return FIELD_MANAGER;
   const name = `${FIELD_MANAGER}:${user}`;
@@ -85,8 +85,9 @@ export function suspensionForObject(
 const MAX_NAME_LENGTH = 253;
 
 /**
- * Returns the name of the Suspension for a target. It depends only on the target, so that a repeated request changes the same
- * Suspension. Names of tenants may contain characters that object names must not contain. A hash then keeps similar names distinct.
+ * Returns the name of the Suspension for a target. The name depends only on the target, so that a repeated request changes the same
+ * Suspension. Names of tenants may contain characters that object names must not contain. Such names get a hash, so that similar names stay
+ * distinct.
  */
 export function suspensionNameFor(target: SuspensionTarget): string {
   const fullName = namePartsFor(target).join('.');

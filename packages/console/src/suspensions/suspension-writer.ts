@@ -5,7 +5,7 @@ export interface SuspensionRequest {
   readonly target: SuspensionTarget;
   /** The message that the tenant sees. */
   readonly message: string;
-  /** The end in milliseconds since the epoch. Null if the Suspension has no end. */
+  /** End of the Suspension in milliseconds since the epoch, or null if the Suspension has no end. */
   readonly until: number | null;
   /** The user's name. Null without authentication. */
   readonly requestedBy: string | null;
@@ -15,11 +15,15 @@ export interface SuspensionRequest {
 
 export interface SuspensionWriter {
   /**
-   * Resolves when the Suspension is in force. An existing Suspension of the same user and target gets the new message and end. Rejects with
-   * `ApiError` AlreadySuspended if another user created the existing Suspension, unless `replace` is true.
+   * Creates a Suspension, and resolves after it was written to the store. If the user already has a Suspension of this target, changes its
+   * message and end. Rejects with `ApiError` AlreadySuspended if another user created or may have created the existing Suspension, unless
+   * `replace` is true.
    */
   suspend(request: SuspensionRequest): Promise<Suspension>;
-  /** Deletes a Suspension that is not defined in a file. Rejects with `ApiError` if the controller would create it again. */
+  /**
+   * Deletes a Suspension, which must not be defined in a file. Rejects with `ApiError` if the Suspension object in Kubernetes cannot be
+   * deleted.
+   */
   resume(suspension: Suspension): Promise<void>;
 }
 

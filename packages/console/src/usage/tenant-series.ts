@@ -5,7 +5,7 @@ export interface SeriesItem extends Counters {
   readonly period: UsagePeriod;
 }
 
-/** Reads the usage of a tenant in each of the last periods. Periods without traffic have zero counters. */
+/** Resolves with the usage of a tenant in each period of the graph, ascending. Periods without traffic have zero counters. */
 export async function readTenantSeries(
   usage: UsageStore,
   tenant: string,
@@ -34,14 +34,14 @@ interface SeriesRange {
   readonly count: number;
 }
 
-/** The length of a series for each step: one hour, two days or 31 days. */
+/** Number of periods in a series, and minutes in a period, by step. A series covers one hour, two days or 31 days. */
 const SERIES_RANGES: Readonly<Record<SeriesStep, SeriesRange>> = {
   minute: { minutes: 1, count: 60 },
   hour: { minutes: 60, count: 48 },
   day: { minutes: 1_440, count: 31 },
 };
 
-/** Returns the periods of a graph in UTC, ascending. The last period contains `now` (milliseconds since the epoch). */
+/** Returns the periods of a graph (UTC), ascending. The last period contains `now`, which is in milliseconds since the epoch. */
 export function seriesPeriodsFor(now: number, step: SeriesStep): readonly UsagePeriod[] {
   const { minutes, count } = SERIES_RANGES[step];
   const last = minuteOf(now);

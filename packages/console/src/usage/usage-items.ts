@@ -25,8 +25,8 @@ export interface ServiceUsageItem extends Counters {
 }
 
 /**
- * Returns one item per tenant in the table or the ledger, sorted by name. A Service that was deleted and created again with the same
- * name is one item, although its UID changed.
+ * Returns one item per tenant in the table or the ledger, sorted by name. Counts a Service that was deleted and created again with the same
+ * name as one Service, although the UID changed.
  */
 export function usageItemsFor(
   tenants: readonly TenantEntry[],
@@ -66,8 +66,8 @@ function sumCounters(services: readonly Counters[]): Counters {
 }
 
 /**
- * Returns the part of the usage that a scope shows: the Services of its namespaces, and the totals of the tenants that own these
- * namespaces. If a namespace belonged to another tenant before, the item of that tenant contains only the sum of the visible Services.
+ * Returns the usage that a scope shows: the Services of the scope's namespaces, and the totals of the tenants that own these namespaces. If
+ * a namespace belonged to another tenant before, that tenant's item contains only the sum of the visible Services.
  */
 export function visibleUsage(
   scope: AuthorizationScope,

@@ -15,7 +15,7 @@ const all = (status: number): StatusByAccount =>
 const tenants: StatusByAccount = { ...all(200), stopper: 403, newcomer: 403 };
 const operators: StatusByAccount = { ...all(403), auditor: 200, operator: 200 };
 
-/** The expected status by route and user. Every route of the OpenAPI document must be here. */
+/** The expected status by route and user. Every route of the OpenAPI document must be listed here. */
 const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /healthz': all(200),
   'GET /readyz': all(200),
@@ -33,7 +33,7 @@ const ROUTES: Readonly<Record<string, StatusByAccount>> = {
   'GET /api/v1/suspensions': tenants,
   'GET /api/v1/live': tenants,
   'POST /api/v1/suspensions': { ...all(403), operator: 200, stopper: 200 },
-  // 404, because there is no Suspension with this name. Only users who may delete Suspensions learn this.
+  // 404, because there is no Suspension with this name. Only users who may delete Suspensions get this status.
   'DELETE /api/v1/suspensions/{name}': { ...all(403), operator: 404 },
 };
 const PUBLIC_ROUTES = ['GET /healthz', 'GET /readyz'];
@@ -88,7 +88,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
 
   const resume = (): Promise<unknown> =>
     request('DELETE /api/v1/suspensions/{name}', tokens.get('operator'), { name: 'service.shop.web' });
-  /** Suspends `shop/web`. */
+  /** Sends a request of `account` that suspends `shop/web`. */
   const suspend = (
     account: Account,
     message: string,
@@ -234,7 +234,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     for (const message of ['by hand', 'mine']) assert.equal((await suspend('operator', message)).status, 409, message);
     assert.equal((await suspend('operator', 'mine', { query: '?replace=true' })).status, 200);
     assert.deepEqual((await readObject()).spec, { target: SUSPEND_WEB.target, message: 'mine' });
-    // The replaced Suspension belongs to the operator.
+    // The operator now owns the replaced Suspension, so a second request needs no `replace=true`.
     assert.equal((await suspend('operator', 'again')).status, 200);
     await resume();
   });

@@ -1,4 +1,4 @@
-// Two fleets in one cluster. The TenantUsages of each fleet have the fleet's name.
+// Tests rights in a cluster with two fleets. The TenantUsages of each fleet have the fleet's name.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startReviewServer } from '../fixtures/review-server.ts';

@@ -1,4 +1,4 @@
-// Signed-in users who lose their rights, and users of an unreachable API server.
+// Tests requests of users who lose their rights, and requests while the API server is unreachable.
 import assert from 'node:assert/strict';
 import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
@@ -144,7 +144,7 @@ describe(
       await Promise.all(Array.from({ length: 20 }, () => request('/api/v1/services')));
       await request('/api/v1/tenants');
       const paths = cluster.proxy.requests.slice(before).map(({ path }) => path.split('/').at(-1));
-      // One review for all namespaces, then one each for shop, rival and rival-two.
+      // Four access reviews: one for all namespaces, and one each for shop, rival and rival-two.
       assert.deepEqual(paths.sort(), [...Array(4).fill('subjectaccessreviews'), 'tokenreviews']);
     });
 

@@ -1,4 +1,4 @@
-// The console handles these requests without a review by the API server.
+// Tests requests that the console answers without a review by the API server.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
@@ -67,7 +67,7 @@ test('refuses malformed and very long tokens without a review', async () => {
   }
 });
 
-/** A console whose API server does not exist, so that a review would fail with 503. */
+/** Starts a console whose API server does not exist, so that a review would fail with status 503. */
 function tokenConsole(options: { readonly host?: string } = {}): Promise<TestConsole> {
   const kubeconfig = new KubeConfig();
   kubeconfig.loadFromClusterAndUser(

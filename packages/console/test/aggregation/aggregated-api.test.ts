@@ -1,4 +1,4 @@
-// The console as an aggregated API of a real cluster.
+// Tests the console as an aggregated API of a real cluster.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
@@ -49,7 +49,7 @@ describe(
         'apiservice/v1.console.weir.dev',
         '--timeout=60s',
       );
-      // The console started before it had the right to read the ConfigMap.
+      // Waits for the next read of the ConfigMap, because the console started before it had the right to read the ConfigMap.
       await eventually(async () => {
         await clock.advance(60_000);
         await kubectl('get', '--raw', `${API}/me`);

@@ -34,7 +34,7 @@ test('takes no more texts after the stream was destroyed or ended', async () => 
   }
 });
 
-/** Returns `count` texts of ten bytes. `made` returns how many texts were read. */
+/** Returns `count` texts of ten bytes. `made` returns how many of them have been read. */
 function counted(count: number): { readonly texts: Iterable<string>; made(): number } {
   let made = 0;
   function* texts(): Generator<string> {

@@ -1,4 +1,4 @@
-// The page in a browser, for users with different rights.
+// Tests the page in a real browser, signed in as users with different rights.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { systemClock } from '@weir/runtime';

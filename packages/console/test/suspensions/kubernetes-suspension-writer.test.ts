@@ -164,7 +164,7 @@ interface TestApiServer extends AsyncDisposable {
   closeServer(): Promise<void>;
 }
 
-/** An API server whose responses come from `respond`. */
+/** Starts a fake API server whose responses come from `respond`. */
 async function startTestApiServer(
   respond: (request: RecordedRequest) => readonly [status: number, body: unknown],
 ): Promise<TestApiServer> {
