@@ -53,7 +53,7 @@ export class ManualClock implements Clock {
     this.#moveTo(end);
   }
 
-  /** Moves the wall clock forward or back, as an operator or NTP does. Does not affect `monotonic` and the timers. */
+  /** Moves the wall clock forward or back, as an operator or NTP does. Does not affect `monotonic` or the timers. */
   jumpWallClock(ms: number): void {
     this.#now += ms;
   }

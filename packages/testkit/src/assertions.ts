@@ -94,7 +94,7 @@ function timeoutMessage(error: unknown, timeoutMs: number): string {
  */
 export function deepFreeze<T>(value: T): T {
   if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value;
-  // A typed array is returned unchanged: Object.freeze throws for it, because its content cannot be frozen.
+  // Returns a typed array unchanged: its content cannot be frozen, and Object.freeze would throw.
   if (ArrayBuffer.isView(value)) return value;
   Object.freeze(value);
   if (value instanceof Map || value instanceof Set) freezeCollection(value);

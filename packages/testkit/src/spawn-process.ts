@@ -55,7 +55,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   const output = new ProcessOutput(name, child);
   const { promise: exited, resolve: resolveExited } = Promise.withResolvers<Exit>();
   let exitStatus: Exit | undefined;
-  /** Whether an exit is not an error. True until the process is ready, because `waitFor` reports an earlier exit. */
+  /** Whether the process may exit. True until the process is ready, because `waitFor` reports an earlier exit. */
   let mayExit = true;
 
   const handles = [child, child.stdout as Socket, child.stderr as Socket];
@@ -84,7 +84,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
     if (exitStatus) return exitStatus;
     keepEventLoopAlive();
     signal(which);
-    // Continues a process that is stopped by SIGSTOP, because it handles no signal but SIGKILL until SIGCONT.
+    // Continues a process that is stopped by SIGSTOP, because such a process handles no signal but SIGKILL.
     if (which !== 'SIGKILL') signal('SIGCONT');
     const killTimer = setTimeout(() => signal('SIGKILL'), 10_000);
     const exit = await exited;
@@ -122,7 +122,7 @@ export async function spawnProcess(options: SpawnOptions): Promise<SpawnedProces
   };
 }
 
-/** The terminating signals: if a test sends one of them, the exit of the process is no error. */
+/** Terminating signals. After the test has sent one of these signals, the exit of the process is no error. */
 const TERMINATING_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set([
   'SIGTERM',
   'SIGINT',

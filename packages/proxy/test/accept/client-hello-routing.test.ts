@@ -83,7 +83,7 @@ test('resets a client without TLS, and sends an alert to a client with invalid T
   await plain.send('GET / HTTP/1.1\r\n\r\n');
   assert.deepEqual(await plain.ended, { kind: 'error', code: 'ECONNRESET' });
   await using lingering = await connectClient(worker);
-  // A handshake record with a ServerHello.
+  // A handshake record with a ServerHello, which a client must not send.
   await lingering.send(Buffer.of(22, 3, 1, 0, 4, 2, 0, 0, 0));
   await lingering.waitForBytes(7);
   assert.equal(worker.row[ACTIVE], 1);

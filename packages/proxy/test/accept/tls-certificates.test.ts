@@ -1,4 +1,4 @@
-// TLS termination: server certificates, client certificates and session resumption.
+// Tests TLS termination: server certificates, client certificates and session resumption.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';

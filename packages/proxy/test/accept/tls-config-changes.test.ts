@@ -1,4 +1,4 @@
-// Changes of a Service while the TLS handshake of a client is under way.
+// Tests changes of a Service while the TLS handshake of a client is under way.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectPlain } from 'node:net';

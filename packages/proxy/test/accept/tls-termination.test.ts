@@ -1,4 +1,4 @@
-// TLS termination: what reaches the endpoint, what is counted, and how connections end.
+// Tests TLS termination: what reaches the endpoint, what is counted, and how connections end.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ConnectionOptions } from 'node:tls';

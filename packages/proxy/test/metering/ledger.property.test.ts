@@ -12,7 +12,7 @@ import { openStateDirectory } from '../../src/supervisor/state-directory.ts';
 import { faultyStore, type ReportFate } from '../fixtures/faulty-store.ts';
 import { usageByService } from '../fixtures/fleet.ts';
 
-/** The middle of a month. */
+/** The middle of a month, so that all usage is counted in the same month. */
 const START = Date.UTC(2023, 10, 14);
 const SERVICES = ['web', 'game'] as const;
 const TENANTS = ['x', 'y'] as const;

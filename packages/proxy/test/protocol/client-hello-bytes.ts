@@ -66,7 +66,7 @@ export function serverNameExtension(name: string, type = 0): readonly [number, B
   return [0, lengthPrefixed(Buffer.concat([uint(type, 1), lengthPrefixed(Buffer.from(name, 'latin1'), 2)]), 2)];
 }
 
-/** Splits a ClientHello in one record into records with `size` bytes of content. */
+/** Splits the record of a ClientHello into several records with `size` bytes of content each. */
 export function splitIntoRecords(hello: Uint8Array, size: number): Buffer {
   const message = hello.subarray(5);
   const count = Math.ceil(message.length / size);

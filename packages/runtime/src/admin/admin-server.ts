@@ -29,7 +29,7 @@ export interface AdminServerOptions extends HostPort {
   readonly token?: Secret | undefined;
   readonly log?: Logger;
   readonly clock?: Clock;
-  /** What the user can do if the address is in use, as part of the error message. */
+  /** What the user can do if the server cannot listen, as part of the error message. */
   readonly advice?: string;
 }
 
@@ -149,7 +149,7 @@ export function limitConnections(server: Server, clock: Clock): void {
   });
 }
 
-/** How long a response may take after `close`. Its connection is then closed by force. */
+/** How long a response may take after `close`. After this time its connection is closed by force. */
 const CLOSE_TIMEOUT_MS = 1_000;
 
 /**

@@ -55,8 +55,7 @@ export interface UnixSocket {
 export async function listenOnUnixSocket(server: Server, path: string): Promise<UnixSocket> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES)
     throw new WeirError('LISTEN_FAILED', `cannot listen on ${path}: use a path of at most ${MAX_PATH_BYTES} bytes`);
-  // Other users can never connect, because the socket has an unguessable name until its mode is set. Then it is
-  // renamed.
+  // The socket has an unguessable name until its mode is set, so that other users can never connect.
   const temporary = join(dirname(path), `.${randomUUID().slice(0, 8)}.sock`);
   try {
     server.listen(temporary);

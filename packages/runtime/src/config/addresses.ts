@@ -60,8 +60,8 @@ export function isProxyUrl(text: string): boolean {
 
 /**
  * Removes passwords and the query from a URL, so that the URL can be printed. Searches the text for the last `@`
- * instead of parsing the URL: if a password has an unescaped `#` or `/`, a parser would put parts of it into the host,
- * path or fragment.
+ * instead of parsing the URL: if a password has an unescaped `#` or `/`, a parser would put parts of the password into
+ * the host, path or fragment.
  */
 export function redactUrl(text: string): string {
   const scheme = /^[a-z][a-z0-9+.-]*:\/\//i.exec(text)?.[0] ?? '';

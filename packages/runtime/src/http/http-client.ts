@@ -124,8 +124,8 @@ function moduleFor({ protocol }: URL): typeof http | typeof https {
 }
 
 /**
- * Calls `then` when the request has a connection. A body that is written before would be sent as soon as the request is
- * connected, without a call of `beforeSending`.
+ * Calls `then` when the request has a connection. A body that is written earlier would be sent as soon as the request
+ * is connected, without a call of `beforeSending`.
  */
 function onConnected(request: http.ClientRequest, then: () => void): void {
   const { TLSSocket } = process.getBuiltinModule('node:tls');

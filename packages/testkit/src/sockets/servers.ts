@@ -11,8 +11,8 @@ export type ByteCountingServer = TestServer & {
 };
 
 /**
- * Starts a server that echoes what it receives, and half-closes a connection after the client has. `sent` does not
- * count the greeting.
+ * Starts a server that echoes what it receives, and half-closes a connection after the client has done so. `sent` does
+ * not count the greeting.
  */
 export function echoServer(options: ListenOptions & { greeting?: string } = {}): Promise<ByteCountingServer> {
   const { greeting, ...where } = options;
@@ -28,7 +28,7 @@ export function echoServer(options: ListenOptions & { greeting?: string } = {}):
   });
 }
 
-/** Starts a server that reads everything, sends nothing, and half-closes a connection after the client has. */
+/** Starts a server that reads everything, sends nothing, and half-closes a connection after the client has done so. */
 export function discardServer(where: ListenOptions = {}): Promise<ByteCountingServer> {
   return byteCountingServer(where, (socket, count) => {
     socket.on('data', (chunk) => {

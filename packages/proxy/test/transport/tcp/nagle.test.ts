@@ -1,5 +1,5 @@
-// Tests when an outgoing connection turns off Nagle's algorithm. This takes a system call, which most connections never
-// need.
+// Tests when an outgoing connection turns off Nagle's algorithm. Turning it off takes a system call, which most
+// connections never need.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { RawTcpStream } from '../../../src/transport/tcp/raw-stream.ts';

@@ -1,6 +1,6 @@
-// Tests that a pending write does not refer to the shared read buffer, because it could then send one tenant's bytes to
-// another. Many pairs of a source and a client relay at the same time. Each pair has its own pattern, and its client
-// pauses and resumes.
+// Tests that a pending write does not refer to the shared read buffer, because the write could then send one tenant's
+// bytes to another. Many pairs of a source and a client relay at the same time. Each pair has its own pattern, and its
+// client pauses and resumes.
 import assert from 'node:assert/strict';
 import { type ByteCountingServer, patternServer, type TestClient } from '@weir/testkit';
 import { StreamRecorder } from './stream-recorder.ts';

@@ -228,8 +228,8 @@ async function roundTrip(transport: TcpTransport, { host, port }: { host: string
 }
 
 /**
- * Returns a function for the most bytes that one of the streams read in one iteration of the event loop. Counts only
- * iterations in which all streams read, if all streams also read in the iteration before.
+ * Returns a function that returns the largest number of bytes that a stream read in one iteration of the event loop.
+ * Counts only iterations in which all streams read, as they did in the iteration before.
  */
 function largestSharedRead(...recorders: readonly StreamRecorder[]): () => number {
   let largest = 0;
