@@ -6,8 +6,9 @@ import { Fields } from '../parse/fields.ts';
 import { readTenantPolicySpec, unenforcedProblems } from '../parse/tenant-policy.ts';
 
 /**
- * Reads the policy of namespaces that no TenantPolicy selects from a YAML or JSON file. The file holds either the `spec` of a
- * TenantPolicy or a complete TenantPolicy. Without a path the policy has no limits. Throws `UsageError` with all mistakes.
+ * Reads the default policy from a YAML or JSON file. The default policy applies to namespaces that no TenantPolicy selects. The file
+ * holds either the `spec` of a TenantPolicy or a complete TenantPolicy. If `path` is undefined, returns a policy without limits.
+ * Throws a `UsageError` that lists all mistakes.
  */
 export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
   return path === undefined ? { policy: UNRESTRICTED_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));
@@ -15,7 +16,7 @@ export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
 
 export interface DefaultPolicy {
   readonly policy: TenantPolicySpec;
-  /** Warnings about fields that this version does not enforce. */
+  /** Warnings about fields that this version of Weir does not enforce. */
   readonly problems: readonly Problem[];
 }
 

@@ -23,14 +23,17 @@ interface SecretSettings {
   readonly fleetSecret: Secret | undefined;
 }
 
-/** Which Secrets the controller reads, and the key that seals private keys. */
+/** The settings for TLS Secrets: which Secrets the controller reads, and the fleet secret that seals their private keys. */
 export const SECRET_SETTINGS: { readonly [Name in keyof SecretSettings]: Setting<SecretSettings[Name]> } = {
   secretAccess: oneOf('WEIR_SECRET_ACCESS', ['none', 'namespaces', 'cluster'], { default: 'none' }),
   secretNamespaces: list('WEIR_SECRET_NAMESPACES', NAMESPACE_FORMAT, { default: [] }),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
 };
 
-/** Returns the mistakes in the combination of settings. */
+/**
+ * Checks the settings against each other. Returns a mistake for each setting that `secretAccess` requires but is missing, and for
+ * each setting that `secretAccess` does not allow.
+ */
 export function validateSecretSettings({
   secretAccess,
   secretNamespaces,

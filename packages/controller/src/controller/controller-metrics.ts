@@ -1,4 +1,5 @@
-// The Prometheus metrics of a controller. The number of series is bounded: no label holds an object, a tenant or a path.
+// The Prometheus metrics of a controller. The number of series is bounded, because no label contains the name of an object, a tenant
+// or a path.
 import type { Clock, Metrics } from '@weir/runtime';
 import type { ResponseObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
@@ -12,13 +13,16 @@ export interface ControllerMetrics {
   readonly watch: WatchObserver;
   recordPublish(outcome: TableOutcome): void;
   recordPublishRetry(): void;
-  /** Runs `run` and records its duration, also if it fails. */
+  /** Runs `run` and records how long the run took, even if the run fails. */
   measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
   /** Counts changes of leadership; returns the function that stops counting. */
   trackLeadership(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
 
-/** `empty`: the store holds this table already. `fenced`: the store refused the table because another controller leads. */
+/**
+ * The value of the label `result` for each outcome of a publication. `empty`: the store already holds this table. `fenced`: the store
+ * refused the table because another controller leads.
+ */
 const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | 'fenced' } = {
   published: 'published',
   'new-epoch': 'published',
@@ -28,7 +32,7 @@ const PUBLISH_RESULTS: { readonly [O in TableOutcome]: 'published' | 'empty' | '
 };
 const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
-/** Registers the metrics; call this once for each registry. */
+/** Registers the metrics. Call this function once per registry. */
 export function addControllerMetrics(metrics: Metrics, clock: Clock): ControllerMetrics {
   return {
     api: apiMetrics(metrics),
@@ -141,7 +145,7 @@ function leaderMetrics(metrics: Metrics): ControllerMetrics['trackLeadership'] {
   });
   return (tracked) => {
     leader = tracked;
-    // Leadership may have begun before this call.
+    // Counts a leadership that began before this call.
     if (tracked.isLeader) changes.add({});
     return tracked.onChange(() => changes.add({}));
   };

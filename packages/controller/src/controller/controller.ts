@@ -23,29 +23,32 @@ export interface ControllerOptions {
   readonly settings: FleetSettings;
   readonly log: Logger;
   readonly clock: Clock;
-  /** Default: this is the only controller. */
+  /** Reports whether this controller leads. Default: always, because there is no other controller. */
   readonly leader?: Leadership;
-  /** Default: no status is reported, and no heartbeats are read. */
+  /** Writes the status of Services. By default no status is written and no heartbeats are read. */
   readonly status?: StatusSink;
-  /** Keeps usage when the store is wiped. Default: a wiped store gets the usage that this process remembers. */
+  /** Keeps a copy of the usage, from which a wiped store is restored. By default only the usage that this process remembers is restored. */
   readonly archive?: UsageArchive;
-  /** Default: expired Suspensions are not deleted, and suspensions made in the store do not become objects. */
+  /**
+   * Writes Suspension objects. By default expired Suspensions are not deleted, and a suspension made in the store does not become an
+   * object.
+   */
   readonly suspensions?: SuspensionObjectWriter;
-  /** Default: metrics that are not exported. */
+  /** The metrics to update. By default they are not exported. */
   readonly metrics?: ControllerMetrics;
 }
 
 export interface Controller {
-  /** Resolves once every change of the source so far is published, or another controller leads. */
+  /** Resolves once all changes that the source has reported so far are published, or once another controller leads. */
   idle(): Promise<void>;
-  /** Returns the problems of the last translation, or before the first translation the problems of the source. */
+  /** Returns the problems found by the last translation. Before the first translation, returns the problems of the source. */
   problems(): readonly Problem[];
-  /** Returns the last translation; undefined before the first, and while another controller leads. */
+  /** Returns the last translation. Undefined before the first translation, and while another controller leads. */
   translation(): TranslatorOutput | undefined;
   close(): Promise<void>;
 }
 
-/** Follows the source, publishes the routing table to the store, and reports status. Closing leaves the source and the store open. */
+/** Follows the source, publishes the routing table to the store, and reports status. `close` leaves the source and the store open. */
 export function startController(options: ControllerOptions): Controller {
   const { source, store, settings, log, clock, leader = ALWAYS_LEADER } = options;
   const metrics = options.metrics ?? addControllerMetrics(createMetrics(), clock);

@@ -22,28 +22,31 @@ export interface KubernetesControllerOptions {
   readonly kubeConfig: KubeConfig;
   readonly store: Store;
   readonly settings: FleetSettings;
-  /** Seals private keys for the proxies, which have the same secret. Required if `settings.secretAccess` allows Secrets. */
+  /** Seals private keys. The proxies need the same secret to open them. Required if `settings.secretAccess` allows Secrets. */
   readonly fleetSecret?: Secret | undefined;
   /** Whether served Services get the cleanup finalizer; default false. */
   readonly cleanupFinalizer?: boolean;
   readonly fleet: string;
-  /** The namespace of the Lease. */
+  /** The namespace of the Lease that elects the leader. */
   readonly namespace: string;
   readonly clock: Clock;
   readonly log: Logger;
   /** The name of this replica in the Lease; default: host name, process id and a random part. */
   readonly identity?: string;
-  /** Default: metrics that are not exported. */
+  /** The registry to which the metrics are added. By default they are not exported. */
   readonly metrics?: Metrics;
 }
 
 export interface KubernetesController extends Controller {
   readonly isLeader: boolean;
-  /** Whether every kind has been read at least once. */
+  /** Whether every watched kind has been read at least once. */
   readonly isSynced: boolean;
 }
 
-/** Starts a controller that reads from an API server, and waits while the API server is unreachable. Closing leaves the store open. */
+/**
+ * Starts a controller that reads objects from an API server. If the API server is unreachable, the controller waits. `close` leaves
+ * the store open.
+ */
 export function startKubernetesController(options: KubernetesControllerOptions): KubernetesController {
   const { kubeConfig, store, settings, clock, log, fleet, namespace } = options;
   const secrets = readableSecrets(options);

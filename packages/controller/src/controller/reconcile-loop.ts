@@ -5,12 +5,12 @@ import { type LeaderOnlyStore, type Leadership, runWhileLeading } from '../leade
 import type { Source } from '../watch/source.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 
-/** One of the loops of a controller, with its reactions to what happens outside of the loop. */
+/** A loop of the controller, with its reactions to events outside of the loop. */
 export interface ReconcileLoop {
   readonly loop: Loop;
   /**
-   * Forgets everything that another leader may have changed. Synchronous, because this controller may be elected again before the
-   * loop runs.
+   * Forgets all state that another leader may change. Synchronous, because this controller may be elected again before the next run
+   * of the loop.
    */
   onLeadershipLost?(): void;
   /** Called when the connection to the store is ready again after a loss. */
@@ -21,14 +21,14 @@ export interface ReconcileLoop {
 
 export type ReconcileLoopName = 'table' | 'fleet' | 'status' | 'suspensions' | 'usage';
 
-/** Triggers another loop. */
+/** Triggers the loop with this name. */
 export type WakeLoop = (name: ReconcileLoopName) => void;
 
-/** What all loops of a controller share. */
+/** The objects that all loops of a controller use. */
 export interface LoopContext {
   readonly source: Source;
   readonly store: Store;
-  /** The parts of `store` that only the leader writes; a write rejects with `LeadershipLost` after the loss of leadership. */
+  /** The parts of `store` that only the leader may write. After the loss of leadership, writes reject with `LeadershipLost`. */
   readonly leaderStore: LeaderOnlyStore;
   readonly settings: FleetSettings;
   readonly leader: Leadership;
@@ -40,7 +40,7 @@ export interface LoopContext {
 
 export type LoopIntervals = Pick<LoopOptions, 'gapMs' | 'resyncMs' | 'retryMs'>;
 
-/** Creates a loop that does nothing unless this controller leads. A run during which leadership is lost does not count as failed. */
+/** Creates a loop that calls `run` only while this controller leads. A run during which leadership is lost does not count as failed. */
 export function createLeaderLoop(
   { leader, clock }: Pick<LoopContext, 'leader' | 'clock'>,
   intervals: LoopIntervals,
@@ -56,7 +56,7 @@ export function createLeaderLoop(
   });
 }
 
-/** Warns of the first failure in a row; the failures that follow are logged at debug level. */
+/** Returns an error handler that logs the first of several consecutive failures as a warning, and the next failures at debug level. */
 export function logLoopFailure(log: Logger, message: string): LoopOptions['onError'] {
   return (error, { failures, retryInMs }) => {
     const fields = { reason: errorMessage(error), retryInMs };

@@ -1,4 +1,4 @@
-// Assumes the listener reports of a proxy that is silent, or whose heartbeat cannot be decoded.
+// Fills in the listener reports of proxies that are silent, or whose heartbeats cannot be decoded.
 import {
   diff,
   EMPTY_TABLE,
@@ -17,19 +17,19 @@ export interface AssumedReportsInput {
 }
 
 /**
- * Assumes that an unknown-version proxy has opened exactly the listeners whose addresses are published for its node. So no working
- * address is withdrawn, and no unconfirmed address is published. Such a proxy may stay for days and is looked up several times a
- * second, so its assumed reports are the same list until a report changes.
+ * Assumes that an unknown-version proxy has opened a listener if the status of its Service already shows an address of the node. This
+ * assumption neither withdraws a working address nor publishes an unconfirmed address. The list of assumed reports stays the same
+ * object until a report changes, because it is requested several times a second, perhaps for days.
  */
 export class UnknownVersionProxies {
   #table: RoutingTable = EMPTY_TABLE;
   #services: Snapshot['services'] = [];
-  /** The listeners of the nodes in `#reports`, by id. */
+  /** The listeners of the nodes in `#reports`, by listener id. */
   readonly #listeners = new Map<string, ListenerEntry>();
-  /** The assumed reports of each node that has unknown-version proxies only, by name. */
+  /** The assumed reports by node name, for the nodes that `unknownVersionNodes` returns. */
   #reports: ReadonlyMap<string, readonly ListenerReport[]> = new Map();
 
-  /** Returns the heartbeats, with the assumed reports in those of unknown-version proxies. */
+  /** Returns the heartbeats, and adds the assumed reports to the heartbeats of unknown-version proxies. */
   withAssumedReports(
     heartbeats: readonly Heartbeat[],
     { table, snapshot: { services } }: AssumedReportsInput,
@@ -53,7 +53,7 @@ export class UnknownVersionProxies {
     this.#listeners.clear();
   }
 
-  /** Returns whether a listener or a node entry of `nodes` changed. Costs O(changed entries). */
+  /** Applies the changes since the last table. Returns whether a listener or a node entry of `nodes` changed. Costs O(changed entries). */
   #applyTable(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
     const changes = diff(this.#table, table);
     this.#table = table;
@@ -84,7 +84,7 @@ export class UnknownVersionProxies {
   }
 }
 
-/** The names of the nodes that have an unknown-version proxy, and no other proxy unless it drains. */
+/** Returns the names of the nodes that have an unknown-version proxy, and whose other proxies, if any, are draining. */
 function unknownVersionNodes(heartbeats: readonly Heartbeat[]): ReadonlySet<string> {
   const names = new Set(heartbeats.flatMap(({ node, unreadable }) => (unreadable === undefined ? [] : node)));
   if (names.size === 0) return names;
@@ -98,28 +98,28 @@ function publishedAddressesOf(node: string, { entries }: RoutingTable): Readonly
   return new Set(entry?.kind === 'node' ? entry.publishedAddresses : []);
 }
 
-/** The last report of one node. */
+/** The last listener reports of a node. */
 interface LastReport {
   readonly listeners: readonly ListenerReport[];
-  /** A heartbeat that contains only the listeners that failed to open; undefined if none failed. */
+  /** A heartbeat that contains only the listeners that failed to open; undefined if no listener failed. */
   readonly errors: Heartbeat | undefined;
 }
 
 /**
- * Remembers which listeners the proxies failed to open. A proxy that is silent, or has started and not applied a table yet, has not
- * opened them meanwhile: without this memory a Service would be reported as programmed, and soon after as failed again.
+ * Remembers which listeners the proxies failed to open. A proxy that is silent, or that has not applied a table yet, does not report
+ * them. Without this memory, the Service of a failed listener would be reported as programmed, and soon after as failed again.
  */
 export class LastListenerErrors {
   readonly #lastReportByNode = new Map<string, LastReport>();
 
-  /** Adds the last errors of the nodes that report no listeners now. */
+  /** Adds a heartbeat with the last errors for each node that reports no listeners now. */
   withLastErrors(heartbeats: readonly Heartbeat[], { entries }: RoutingTable): readonly Heartbeat[] {
     const reporting = new Set<string>();
     for (const heartbeat of heartbeats) {
       const { node, applied, unreadable, draining, listeners } = heartbeat;
       if (applied === null || unreadable !== undefined || draining) continue;
       reporting.add(node);
-      // The list is the same object until a report changes.
+      // `listeners` is the same object until a report of the node changes.
       if (this.#lastReportByNode.get(node)?.listeners !== listeners)
         this.#lastReportByNode.set(node, { listeners, errors: errorsIn(heartbeat) });
     }
@@ -133,7 +133,10 @@ export class LastListenerErrors {
   }
 }
 
-/** Uses the highest incarnation number, so that the errors count only for listeners that no real incarnation reports. */
+/**
+ * Returns a heartbeat with the failed listeners; undefined if no listener failed. Uses the highest incarnation number, so that a
+ * report of a real incarnation takes precedence.
+ */
 function errorsIn(heartbeat: Heartbeat): Heartbeat | undefined {
   const listeners = heartbeat.listeners.filter(({ error }) => error !== null);
   return listeners.length === 0 ? undefined : { ...heartbeat, life: Number.MAX_SAFE_INTEGER, listeners };

@@ -1,5 +1,5 @@
-// Reads the proxies' heartbeats, derives the status of the Services from them, and checks that the store still holds what was
-// written.
+// Reads the proxies' heartbeats and derives the status of the Services from them. Also checks that the store still holds the
+// published table and the suspensions.
 import { isInForce } from '@weir/model';
 import { type Clock, Loop } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
@@ -16,10 +16,10 @@ export interface FleetLoopOptions {
   readonly table: TableReconciler;
   readonly suspensions: SuspensionReconciler;
   readonly usage: Pick<UsageReconciler, 'exhausted'>;
-  /** Undefined if no status is reported: then no heartbeats are read. */
+  /** Undefined if this controller reports no status. Then the loop reads no heartbeats. */
   readonly fleet: FleetReconciler | undefined;
   readonly status: StatusReconciler | undefined;
-  /** The snapshot of the last attempt to publish; undefined before the first attempt. */
+  /** Returns the snapshot of the last attempt to publish; undefined before the first attempt. */
   readonly snapshot: () => PartialSnapshot | undefined;
 }
 
@@ -67,8 +67,8 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
 }
 
 /**
- * Returns false if the store was wiped or fell back to an older copy, which only a read can show. Returns true if the store is
- * unreachable, because then its content is unknown.
+ * Reads the store. Returns false if the store was wiped or fell back to an older copy. Returns true if the store is unreachable,
+ * because then its content is unknown.
  */
 async function isStoreIntact(table: TableReconciler, suspensions: SuspensionReconciler): Promise<boolean> {
   try {
@@ -78,7 +78,7 @@ async function isStoreIntact(table: TableReconciler, suspensions: SuspensionReco
   }
 }
 
-/** Creates a timer; `start` has no effect while it runs. */
+/** Creates a timer. `start` has no effect while the timer runs. */
 function createSingleTimer(clock: Clock, ms: number, onTimeout: () => void): { start(): void; cancel(): void } {
   let timer: ReturnType<Clock['setTimeout']> | undefined;
   return {

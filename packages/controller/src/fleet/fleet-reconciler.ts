@@ -21,22 +21,22 @@ export interface FleetReconcilerOptions {
   readonly heartbeats: HeartbeatStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The list is the same object as long as no view changes. */
+  /** Called with the views of all Services. The list is the same object as long as no view changes. */
   readonly onViews: (views: readonly ServiceView[]) => void;
 }
 
-/** The published table, and the snapshot that it was translated from. */
+/** The data from which, together with the heartbeats, the views of the Services are derived. */
 export interface FleetInput {
   readonly table: RoutingTable;
   /** The suspensions that are in force now. */
   readonly suspensions: readonly Suspension[];
   readonly snapshot: Snapshot;
-  /** The message for each tenant that has used up its traffic of this month, by tenant. */
+  /** The tenants that have used up their traffic of this month, with the message for their Services. */
   readonly exhausted: ReadonlyMap<string, string>;
 }
 
 /**
- * How long to wait for heartbeats after the store is reachable again: a live proxy reconnects within 2 s and sends a heartbeat at
+ * How long `waitForProxies` waits after the store has become reachable. A live proxy reconnects within 2 s and sends a heartbeat at
  * once.
  */
 const MAX_HEARTBEAT_WAIT_MS = 3_000;
@@ -48,7 +48,7 @@ export class FleetReconciler {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #onViews: FleetReconcilerOptions['onViews'];
-  /** `node/life` of the unknown-version proxies that were logged and are still present. */
+  /** The unknown-version proxies that were logged and are still present, as `node/life`. */
   #loggedUnknownVersions: ReadonlySet<string> = new Set();
   #unknownVersionProxies = new UnknownVersionProxies();
   #lastListenerErrors = new LastListenerErrors();
@@ -56,7 +56,7 @@ export class FleetReconciler {
   #unreachableNodes = new UnreachableNodes();
   #storeReachableSince: number;
   readonly #reportedViews = new ReportedViews();
-  /** Remembers the last views and published addresses; undefined at first, and while another controller leads. */
+  /** Remembers the last views and published addresses. Undefined before the first update of a term, and after a failed update. */
   #viewTracker: ServiceViewTracker | undefined;
   #views: readonly ServiceView[] = [];
   /** Aborts when leadership is lost. */
@@ -70,27 +70,33 @@ export class FleetReconciler {
     this.#storeReachableSince = clock.monotonic();
   }
 
-  /** Whether a Service waits until the proxies confirm its ports. */
+  /** Whether any Service still waits for proxies to confirm its ports. */
   get hasPendingService(): boolean {
     return this.#views.some((view) => view.state === 'Pending');
   }
 
-  /** The nodes whose proxies have sent no heartbeat for a while; the same map until a node changes. */
+  /** The nodes whose proxies have sent no heartbeat for a while. The map is the same object until the state of a node changes. */
   get unreachableNodes(): ReadonlyMap<string, NodeUnreachability> {
     return this.#unreachableNodes.states;
   }
 
-  /** Starts the time in which a missing heartbeat does not count, because proxies may report late to a new leader or in a new epoch. */
+  /**
+   * Starts the period in which a missing heartbeat does not count. Call this in a new term or a new epoch, because proxies may report
+   * late then.
+   */
   startGracePeriod(): void {
     this.#liveness.startGracePeriod(this.#clock.monotonic());
   }
 
-  /** Call this when this controller has reached the store again; some proxies may reach it later. */
+  /** Call this when this controller is connected to the store again. Some proxies may reconnect to the store later. */
   onStoreReconnected(): void {
     this.#storeReachableSince = this.#clock.monotonic();
   }
 
-  /** Call this when leadership is lost. The next term reads the addresses that the other leader published from the Services. */
+  /**
+   * Call this when leadership is lost. In the next term, the published addresses are read from the status of the Services, because
+   * another leader may have changed them.
+   */
   reset(): void {
     this.#term.abort();
     this.#term = new AbortController();
@@ -103,12 +109,13 @@ export class FleetReconciler {
   }
 
   /**
-   * Runs before the first translation of a term, since an unreachable node gets no new allocations. Gives proxies that reconnect
-   * together with the store the time to report: otherwise every new allocation would go to the node that reports first.
+   * Waits until every node that had a proxy before has a live proxy, but not much longer than `MAX_HEARTBEAT_WAIT_MS`. Call this
+   * before the first translation of a term. An unreachable node gets no new allocations, so without this wait all new allocations
+   * would go to the node that reports first.
    */
   async waitForProxies({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
     const { signal: termSignal } = this.#term;
-    // Bounds the wait if the store connection is lost again and again.
+    // Limits the wait if the connection to the store is lost again and again.
     const deadline = this.#clock.monotonic() + 2 * MAX_HEARTBEAT_WAIT_MS;
     for (let isLogged = false; ; isLogged = true) {
       const now = this.#clock.monotonic();
@@ -133,7 +140,7 @@ export class FleetReconciler {
     const { signal: termSignal } = this.#term;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
-    // These heartbeats belong to a term that has ended, and using them would undo `reset`.
+    // The term has ended during the read, so using these heartbeats would undo `reset`.
     if (termSignal.aborted) return;
     if (heartbeats === undefined) this.#liveness.storeUnreachable();
     else this.#liveness.heartbeatsRead(heartbeats, now);
@@ -175,7 +182,7 @@ export class FleetReconciler {
     { isSettling }: { readonly isSettling: boolean },
   ): readonly ServiceView[] {
     const tracker = this.#viewTracker ?? new ServiceViewTracker();
-    // If the update throws, the tracker may be half updated and is not used again.
+    // If `update` throws, the tracker may be half updated and is not used again.
     this.#viewTracker = undefined;
     const assumed = this.#unknownVersionProxies.withAssumedReports(this.#liveness.alive(), { table, snapshot });
     const views = tracker.update({
@@ -192,12 +199,12 @@ export class FleetReconciler {
   }
 }
 
-/** The names of the nodes that should have a proxy. */
+/** Returns the names of the nodes that should have a proxy. */
 function trafficNodes(nodes: Snapshot['nodes']): readonly string[] {
   return nodes.filter((node) => isLoadBalancerNode(node) && !isExcludedNode(node)).map(({ name }) => name);
 }
 
-/** The addresses in the status of the Services; the index is built on the first lookup, which most runs do not need. */
+/** Returns the addresses in the status of each Service, by UID. Builds the index on the first lookup, because most runs look up nothing. */
 function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddresses'] {
   let byUid: ReadonlyMap<string, readonly string[]> | undefined;
   return {
@@ -208,14 +215,17 @@ function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddre
   };
 }
 
-/** Adds the messages of exhausted tenants to views. Returns the same list and the same views until their content changes. */
+/**
+ * Adds the message about used-up traffic to the views of a tenant's Services. Returns the same list and the same view objects until
+ * their content changes.
+ */
 export class ReportedViews {
   #views: readonly ServiceView[] = [];
   #exhausted: ReadonlyMap<string, string> = new Map();
   #reported: readonly ServiceView[] = [];
   #reportedByView = new WeakMap<ServiceView, ServiceView>();
 
-  /** `exhausted`: the message by tenant. */
+  /** `exhausted` contains the message for each tenant that has used up its traffic of this month. */
   withExhaustedMessages(views: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): readonly ServiceView[] {
     const hasSameMessages = isDeepStrictEqual(exhausted, this.#exhausted);
     if (views === this.#views && hasSameMessages) return this.#reported;

@@ -1,11 +1,14 @@
 import type { Heartbeat, NodeUnreachability } from '@weir/model';
 
-/** How long a missing heartbeat does not count after a reconnect, a failover, a new epoch or a new leader: the proxy may still report. */
+/**
+ * How long a missing heartbeat does not count after the store was unreachable, in a new epoch, or under a new leader. Proxies may
+ * report late then.
+ */
 export const GRACE_PERIOD_MS = 10_000;
 
 /**
- * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat counts only if the store was
- * reachable the whole time. Times are milliseconds of the monotonic clock.
+ * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat counts only outside of grace periods,
+ * which also follow each time that the store was unreachable. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
   readonly #heartbeatByIncarnation = new Map<string, Heartbeat>();
@@ -23,13 +26,13 @@ export class ProxyLiveness {
       this.#heartbeatByIncarnation.set(key, heartbeat);
     }
     for (const [key, heartbeat] of this.#heartbeatByIncarnation) {
-      // A draining proxy was expected to end.
+      // A missing proxy that was draining has ended as expected, so no grace period applies.
       if (!present.has(key) && (heartbeat.draining || !this.isInGracePeriod(now)))
         this.#heartbeatByIncarnation.delete(key);
     }
   }
 
-  /** Call this when the store did not answer: the proxies that were alive stay alive. */
+  /** Call this when the store did not answer. Proxies that were alive then still count as alive. */
   storeUnreachable(): void {
     this.#isStoreReachable = false;
   }
@@ -51,11 +54,11 @@ export class ProxyLiveness {
   }
 }
 
-/** How long a node may be without a live proxy before it counts as silent. A node that reboots is usually back sooner. */
+/** How long a node may be without a live proxy before the node counts as silent. A node that reboots is usually back sooner. */
 const SILENT_AFTER_MS = 30_000;
 const LOST_AFTER_MS = 300_000;
 
-/** One read of the heartbeats. */
+/** The result of one read of the heartbeats. */
 export interface HeartbeatRound {
   /** Names of the nodes that should have a proxy. */
   readonly nodes: readonly string[];
@@ -63,7 +66,7 @@ export interface HeartbeatRound {
   readonly heardNodes: ReadonlySet<string>;
   /** Milliseconds of the monotonic clock. */
   readonly now: number;
-  /** Names of the nodes that have ever had a proxy, under any leader; only the first round of a term uses it. */
+  /** Names of the nodes that have ever had a proxy, under any leader. Used only in the first round of a term. */
   readonly known?: ReadonlySet<string>;
 }
 
@@ -71,16 +74,16 @@ export interface HeartbeatRound {
 export class UnreachableNodes {
   readonly #missingSinceByNode = new Map<string, number>();
   /**
-   * Nodes that once had a proxy and had none in the first round. They may have been unreachable for long, so they count as silent at
-   * once and get no new allocations. Nodes of a new fleet never had a proxy: if they counted as silent, every allocation would go to
-   * the node whose proxy starts first.
+   * Nodes that had a proxy before this term and have had none in this term. They may have been unreachable for long, so they count as
+   * silent at once and get no new allocations. Nodes that never had a proxy, as in a new fleet, are not included: otherwise every
+   * allocation would go to the node whose proxy starts first.
    */
   #missingAtStart: ReadonlySet<string> | undefined;
   #states: ReadonlyMap<string, NodeUnreachability> = new Map();
   #lastRoundAt: number | undefined;
   #isPaused = false;
 
-  /** The states by node name; the same map until a state changes. */
+  /** The states by node name. The map is the same object until a state changes. */
   get states(): ReadonlyMap<string, NodeUnreachability> {
     return this.#states;
   }
@@ -101,7 +104,7 @@ export class UnreachableNodes {
     );
   }
 
-  /** Call this when the store is unreachable: the time until the next round does not count for any node. */
+  /** Call this when the store is unreachable. The time between the last round and the next round then counts for no node. */
   pause(): void {
     this.#isPaused = true;
   }

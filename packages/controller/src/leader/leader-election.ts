@@ -7,7 +7,7 @@ export interface LeaderElectorOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly namespace: string;
   readonly name: string;
-  /** The name of this process in the Lease; different for each replica. */
+  /** The name of this process in the Lease. Each replica has a different name. */
   readonly identity: string;
   readonly clock: Clock;
   readonly log: Logger;
@@ -28,7 +28,7 @@ class LeaderElector implements Leadership {
   readonly #options: LeaderElectorOptions;
   readonly #listeners = new Set<() => void>();
   readonly #loop: Loop;
-  /** Never rejects. */
+  /** Resolves when the last round has ended; never rejects. */
   #lastRound: Promise<void> = Promise.resolve();
   #observedLease: ObservedLease | undefined;
   #isLeader = false;
@@ -58,7 +58,7 @@ class LeaderElector implements Leadership {
     });
   }
 
-  /** Also checks the clock, because a process that was stopped for a minute handles responses before its timers run. */
+  /** Also checks the clock: after a process was stopped for a minute, it may handle responses before the timer `#deadline` runs. */
   get isLeader(): boolean {
     return this.#isLeader && this.#options.clock.monotonic() < this.#leaderUntil;
   }
@@ -83,11 +83,14 @@ class LeaderElector implements Leadership {
     this.#listeners.clear();
     if (!this.isLeader) return;
     this.#isLeader = false;
-    // If the release fails, the next leader waits until the Lease runs out.
+    // If the release fails, the next leader waits until the Lease expires.
     await this.#release().catch(() => undefined);
   }
 
-  /** Runs one round at a time: two rounds at once would conflict, and the second would give up the leadership that the first has won. */
+  /**
+   * Runs a round after the last round has ended. If two rounds ran at once, their writes would conflict, and the second round would
+   * give up the leadership that the first round has won.
+   */
   #runRoundExclusively(): Promise<void> {
     const round = this.#lastRound.then(() => this.#round());
     this.#lastRound = round.catch(() => undefined);
@@ -97,7 +100,8 @@ class LeaderElector implements Leadership {
   async #round(): Promise<void> {
     const { clock, identity, log } = this.#options;
     const startedAt = clock.monotonic();
-    // The listeners must be called for the loss even if this round wins the election again before the timer has run.
+    // Reports a loss of leadership to the listeners before this round can win the election again, because the timer `#deadline` may
+    // not have run yet.
     if (!this.isLeader) this.#setLeader(false);
     const lease = await this.#read();
     this.#observedLease = lease && observeLease(this.#observedLease, lease.spec, clock.monotonic());
@@ -111,7 +115,7 @@ class LeaderElector implements Leadership {
       await this.#write(step.kind === 'create' ? 'POST' : 'PUT', step.spec, lease?.resourceVersion);
     } catch (error) {
       if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
-      // Another controller was faster; the next round reads its name.
+      // Another controller has written the Lease first. The next round reads its name.
       if (step.kind !== 'renew') this.#setLeader(false);
       return;
     }
@@ -168,15 +172,18 @@ class LeaderElector implements Leadership {
   }
 }
 
-// Leader election by a Lease of coordination.k8s.io/v1, as in kube-controller-manager: the holder renews the Lease; a controller
-// that sees the Lease unchanged for its whole duration, by its own clock, may take the Lease. Clocks of different machines are
-// never compared.
+// The leader is elected by a Lease of coordination.k8s.io/v1, as in kube-controller-manager. The holder renews the Lease. Another
+// controller may take the Lease after it has seen no change for the Lease's duration, measured by its own clock. Clocks of different
+// machines are never compared.
 export const LEASE_DURATION_MS = 15_000;
-/** How long a holder leads without a renewal. It stops leading before another controller may take the Lease. */
+/**
+ * How long a holder leads after its last renewal. This is shorter than `LEASE_DURATION_MS`, so that the holder stops leading before
+ * another controller may take the Lease.
+ */
 export const RENEW_DEADLINE_MS = 10_000;
 export const RETRY_PERIOD_MS = 2_000;
 
-/** The fields of a Lease's spec that are read. */
+/** The fields of a Lease's `spec` that the election reads. */
 export interface LeaseSpec {
   readonly holderIdentity?: string | null;
   readonly leaseDurationSeconds?: number | null;
@@ -187,7 +194,7 @@ export interface LeaseSpec {
 
 export interface ObservedLease {
   readonly spec: LeaseSpec;
-  /** When this spec was first seen, milliseconds of the monotonic clock. */
+  /** When this spec was first seen, in milliseconds of the monotonic clock. */
   readonly since: number;
 }
 
@@ -196,7 +203,7 @@ export type ElectionStep =
   /** Another controller holds the Lease. */
   | { readonly kind: 'wait'; readonly holder: string };
 
-/** Returns the previous observation if the Lease has not changed, otherwise a new one. */
+/** Returns the previous observation if the Lease has not changed, otherwise a new observation. */
 export function observeLease(previous: ObservedLease | undefined, spec: LeaseSpec, monotonic: number): ObservedLease {
   const isUnchanged =
     previous !== undefined &&
@@ -208,12 +215,12 @@ export function observeLease(previous: ObservedLease | undefined, spec: LeaseSpe
 
 export interface ElectionInput {
   readonly identity: string;
-  /** Milliseconds since the epoch, for the times in the Lease. */
+  /** The current time in milliseconds since the epoch, for the times in the Lease. */
   readonly now: number;
   readonly monotonic: number;
 }
 
-/** Decides whether to create, take or renew the Lease, or to wait. `observation`: undefined if there is no Lease. */
+/** Decides whether to create, take or renew the Lease, or to wait. `observation` is undefined if there is no Lease. */
 export function planElection(
   observation: ObservedLease | undefined,
   { identity, now, monotonic }: ElectionInput,
@@ -232,7 +239,7 @@ export function planElection(
   return { kind: 'take', spec: { ...mine, acquireTime: time, leaseTransitions: leaseTransitions + 1 } };
 }
 
-/** The spec that a holder writes when it stops, so that the next leader need not wait. */
+/** Returns the spec that a holder writes when it stops, so that the next leader need not wait until the Lease expires. */
 export function releasedLease(spec: LeaseSpec, now: number): LeaseSpec {
   return { ...spec, holderIdentity: '', leaseDurationSeconds: 1, renewTime: microTime(now) };
 }

@@ -4,13 +4,16 @@ import type { KubeApi } from '../kubernetes/kube-api.ts';
 
 // This file defines the contract of leadership, the writes that only the leader may make, and the start of a term.
 
-/** Tells whether this controller leads. Leading is not enough to write the table, because the store also checks a fencing token. */
+/**
+ * Reports whether this controller leads. To write the table, a leader also needs a valid fencing token, because the store checks the
+ * token.
+ */
 export interface Leadership {
   /** Always correct, even if the process was stopped for a while and no timer has run since. */
   readonly isLeader: boolean;
   /** Calls the listener at each change of `isLeader`; returns the function that unsubscribes. */
   onChange(listener: () => void): () => void;
-  /** Reads the election now, because the store says that another controller has led since. */
+  /** Reads the Lease now. Call this when the store refuses a table because its claim is lost. */
   recheck(): Promise<void>;
   /** Releases the Lease, so that the next leader need not wait until it expires. */
   close(): Promise<void>;
@@ -24,20 +27,23 @@ export const ALWAYS_LEADER: Leadership = Object.freeze({
   close: async () => undefined,
 });
 
-// A process that is stopped between its check of leadership and its write must not write when it continues. Therefore leadership is
-// checked once more in the event loop turn that sends the write. Status, Events, TenantUsages, suspensions and the claim of the
-// fencing token have no other protection (a status write also has the version of its object); the table is protected by the token
-// as well.
+// A process may be stopped between its check of leadership and its write, and lose leadership before it continues. Therefore
+// leadership is checked once more in the event loop turn that sends the write. The table is also protected by the fencing token, and
+// a status write by the version of its object. Events, TenantUsages, suspensions and the claim of the fencing token have no other
+// protection.
 type LeaderState = Pick<Leadership, 'isLeader'>;
 
-/** A write was not sent because this controller has lost leadership. This is not a failure, because the new leader writes instead. */
+/**
+ * Thrown when a write is not sent because this controller has lost leadership. This is not a failure, because the new leader writes
+ * instead.
+ */
 export class LeadershipLost extends WeirError<'LEADERSHIP_LOST'> {
   constructor() {
     super('LEADERSHIP_LOST', 'this controller has lost leadership; the new leader takes over the write');
   }
 }
 
-/** Passes reads through; every other request rejects with `LeadershipLost` after the loss of leadership. */
+/** Returns an API that passes reads through. After the loss of leadership, every other request rejects with `LeadershipLost`. */
 export function leaderOnlyApi(api: Pick<KubeApi, 'request'>, leader: LeaderState): Pick<KubeApi, 'request'> {
   const beforeSending = (): void => assertLeading(leader);
   return { request: (request) => api.request(request.method === 'GET' ? request : { ...request, beforeSending }) };
@@ -49,7 +55,10 @@ export interface LeaderOnlyStore {
   readonly usage: UsageStore;
 }
 
-/** Passes reads through; every write that only the leader makes rejects with `LeadershipLost` after the loss of leadership. */
+/**
+ * Returns a store that passes reads through. After the loss of leadership, every write that only the leader makes rejects with
+ * `LeadershipLost`.
+ */
 export function leaderOnlyStore(
   store: Pick<Store, 'table' | 'suspensions' | 'usage'>,
   leader: LeaderState,
@@ -90,7 +99,10 @@ export function leaderOnlyStore(
   };
 }
 
-/** Runs `run`. Loss of leadership during the run is not a failure, because the new leader does the work. */
+/**
+ * Runs `run`. Returns `leadership-lost` if `run` rejects with `LeadershipLost`. This is not a failure, because the new leader does
+ * the work.
+ */
 export async function runWhileLeading(run: () => Promise<void>): Promise<'done' | 'leadership-lost'> {
   try {
     await run();
@@ -107,7 +119,7 @@ function assertLeading(leader: LeaderState): void {
 
 export interface LeaderTermSteps {
   readonly leader: Pick<Leadership, 'isLeader'>;
-  /** Claims the table: from then on no other controller can write it. */
+  /** Claims the table. After the claim, no other controller can write the table until it claims the table as well. */
   claim(): Promise<void>;
   isClaimed(): boolean;
   /** Reads all objects again. */
@@ -117,13 +129,14 @@ export interface LeaderTermSteps {
 }
 
 /**
- * The steps before the first translation of each term. The claim comes first: until then the previous leader may publish a table
- * from newer objects than this controller has read. Only objects that are read after the claim cannot undo that table.
+ * Runs the steps before the first translation of each term. The claim comes first, because until the claim the previous leader may
+ * publish a table from newer objects than this controller has read. Objects that are read after the claim are at least as new as that
+ * table.
  */
 export class LeaderTerm {
   readonly #steps: LeaderTermSteps;
   #term = {};
-  /** The term in which all objects were read. They are read once in a term, even if the store becomes unreachable several times. */
+  /** The term in which all objects were last read. Objects are read once per term, even if the store becomes unreachable several times. */
   #sourceReadTerm: object | undefined;
   #startedTerm: object | undefined;
 
@@ -131,12 +144,18 @@ export class LeaderTerm {
     this.#steps = steps;
   }
 
-  /** Ends the term when leadership was lost or another controller has led meanwhile: the objects that were read may be outdated. */
+  /**
+   * Ends the term. Call this when leadership was lost or another controller has led, because the objects that were read may be
+   * outdated.
+   */
   end(): void {
     this.#term = {};
   }
 
-  /** Resolves at once if the term has begun. Rejects if the store is unreachable, or with `LeadershipLost`; then call again. */
+  /**
+   * Begins the term, unless it has already begun. Rejects if the store is unreachable, or with `LeadershipLost` if leadership is
+   * lost; then call `begin` again.
+   */
   async begin(signal: AbortSignal): Promise<void> {
     const { leader, claim, readSource, waitForProxies } = this.#steps;
     for (;;) {
@@ -144,7 +163,8 @@ export class LeaderTerm {
       if (this.#steps.isClaimed() && this.#startedTerm === this.#term) return;
       const term = this.#term;
       await claim();
-      // A store that was wiped is claimed a second time in the same term: no other controller has published to it.
+      // After a wipe of the store, the table is claimed again in the same term. The other steps are not repeated, because no other
+      // controller has published a table.
       if (this.#startedTerm === term) continue;
       if (this.#sourceReadTerm !== term) await readSource(signal);
       this.#sourceReadTerm = term;
