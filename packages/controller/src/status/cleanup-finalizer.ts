@@ -1,12 +1,13 @@
-// The finalizer that tells tools that a load balancer is not cleaned up yet; Weir itself does not need it. It is written through
-// `services/status`, as in Kubernetes' own controllers, so the controller needs no right to write a tenant's spec. Server-side
-// apply with a separate field manager does not remove the same finalizer of another controller.
+// Adds and removes the finalizer that shows tools that a load balancer is not cleaned up yet. Weir itself does not need the
+// finalizer. The finalizer is written through `services/status`, as in Kubernetes' own controllers, so the controller needs no
+// permission to write a tenant's `spec`. Removal by server-side apply with a separate field manager keeps a finalizer that another
+// controller has added too.
 import { CLEANUP_FINALIZER, type ObservedService, statusTargetFor } from './service-status.ts';
 import { fieldManagerFor, type StatusWriteOutcome, StatusWriter, type StatusWriterOptions } from './status-writer.ts';
 
 export interface CleanupFinalizerOptions extends Omit<StatusWriterOptions, 'fieldManager'> {
   readonly loadBalancerClass?: string;
-  /** Whether served Services get the finalizer; if not, it is only removed. */
+  /** Whether served Services get the finalizer. If false, the finalizer is only removed. */
   readonly isWanted: boolean;
 }
 
@@ -22,8 +23,8 @@ export class CleanupFinalizer {
   }
 
   /**
-   * Adds or removes the finalizer. `isServed`: whether the published table has the Service. Returns undefined if nothing was
-   * written. Rejects if the API server is unreachable.
+   * Adds or removes the finalizer of a Service. `isServed` says whether the published table contains the Service. Returns undefined
+   * if nothing was written. Rejects if the API server is unreachable.
    */
   async reconcile(
     service: ObservedService,
@@ -50,8 +51,8 @@ interface FinalizerInput extends Pick<ObservedService, 'type' | 'deleting'> {
 }
 
 /**
- * Decides whether to add or remove the finalizer. A Service that is being deleted loses it once the Service is not served, because
- * its ports are free then.
+ * Decides whether to add or remove the finalizer. A deleted Service keeps the finalizer until the Service is no longer served,
+ * because only then its ports are free.
  */
 export function planFinalizer({
   type,

@@ -7,11 +7,11 @@ import { microTime } from '../leader/leader-election.ts';
 import { WEIR_PREFIX } from '../parse/parse-object.ts';
 import type { ObservedService } from './service-status.ts';
 
-/** How often the Events of lasting conditions are renewed, because the API server deletes an Event after an hour. */
+/** How often an Event is written again while its condition lasts. The API server deletes an Event after an hour. */
 const EVENT_RENEWAL_MS = 30 * 60_000;
 const EVENT_RETRY_MS = 60_000;
 
-/** Errors that do not go away within a minute. */
+/** Errors of the API server that a retry after `EVENT_RETRY_MS` would meet again. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
   'FORBIDDEN',
   'UNAUTHORIZED',
@@ -20,18 +20,18 @@ const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
 ]);
 
 /**
- * Writes Events of `events.k8s.io/v1`. A failed write is logged and delays no other write. It is retried after a minute; an Event
- * about a change is retried once, and only if it is still true. Without the retry, `kubectl describe` would miss a lasting
- * condition for half an hour and a change forever.
+ * Writes Events of `events.k8s.io/v1`. A failed write is logged, delays no other write, and is retried after a minute. An Event about
+ * a change is retried only once, and only if it is still true. Without the retry, `kubectl describe` would not show a lasting
+ * condition for half an hour, and would never show a change.
  */
 export class EventWriter {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #instance: string;
-  /** When each Event was last written or seen, milliseconds of the monotonic clock. */
+  /** When each Event was last written or read, by name, in milliseconds of the monotonic clock. */
   readonly #writtenAtByName = new Map<string, number>();
-  /** When failed Events about a change are retried, milliseconds of the monotonic clock. */
+  /** When the failed Events about changes are retried, by name, in milliseconds of the monotonic clock. */
   readonly #retryAtByName = new Map<string, number>();
   #isFailing = false;
 
@@ -43,8 +43,8 @@ export class EventWriter {
   }
 
   /**
-   * Writes the new Events of a Service, the persistent Events that were last written half an hour ago, and the failed Events that are
-   * due and still current. `retry-pending`: a failed Event is to be retried later.
+   * Writes the new Events of a Service, persistent Events that were last written at least half an hour ago, and failed Events that
+   * are still current and whose retry is due. Returns `retry-pending` if a failed Event is to be retried later.
    */
   async write({ newEvents, persistentEvents, currentEvents }: ServiceEvents): Promise<'written' | 'retry-pending'> {
     const isRenewalDue = ({ name }: ServiceEvent): boolean =>
@@ -73,7 +73,7 @@ export class EventWriter {
     return this.#clock.monotonic() >= (this.#retryAtByName.get(name) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** Forgets the Events of Services that do not exist any more, and Events that are due for renewal. */
+  /** Forgets the Events of Services that do not exist any more, and Events whose renewal is due. */
   keepOnly(exists: (uid: string) => boolean): void {
     const oldest = this.#clock.monotonic() - EVENT_RENEWAL_MS;
     for (const timesByName of [this.#writtenAtByName, this.#retryAtByName])
@@ -81,7 +81,7 @@ export class EventWriter {
         if (at <= oldest || !exists(name.split('.')[1] ?? '')) timesByName.delete(name);
   }
 
-  /** `retry`: the write may succeed in a minute. */
+  /** Writes one Event. Returns `retry` if the write failed but may succeed in a minute. */
   async #writeOne(
     event: ServiceEvent,
     { isNew }: { readonly isNew: boolean },
@@ -119,7 +119,7 @@ export class EventWriter {
     }
   }
 
-  /** Returns the body to apply; in an existing Event only the series may change. */
+  /** Returns the body to apply. Only the series of an existing Event may change. */
   #bodyFor(event: ServiceEvent, before: StoredEvent | undefined): Json {
     const now = microTime(this.#clock.now());
     const { uid, name } = event.service;
@@ -158,9 +158,9 @@ function lastObservedAt({ eventTime, series }: StoredEvent): number {
   return Date.parse(series?.lastObservedTime ?? eventTime);
 }
 
-/** A condition as an Event, since `kubectl describe` shows the Events of a Service but not its conditions. */
+/** An Event that shows a condition, because `kubectl describe` shows the Events of a Service but not its conditions. */
 export interface ServiceEvent {
-  /** The name is the same for the same reason and note, so that a second write renews the first Event. */
+  /** Derived from the Service's UID, the reason and the note, so that a second write renews the first Event. */
   readonly name: string;
   readonly namespace: string;
   readonly service: { readonly uid: string; readonly name: string };
@@ -169,27 +169,27 @@ export interface ServiceEvent {
   readonly note: string;
 }
 
-/** Reasons of conditions that soon get another reason. */
+/** Reasons that a condition usually has only for a moment. A new condition with such a reason gets no Event. */
 const TRANSIENT_REASONS = ['Accepted', 'WaitingForProxy'];
 
-/** The Events of conditions that the Service does not show in its status yet. */
+/** Returns the Events for conditions that the status of the Service does not show yet. */
 export function newEventsFor(view: ServiceView, observed: ObservedService): readonly ServiceEvent[] {
   return view.conditions
     .filter((condition) => isReported(condition) && !isInStatus(condition, observed))
     .map((condition) => eventFor(view, condition));
 }
 
-/** The Events of all conditions of a view. */
+/** Returns the Events for all conditions of a view, except for transient reasons and unknown states. */
 export function eventsFor(view: ServiceView): readonly ServiceEvent[] {
   return view.conditions.filter(isReported).map((condition) => eventFor(view, condition));
 }
 
-/** How long a Service is pending before it gets an Event about it. */
+/** How long a Service must be pending before it gets an Event that says why. */
 const PENDING_EVENT_DELAY_MS = 30_000;
 
 /**
- * Returns the Events that are renewed as long as they are true: why a Service is refused or pending. `pendingMs`: how long it has
- * been pending.
+ * Returns the Events to renew while their condition lasts: why the Service is refused, or why it is still pending. `pendingMs` says
+ * how long the Service has been pending.
  */
 export function persistentEventsFor(view: ServiceView, pendingMs: number): readonly ServiceEvent[] {
   const isPendingLong = view.state === 'Pending' && pendingMs >= PENDING_EVENT_DELAY_MS;
@@ -204,7 +204,10 @@ function isReported({ reason, status }: Condition): boolean {
   return !TRANSIENT_REASONS.includes(reason) && status !== 'Unknown';
 }
 
-/** Whether the status shows the condition. A new message of a positive condition, such as another address, does not count as a change. */
+/**
+ * Whether the status already shows the condition. A new message alone is not a change if the condition is positive, for example after
+ * another address was added.
+ */
 function isInStatus(condition: Condition, observed: ObservedService): boolean {
   const shown = observed.conditions.find((each) => each.type === `${WEIR_PREFIX}${condition.type}`);
   if (shown?.reason !== condition.reason || shown.status !== condition.status) return false;
@@ -219,7 +222,7 @@ function eventFor(view: ServiceView, condition: Condition): ServiceEvent {
   const { uid, namespace, name } = view;
   const { reason } = condition;
   const note = truncateMessage(condition.message);
-  // The note of an Event is immutable, so another note needs an Event of another name.
+  // The note of an Event is immutable, so a new note needs a new Event with another name.
   const noteHash = createHash('sha256').update(note).digest('hex').slice(0, 10);
   return {
     name: `weir.${uid}.${reason.toLowerCase()}.${noteHash}`,

@@ -22,36 +22,39 @@ import { fieldManagerFor, type StatusWriteOutcome, StatusWriter } from './status
 export interface KubernetesStatusOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly events: EventWriter;
-  /** Default: the class of a fleet without a class of its own. */
+  /** The load balancer class of this fleet; default `DEFAULT_FLEET_SETTINGS.loadBalancerClass`. */
   readonly loadBalancerClass?: string;
-  /** Whether served Services get the load balancer finalizer of Kubernetes; default false. */
+  /** Whether served Services get the cleanup finalizer of Kubernetes; default false. */
   readonly cleanupFinalizer?: boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** The most writes at the same time. The API server takes about 10 ms for a write. */
+/** How many Services may be updated at the same time. The API server takes about 10 ms for a write. */
 const MAX_CONCURRENT_WRITES = 8;
 const EMPTY_STATUS: DesiredStatus = { ingress: [], conditions: [] };
 
 interface UpdateResult {
   /**
-   * `pending`: the status is current or was refused, and an Event or a retry is due later. `conflict`: the Service changed during the
-   * write.
+   * `current`: nothing is left to do until the Service or its view changes. `pending`: the Service must be checked again later,
+   * because the API server refused the status or an Event may become due. `conflict`: the Service changed during the write.
    */
   readonly kind: 'current' | 'pending' | 'conflict';
-  /** The Service after the write; undefined if another client has changed it since. */
+  /** The version of the Service that the update took into account. Undefined if the status of the Service is no longer observed. */
   readonly service: ObservedService | undefined;
 }
 
-/** Writes status and Events of Services by server-side apply: only Weir's conditions and the addresses, and only changes. */
+/**
+ * Writes the status and Events of Services by server-side apply. Writes only Weir's conditions and the addresses, and only if they
+ * have changed.
+ */
 export class KubernetesStatus implements StatusSink {
   readonly #options: KubernetesStatusOptions;
-  /** The Services by the key of the source; all keys here are keys of the source. */
+  /** The observed Services. All keys in this class are keys of the source. */
   readonly #serviceByKey = new Map<string, ObservedService>();
   readonly #keyByUid = new Map<string, string>();
   readonly #pendingUpdates = new PendingUpdates();
-  /** Since when a Service has waited for its address, milliseconds of the monotonic clock. */
+  /** Since when each pending Service has been pending, in milliseconds of the monotonic clock. */
   readonly #pendingSinceByKey = new Map<string, number>();
   readonly #fieldManager: string;
   readonly #writer: StatusWriter;
@@ -74,7 +77,7 @@ export class KubernetesStatus implements StatusSink {
     return this.#observedRevision;
   }
 
-  /** `raw`: a Service of the API server; undefined if it was deleted. */
+  /** Records a Service as received from the API server. `raw` is undefined if the Service was deleted. */
   observe(key: string, raw: Json | undefined): void {
     const before = this.#serviceByKey.get(key);
     const service = raw === undefined ? undefined : observedServiceFor(raw);
@@ -124,7 +127,7 @@ export class KubernetesStatus implements StatusSink {
     return outcome;
   }
 
-  /** If the Service or its view changes during the update, the Service stays pending. */
+  /** Updates the status and Events of one Service. If the Service or its view changes during the update, the Service stays pending. */
   async #updateOne(key: string, now: number): Promise<UpdateResult['kind']> {
     const service = this.#serviceByKey.get(key);
     const view = service && this.#views.get(service.uid);
@@ -154,8 +157,7 @@ export class KubernetesStatus implements StatusSink {
       if (finalizer?.kind === 'conflict') return { kind: 'conflict', service };
       if (finalizer?.kind === 'written') {
         this.#resultOf(key, service, finalizer);
-        // The old version of the Service is returned on purpose, so that the Service stays pending and its status is written in
-        // this pass.
+        // Returns the old version of the Service on purpose, so that the Service stays pending and its status is written in this pass.
         return { kind: 'current', service };
       }
       return view === undefined ? this.#clearStatus(key, service) : this.#writeView(key, service, view);
@@ -165,7 +167,7 @@ export class KubernetesStatus implements StatusSink {
       : { kind: 'current', service };
   }
 
-  /** Forgets Services that do not exist any more. This only frees memory, so it does not run on every write. */
+  /** Forgets Services that do not exist any more. The cleanup only frees memory, so it does not run on every write. */
   #cleanUp(now: number): void {
     if (now - this.#cleanedUpAt < STATUS_RECHECK_MS) return;
     this.#cleanedUpAt = now;
@@ -216,14 +218,15 @@ export class KubernetesStatus implements StatusSink {
   #resultOf(key: string, service: ObservedService, outcome: StatusWriteOutcome): UpdateResult {
     if (outcome.kind === 'conflict') return { kind: 'conflict', service };
     if (outcome.kind !== 'written') return { kind: 'pending', service };
-    // The watch may deliver our write before the response arrives. Then the cached Service is already this version or a newer one.
+    // The watch may deliver our write before the response arrives. Then the cached Service is already the written version or a newer
+    // version.
     if (this.#serviceByKey.get(key)?.resourceVersion !== service.resourceVersion) return { kind: 'current', service };
     this.observe(key, outcome.object);
     return { kind: 'current', service: this.#serviceByKey.get(key) };
   }
 }
 
-/** Whether the Service has no status. A status that only says that the fleet is unreachable counts as none. */
+/** Whether the Service has no status. A status that only says that the fleet is unreachable does not count. */
 function hasNoStatus({ ingress, conditions }: ObservedService): boolean {
   return ingress.length === 0 && conditions.every(({ status }) => status === 'Unknown');
 }
@@ -234,7 +237,7 @@ function statusFieldsOf(service: ObservedService | undefined): unknown {
   return [uid, type, deleting, finalizerManagers, ingress, conditions];
 }
 
-/** Returns the status as text without its times, because a condition that was never written gets the time of each attempt. */
+/** Returns the status as text without the transition times, because a condition that was never written gets the time of each attempt. */
 function fingerprintOf({ ingress, conditions }: DesiredStatus): string {
   return JSON.stringify([
     ingress,
@@ -249,7 +252,7 @@ function statusJson({ ingress, conditions }: DesiredStatus): Json {
   };
 }
 
-/** The views of a sorted list by UID. An update costs O(changed part of the list). */
+/** Finds the views of a list by UID. An update skips the views before the first change and after the last change. */
 class ServiceViewIndex {
   #list: readonly ServiceView[] = [];
   readonly #byUid = new Map<string, ServiceView>();
@@ -258,7 +261,10 @@ class ServiceViewIndex {
     return this.#byUid.get(uid);
   }
 
-  /** Takes a list in the same order as the list before. Returns the UIDs whose view changed or is gone. */
+  /**
+   * Replaces the list. The new list must have the same order as the old list. Returns the UIDs of views that changed, are new, or are
+   * gone.
+   */
   update(list: readonly ServiceView[]): ReadonlySet<string> {
     const changed = new Set<string>();
     if (list === this.#list) return changed;

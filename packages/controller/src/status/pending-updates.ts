@@ -1,21 +1,21 @@
 /**
- * The queue of Services whose status must be compared with the desired status. At most one writer handles a Service at a time. A
- * pass is one call of `write` of the status sink. Keys are the keys of the source; times are milliseconds of the monotonic clock.
+ * The queue of Services whose status must be compared with the desired status. At most one writer handles a Service at a time. A pass
+ * is one call of `StatusSink.write`. Keys are the keys of the source; times are milliseconds of the monotonic clock.
  */
 export class PendingUpdates {
   /** The Services that are due, in order of arrival. */
   readonly #pending = new Set<string>();
   readonly #inProgress = new Set<string>();
-  /** Services whose last write failed. They come last, so that a few failing Services do not delay all others. */
+  /** Services whose last write failed. They are written last, so that a few failing Services do not delay the other Services. */
   readonly #failed = new Set<string>();
   /** The failed Services that this pass has not tried again yet. */
   readonly #retries = new Set<string>();
   /** Services that changed during their write; the watch will deliver the change. */
   readonly #conflicted = new Set<string>();
-  /** The times at which Services are due even if nothing changes, the earliest first. */
+  /** When each Service is due even if nothing changes, earliest first. */
   readonly #dueAt = new Map<string, number>();
 
-  /** Call this when the Service or its view has changed, also while its status is being written. */
+  /** Makes the Service pending. Call this when the Service or its view has changed, even while its status is being written. */
   add(key: string): void {
     if (!this.#failed.has(key)) this.#pending.add(key);
   }
@@ -37,7 +37,10 @@ export class PendingUpdates {
     for (const key of this.#failed) this.#retries.add(key);
   }
 
-  /** Returns the next Service, whose result the caller reports by a method below; undefined if this pass has no more. */
+  /**
+   * Returns the next Service; undefined if this pass has no more. After the write, call `complete`, `conflicted` or `failed` for the
+   * Service.
+   */
   next(): string | undefined {
     for (const key of this.#pending) {
       if (this.#inProgress.has(key)) continue;
@@ -48,7 +51,7 @@ export class PendingUpdates {
     for (const key of this.#retries) {
       if (this.#inProgress.has(key)) continue;
       this.#retries.delete(key);
-      // A change during the write makes the Service pending, which `add` refuses for failed Services.
+      // Without this line, `add` would ignore a change during the write, because `add` ignores failed Services.
       this.#failed.delete(key);
       this.#inProgress.add(key);
       return key;
@@ -57,15 +60,15 @@ export class PendingUpdates {
   }
 
   /**
-   * Call this after the write. `isCurrent`: the Service and its view have not changed since; otherwise a Service that changed stays
-   * pending.
+   * Call this after the write. `isCurrent` says whether the write took the latest Service and view into account. If not, a Service
+   * that changed during the write stays pending.
    */
   complete(key: string, { isCurrent }: { readonly isCurrent: boolean }): void {
     this.#finish(key);
     if (isCurrent) this.#pending.delete(key);
   }
 
-  /** Makes the Service due at `at`, and earlier if it changes. `at` must not decrease from call to call. */
+  /** Makes the Service due at `at`, or earlier if the Service or its view changes. `at` must not decrease from call to call. */
   scheduleAt(key: string, at: number): void {
     this.#dueAt.delete(key);
     this.#dueAt.set(key, at);

@@ -11,8 +11,8 @@ export interface DesiredStatus {
 }
 
 /**
- * Returns the status for a view. A condition keeps its transition time as long as its status stays the same. `now`: milliseconds
- * since the epoch.
+ * Returns the status for a view. A condition keeps its transition time as long as its `status` stays the same. `now` is in
+ * milliseconds since the epoch.
  */
 export function desiredStatusFor(view: ServiceView, observed: ObservedService, now: number): DesiredStatus {
   const ports = portsFor(view);
@@ -43,7 +43,7 @@ function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   return [...ports.values()].sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
 }
 
-/** Whether the Service shows the desired status already. */
+/** Whether the Service already shows the desired status. */
 export function isStatusCurrent(status: DesiredStatus, observed: ObservedService): boolean {
   return (
     isDeepStrictEqual(status.ingress, observed.ingress) &&
@@ -52,8 +52,8 @@ export function isStatusCurrent(status: DesiredStatus, observed: ObservedService
 }
 
 /**
- * Whether a Service that this fleet does not serve any more still has the status that this fleet wrote as `fieldManager`. The
- * status of another fleet does not count.
+ * Whether the Service still has a status that this fleet wrote as `fieldManager`. The status of another fleet does not count. Call
+ * this for a Service that this fleet does not serve any more.
  */
 export function hasStaleStatus(
   { conditions, deleting, statusManagers }: ObservedService,
@@ -71,13 +71,13 @@ function byType(conditions: readonly ServiceCondition[]): unknown {
 /** The finalizer that Kubernetes defines for load balancers. */
 export const CLEANUP_FINALIZER = 'service.kubernetes.io/load-balancer-cleanup';
 
-/** The object that a status write of the Service targets. */
+/** Returns the target of a write to the Service's status. */
 export function statusTargetFor({ uid, namespace, name, resourceVersion }: ObservedService): StatusTarget {
   const path = `/api/v1/namespaces/${namespace}/services/${name}`;
   return { apiVersion: 'v1', kind: 'Service', uid, namespace, name, resourceVersion, path };
 }
 
-/** A Service in the cluster, as far as its status and finalizer need it. */
+/** The fields of a Service in the cluster that matter for its status and finalizer. */
 export interface ObservedService {
   readonly uid: string;
   readonly namespace: string;
@@ -86,15 +86,18 @@ export interface ObservedService {
   readonly type: string;
   readonly deleting: boolean;
   readonly ingress: readonly IngressStatus[];
-  /** Only the conditions of Weir, of this or of another fleet. */
+  /** Only conditions of Weir, written by this fleet or another fleet. */
   readonly conditions: readonly ServiceCondition[];
-  /** The field managers that own fields of its status. */
+  /** The field managers that own fields of the Service's status. */
   readonly statusManagers: readonly string[];
-  /** The field managers, of fleets or other controllers, that added `CLEANUP_FINALIZER` through the status subresource. */
+  /**
+   * The field managers that added `CLEANUP_FINALIZER` through the status subresource. They may belong to this fleet, another fleet or
+   * another controller.
+   */
   readonly finalizerManagers: readonly string[];
 }
 
-/** An entry of `status.loadBalancer.ingress`, by any writer. */
+/** An entry of `status.loadBalancer.ingress`, written by any controller. */
 export interface IngressStatus {
   readonly ip?: string;
   readonly hostname?: string;
@@ -110,7 +113,10 @@ export interface ServiceCondition {
   readonly lastTransitionTime: string;
 }
 
-/** Returns undefined if the Service is not a load balancer and has no condition or finalizer of Weir. */
+/**
+ * Reads the fields that matter for the status. Returns undefined if the Service is not a load balancer and has neither a condition of
+ * Weir nor the cleanup finalizer.
+ */
 export function observedServiceFor(raw: Json): ObservedService | undefined {
   const { metadata, spec, status } = raw as unknown as RawService;
   const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(WEIR_PREFIX));
@@ -148,7 +154,7 @@ interface ManagedFields {
   readonly fieldsV1?: { readonly 'f:metadata'?: { readonly 'f:finalizers'?: Readonly<Record<string, unknown>> } };
 }
 
-/** The API server has validated these fields. */
+/** The fields of a Service that this file reads. The API server has validated them. */
 interface RawService {
   readonly metadata: {
     readonly uid: string;

@@ -9,7 +9,10 @@ import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-
 
 const STATUS_LOOP = { gapMs: 5, resyncMs: STATUS_RECHECK_MS, retryMs: [1_000, 5_000] } as const;
 
-/** Writes the desired status. This is a separate loop, because a slow API server must not delay the reading of heartbeats. */
+/**
+ * Creates the loop that writes the desired status. It is separate from the fleet loop, because a slow API server must not delay the
+ * reading of heartbeats.
+ */
 export function createStatusLoop(context: LoopContext, status: StatusReconciler | undefined): ReconcileLoop {
   const { metrics, log } = context;
   const loop = createLeaderLoop(context, STATUS_LOOP, {
@@ -29,7 +32,7 @@ export interface StatusReconcilerOptions {
 export class StatusReconciler {
   readonly #sink: StatusSink;
   readonly #onStatusChange: () => void;
-  /** The inputs of the last call of the sink's `setDesired`. If empty, the next call is passed on in any case. */
+  /** The inputs of the last call of the sink's `setDesired`. If empty, the next inputs are passed on even if they are the same. */
   #lastInputs: readonly unknown[] = [];
   #hasDesiredStatus = false;
   #undecided: { readonly snapshot: Snapshot; readonly views: readonly ServiceView[] } | undefined;
@@ -51,7 +54,7 @@ export class StatusReconciler {
     this.#onStatusChange();
   }
 
-  /** Sets the status for the time until this leader reaches the store: new Services show that the store is unreachable. */
+  /** Sets the status to show until this leader reaches the store: new Services show that the store is unreachable. */
   setUndecided(snapshot: Snapshot): void {
     if (this.#undecided?.snapshot !== snapshot)
       this.#undecided = { snapshot, views: storeUnreachableViewsFor(snapshot) };
@@ -70,7 +73,7 @@ export class StatusReconciler {
     }
   }
 
-  /** Call this when leadership is lost: the next leader writes the status. */
+  /** Call this when leadership is lost, because the next leader writes the status. */
   reset(): void {
     this.#term.abort();
     this.#term = new AbortController();

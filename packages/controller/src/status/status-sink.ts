@@ -5,23 +5,23 @@ export const STATUS_RECHECK_MS = 30_000;
 
 /** The status that the Services should show. */
 export interface DesiredViews {
-  /** `undecided`: there is no translation, so only Services without a status get one, and all others keep theirs. */
+  /** `undecided`: there is no translation yet. Then Services without a status get one, and Services with a status keep it. */
   readonly kind: 'decided' | 'undecided';
   readonly views: readonly ServiceView[];
 }
 
-/** Writes the status of Services. A source of files has no sink. */
+/** Writes the status of Services. A controller that reads manifest files has no sink. */
 export interface StatusSink {
   /** Increases whenever any client changes the status of a Service. */
   readonly observedRevision: number;
   /**
-   * Sets the desired status for the next `write`, and for the Services that a write under way has not reached. A view that is the same
-   * object as before is not compared again.
+   * Sets the desired status for the next `write`, and for the Services that a running `write` has not reached yet. A view that is the
+   * same object as before counts as unchanged.
    */
   setDesired(desired: DesiredViews): void;
   /**
-   * Writes the status of the Services that do not show it yet. `recheck`: some Services changed meanwhile, so `setDesired` and `write`
-   * are due again. Rejects if the API server is unreachable.
+   * Writes the desired status of all Services that do not show it yet. Returns `recheck` if a Service changed during its write; then
+   * call `setDesired` and `write` again. Rejects if the API server is unreachable.
    */
   write(signal: AbortSignal): Promise<'complete' | 'recheck'>;
 }

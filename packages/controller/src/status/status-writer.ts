@@ -3,7 +3,7 @@ import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
 import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/kube-api-error.ts';
 
-/** The object to write to; its UID and version are preconditions of the write. */
+/** The object whose status is written. Its UID and version are preconditions of the write. */
 export interface StatusTarget {
   readonly apiVersion: string;
   readonly kind: string;
@@ -16,11 +16,14 @@ export interface StatusTarget {
   readonly path: string;
 }
 
-/** The fields to apply; fields that this field manager applied before and that are absent now are removed. */
+/** The fields to apply. The API server removes fields that this field manager applied before and that are absent now. */
 export interface StatusPatch {
   readonly status?: Json;
   readonly finalizers?: readonly string[];
-  /** Identifies the content without its times: a refused patch with the same fingerprint is not sent again for a while. */
+  /**
+   * Identifies the patch without its times. After a refusal, a patch with the same fingerprint is not sent again for
+   * `REFUSED_RETRY_MS`.
+   */
   readonly fingerprint: string;
 }
 
@@ -32,7 +35,10 @@ export type StatusWriteOutcome =
   | { readonly kind: 'gone' }
   | { readonly kind: 'refused' };
 
-/** When a refused write is retried: an operator may have granted the missing permission or installed the custom resources. */
+/**
+ * How long a refused write waits for its retry. By then an operator may have granted the missing permission or installed the custom
+ * resources.
+ */
 const REFUSED_RETRY_MS = 10 * 60_000;
 
 interface Refusal {
@@ -69,7 +75,7 @@ export class StatusWriter {
       for (const uid of uids.keys()) if (!exists(uid)) uids.delete(uid);
   }
 
-  /** Rejects if the API server is unreachable. */
+  /** Writes a patch, unless the API server refused the same patch recently. Rejects if the API server is unreachable. */
   async write(target: StatusTarget, { status, finalizers, fingerprint }: StatusPatch): Promise<StatusWriteOutcome> {
     if (this.#isStillRefused(target, fingerprint)) return { kind: 'refused' };
     const { apiVersion, kind, uid, namespace, name, resourceVersion, path } = target;
@@ -136,12 +142,12 @@ const REMEDIES: { readonly [C in KubeApiErrorCode]?: string } = {
     'grant the permissions of this version: helm upgrade, or add the rules of charts/weir/rights/controller.yaml',
 };
 
-/** The longest name of a field manager that the API server accepts. */
+/** The maximum length of a field manager's name that the API server accepts. */
 const MAX_FIELD_MANAGER_CHARACTERS = 128;
 
 /**
- * The two field managers. Server-side apply removes fields that the same manager applied before and omits now, so status and
- * finalizer need one manager each.
+ * The field managers for the status and for the finalizer. They are separate, because server-side apply removes fields that the same
+ * manager applied before and omits now.
  */
 const FIELD_MANAGERS: { readonly status: string; readonly finalizer: string } = {
   status: FIELD_MANAGER,
@@ -149,8 +155,8 @@ const FIELD_MANAGERS: { readonly status: string; readonly finalizer: string } = 
 };
 
 /**
- * Returns the field manager of a fleet. Fleets in one cluster have different classes, and a fleet must remove only its own status.
- * For a Service without a class, only the field manager shows which fleet wrote the status.
+ * Returns the name of a fleet's field manager. Fleets in one cluster have different classes, and a fleet must remove only its own
+ * status. For a Service without a class, only the field manager shows which fleet wrote the status.
  */
 export function fieldManagerFor(
   loadBalancerClass: string = DEFAULT_FLEET_SETTINGS.loadBalancerClass,

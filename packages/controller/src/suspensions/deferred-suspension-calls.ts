@@ -19,25 +19,25 @@ export interface DeferredSuspensionCallsOptions {
 
 /** The suspensions that need a call to the API server. */
 export interface SuspensionsToResolve {
-  /** Suspensions that the source does not have any more. They are lifted once they are known to be deleted. */
+  /** Suspensions that the source does not have any more. A suspension is lifted once its object is known to be deleted. */
   readonly missing: readonly Suspension[];
-  /** Suspensions whose `until` has passed. They are to be deleted. */
+  /** Suspensions whose `until` has passed, so that their objects are to be deleted. */
   readonly expired: readonly Suspension[];
 }
 
 const MAX_CONCURRENT_CALLS = 8;
 
 /**
- * Makes the calls to the API server about Suspensions. They run in a separate loop, because a call that hangs must not delay the
+ * Makes the calls to the API server about Suspensions. The calls run in a separate loop, because a call that hangs must not delay the
  * table.
  */
 export class DeferredSuspensionCalls {
   readonly #options: DeferredSuspensionCallsOptions;
   #toResolve: SuspensionsToResolve = { missing: [], expired: [] };
   readonly #deletedUids = new Set<string>();
-  /** Suspensions that were made in the store because their objects could not be written then. */
+  /** Suspensions that were made in the store, because their objects could not be written at that time. */
   #requests: readonly Suspension[] = [];
-  /** The adopted suspensions by UID of the request. */
+  /** For each request, the suspension of the object that replaces the request. By UID of the request. */
   readonly #adoptedByRequest = new Map<string, Suspension>();
   readonly #failingUids = new Set<string>();
 
@@ -54,7 +54,7 @@ export class DeferredSuspensionCalls {
     return this.#adoptedByRequest.get(request.uid);
   }
 
-  /** Sets the suspensions that were made in the store. `new`: one of them is new, so `run` is due. */
+  /** Sets the suspensions that were made in the store. Returns `new` if any of them is new; then `run` is due. */
   setRequests(requests: readonly Suspension[]): 'new' | 'known' {
     const before = new Set(this.#requests.map(({ uid }) => uid));
     this.#requests = requests;
@@ -63,24 +63,25 @@ export class DeferredSuspensionCalls {
     return requests.every(({ uid }) => before.has(uid)) ? 'known' : 'new';
   }
 
-  /** Call this when leadership is lost: another controller makes these calls, and the results may be outdated. */
+  /** Call this when leadership is lost: another controller then makes these calls, and the results of this controller may be outdated. */
   reset(): void {
     this.setToResolve({ missing: [], expired: [] });
     this.setRequests([]);
   }
 
-  /** Replaces the suspensions to resolve, and forgets the results, which the caller has used. */
+  /** Replaces the suspensions to resolve. Forgets which suspensions were deleted, because the caller has used these results. */
   setToResolve(suspensions: SuspensionsToResolve): void {
     this.#toResolve = suspensions;
     this.#deletedUids.clear();
   }
 
-  /** Makes the calls that are due. Rejects if a call failed and was logged; then call again. */
+  /** Makes the calls that are due. Logs each failed call and rejects if any call failed; then call `run` again. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, writer } = this.#options;
     const { missing, expired } = this.#toResolve;
     const requests = this.#requests.filter(({ uid }) => !this.#adoptedByRequest.has(uid));
-    // Deletions first, since their targets wait to be served again; a request is in force meanwhile.
+    // Looks for deleted Suspensions first, because their targets wait to be served again. The other calls are less urgent: a request
+    // is already in force.
     await forEachConcurrently(missing, { concurrency: MAX_CONCURRENT_CALLS, signal }, async (suspension) => {
       if (!(await source.isDeleted(suspension, signal))) return;
       this.#deletedUids.add(suspension.uid);
@@ -111,7 +112,7 @@ export class DeferredSuspensionCalls {
 
   async #adopt(writer: SuspensionObjectWriter, { uid }: Suspension, signal: AbortSignal): Promise<void> {
     const { store, clock, onResult } = this.#options;
-    // Read again: a suspension that was lifted meanwhile must not return.
+    // Reads the store again, because a suspension that was lifted since the last read must not return.
     const request = (await store.read()).suspensions.find((suspension) => suspension.uid === uid);
     if (request === undefined || !isInForce(request, clock.now())) return;
     const adoption: AdoptionPlan = planAdoption(request, await writer.getOrCreate(request, signal), clock.now());
@@ -120,7 +121,7 @@ export class DeferredSuspensionCalls {
     onResult();
   }
 
-  /** Warns of the first failure only, since the call is retried until it succeeds. */
+  /** Makes one call and returns its error. Warns only of the first failure, because the call is retried until it succeeds. */
   async #attempt(
     { uid, name }: Suspension,
     failureMessage: string,
@@ -145,7 +146,10 @@ export type AdoptionPlan =
   /** The request stays in the store and in force. */
   | { readonly kind: 'refuse'; readonly why: string };
 
-/** Decides whether a Suspension may replace a suspension that was made in the store. `now`: milliseconds since the epoch. */
+/**
+ * Decides whether the Suspension `found` may replace `request`, a suspension that was made in the store. `now` is in milliseconds
+ * since the epoch.
+ */
 export function planAdoption(request: Suspension, found: SuspensionObject, now: number): AdoptionPlan {
   const { uid, name, target, message, until, rule, createdAt } = found;
   const suspension: Suspension = {
@@ -171,8 +175,8 @@ export function planAdoption(request: Suspension, found: SuspensionObject, now: 
 }
 
 /**
- * Whether the Suspension was created after the request, so that its author knew the request. Allows for one second, the resolution
- * of the API server's times.
+ * Whether the Suspension was created after the request, so that its author could know the request. Allows for one second, because the
+ * API server's times are in whole seconds.
  */
 function isNewer(found: SuspensionObject, request: Suspension): boolean {
   return found.createdAt !== null && request.createdAt !== null && found.createdAt + 1_000 > request.createdAt;
@@ -184,8 +188,11 @@ function endOf(until: number | null): number {
 
 /** Writes Suspension objects. */
 export interface SuspensionObjectWriter {
-  /** Creates the Suspension, or returns the existing Suspension of the same name, whatever its spec says. */
+  /** Creates the Suspension. If a Suspension of the same name exists, returns that Suspension, even if its spec differs. */
   getOrCreate(suspension: Suspension, signal: AbortSignal): Promise<SuspensionObject>;
-  /** Deletes the Suspension with this UID, but not a newer Suspension of the same name. Also resolves if it is gone. */
+  /**
+   * Deletes the Suspension with this UID, but not a newer Suspension of the same name. Also resolves if the Suspension does not exist
+   * any more.
+   */
   remove(suspension: Suspension, signal: AbortSignal): Promise<void>;
 }

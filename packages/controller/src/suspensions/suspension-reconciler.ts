@@ -7,7 +7,10 @@ import type { DeferredSuspensionCalls } from './deferred-suspension-calls.ts';
 
 const SUSPENSION_LOOP = { gapMs: 5, resyncMs: 10_000, retryMs: [1_000, 30_000] } as const;
 
-/** Makes the deferred calls to the API server. `SuspensionReconciler` runs in the table loop, before each table is published. */
+/**
+ * Creates the loop that makes the deferred calls to the API server. `SuspensionReconciler.reconcile` runs in the table loop instead,
+ * before each table is published.
+ */
 export function createSuspensionLoop(
   context: LoopContext,
   {
@@ -30,13 +33,13 @@ export interface SuspensionReconcilerOptions {
   readonly log: Logger;
   /** Called when a suspension has expired, so that `reconcile` is due. */
   readonly onExpiry: () => void;
-  /** Called when a suspension was made in the store itself, so that a run of the deferred calls is due. */
+  /** Called when a new suspension was made in the store itself, so that a run of the deferred calls is due. */
   readonly onRequest: () => void;
   /** Makes the calls to the API server; `reconcile` only uses their results. */
   readonly deferredCalls: DeferredSuspensionCalls;
 }
 
-/** Puts the Suspensions of the source into the store, and removes them once they are known to be deleted. */
+/** Puts the Suspensions of the source into the store, and removes a suspension from the store once its object is known to be deleted. */
 export class SuspensionReconciler {
   readonly #options: SuspensionReconcilerOptions;
   #madeInStore: readonly Suspension[] = [];
@@ -53,7 +56,7 @@ export class SuspensionReconciler {
     return this.#stored;
   }
 
-  /** Writes the changes to the store. Rejects if the store is unreachable; then call again. */
+  /** Writes the changes of suspensions to the store. Rejects if the store is unreachable; then call `reconcile` again. */
   async reconcile(snapshot: Snapshot): Promise<void> {
     const { source, store, clock, log, deferredCalls } = this.#options;
     const wanted = suspensionsFor(snapshot, (uid) => source.originOf({ uid }));
@@ -83,7 +86,10 @@ export class SuspensionReconciler {
     });
   }
 
-  /** Reads the store. Returns false if it has lost a suspension and `reconcile` is due. Rejects if the store is unreachable. */
+  /**
+   * Reads the store. Returns false if the store was wiped or fell back to an older copy; then call `reconcile`. Rejects if the store
+   * is unreachable.
+   */
   async isStoreIntact(): Promise<boolean> {
     const state = await this.#options.store.read();
     if (!state.complete || state.sequence < this.#sequence) return false;
@@ -107,8 +113,8 @@ export class SuspensionReconciler {
   }
 
   /**
-   * Puts each adopted suspension before it removes the request, so that the target stays suspended. Returns the number of adopted
-   * suspensions.
+   * Replaces each request that has been adopted. Puts the adopted suspension before it removes the request, so that the target stays
+   * suspended. Returns the number of replaced requests.
    */
   async #adopt(suspensions: readonly Suspension[], wanted: readonly Suspension[]): Promise<number> {
     const { store, deferredCalls, log } = this.#options;
@@ -117,7 +123,7 @@ export class SuspensionReconciler {
       const adopted = deferredCalls.adoptedFrom(request);
       if (adopted === undefined) continue;
       count += 1;
-      // If the source has read the Suspension, its version may be newer and is in the store already.
+      // If the source has read the Suspension, the source's version is already in the store and may be newer.
       if (!wanted.some(({ uid }) => uid === adopted.uid)) await store.put(adopted);
       await store.remove(request.uid);
       log.info(
@@ -146,17 +152,17 @@ export interface SuspensionPlanInput {
   readonly state: SuspensionState;
   /** The Suspensions of the source. */
   readonly wanted: readonly Suspension[];
-  /** The suspensions made in the store, as last read before a wipe: only the controller can restore them. */
+  /** The suspensions made in the store itself, as last read. After a wipe of the store, only the controller can restore them. */
   readonly madeInStore: readonly Suspension[];
-  /** The origin of the source's Suspensions. */
+  /** The kind of origin that the Suspensions of the source have. */
   readonly origin: SuspensionOrigin['kind'];
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * Plans the writes that bring the store to the Suspensions of the source. Suspensions that a person made in the store itself, or that
- * come from another kind of source, are removed only when they expire.
+ * Plans the writes after which the store contains the Suspensions of the source. Suspensions that a person made in the store itself,
+ * or that come from another kind of source, are removed only when they expire.
  */
 export function planSuspensions({ state, wanted, madeInStore, origin, now }: SuspensionPlanInput): SuspensionPlan {
   const present = new Map(state.suspensions.map((suspension) => [suspension.uid, suspension]));
@@ -169,7 +175,7 @@ export function planSuspensions({ state, wanted, madeInStore, origin, now }: Sus
   const inForceUids = new Set(inForce.map(({ uid }) => uid));
   const expiredUids = new Set(wanted.filter((suspension) => !isInForce(suspension, now)).map(({ uid }) => uid));
   const others = state.suspensions.filter(({ uid }) => !inForceUids.has(uid));
-  // The source may have moved `until` forward since the suspension was put into the store.
+  // In the source, `until` may have been changed to an earlier time since the suspension was put into the store.
   const isExpired = (suspension: Suspension): boolean => !isInForce(suspension, now) || expiredUids.has(suspension.uid);
   return {
     put,
