@@ -54,7 +54,7 @@ const SHARED_PORT: SettingFormat<number> = { allowed: SHARED_PORT_FORMAT, parse:
 
 const RESERVED_PORTS: SettingFormat<PortRange> = { allowed: PORT_RANGE_FORMAT, parse: parsePortRange };
 
-/** The settings of the process. The client library also reads KUBECONFIG. */
+/** The settings of the process. The Kubernetes client library also reads KUBECONFIG. */
 const CONFIG = {
   fleet: text('WEIR_FLEET', { default: 'weir', ...FLEET_NAME_FORMAT }),
   ...REDIS_SETTINGS,

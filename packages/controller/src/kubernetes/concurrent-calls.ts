@@ -1,11 +1,11 @@
 export interface ConcurrencyOptions {
-  /** The most calls that run at the same time. */
+  /** The maximum number of calls that run at the same time. */
   readonly concurrency: number;
   readonly signal: AbortSignal;
 }
 
 /**
- * Calls `act` for each item, with at most `concurrency` calls at a time. After the first failure or an abort no call starts; the
+ * Calls `act` for each item, with at most `concurrency` calls at a time. After a failure or an abort, no further call starts, and the
  * promise rejects once the running calls have ended.
  */
 export async function forEachConcurrently<T extends object>(
@@ -18,9 +18,12 @@ export async function forEachConcurrently<T extends object>(
 }
 
 export interface ConcurrentRun {
-  /** Resolves when `next` returned undefined and no call is running. */
+  /** Resolves when `next` has returned undefined and no call is running. Rejects after a failure or an abort. */
   readonly done: Promise<void>;
-  /** Asks `next` again, after it returned undefined. Starts calls at once while fewer than `concurrency` are running. */
+  /**
+   * Call this when `next` has new items after it returned undefined. Starts calls at once while fewer than `concurrency` calls are
+   * running.
+   */
   wake(): void;
 }
 

@@ -1,11 +1,11 @@
 import { WeirError } from '@weir/runtime';
 
 export type KubeApiErrorCode =
-  /** The API server is unreachable: no connection, a time-out, or an overloaded server. Heals by itself. */
+  /** The API server is unreachable: no connection, a time-out, or an overloaded server. A retry helps. */
   | 'AWAY'
   /** 401: the credentials are not accepted. */
   | 'UNAUTHORIZED'
-  /** 403. */
+  /** 403: the user lacks the permission. */
   | 'FORBIDDEN'
   /** 404: the object or the kind does not exist. */
   | 'NOT_FOUND'
@@ -23,7 +23,7 @@ interface KubeApiErrorOptions {
   readonly status?: number;
 }
 
-/** The API server failed or refused a request. The message contains the server's message. */
+/** A request to the API server that failed or was refused. The message contains the server's message. */
 export class KubeApiError extends WeirError<KubeApiErrorCode> {
   /** For 404: the name of the missing object. It is undefined if the API server does not know the kind. */
   readonly missingName: string | undefined;
@@ -40,7 +40,7 @@ export class KubeApiError extends WeirError<KubeApiErrorCode> {
   }
 }
 
-/** The error for a response whose status is not 2xx. `request` is method and path. */
+/** Returns the error for a response whose status is not 2xx. `request` is the method and the path. */
 export function kubeApiErrorFor(request: string, head: ResponseHead, body: string): KubeApiError {
   const { statusCode = 0 } = head;
   const { message = `HTTP ${statusCode}`, name } = readStatus(body);
@@ -48,7 +48,7 @@ export function kubeApiErrorFor(request: string, head: ResponseHead, body: strin
   return new KubeApiError(errorCodeFor(statusCode), `${request}: ${message}`, {
     status: statusCode,
     ...(name !== undefined && { missingName: name }),
-    // HTTP also allows a date, but the API server sends seconds.
+    // HTTP also allows a date in `Retry-After`, but the API server sends seconds.
     ...(retryAfter > 0 && { retryAfterMs: retryAfter * 1000 }),
   });
 }
@@ -76,7 +76,7 @@ export function errorCodeFor(statusCode: number): KubeApiErrorCode {
   }
 }
 
-/** Reads a metav1.Status. Proxies in front of an API server may send other bodies. */
+/** Reads a metav1.Status. Returns an empty object for other bodies, because a proxy in front of an API server may send them. */
 function readStatus(body: string): { readonly message?: string; readonly name?: string } {
   try {
     const { message, details } = JSON.parse(body) as { message?: unknown; details?: { name?: unknown } };

@@ -16,7 +16,7 @@ export interface KubeApiRequest {
   readonly path: string;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: Json;
-  /** Default `application/json`. */
+  /** The content type of `body`; default `application/json`. */
   readonly contentType?: string;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
@@ -34,8 +34,8 @@ export interface WatchRequest {
 }
 
 /**
- * Called once per request with the method (`WATCH` when a watch opens) and the HTTP status, which is undefined if there was no
- * response.
+ * Called once per request with the method and the HTTP status. The method is `WATCH` when a watch opens. The status is undefined if
+ * there was no response.
  */
 export type ResponseObserver = (verb: KubeApiRequest['method'] | 'WATCH', code: number | undefined) => void;
 
@@ -43,18 +43,18 @@ export const SERVER_SIDE_APPLY = 'application/apply-patch+yaml';
 export const FIELD_MANAGER = 'weir-controller';
 
 export interface KubeApiOptions {
-  /** Limit for a complete response, or for the response head of a watch. */
+  /** How long to wait for a complete response, or for the response head of a watch. */
   readonly timeoutMs?: number;
-  /** How long a watch may be silent before it is opened again. */
+  /** How long a watch may receive nothing before `watch` ends it. */
   readonly watchIdleTimeoutMs?: number;
   readonly onResponse?: ResponseObserver;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-/** How long a watch may be silent. Most servers send a bookmark each minute. */
+/** How long a watch may receive nothing. Most servers send a bookmark each minute. */
 const DEFAULT_WATCH_IDLE_TIMEOUT_MS = 90_000;
 
-/** A client for JSON requests and watches. Rejects with `KubeApiError`, or with the reason of the signal. */
+/** A client for JSON requests and watches. Requests reject with `KubeApiError`, or with the reason of the request's signal. */
 export class KubeApi {
   readonly #connection: HttpClient;
   readonly #timeoutMs: number;
@@ -107,9 +107,9 @@ export class KubeApi {
   }
 
   /**
-   * Resolves when the server ends the watch, as it does every few minutes, or after `watchIdleTimeoutMs` of silence. Silence is not
-   * a failure: some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no progress). If the server is
-   * unreachable, opening the next watch fails.
+   * Watches a list. Resolves when the server ends the watch, which happens every few minutes, or after `watchIdleTimeoutMs` of
+   * silence. Silence is not a failure, because some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no
+   * progress). If the server is unreachable, opening the next watch fails.
    */
   async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
     const timeout = new RenewableTimeout(this.#timeoutMs, signal);
@@ -167,7 +167,10 @@ export class KubeApi {
   }
 }
 
-/** Drops the parser's message, because it quotes the response, which may contain a Secret. */
+/**
+ * Parses a response. The error omits the parser's message, because that message quotes the response, and the response may contain a
+ * Secret.
+ */
 function parseJson(text: string, requestName: string): unknown {
   try {
     return JSON.parse(text);
@@ -182,7 +185,7 @@ async function readText(response: AsyncIterable<Buffer>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** Unlike readline it rejects when the stream fails, and never yields an incomplete line. */
+/** Yields the lines of a response. Unlike `readline`, this generator rejects when the stream fails, and never yields an incomplete line. */
 async function* linesOf(response: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new StringDecoder('utf8');
   let incomplete: string[] = [];
@@ -230,7 +233,10 @@ class RenewableTimeout {
   }
 }
 
-/** Reads the kubeconfig again whenever the file changes. An unusable kubeconfig rejects with a `KubeApiError`. */
+/**
+ * An API client that reads the kubeconfig again whenever the file changes. If the kubeconfig is unusable, requests reject with a
+ * `KubeApiError`.
+ */
 export class ReloadingKubeApi {
   readonly #path: string;
   readonly #options: KubeApiOptions;
@@ -254,7 +260,7 @@ export class ReloadingKubeApi {
   }
 
   async #api(): Promise<KubeApi> {
-    // If the file is unreadable, loadKubeConfig throws the reason.
+    // If the file is unreadable, `loadKubeConfig` throws the reason.
     const text = await readFile(this.#path, 'utf8').catch(() => undefined);
     if (text !== undefined && this.#loaded?.text === text) return this.#loaded.api;
     try {

@@ -5,9 +5,9 @@ import { errorMessage, HttpClient, isProxyUrl, PROXY_URL_FORMAT, redactUrl, Usag
 import { KubeApiError, kubeApiErrorFor } from './kube-api-error.ts';
 
 /**
- * Loads the first of these that exists: the kubeconfig at `path`, the files in KUBECONFIG, ~/.kube/config, the service account of
- * the pod. Throws `UsageError` if there is no usable configuration; `setBy` is the option or variable with which the user names a
- * kubeconfig.
+ * Loads the kubeconfig at `path`. If `path` is undefined, loads the first of these that exists: the files in KUBECONFIG,
+ * ~/.kube/config, the service account of the pod. Throws `UsageError` if there is no usable configuration. `setBy` is the option or
+ * variable with which the user names a kubeconfig; the error message contains it.
  */
 export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig {
   const config = new KubeConfig();
@@ -25,7 +25,7 @@ export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig 
       `${configName} has no cluster for its current context "${config.getCurrentContext() ?? ''}"; choose one of ${contexts.join(', ') || '(none)'} with kubectl config use-context`,
     );
   }
-  // The library falls back to this cluster if it finds no configuration.
+  // The client library returns this cluster if it finds no configuration.
   if (cluster.name === 'cluster' && cluster.server === 'http://localhost:8080' && config.getUsers().length === 1) {
     throw new UsageError(
       'no Kubernetes API server found: KUBECONFIG is not set, ~/.kube/config does not exist, and this is not a pod with a service account; name a kubeconfig with KUBECONFIG',
@@ -49,14 +49,17 @@ export function loadKubeConfig(path?: string, setBy = 'KUBECONFIG'): KubeConfig 
   return config;
 }
 
-/** Keeps only the first line of a parser's message and no cause: the next lines quote the file, which may contain a token. */
+/** Returns the first line of a parser's message. The other lines and the cause quote the file, and the file may contain a token. */
 function loadFailureReason(error: unknown): string {
   if (!(error instanceof Error)) return errorMessage(error);
   if ('code' in error && error.code === 'ENOENT') return 'the file does not exist';
   return error.message.split('\n')[0]?.slice(0, 200) ?? 'unknown error';
 }
 
-/** Connects to the cluster of a kubeconfig as its user. Requests reject with `KubeApiError`, or with the reason of their signal. */
+/**
+ * Creates a client for the current cluster and user of a kubeconfig. Requests reject with `KubeApiError`, or with the reason of their
+ * signal.
+ */
 export function connectTo(config: KubeConfig): HttpClient {
   const { server = '', proxyUrl } = config.getCurrentCluster() ?? {};
   const connection = new HttpClient({
@@ -72,7 +75,10 @@ export function connectTo(config: KubeConfig): HttpClient {
   return connection;
 }
 
-/** Reads rotated certificates and tokens from disk, and runs credential plugins. */
+/**
+ * Returns the current credentials. Reads certificates and tokens from disk again, because they may have been rotated, and runs
+ * credential plugins.
+ */
 async function credentialsFor(config: KubeConfig): Promise<RequestOptions> {
   const options: RequestOptions = {};
   try {

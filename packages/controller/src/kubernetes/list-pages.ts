@@ -8,7 +8,7 @@ export interface ListRequest {
   readonly query?: Readonly<Record<string, string>>;
 }
 
-/** Yields the objects of a list page by page; one empty page if the kind is not installed. */
+/** Yields the objects of a list page by page. If the kind is not installed, yields one empty page. */
 export async function* listPages(
   { path, query = {} }: ListRequest,
   { api, signal, pageSize = DEFAULT_PAGE_SIZE }: ListPagesOptions,

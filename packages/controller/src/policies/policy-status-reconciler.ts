@@ -27,14 +27,14 @@ const TENANT_POLICY_KIND = { apiVersion: WEIR_API_VERSION, kind: 'TenantPolicy' 
 const TENANT_POLICIES_PATH = `${WEIR_API_PATH}/tenantpolicies`;
 const MAX_CONCURRENT_WRITES = 4;
 /**
- * The intervals of the loop. The gap merges changes: if many namespaces are created at once, each policy is written at most once a
- * second.
+ * The intervals of the loop that writes policy status. `gapMs` merges changes: if many namespaces are created at once, each policy is
+ * written at most once a second.
  */
 const POLICY_STATUS_LOOP = { gapMs: 1_000, resyncMs: 60_000, retryMs: [1_000, 30_000] } as const;
 
 /**
- * Writes the status of TenantPolicies: which tenants and namespaces each covers, and its problems. Needs neither the table nor the
- * store, so that operators see the effect of their policies even while the store is unreachable.
+ * Writes the status of TenantPolicies: which tenants and namespaces each policy covers, and which problems the policy has. Needs
+ * neither the table nor the store, so that operators see the effect of their policies even while the store is unreachable.
  */
 export class PolicyStatusReconciler {
   readonly #options: PolicyStatusReconcilerOptions;
@@ -44,7 +44,7 @@ export class PolicyStatusReconciler {
   /** Increases whenever any client changes a policy. */
   #observedRevision = 0;
   #cachedViews: { readonly inputs: readonly unknown[]; readonly views: ReadonlyMap<string, PolicyView> } | undefined;
-  /** The inputs of the last run that wrote every policy; empty if a write is due. */
+  /** The inputs of the last run after which every policy showed its status; empty if a write is due. */
   #writtenInputs: readonly unknown[] = [];
   #loop: Loop | undefined;
   #unsubscribers: readonly (() => void)[] = [];
@@ -55,7 +55,7 @@ export class PolicyStatusReconciler {
     this.#writer = new StatusWriter({ ...options, fieldManager });
   }
 
-  /** `raw`: a policy of the API server; undefined if it was deleted. */
+  /** Records a policy as received from the API server. `raw` is undefined if the policy was deleted. */
   observe(key: string, raw: Json | undefined): void {
     const policy = raw === undefined ? undefined : observedPolicyFor(raw);
     if (isDeepStrictEqual(this.#policyByKey.get(key), policy)) return;
@@ -65,7 +65,7 @@ export class PolicyStatusReconciler {
     this.#loop?.trigger();
   }
 
-  /** Call this once. `observe` must receive the policies of the same source. */
+  /** Starts the loop; call this only once. `observe` must receive the policies of `source`. */
   start({ source, leader }: { readonly source: Source; readonly leader: Leadership }): void {
     const { clock, log } = this.#options;
     const loop = new Loop({
@@ -112,7 +112,7 @@ export class PolicyStatusReconciler {
     if (areAllCurrent) this.#writtenInputs = inputs;
   }
 
-  /** The same map until a policy or a namespace changes. */
+  /** Returns the views by policy UID. The map is the same object until a policy or a namespace changes. */
   #viewsOf(snapshot: SourceSnapshot): ReadonlyMap<string, PolicyView> {
     const inputs = [snapshot.policies, snapshot.namespaces];
     if (this.#cachedViews === undefined || !areSameItems(this.#cachedViews.inputs, inputs)) {
@@ -123,21 +123,22 @@ export class PolicyStatusReconciler {
   }
 
   /**
-   * Returns whether the policy shows the status now. If the policy changed meanwhile, the watch delivers the change and triggers
-   * the next run.
+   * Writes the status of one policy. Returns whether the policy shows the status afterwards. If the policy changed during the write,
+   * the watch delivers the change and triggers the next run.
    */
   async #write(key: string, policy: ObservedPolicy, status: Json): Promise<boolean> {
     if (policy.deleting || isDeepStrictEqual(status, policy.status)) return true;
     const fingerprint = JSON.stringify(status);
     const outcome = await this.#writer.write(policyStatusTargetFor(policy), { status, fingerprint });
-    // The watch may deliver our write before the response arrives. Then the cached policy is already this version or a newer one.
+    // The watch may deliver our write before the response arrives. Then the cached policy is already the written version or a newer
+    // version.
     if (outcome.kind === 'written' && this.#policyByKey.get(key)?.resourceVersion === policy.resourceVersion)
       this.observe(key, outcome.object);
     return outcome.kind === 'written';
   }
 }
 
-/** A TenantPolicy in the cluster, as far as its status needs it. */
+/** The fields of a TenantPolicy in the cluster that matter for its status. */
 export interface ObservedPolicy {
   readonly uid: string;
   readonly name: string;
@@ -159,12 +160,12 @@ export function observedPolicyFor(raw: Json): ObservedPolicy {
   };
 }
 
-/** The object that a status write of the policy targets. */
+/** Returns the target of a write to the policy's status. */
 export function policyStatusTargetFor({ uid, name, resourceVersion }: ObservedPolicy): StatusTarget {
   return { ...TENANT_POLICY_KIND, uid, name, resourceVersion, path: `${TENANT_POLICIES_PATH}/${name}` };
 }
 
-/** The API server has validated these fields. */
+/** The fields of a TenantPolicy that this file reads. The API server has validated them. */
 interface RawPolicy {
   readonly metadata: {
     readonly uid: string;
@@ -178,7 +179,7 @@ interface RawPolicy {
 
 const MAX_STATUS_PROBLEMS = 20;
 
-/** Returns the messages of each policy's problems, by name of the policy; policies without problems are absent. */
+/** Returns the problem messages of each policy, by name of the policy. Policies without problems are absent. */
 export function policyProblemsFor(
   policies: readonly { readonly name: string }[],
   problems: readonly Problem[],
@@ -191,10 +192,7 @@ export function policyProblemsFor(
   return new Map(found.filter(([, own]) => own.length > 0));
 }
 
-/**
- * Returns the complete status, because absent fields are removed by the write. A policy that was never valid has no view and covers
- * no tenant.
- */
+/** Returns the complete status, because the write removes absent fields. A policy that was never valid has no view and covers no tenant. */
 export function policyStatusFor(
   { generation }: ObservedPolicy,
   view: PolicyView | undefined,

@@ -21,8 +21,8 @@ import { LOAD_BALANCER_ROLE, ROLE_LABEL } from '../parse/cluster-objects.ts';
 import { fallbackPolicies } from './fallback-policies.ts';
 
 /**
- * Kinds whose objects can be derived from the table. Not among them are Services, because the table contains only part of them, and
- * Suspensions, because they are stored separately.
+ * Kinds whose objects can be derived from the table. Services are missing because the table contains only part of each Service.
+ * Suspensions are missing because the store keeps them separately.
  */
 export const FALLBACK_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
 export type FallbackKind = (typeof FALLBACK_KINDS)[number];
@@ -30,7 +30,10 @@ export type FallbackKind = (typeof FALLBACK_KINDS)[number];
 type FallbackLists = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' | 'policies'>;
 
 export interface FallbackObjects extends FallbackLists {
-  /** Whether the pods could be read when the policies were derived. The policies depend on it: they allow the endpoints without a pod. */
+  /**
+   * Whether the pods could be read when the policies were derived. The policies depend on the pods, because they allow exactly the
+   * endpoints that belong to no pod.
+   */
   readonly arePodsReadable: boolean;
 }
 
@@ -70,7 +73,10 @@ export function fallbackObjectsFor(
   return Object.freeze({ namespaces, nodes, slices, pods: podsInTable, policies, arePodsReadable });
 }
 
-/** Replaces the lists of unreadable kinds. Policies select namespaces by labels, so they are replaced if namespaces are unreadable. */
+/**
+ * Replaces the lists of unreadable kinds by fallback objects. Policies are also replaced if namespaces are unreadable, because
+ * policies select namespaces by labels.
+ */
 export function withFallbackObjects(
   snapshot: Snapshot,
   unreadableKinds: ReadonlySet<FallbackKind>,
@@ -86,7 +92,7 @@ export function withFallbackObjects(
   };
 }
 
-/** Whether a Service of this fleet has a published address. Then proxies serve it even if the store has no table. */
+/** Whether any Service of this fleet has a published address. Proxies serve such a Service even if the store has no table. */
 export function hasPublishedService({ services, settings }: Snapshot): boolean {
   return services.some((service) => service.publishedIPs.length > 0 && isOwned(service, settings));
 }
@@ -120,7 +126,7 @@ function byName(a: { readonly name: string }, b: { readonly name: string }): num
   return a.name < b.name ? -1 : 1;
 }
 
-/** Returns slices with the endpoints in use; the table does not contain other endpoints. */
+/** Returns slices that contain the endpoints in use. The table contains no other endpoints. */
 function slicesFrom(services: readonly ServiceEntry[], endpoints: readonly EndpointsEntry[]): SliceObject[] {
   const serviceOf = new Map(services.map((service) => [service.uid, service]));
   const slices = [...Map.groupBy(endpoints, sliceKeyOf).values()].flatMap((entries) => {
@@ -166,7 +172,7 @@ function addressOf({ address }: Endpoint): string {
   return address;
 }
 
-/** Returns the ports of a slice. Within a slice, a port of the Service maps to one port number. */
+/** Returns the ports of a slice. Within a slice, each port of the Service maps to one port number. */
 function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[]): SlicePort[] {
   return service.ports.flatMap(({ name, port, protocol }) => {
     const entry = entries.find((each) => each.port === port && each.protocol === protocol && each.endpoints.length > 0);
@@ -174,7 +180,10 @@ function slicePortsOf(service: ServiceEntry, entries: readonly EndpointsEntry[])
   });
 }
 
-/** Returns one pod per namespace with all its addresses. It is on the host network, because its addresses may include those of nodes. */
+/**
+ * Returns one pod per namespace, with the addresses of all endpoints in that namespace. The pod is on the host network, because the
+ * addresses may include node addresses.
+ */
 function podsFrom(services: readonly ServiceEntry[], endpoints: readonly EndpointsEntry[]): PodObject[] {
   const namespaceOf = new Map(services.map(({ uid, namespace }) => [uid, namespace]));
   const byNamespace = Map.groupBy(endpoints, ({ service }) => namespaceOf.get(service) ?? '');

@@ -1,5 +1,6 @@
-// Derives TenantPolicies from the published table while policies cannot be read. Tenants keep their limits and what they use, and
-// get nothing more. Without these policies tenants would have no limits, and Services would keep what they get in that time.
+// Derives TenantPolicies from the published table while policies cannot be read. With the derived policies, tenants keep their limits
+// and what they use, and get nothing more. Without any policies, tenants would have no limits, and Services would keep the
+// allocations that they get in that time.
 import {
   DEFAULT_POOL,
   type EndpointsEntry,
@@ -20,20 +21,20 @@ export interface TenantsInTable {
   readonly tenants: readonly TenantEntry[];
   readonly services: readonly ServiceEntry[];
   readonly endpoints: readonly EndpointsEntry[];
-  /** Addresses of these pods need no policy. */
+  /** The pods whose addresses need no permission by a policy. */
   readonly pods: readonly PodObject[];
 }
 
 /**
- * Returns a policy of the same name for each tenant that had one, and a policy that refuses its Services for each namespace without
- * a tenant. The default policy is not derived, because it is configuration.
+ * Returns a policy for each tenant that a policy selected, under the same name. Also returns a policy for each namespace whose tenant
+ * was disputed; that policy refuses the namespace's Services. The default policy is not derived, because it is configuration.
  */
 export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   const servicesOf = Map.groupBy(table.services, ({ tenant }) => tenant);
   const policies = table.tenants.flatMap(({ name: tenant, policy: name, namespaces, limits }) => {
     if (name === null || namespaces.length === 0) return [];
     const own = new Set(namespaces);
-    // The entry of a disputed Service still names its earlier tenant, which must not get grants from it.
+    // The entry of a disputed Service still names its earlier tenant, but that tenant must not get grants from this Service.
     const services = (servicesOf.get(tenant) ?? []).filter(({ namespace }) => own.has(namespace));
     const grants = grantsOf(services, table);
     return policyOf(name, { ...inNamespaces(namespaces), tenantFrom: { kind: 'name', name: tenant }, limits, grants });
@@ -48,7 +49,10 @@ export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
   return [...policies, ...disputes];
 }
 
-/** The message for a namespace whose tenant was disputed. The cause may be gone, but the controller cannot read that. */
+/**
+ * Returns the message for a namespace whose tenant was disputed. The dispute may have been resolved since, but the controller cannot
+ * read the objects that would show this.
+ */
 function disputeMessage(namespace: string): string {
   return `the tenant of namespace "${namespace}" is unknown: two policies claimed it, or its label was missing, when the controller could last read Namespaces and TenantPolicies; ask the operator to restore this permission (weir get problems names it)`;
 }
@@ -66,7 +70,7 @@ function inNamespaces(namespaces: readonly string[]): Pick<TenantPolicySpec, 'na
 /** Returns grants for exactly the pools, ports, hosts and endpoints that the tenant's Services use in the table. */
 function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: TenantsInTable): TenantGrants {
   const served = services.filter(({ settings }) => settings !== null);
-  // The first pool is the default for Services that ask for no pool.
+  // Pools of Services that ask for no pool come first, because the first pool is the default.
   const inOrder = [...served].sort((a, b) => Number(asksForPool(a)) - Number(asksForPool(b)));
   const pools = [...new Set(inOrder.map(({ pool }) => pool ?? DEFAULT_POOL))];
   const nodeCounts = served
@@ -90,13 +94,16 @@ function asksForPool({ settings }: ServiceEntry): boolean {
   return settings?.pool !== null;
 }
 
-/** Returns the allowed ports, including ports that are refused for another reason, so that this reason stays. */
+/**
+ * Returns the ports of the Services, except ports that the policy did not allow. A port that was refused for another reason is
+ * included, so that it is still refused for that reason.
+ */
 function allowedPortsOf(services: readonly ServiceEntry[]): PortRange[] {
   const ports = services.flatMap((service) => service.ports.filter(({ error }) => error?.reason !== 'PortNotAllowed'));
   return [...new Set(ports.map(({ port }) => port))].sort((a, b) => a - b).map((port) => ({ from: port, to: port }));
 }
 
-/** Returns the addresses of endpoints that are not pods of their namespace, because a policy must have allowed them. */
+/** Returns the addresses of endpoints that belong to no pod in the Service's namespace. A policy must have allowed these addresses. */
 function addressesNotOfPods(
   services: readonly ServiceEntry[],
   { endpoints, pods }: Pick<TenantsInTable, 'endpoints' | 'pods'>,

@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 
-/** Returns a key that sorts by namespace and then by name, because names contain no NUL. */
+/** Returns the key of an object. Keys sort by namespace and then by name, because names contain no NUL. */
 export function objectKey(object: { readonly namespace?: string; readonly name: string }): string {
   return `${object.namespace ?? ''}\0${object.name}`;
 }
 
-/** Objects of one kind in the order of the snapshot. A change costs a binary search and an insertion into an array. */
+/** The objects of one kind, sorted by `objectKey`. A change costs a binary search and an insertion into an array. */
 export class SortedObjects<T extends { readonly namespace?: string; readonly name: string }> {
   readonly #keys: string[] = [];
   readonly #objects: T[] = [];
@@ -20,7 +20,10 @@ export class SortedObjects<T extends { readonly namespace?: string; readonly nam
     return this.#keys;
   }
 
-  /** Returns false if an equal object is present. That object stays, so that comparing by identity shows no change. */
+  /**
+   * Adds or replaces an object. If an equal object is present, keeps that object and returns false, so that a comparison by identity
+   * shows no change.
+   */
   set(object: T): boolean {
     const key = objectKey(object);
     const index = this.#indexOf(key);
@@ -44,13 +47,13 @@ export class SortedObjects<T extends { readonly namespace?: string; readonly nam
     return true;
   }
 
-  /** The same frozen list until something changes. */
+  /** Returns a frozen list of the objects. The list is the same object until something changes. */
   list(): readonly T[] {
     this.#list ??= Object.freeze(this.#objects.slice());
     return this.#list;
   }
 
-  /** The index of the key, or the index at which to insert it. */
+  /** Returns the index of the key, or the index at which to insert the key. */
   #indexOf(key: string): number {
     let low = 0;
     let high = this.#keys.length;
