@@ -1,5 +1,5 @@
-// Translates the source's objects into the routing table whenever an object changes, and publishes the table to the store. Only
-// this loop learns from the store that another controller has led meanwhile, so it starts and ends each term for all loops.
+// Translates the source's objects into the routing table whenever an object changes, and publishes the table to the store. Only this
+// loop learns from the store that another controller has claimed the table, so this loop starts and ends each term for all loops.
 import { type CertificateValidity, certificateValidityFor, earliest, type SecretObject } from '@weir/model';
 import { type Clock, Loop, type Timer } from '@weir/runtime';
 import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../controller/reconcile-loop.ts';
@@ -13,7 +13,7 @@ const TABLE_LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as 
 export interface TableLoopOptions {
   readonly table: TableReconciler;
   readonly suspensions: SuspensionReconciler;
-  /** Undefined if no status is reported. */
+  /** Undefined if this controller reports no status. */
   readonly fleet: FleetReconciler | undefined;
   /** Calls `onLeadershipLost` of all loops, including this loop. */
   readonly loseLeadership: () => void;
@@ -27,8 +27,8 @@ export class TableLoop implements ReconcileLoop {
   readonly #validities: CertificateValidityTracker;
   #snapshot: PartialSnapshot | undefined;
   /**
-   * The time of the oldest change of the source that is not published yet, milliseconds since the epoch; undefined if there is
-   * none, or if the time is unknown.
+   * When the oldest change of the source that is not published yet happened, in milliseconds since the epoch. Undefined if there is
+   * no such change, or if the time is unknown.
    */
   #unpublishedSince: number | undefined;
 
@@ -55,7 +55,7 @@ export class TableLoop implements ReconcileLoop {
       onError(error, next) {
         metrics.recordPublishRetry();
         logFailure(error, next);
-        // If the store has been unreachable since the start, this is the first run of the fleet loop.
+        // Runs the fleet loop after a failure too, because it has not run yet if the store has been unreachable since the start.
         wake('fleet');
       },
       run: async (signal) => {
@@ -71,7 +71,10 @@ export class TableLoop implements ReconcileLoop {
     return this.#snapshot;
   }
 
-  /** Call this when the source has changed. `changedAt`: when the objects changed, milliseconds since the epoch; undefined if unknown. */
+  /**
+   * Call this when the source has changed. `changedAt` is when the objects changed, in milliseconds since the epoch; undefined if
+   * unknown.
+   */
   onSourceChange(changedAt: number | undefined): void {
     this.#unpublishedSince = earliest(this.#unpublishedSince, changedAt);
     this.loop.trigger();
@@ -102,7 +105,7 @@ export class TableLoop implements ReconcileLoop {
       if (leader.isLeader && attempt > 1) {
         throw new Error('another controller writes to the same fleet of the same store');
       }
-      // The other leader may have decided from newer objects than this controller has read.
+      // Ends the term, because the other leader may have decided from newer objects than this controller has read.
       if (outcome === 'not-leader') this.#options.loseLeadership();
     }
   }
@@ -112,7 +115,7 @@ export class TableLoop implements ReconcileLoop {
       await this.#term.begin(signal);
     } catch (error) {
       if (error instanceof LeadershipLost) throw error;
-      // The status of new Services can at least show that the store is unreachable.
+      // Reads the snapshot anyway, so that the status of new Services can show that the store is unreachable.
       await this.#context.source.synced(signal);
       this.#snapshot = this.#readSnapshot();
       throw error;
@@ -123,8 +126,8 @@ export class TableLoop implements ReconcileLoop {
     this.#snapshot = this.#readSnapshot();
     const changedAt = this.#unpublishedSince;
     this.#unpublishedSince = undefined;
-    // Suspensions are written before the table, because a proxy with a new store must not serve a suspended tenant. They are
-    // written even if the table fails, so that a tenant whose objects break the translation can be suspended.
+    // Suspensions are written before the table, because a proxy that reads a new store must not serve a suspended tenant. Suspensions
+    // are written even if the translation fails, so that a tenant whose objects break the translation can be suspended.
     const suspended = this.#options.suspensions.reconcile(this.#snapshot);
     await suspended.catch(() => undefined);
     this.#context.wake('suspensions');
@@ -149,8 +152,8 @@ export class TableLoop implements ReconcileLoop {
   }
 
   /**
-   * Adds to the snapshot of the source the parts that the source does not have: settings, unreachable nodes, and which certificates
-   * are valid now.
+   * Returns the snapshot of the source, with the parts that the source does not have: settings, unreachable nodes, and which
+   * certificates are valid now.
    */
   #readSnapshot(): PartialSnapshot {
     const { source, settings } = this.#context;
@@ -168,22 +171,22 @@ export class TableLoop implements ReconcileLoop {
 
 export interface CertificateValidityOptions {
   readonly clock: Clock;
-  /** Called when a certificate of the last `validityOf` has become valid or has expired. */
+  /** Called when a certificate of the last call of `validityOf` has become valid or has expired. */
   readonly onValidityChange: () => void;
 }
 
-/** How often the validity is checked at least, because timers do not follow when the wall clock is set. */
+/** The longest time between two checks of the validity. Timers do not notice when the wall clock is set. */
 const MAX_TIMER_MS = 3_600_000;
 
-/** Computes which certificates are valid now, and reports when that changes. */
+/** Computes which certificates are valid now, and reports when a certificate becomes valid or expires. */
 export class CertificateValidityTracker {
   readonly #clock: Clock;
   readonly #onValidityChange: () => void;
   #secrets: readonly SecretObject[] = [];
   #validity: ReadonlyMap<string, CertificateValidity> = new Map();
-  /** Milliseconds since the epoch. */
+  /** When `#validity` was computed, in milliseconds since the epoch. */
   #computedAt = 0;
-  /** When a certificate becomes valid or expires next, milliseconds since the epoch. */
+  /** When the next certificate becomes valid or expires, in milliseconds since the epoch. */
   #nextChangeAt = Number.POSITIVE_INFINITY;
   #timer: Timer | undefined;
 
@@ -192,7 +195,7 @@ export class CertificateValidityTracker {
     this.#onValidityChange = onValidityChange;
   }
 
-  /** Returns the map for `Snapshot.validity`; the same object until a validity changes. */
+  /** Returns the map for `Snapshot.validity`. The map is the same object until a certificate becomes valid or expires. */
   validityOf(secrets: readonly SecretObject[]): ReadonlyMap<string, CertificateValidity> {
     if (secrets !== this.#secrets || !this.#isCurrent()) this.#compute(secrets);
     return this.#validity;

@@ -26,21 +26,24 @@ export type TableOutcome =
   | 'unchanged'
   /** Another controller has claimed the table since. */
   | 'not-leader'
-  /** The store was wiped and the claim with it, but no other controller has claimed the table since. */
+  /** The store was wiped, and this controller's claim with it. No other controller has claimed the table since. */
   | 'wiped';
 
-/** Translates snapshots into the routing table, starting from the allocations of the last table, and publishes it to the store. */
+/** Translates snapshots into the routing table, starting from the allocations of the last table, and publishes the table to the store. */
 export class TableReconciler {
   readonly #publisher: TablePublisher;
   readonly #store: TableStore;
   readonly #log: Logger;
-  /** The last complete table in the store; its allocations stay. */
+  /** The last complete table in the store. A new translation keeps its allocations. */
   #publishedTable: RoutingTable | undefined;
-  /** The part of a new table that the last leader had written when it ended; undefined if the store holds a complete table or none. */
+  /**
+   * The part of a new table that the last leader had written before it ended. Undefined if the store holds a complete table or no
+   * table.
+   */
   #partialTable: RoutingTable | undefined;
   #isClaimed = false;
   /**
-   * The translator remembers its last output, so that a change costs only the objects that it affects; undefined while another
+   * Remembers its last output, so that a change recomputes only the objects that the change affects. Undefined while another
    * controller leads.
    */
   #translator: Translator | undefined;
@@ -54,7 +57,7 @@ export class TableReconciler {
     this.#log = log;
   }
 
-  /** The last translation of this term; undefined before the first. */
+  /** The last translation of this term; undefined before the first translation. */
   get translation(): TranslatorOutput | undefined {
     return this.#translation;
   }
@@ -63,7 +66,10 @@ export class TableReconciler {
     return this.#isClaimed;
   }
 
-  /** Claims the table unless it is claimed, and reads its allocations. Rejects if the store is unreachable; then call again. */
+  /**
+   * Claims the table, unless this controller has already claimed it, and reads its allocations. Rejects if the store is unreachable;
+   * then call `claim` again.
+   */
   async claim(): Promise<void> {
     if (this.#isClaimed) return;
     const stored = await this.#publisher.becomeLeader();
@@ -73,7 +79,7 @@ export class TableReconciler {
     this.#log.info({ position: stored?.position ?? null }, 'claimed the routing table');
   }
 
-  /** Call this when leadership is lost: the next term reads the published table again. */
+  /** Call this when leadership is lost, because the next term must read the published table again. */
   reset(): void {
     this.#isClaimed = false;
     this.#translator = undefined;
@@ -81,12 +87,15 @@ export class TableReconciler {
     this.#fallbackObjects = undefined;
   }
 
-  /** Call this after the connection was lost, so that the next publication first checks what the store holds. */
+  /** Call this after the connection to the store was lost, so that the next publication first checks what the store holds. */
   recheckStore(): void {
     this.#publisher.recheck();
   }
 
-  /** Whether the store holds the table that was written last. Returns true during a write, because the content is unknown then. */
+  /**
+   * Whether the store still holds the last published table. Returns true if a publication happens at the same time, because the
+   * expected content is unknown then.
+   */
   async isStoreIntact(): Promise<boolean> {
     const before = this.#publisher.published?.position;
     const meta = await this.#store.meta();
@@ -95,9 +104,9 @@ export class TableReconciler {
   }
 
   /**
-   * Translates and publishes a snapshot. Rejects if the store is unreachable; then call again. `changedAt`: when its objects
-   * changed, milliseconds since the epoch. The first call of a term ignores it, because this controller did not observe those
-   * changes.
+   * Translates and publishes a snapshot. Rejects if the store is unreachable; then call `reconcile` again. `changedAt` is when the
+   * objects of the snapshot changed, in milliseconds since the epoch. The first call of a term ignores `changedAt`, because this
+   * controller did not observe the changes before the term.
    */
   async reconcile(snapshot: PartialSnapshot, changedAt?: number): Promise<TableOutcome> {
     await this.claim();
@@ -124,7 +133,7 @@ export class TableReconciler {
   #translate(snapshot: Snapshot): TranslatorOutput {
     const translator =
       this.#translator ?? new Translator(snapshot.settings, mergeAllocations(this.#publishedTable, this.#partialTable));
-    // If the translation throws, the translator may be half updated and is not used again.
+    // If `translate` throws, the translator may be half updated and is not used again.
     this.#translator = undefined;
     this.#translation = translator.translate(snapshot);
     this.#translator = translator;
@@ -153,8 +162,8 @@ export class TableReconciler {
 }
 
 /**
- * Returns the allocations of the last complete table, overridden by those of a newer table that its leader could not write
- * completely. A listener in `partial` without its Service entry is ignored, since its tenant and quota are unknown.
+ * Returns the allocations of `complete`, overridden by the allocations of `partial`, a newer table that its leader could not write
+ * completely. Ignores a listener in `partial` without its Service entry, because its tenant and quota are unknown.
  */
 export function mergeAllocations(complete: RoutingTable | undefined, partial: RoutingTable | undefined): Allocations {
   const before = allocationsFor(complete ?? EMPTY_TABLE);

@@ -16,13 +16,13 @@ export interface StatusRemovalOptions {
 }
 
 const MAX_CONCURRENT_WRITES = 8;
-/** The most passes. A Service that is edited during a pass causes a conflict, and the next pass reads it again. */
+/** The maximum number of passes. An object that is edited during a pass causes a conflict, and the next pass reads the object again. */
 const MAX_PASSES = 5;
 const PASS_BACKOFF = { minMs: 100, maxMs: 2_000 };
 const EMPTY_STATUS = { status: {}, fingerprint: '' } as const;
 const EMPTY_FINALIZERS = { fingerprint: '' } as const;
 
-/** Removes the status that this fleet has written to Services and TenantPolicies; fields of other managers stay. */
+/** Removes the status that this fleet has written to Services and TenantPolicies. Fields of other field managers stay. */
 export async function removeStatus(options: StatusRemovalOptions): Promise<void> {
   const fieldManager = fieldManagerFor(options.loadBalancerClass);
   const writer = new StatusWriter({ ...options, fieldManager });
@@ -39,7 +39,10 @@ export async function removeStatus(options: StatusRemovalOptions): Promise<void>
   });
 }
 
-/** Removes finalizers, also from Services that are being deleted, because no other controller would ever remove them. */
+/**
+ * Removes the finalizers of this fleet, even from Services that are being deleted, because no other controller would ever remove
+ * these finalizers.
+ */
 export async function removeFinalizers(options: StatusRemovalOptions): Promise<void> {
   const fieldManager = fieldManagerFor(options.loadBalancerClass, 'finalizer');
   const writer = new StatusWriter({ ...options, fieldManager });
@@ -58,9 +61,9 @@ export async function removeFinalizers(options: StatusRemovalOptions): Promise<v
 interface StatusRemoval extends StatusRemovalOptions {
   readonly writer: StatusWriter;
   readonly patch: StatusPatch;
-  /** The list to read. */
+  /** The path of the list to read. */
   readonly path: string;
-  /** Returns undefined if this fleet has written nothing to the object. */
+  /** Returns the target of the removal; undefined if this fleet has written nothing to the object. */
   targetFor(raw: Json): StatusTarget | undefined;
 }
 
@@ -70,7 +73,7 @@ async function removeInPasses(what: string, options: StatusRemoval): Promise<voi
     const { conflict, refused } = await runPass(what, options);
     const left = conflict + refused;
     if (left === 0) return;
-    // The next pass would retry conflicts, but a refused write would be refused again.
+    // Another pass can resolve conflicts, but a refused write would be refused again.
     if (conflict === 0 || pass === MAX_PASSES)
       throw new Error(`failed to remove the ${what}: ${left} objects still have fields that this fleet has written`);
     await wait(clock, backoffMs(pass, { ...PASS_BACKOFF, random: Math.random }), signal);

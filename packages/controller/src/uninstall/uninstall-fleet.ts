@@ -15,15 +15,15 @@ export interface UninstallOptions {
   readonly loadBalancerClass: string;
   /** The Deployment of the controllers; absent if the caller has stopped them. */
   readonly deployment?: DeploymentName | undefined;
-  /** The namespace of the Lease. */
+  /** The namespace of the Lease that elects the leader. */
   readonly namespace: string;
-  /** The store; undefined if it is unreachable. Then the proxies serve until they are deleted. */
+  /** Undefined if the store is unreachable. Then the proxies serve until they are deleted. */
   readonly store: Store | undefined;
-  /** How long to wait until the pods of the controllers end. */
+  /** How long to wait for the pods of the controllers to end. */
   readonly podTimeoutMs?: number;
-  /** How long to wait until the proxies have closed their listeners. */
+  /** How long to wait for the proxies to close their listeners. */
   readonly proxyTimeoutMs?: number;
-  /** Objects in a page of a list. */
+  /** The number of objects per page of a list. */
   readonly pageSize?: number;
   readonly clock: Clock;
   readonly log: Logger;
@@ -35,8 +35,8 @@ const MAX_CONCURRENT_DELETIONS = 8;
 
 /**
  * Stops the controllers, removes addresses and conditions, lets the proxies close their listeners, removes finalizers, and deletes
- * TenantUsages and the Lease. Rejects if a step fails whose effect tenants would see; then call again, and finished steps are
- * skipped.
+ * TenantUsages and the Lease. Rejects if any step except the closing of listeners fails; then call `uninstallFleet` again. Completed
+ * steps then have nothing left to do.
  */
 export async function uninstallFleet(options: UninstallOptions): Promise<void> {
   const { api, deployment, log, signal, namespace, fleet } = options;
@@ -62,8 +62,8 @@ export async function uninstallFleet(options: UninstallOptions): Promise<void> {
 }
 
 /**
- * Lets the proxies close their listeners. A failure is only logged, because the addresses are removed by now and the proxies are
- * deleted next.
+ * Lets the proxies close their listeners. A failure is only logged, because by now the addresses are removed from the status, and the
+ * proxies are deleted next.
  */
 async function closeListeners({
   store,
@@ -100,7 +100,7 @@ export interface StopOptions {
   readonly api: Pick<KubeApi, 'request'>;
   readonly clock: Clock;
   readonly signal: AbortSignal;
-  /** How long to wait until its pods end; default 60 s. */
+  /** How long to wait for the pods of the Deployment to end; default 60 s. */
   readonly podTimeoutMs?: number;
 }
 
@@ -113,11 +113,14 @@ interface Pod {
 }
 
 const POD_POLL_MS = 500;
-/** How long to wait for pods: longer than their grace period. A pod of a lost node stays as long as its node object. */
+/**
+ * How long to wait for pods to end. This is longer than their grace period. There is a limit, because a pod on a lost node stays as
+ * long as its Node object.
+ */
 const DEFAULT_POD_TIMEOUT_MS = 60_000;
 
 /**
- * Scales the Deployment to 0 and waits until its pods are gone, because a running controller would write the fields again that are
+ * Scales the Deployment to 0 and waits until its pods are gone, because a running controller would restore the fields that are
  * removed next. Returns the names of the pods that are left at the timeout, for example on a lost node.
  */
 export async function stopDeployment(
@@ -151,8 +154,8 @@ export async function stopDeployment(
 const HEARTBEAT_POLL_MS = 200;
 
 /**
- * Publishes an empty table, and waits until every live proxy has applied it. Then no proxy has an open listener, and no proxy would
- * serve an old table from its disk. Rejects if the store is unreachable.
+ * Publishes an empty table, and waits until every live proxy has applied this table. Then no proxy has an open listener, and no proxy
+ * would serve an old table from its disk. Rejects if the store is unreachable.
  */
 export async function publishEmptyTable(
   store: Store,

@@ -22,16 +22,16 @@ export interface KubernetesUsageArchiveOptions {
 }
 
 /**
- * Keeps usage in TenantUsage objects: one in each namespace, named after the fleet, since fleets of one cluster count separately. If
- * the kind is not installed, the archive is empty and refuses writes.
+ * Keeps usage in TenantUsage objects. Each namespace has one TenantUsage per fleet, named after the fleet, because fleets in one
+ * cluster count separately. If the kind is not installed, the archive is empty and refuses writes.
  */
 export class KubernetesUsageArchive implements UsageArchive {
   readonly #api: Pick<KubeApi, 'request'>;
   readonly #fleet: string;
   readonly #log: Logger;
   /**
-   * The version of each TenantUsage that this process last wrote or read. It ensures that a delayed write cannot undo a write of a
-   * later leader.
+   * The version of each TenantUsage that this process last wrote or read. Writes contain this version, so that a delayed write cannot
+   * undo a write of a later leader.
    */
   readonly #versionByNamespace = new Map<string, string>();
 
@@ -66,8 +66,8 @@ export class KubernetesUsageArchive implements UsageArchive {
   }
 
   /**
-   * Writes a usage. After a conflict it writes again without a version, because the leader overrides manual edits. `leaderOnlyApi`
-   * stops a controller that has lost leadership meanwhile.
+   * Writes a TenantUsage. After a conflict, writes again without a version, because the leader overrides manual edits.
+   * `leaderOnlyApi` prevents the second write if this controller has lost leadership.
    */
   async #apply(usage: TenantUsage): Promise<void> {
     const version = this.#versionByNamespace.get(usage.namespace);
@@ -108,15 +108,15 @@ export class KubernetesUsageArchive implements UsageArchive {
 }
 
 /**
- * Whether a failure concerns this write only: status 500, for example an object too large for etcd or a webhook of its namespace
- * that is down.
+ * Whether a failure concerns only this object. The API server answers 500, for example, if the object is too large for etcd, or if a
+ * webhook for the object's namespace is down.
  */
 function isSingleObjectFailure({ status }: KubeApiError): boolean {
   return status === 500;
 }
 
 function isNamespaceGone(error: KubeApiError): boolean {
-  // An error without a name means that the kind is missing.
+  // A 404 without the name of an object means that the kind is missing.
   const isGone = error.code === 'NOT_FOUND' && error.missingName !== undefined;
   return isGone || error.message.includes('being terminated');
 }
@@ -132,7 +132,7 @@ function nameOf(item: Json): string {
 
 const NON_EMPTY_TEXT: TextFormat = { allowed: 'text', matches: (text) => text !== '' };
 
-/** Returns undefined if the object was not written by Weir, or was written by a newer version in an unknown format. */
+/** Parses a TenantUsage. Returns undefined if the format is unknown, because another client or a newer version of Weir wrote the object. */
 export function parseTenantUsage(raw: unknown): TenantUsage | undefined {
   const mistakes: string[] = [];
   const fields = new Fields(raw, mistakes);

@@ -13,7 +13,7 @@ import {
 } from '@weir/model';
 import type { UsageSeed } from '@weir/store';
 
-/** The usage of a namespace. Its tenant can read it, and it restores the ledger if Redis loses its data. */
+/** The usage of a namespace, for its tenant to read. If Redis loses its data, the ledger is restored from the usages of all namespaces. */
 export interface TenantUsage {
   readonly namespace: string;
   readonly status: TenantUsageStatus;
@@ -21,7 +21,7 @@ export interface TenantUsage {
 
 export interface TenantUsageStatus {
   readonly updatedAt: string;
-  /** This month's usage of the tenant over all its namespaces; absent if the namespace has no tenant. */
+  /** This month's usage of the tenant in all its namespaces; absent if the namespace has no tenant. */
   readonly tenant?: TenantUsageTotal;
   readonly months: readonly { readonly month: UsagePeriod; readonly services: readonly ServiceUsageEntry[] }[];
   /** How much of each proxy incarnation's counters is included in `months`. */
@@ -34,8 +34,8 @@ export interface TenantUsageTotal extends Counters {
   readonly services: number;
   readonly ports: number;
   /**
-   * Absent if the tenant has no limits. Otherwise server-side apply would turn an object whose fields are all removed into null,
-   * and the schema refuses null.
+   * Absent if the tenant has no limits, because an empty object is refused: server-side apply turns an object whose fields are all
+   * removed into null, and the schema refuses null.
    */
   readonly limits?: TenantLimits;
 }
@@ -54,8 +54,8 @@ export interface IncarnationUsage extends Counters {
 }
 
 /**
- * One TenantUsage for each namespace that has Services or used anything in the months of `ledger`. The first month of `ledger` is the
- * current month. `now`: milliseconds since the epoch.
+ * Returns a TenantUsage for each namespace that has Services, or that has usage in the months of `ledger`. The first month of
+ * `ledger` is the current month. `now` is in milliseconds since the epoch.
  */
 export function tenantUsagesFor(ledger: UsageSeed, table: RoutingTable, now: number): readonly TenantUsage[] {
   const namespaceByService = namespacesByService(ledger, table);
@@ -94,8 +94,8 @@ function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): 
 }
 
 /**
- * Returns the namespaces by Service UID. Deleted Services with usage are only in the rows; Services that were idle in these months,
- * but whose bases still count, are only in the table.
+ * Returns the namespace of each Service, by UID. A deleted Service with usage is only in the rows. A Service that was idle in these
+ * months is only in the table, but its bases still count.
  */
 function namespacesByService({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, string> {
   const namespaces = new Map(months.flatMap(({ rows }) => rows.map((row) => [row.service, row.namespace] as const)));
@@ -119,7 +119,10 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
   return new Map(entriesOf(table, 'tenant').map((tenant) => [tenant.name, total(tenant)]));
 }
 
-/** Returns the contents of the ledger that the usages describe. Totals and incarnations of one namespace were read at the same moment. */
+/**
+ * Returns the contents of the ledger as recorded in the usages. The totals and incarnations of a namespace match, because they were
+ * read at the same moment.
+ */
 export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   const months = new Map<UsagePeriod, UsageSeed['months'][number]['rows'][number][]>();
   const bases: UsageSeed['bases'][number][] = [];
@@ -145,7 +148,7 @@ export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   return { months: [...months].sort().map(([month, rows]) => ({ month, rows })), bases };
 }
 
-/** Merges two lists and keeps the later of two usages of a namespace. */
+/** Merges two lists. If both lists have a usage of the same namespace, keeps the later usage. */
 export function latestOf(a: readonly TenantUsage[], b: readonly TenantUsage[]): readonly TenantUsage[] {
   const latest = new Map<string, TenantUsage>();
   for (const usage of [...a, ...b]) {
@@ -160,10 +163,10 @@ function countersOf({ receivedBytes, sentBytes, connections, requests }: Counter
   return { receivedBytes, sentBytes, connections, requests };
 }
 
-/** How much of `trafficPerMonth` a tenant has used, in the steps at which its TenantUsage is written at once. */
+/** How much of `trafficPerMonth` a tenant has used. When a tenant reaches 80 % or 100 %, its TenantUsages are written at once. */
 export type TrafficLevel = 'below' | '80%' | '100%';
 
-/** The level of each tenant that has a limit `trafficPerMonth`. `rows`: the usage of the current month. */
+/** Returns the level of each tenant that has a limit `trafficPerMonth`. `rows` is the usage of the current month. */
 export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): ReadonlyMap<string, TrafficLevel> {
   const used = new Map<string, Counters>();
   for (const row of rows) used.set(row.tenant, addCounters(used.get(row.tenant) ?? ZERO_COUNTERS, row.counters));
@@ -178,7 +181,7 @@ export function trafficLevels(table: RoutingTable, rows: readonly UsageRow[]): R
   return levels;
 }
 
-/** The tenants that have reached 80 % or 100 % of their traffic since `before`. */
+/** Returns the tenants that have reached 80 % or 100 % of their monthly traffic since `before`. */
 export function tenantsThatReachedLevel(
   before: ReadonlyMap<string, TrafficLevel>,
   levels: ReadonlyMap<string, TrafficLevel>,
@@ -187,7 +190,7 @@ export function tenantsThatReachedLevel(
   return new Set(crossed.map(([name]) => name));
 }
 
-/** Returns the message for each tenant that has used up its traffic of this month, by tenant. */
+/** Returns the message for each tenant that has used up its traffic of this month, by name of the tenant. */
 export function exhaustedMessages(
   table: RoutingTable,
   levels: ReadonlyMap<string, TrafficLevel>,
@@ -196,7 +199,7 @@ export function exhaustedMessages(
   return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
 }
 
-/** The month of `now` (milliseconds since the epoch) and the month before, in UTC. */
+/** Returns the month of `now` (milliseconds since the epoch) and the month before, in UTC. */
 export function recentMonths(now: number): readonly [present: UsagePeriod, last: UsagePeriod] {
   const present = monthOf(now);
   const [year = 0, month = 0] = present.split('-').map(Number);
@@ -204,7 +207,10 @@ export function recentMonths(now: number): readonly [present: UsagePeriod, last:
   return [present, last];
 }
 
-/** Keeps usage if the store is wiped. A fleet on files has no archive, because its store is a state directory on disk. */
+/**
+ * Keeps usage outside of the store, in case the store is wiped. A fleet that reads manifest files has no archive, because its store
+ * is a state directory on disk.
+ */
 export interface UsageArchive {
   /** Returns all usages of the fleet. Rejects if they cannot be read now. */
   read(): Promise<readonly TenantUsage[]>;
@@ -218,5 +224,5 @@ export type ArchiveOutcome =
   | { readonly kind: 'written' }
   /** The namespace is deleted or being deleted. */
   | { readonly kind: 'namespace-gone' }
-  /** The write fails until a person removes the reason. */
+  /** The write fails until a person removes the cause. */
   | { readonly kind: 'refused'; readonly reason: string };

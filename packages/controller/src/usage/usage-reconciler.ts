@@ -47,15 +47,18 @@ export interface UsageReconcilerOptions {
   readonly log: Logger;
 }
 
-/** How often usage is archived. A wiped store loses at most the usage of this period, and only of proxies that have ended meanwhile. */
+/**
+ * How often usage is archived. A wiped store loses at most the usage since the last archiving, and only for proxies that have ended
+ * since then.
+ */
 const ARCHIVE_INTERVAL_MS = 5 * 60_000;
-/** How often namespaces with a first Service get a TenantUsage. Each round exports the whole ledger, hence the interval. */
+/** The shortest time between two rounds that write TenantUsages for new namespaces, because each round exports the complete ledger. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
 /** Seeds the ledger of a new or wiped store with the archived usage, and writes the usage of the ledger to the archive. */
 export class UsageReconciler {
   readonly #options: UsageReconcilerOptions;
-  /** The usages as last exported in this term. */
+  /** The usages as last exported from the store in this term. */
   #lastUsages: readonly TenantUsage[] = [];
   #archivedAt = Number.NEGATIVE_INFINITY;
   #newNamespacesArchivedAt = Number.NEGATIVE_INFINITY;
@@ -64,7 +67,7 @@ export class UsageReconciler {
   /** The namespaces for which a write was attempted. */
   readonly #attemptedNamespaces = new Set<string>();
   readonly #refusals: ArchiveRefusalLog;
-  /** The levels as last archived, by tenant. */
+  /** The traffic levels at the end of the last successful `reconcile`, by tenant. */
   #levels: ReadonlyMap<string, TrafficLevel> = new Map();
   #exhausted: ReadonlyMap<string, string> = new Map();
 
@@ -78,7 +81,7 @@ export class UsageReconciler {
     return this.#exhausted;
   }
 
-  /** Call this when leadership is lost: another controller may archive newer usage, so the memory of this controller is outdated. */
+  /** Call this when leadership is lost. Another controller may archive newer usage, which outdates what this controller remembers. */
   reset(): void {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;
@@ -88,8 +91,8 @@ export class UsageReconciler {
   }
 
   /**
-   * Seeds the ledger if it is new, and archives the usage that is due. Rejects if the store or the archive is unreachable; then
-   * call again.
+   * Seeds the ledger of a new or wiped store, and archives the usage that is due. Rejects if the store or the archive is unreachable;
+   * then call `reconcile` again.
    */
   async reconcile(table: RoutingTable): Promise<void> {
     const { store, clock } = this.#options;
@@ -102,7 +105,7 @@ export class UsageReconciler {
     if (isDue || hasNewNamespace || reached.size > 0) {
       const ledger = await store.exportSeed(recentMonths(clock.now()));
       const usages = tenantUsagesFor(ledger, table, clock.now());
-      // If the store was wiped in between, the export is empty and must not replace the usages that are known.
+      // If the store was wiped before the export, the export is empty and must not replace `#lastUsages`.
       if (!(await store.isSeeded())) return;
       this.#lastUsages = usages;
       const isToArchive = ({ namespace, status }: TenantUsage): boolean =>
@@ -116,12 +119,15 @@ export class UsageReconciler {
         await this.#fold();
       }
     }
-    // Recorded at the end, so that a failed archive is still due.
+    // Recorded only at the end, so that the usage is still due after a failed write.
     this.#levels = levels;
     if (isDue) this.#archivedAt = clock.monotonic();
   }
 
-  /** Whether a namespace has Services and no TenantUsage, and `NEW_NAMESPACE_INTERVAL_MS` has passed. */
+  /**
+   * Whether any namespace has Services but no TenantUsage yet. Returns false within `NEW_NAMESPACE_INTERVAL_MS` of the last round for
+   * new namespaces.
+   */
   #hasNewNamespace(table: RoutingTable): boolean {
     const { archive, clock } = this.#options;
     if (archive === undefined || clock.monotonic() - this.#newNamespacesArchivedAt < NEW_NAMESPACE_INTERVAL_MS)
@@ -168,7 +174,7 @@ export class UsageReconciler {
     this.#refusals.log();
   }
 
-  /** Removes the usage of namespaces that have no Services and used nothing in the months that are kept. */
+  /** Removes the TenantUsages of namespaces that have no Services, and no usage in the months that are kept. */
   async #removeUnused(present: ReadonlySet<string>): Promise<void> {
     const { archive } = this.#options;
     this.#refusals.keepOnly(present);
@@ -182,16 +188,16 @@ export class UsageReconciler {
 }
 
 /**
- * How long an incarnation runs before earlier incarnations of its node are folded. By then it has reported the usage that earlier
- * incarnations left in the state directory of its node. Until then the bases stay, since without them a repeated report would be
- * counted twice.
+ * How long an incarnation must run before earlier incarnations of its node are folded. In this time the new incarnation reports the
+ * usage that earlier incarnations left in the node's state directory. Without the bases of the earlier incarnations, a repeated
+ * report would be counted twice.
  */
 const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
- * Returns for each node the last incarnation that can be folded, together with all earlier ones. It is the incarnation before the
- * oldest live one, once all live incarnations of the node have run for a day. A node with an unknown-version proxy is left out,
- * because the start of that proxy is unknown. `now`: milliseconds since the epoch.
+ * Returns the last incarnation of each node that can be folded; all earlier incarnations can be folded too. This is the incarnation
+ * before the oldest live incarnation, once all live incarnations of the node have run for a day. A node with an unknown-version proxy
+ * is left out, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): FoldedIncarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);
@@ -206,7 +212,7 @@ export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: numb
 
 const MAX_LOGGED_NAMESPACES = 5;
 
-/** Logs for which namespaces the archive refuses usage: when their set changes, and when it becomes empty. */
+/** Logs the namespaces whose usage the archive refuses, each time that the set of these namespaces changes. */
 export class ArchiveRefusalLog {
   readonly #log: Logger;
   readonly #reasonByNamespace = new Map<string, string>();
