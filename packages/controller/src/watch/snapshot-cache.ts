@@ -15,7 +15,7 @@ export class SnapshotCache {
     return this.#snapshot;
   }
 
-  /** `changedAt` as in `Source.onChange`. */
+  /** Discards the snapshot and calls the listeners. `changedAt` as in `Source.onChange`. */
   invalidate(changedAt?: number): void {
     this.#snapshot = undefined;
     for (const listener of this.#listeners) listener(changedAt);

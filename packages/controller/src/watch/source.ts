@@ -1,9 +1,9 @@
 import type { Snapshot, Suspension, SuspensionOrigin } from '@weir/model';
 import type { FallbackKind } from '../snapshot/fallback-objects.ts';
 
-/** A snapshot without the fleet's settings, which are configuration. */
+/** A snapshot without the fleet's settings, because the settings are configuration. */
 export interface SourceSnapshot extends Omit<Snapshot, 'settings'> {
-  /** Kinds that were never read because a permission is missing; their lists are empty. Absent if there are none. */
+  /** Kinds that were never read because a permission is missing; their lists are empty. Absent if there are no such kinds. */
   readonly unreadableKinds?: ReadonlySet<FallbackKind>;
 }
 
@@ -13,23 +13,23 @@ export interface Source {
   /** Resolves once all objects have been read. Rejects when `signal` aborts. */
   synced(signal: AbortSignal): Promise<void>;
   /**
-   * Resolves once the snapshot is at least as new as any object that another process read before this call: a new leader must not
-   * revert decisions that the previous leader made from newer objects. May be called before `synced` and does not replace it.
-   * Absent if the source is never behind.
+   * Resolves once the snapshot is at least as new as any object that another process read before this call. Otherwise a new leader
+   * could revert decisions that the previous leader made from newer objects. May be called before `synced`, but does not replace
+   * `synced`. Absent if the source is never behind.
    */
   refresh?(signal: AbortSignal): Promise<void>;
   snapshot(): SourceSnapshot;
   /**
    * Calls `listener` when the snapshot has changed. `changedAt` is when the objects changed, in milliseconds since the epoch;
-   * undefined if that is unknown, as for objects that existed before this process. Returns a function that removes the listener.
+   * undefined if the time is unknown, as for objects that existed before this process. Returns a function that removes the listener.
    */
   onChange(listener: (changedAt?: number) => void): () => void;
   /** Returns where a user must delete the Suspension. */
   originOf(suspension: { readonly uid: string }): SuspensionOrigin;
   /**
-   * Whether a Suspension that is not in the snapshot is known to be deleted. Its absence does not prove that: a file may be
-   * unreadable, or a watch may have missed an event. True is final, false means "not yet". May ask the API server, until `signal`
-   * aborts.
+   * Whether a Suspension that is missing from the snapshot is known to be deleted. Absence does not prove the deletion, because a
+   * file may be unreadable or a watch may have missed an event. True is final; false means "not known yet". May send a request to the
+   * API server, which `signal` aborts.
    */
   isDeleted(suspension: Suspension, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;

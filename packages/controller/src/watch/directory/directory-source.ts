@@ -14,17 +14,17 @@ export interface DirectoryOptions {
   /** Files and directories, as given to `-f`. */
   readonly paths: readonly string[];
   readonly clock: Clock;
-  /** Nodes of `--node NAME=ADDRESS`. Without nodes the fleet is one node `local` on 127.0.0.1. */
+  /** The nodes given with `--node NAME=ADDRESS`. Default: one node `local` on 127.0.0.1. */
   readonly nodes?: readonly CommandLineNode[];
   /** If false, the files are read only once, for a dry run. */
   readonly watched?: boolean;
-  /** Seals private keys; the same in all proxies. Without it Secrets are not read. */
+  /** Seals private keys. All proxies need the same secret. If undefined, Secrets are not read. */
   readonly fleetSecret?: Secret | undefined;
 }
 
 /**
- * How often the files are scanned, to find changes without inotify events: on network file systems, or after inotify watches are
- * exhausted.
+ * How often the files are scanned, even without inotify events. Network file systems send no such events, and the kernel sends none
+ * for a directory once inotify watches are exhausted.
  */
 const RESCAN_INTERVAL_MS = 2_000;
 
@@ -34,7 +34,7 @@ interface ScanResult {
   readonly changedAt: number;
 }
 
-/** Reads everything once and starts watching. Throws `UsageError` when a path does not exist. */
+/** Reads all manifests once, and watches them unless `watched` is false. Throws `UsageError` if a path does not exist. */
 export async function openDirectorySource(options: DirectoryOptions): Promise<DirectorySource> {
   if (options.paths.length === 0) throw new UsageError('no manifests given; name a file or directory with -f');
   for (const path of options.paths) {
@@ -100,7 +100,7 @@ export class DirectorySource implements Source {
     return this.#snapshots.get();
   }
 
-  /** Returns the number of well-formed objects of each kind that Weir does not read. */
+  /** Returns how many well-formed objects were found of each kind that Weir does not read. */
   ignoredKinds(): ReadonlyMap<string, number> {
     return this.#merged.ignored;
   }
@@ -116,13 +116,13 @@ export class DirectorySource implements Source {
     return { kind: 'file', path: this.#paths.join(', ') };
   }
 
-  /** Returns false while a file has a mistake, because after a restart the Suspension may be in that file. */
+  /** Returns false while any file has a mistake. After a restart, the Suspension may be missing only because of that mistake. */
   async isDeleted({ uid, origin }: Suspension): Promise<boolean> {
     if (origin.kind !== 'file' || this.snapshot().suspensions.some((each) => each.uid === uid)) return false;
     return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');
   }
 
-  /** Scans the files now. A call during a scan causes one more scan after it, so scans never overlap. */
+  /** Scans the files now. A call during a scan causes one more scan afterwards, because scans must not overlap. */
   scan(): Promise<void> {
     if (this.#scanning !== undefined) {
       this.#isRescanNeeded = true;
@@ -189,7 +189,7 @@ export class DirectorySource implements Source {
     return isChanged;
   }
 
-  /** Returns the same list until a Node changes. */
+  /** Returns the nodes of the fleet and their problems. The result is the same object until a Node changes. */
   #fleetNodes(): ReturnType<typeof fleetNodes> {
     const manifests = this.#objects.Node.list();
     if (this.#cachedFleetNodes?.manifests !== manifests)

@@ -3,9 +3,9 @@ import { basename, dirname } from 'node:path';
 import type { Clock, Timer } from '@weir/runtime';
 
 /**
- * Calls back on file events in a changing set of directories. A kernel watch belongs to an inode, so a directory that was replaced
- * under the same name is watched again. Directories that cannot be watched (network file systems, exhausted inotify watches) are
- * skipped: `DirectorySource` also scans at intervals.
+ * Reports file events in a changing set of directories. A kernel watch belongs to an inode, so a directory that was replaced under
+ * the same name is watched again. Directories that cannot be watched (network file systems, exhausted inotify watches) are skipped,
+ * because `DirectorySource` also scans at intervals.
  */
 export class DirectoryWatcher {
   readonly #onEvent: () => void;
@@ -16,8 +16,9 @@ export class DirectoryWatcher {
   }
 
   /**
-   * Replaces the watched set: all events in `directories`, and in the parent of each of `paths` the events with its name, since
-   * editors replace a file by renaming. Returns true if a watch was added, because earlier events may have been missed.
+   * Replaces the set of watched directories. Reports all events in `directories`. In the parent of each path in `paths`, reports only
+   * events with the name of that path; the parent is watched because editors replace a file by renaming. Returns true if a watch was
+   * added, because earlier events may have been missed.
    */
   set(directories: readonly string[], paths: readonly string[]): boolean {
     const wanted = new Map<string, Set<string> | null>();
@@ -66,7 +67,7 @@ export class DirectoryWatcher {
   }
 }
 
-/** Returns undefined if the path does not exist, may not be entered, or is a circular link. */
+/** Returns device and inode of a path. Undefined if the path does not exist, may not be entered, or is a circular link. */
 function inodeOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path);
@@ -76,11 +77,14 @@ function inodeOf(path: string): string | undefined {
   }
 }
 
-/** How long the callback waits for further events, up to the maximum, because editors write a file in several steps. */
+/**
+ * How long `Debounce` waits for a further event, but at most `MAX_DEBOUNCE_MS` after the first event. Editors write a file in several
+ * steps.
+ */
 const DEBOUNCE_MS = 15;
 const MAX_DEBOUNCE_MS = 45;
 
-/** Calls back once after a burst of events. */
+/** Calls `callback` once after a burst of events. */
 export class Debounce {
   readonly #clock: Clock;
   readonly #callback: () => void;

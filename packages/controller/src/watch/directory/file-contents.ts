@@ -26,7 +26,7 @@ export interface FileContents {
   /** The objects by `Kind namespace/name`. */
   readonly objects: ReadonlyMap<string, ManifestObject>;
   readonly problems: readonly Problem[];
-  /** The number of well-formed objects of each kind that Weir does not read. */
+  /** How many well-formed objects were found of each kind that Weir does not read. */
   readonly ignored: ReadonlyMap<string, number>;
 }
 
@@ -41,8 +41,8 @@ interface ParseContext {
 }
 
 /**
- * Parses the text of a file. A wrong edit does not stop a Service: an object that is invalid now keeps its version in `previous`.
- * If a mistake cannot be attributed to an object, all objects that are missing now are kept.
+ * Parses the text of a file. A mistake in an edit does not stop a Service, because an object that is invalid now keeps its version in
+ * `previous`. If a mistake cannot be attributed to an object, all objects of `previous` that are missing now are kept.
  */
 export function parseContents({ path, text }: ManifestFile, { parsers, previous }: ParseContext): FileContents {
   const objects = new Map<string, ManifestObject>();
@@ -128,7 +128,7 @@ function readingFor({ kind, identity, result }: ParsedManifest, { path, line }: 
     const object = Object.freeze({ kind, object: result.object, path, line }) as ManifestObject;
     return { kind: 'object', key: keyOf(identity), object, problems };
   }
-  // Without an error the user has removed the object on purpose: a slice that no longer names a Service.
+  // Without an error, the object is absent on purpose: it is a slice that no longer names a Service.
   if (!problems.some((each) => each.severity === 'error')) return { kind: 'ignored', countAs: undefined, problems };
   return { kind: 'invalid', key: identity === undefined ? undefined : keyOf(identity), problems };
 }
@@ -148,8 +148,8 @@ export interface MergedContents {
 }
 
 /**
- * Merges the files to one object per name. If several files define an object, the file that defined it before wins, so a copy made
- * for editing changes nothing. Otherwise the first file by path wins.
+ * Merges the files into one object per name. If several files define an object, the file that provided the object before wins, so a
+ * copy made for editing changes nothing. If no file provided the object before, the first file by path wins.
  */
 export function mergeContents(
   files: ReadonlyMap<string, FileContents>,

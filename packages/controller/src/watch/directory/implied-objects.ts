@@ -2,7 +2,7 @@ import { isLoadBalancerNode, type NamespaceObject, type NodeObject, type Problem
 import { LOAD_BALANCER_ROLE, NAMESPACE_NAME_LABEL, ROLE_LABEL } from '../../parse/cluster-objects.ts';
 import { uidFor } from './manifest-kinds.ts';
 
-/** A node of `--node NAME=ADDRESS`. */
+/** A node given with `--node NAME=ADDRESS`. */
 export interface CommandLineNode {
   readonly name: string;
   readonly address: string;
@@ -11,8 +11,8 @@ export interface CommandLineNode {
 const LOCAL_NODE: CommandLineNode = { name: 'local', address: '127.0.0.1' };
 
 /**
- * Returns the Nodes of the manifests if one of them is a load balancer node, otherwise the nodes of the command line, and without
- * these one node on loopback.
+ * Returns only the Nodes of the manifests if any of them is a load balancer node. Otherwise adds the nodes of the command line, or
+ * `LOCAL_NODE` if the command line names no nodes.
  */
 export function fleetNodes(
   manifests: readonly NodeObject[],
@@ -56,7 +56,7 @@ function unlabelledNodesProblem(manifests: readonly NodeObject[], implied: reado
   ];
 }
 
-/** Adds the namespaces that Services name, since few users write a manifest for `default`. */
+/** Adds the namespaces that Services name but no manifest defines, because few users write a manifest for `default`. */
 export function withImpliedNamespaces(
   namespaces: readonly NamespaceObject[],
   serviceNamespaces: Iterable<string>,

@@ -8,12 +8,12 @@ import { type FileContents, parseContents } from './file-contents.ts';
 import type { ManifestParsers } from './manifest-kinds.ts';
 
 interface CachedFile {
-  /** SHA-256 of the text. The text is not kept, since it may contain private keys. */
+  /** SHA-256 of the text. The text is not kept, because it may contain private keys. */
   readonly digest: string;
   readonly contents: FileContents;
-  /** A text derived from the file's stats; empty if the file must be read again in any case. */
+  /** A text derived from the file's stats. Empty if the file must be read again in any case. */
   readonly fingerprint: string;
-  /** When the file became missing or empty, in milliseconds of the monotonic clock; null if it is neither. */
+  /** When the file became missing or empty, in milliseconds of the monotonic clock. Null if the file is present and not empty. */
   readonly missingSince: number | null;
 }
 
@@ -28,13 +28,16 @@ export interface ManifestScan {
   readonly contents: ReadonlyMap<string, FileContents>;
   readonly problems: readonly Problem[];
   readonly directories: readonly string[];
-  /** Scan again after this time, since a missing file may come back; null if no file is missing. */
+  /** After how many milliseconds to scan again, because a missing or empty file may come back. Null if no file is missing or empty. */
   readonly rescanInMs: number | null;
 }
 
-/** How long the objects of a missing or empty file are kept: editors move or truncate a file before they write the new version. */
+/** How long the objects of a missing or empty file are kept, because editors move or truncate a file before they write the new version. */
 const MISSING_GRACE_MS = 150;
-/** The age at which a file's stats identify its content: two writes within one tick of the file system's clock have the same time. */
+/**
+ * How old the last change of a file must be for the file's stats to identify its content. Two writes within one tick of the file
+ * system's clock have the same time.
+ */
 const MIN_STABLE_AGE_MS = 1_000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
@@ -44,7 +47,7 @@ export interface ManifestFilesOptions {
   readonly parsers: ManifestParsers;
 }
 
-/** The manifests under some paths. Each scan reads only the files that changed. */
+/** Reads the manifests under some paths. Each scan reads only the files that changed. */
 export class ManifestFiles {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
@@ -130,7 +133,7 @@ export interface FoundFile {
 export interface FoundManifests {
   readonly files: readonly FoundFile[];
   readonly directories: readonly string[];
-  /** Paths that could not be read. Known files below them count as unchanged, not as deleted. */
+  /** Paths that could not be read. Known files below such a path count as unchanged, not as deleted. */
   readonly unreadable: readonly string[];
   readonly problems: readonly Problem[];
 }
@@ -139,7 +142,8 @@ const MANIFEST_NAME = /\.(?:ya?ml|json)$/i;
 
 /**
  * Finds the files that `paths` name, whatever their extension, and all manifests in the directories that `paths` name, at any depth.
- * Skips names with a leading dot: editors keep drafts under such names, and a mounted ConfigMap keeps its versions there.
+ * Within directories, skips names with a leading dot, because editors keep drafts and a mounted ConfigMap keeps its versions under
+ * such names.
  */
 export async function findManifests(paths: readonly string[]): Promise<FoundManifests> {
   const found = {
@@ -160,7 +164,7 @@ export async function findManifests(paths: readonly string[]): Promise<FoundMani
       if (isRoot || stats.code !== 'ENOENT') addUnreadable(path, unreadableReason(stats));
       return;
     }
-    // Stops at circular links, and reads a file with two paths once.
+    // Skips a file or directory that was already visited, because of a circular link or a second path.
     const id = `${stats.dev}:${stats.ino}`;
     if (seen.has(id)) return;
     seen.add(id);

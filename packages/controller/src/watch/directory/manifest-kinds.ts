@@ -19,7 +19,7 @@ import { parseService } from '../../parse/service.ts';
 import { parseSuspension } from '../../parse/suspension.ts';
 import { parseTenantPolicy } from '../../parse/tenant-policy.ts';
 
-/** The kinds of objects that manifests define. Pods are not among them: the addresses in files are trusted without pods. */
+/** The kinds of objects that manifests define. Pods are not needed, because the addresses in files are trusted without pods. */
 export interface ObjectsByKind {
   readonly Namespace: NamespaceObject;
   readonly Node: NodeObject;
@@ -47,10 +47,10 @@ export const MANIFEST_KINDS: { readonly [K in ManifestKind]: ManifestType } = {
   Secret: { apiVersion: 'v1', namespaced: true },
 };
 
-/** The parser of each kind that is read. */
+/** The parsers by kind. Objects of a kind without a parser are ignored. */
 export type ManifestParsers = { readonly [K in ManifestKind]?: (raw: unknown) => ParseResult<ObjectsByKind[K]> };
 
-/** Returns the parsers; without a sealer there is no parser for Secrets. */
+/** Returns the parsers. Without a sealer, there is no parser for Secrets. */
 export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers {
   return {
     Namespace: parseNamespace,
@@ -70,7 +70,7 @@ export type Recognition =
   /** A mistake in the group, version or name of a kind that Weir reads. `allowed` follows "use " in a message. */
   | { readonly kind: 'unknown'; readonly allowed: string };
 
-/** The kinds of Weir that the controller itself writes. A dump of a cluster may contain them. */
+/** Kinds of Weir that only the controller writes. They are ignored, because a dump of a cluster may contain them. */
 const WRITTEN_BY_WEIR = ['TenantUsage'];
 
 export function recognize(apiVersion: string, kind: string): Recognition {
@@ -106,7 +106,7 @@ export function identityOf(kind: ManifestKind, raw: Json): ObjectIdentity | unde
   return typeof namespace === 'string' ? { kind, namespace, name } : undefined;
 }
 
-/** Returns a UID derived from the identity, so that it is the same in every directory and after every restart. */
+/** Returns a UID derived from the identity, so that the UID is the same in every directory and after every restart. */
 export function uidFor({ kind, namespace, name }: ObjectIdentity): string {
   const hash = createHash('sha256')
     .update([kind, namespace ?? '', name].join('\0'))
@@ -115,8 +115,8 @@ export function uidFor({ kind, namespace, name }: ObjectIdentity): string {
 }
 
 /**
- * Adds to a manifest what an API server would add: a UID, the namespace, and the label that every namespace has. Removes the times and
- * the Service status that a dump of another cluster contains.
+ * Adds to a manifest what an API server would add: a UID, the namespace, and the label that every namespace has. Removes the
+ * timestamps and the Service status that a dump of another cluster contains.
  */
 export function withServerDefaults(identity: ObjectIdentity | undefined, raw: Json): Json {
   const metadata = isObject(raw.metadata) ? raw.metadata : undefined;

@@ -1,5 +1,5 @@
-// Parses the text of a file to objects with their lines: multi-document YAML, JSON, and kinds that end with `List`. An unreadable
-// document does not affect the other documents.
+// Parses the text of a file into objects with line numbers. Supports multi-document YAML, JSON, and kinds that end with `List`. An
+// unreadable document does not affect the other documents.
 import { type Document, isMap, isScalar, isSeq, LineCounter, parseAllDocuments, visit } from 'yaml';
 import { isObject } from '../../parse/fields.ts';
 
@@ -10,8 +10,9 @@ export type Manifest =
 export function parseManifests(text: string): Manifest[] {
   const lines = new LineCounter();
   try {
-    // `uniqueKeys` compares each key of a mapping with all other keys; `offsetOfDuplicateKey` takes linear time.
-    // `logLevel` stops a warning on stderr about mappings as keys, which quotes the file and so perhaps a private key.
+    // `uniqueKeys` is off, because it compares each key of a mapping with all other keys; `offsetOfDuplicateKey` takes linear time.
+    // `logLevel` suppresses a warning on stderr about mappings as keys, because the warning quotes the file and may show a private
+    // key.
     const options = {
       lineCounter: lines,
       merge: true,
@@ -56,12 +57,15 @@ function unreadableMessage(error: unknown): string {
   return `cannot be read: ${withoutQuotedSource(error instanceof Error ? error.message : String(error))}`;
 }
 
-/** Removes the quoted source at the end of the parser's message: it may be a private key, and the problem names the line. */
+/**
+ * Removes the source that the parser quotes at the end of its message, because the source may be a private key. The problem names the
+ * line instead.
+ */
 function withoutQuotedSource(message: string): string {
   return message.replace(/(?::| directive) .*$/s, '');
 }
 
-/** Returns the offset of the first duplicate key of a mapping. */
+/** Returns the offset of the first key that repeats an earlier key of its mapping; undefined if all keys are unique. */
 function offsetOfDuplicateKey(document: Document.Parsed): number | undefined {
   let offset: number | undefined;
   visit(document, {
@@ -107,8 +111,8 @@ function expand(value: unknown, { line, itemLine }: Lines): Manifest[] {
 }
 
 /**
- * Returns the fields that the items of a list lack: the items of a `ServiceList` from an API server have no kind, while the items
- * of a `List` must have a kind.
+ * Returns the fields that the items of a list inherit. The items of a `ServiceList` from an API server have no `apiVersion` and no
+ * `kind`, while each item of a `List` must have them.
  */
 function itemDefaults(apiVersion: string, kind: string): Record<string, string> {
   return kind === 'List' ? {} : { apiVersion, kind: kind.slice(0, -'List'.length) };

@@ -22,18 +22,21 @@ export interface KindCacheHooks {
  */
 const MIN_FORBIDDEN_LISTS = 3;
 
-/** The parsed objects of one kind. An object that becomes invalid, or a kind that becomes unreadable, keeps its last version. */
+/**
+ * The parsed objects of one kind. If an object becomes invalid, its last version stays. If the kind becomes unreadable, all objects
+ * stay.
+ */
 export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   readonly #options: WatchedKindOptions<K>;
   readonly #hooks: KindCacheHooks;
   readonly #objects: SortedObjects<WatchedObjects[K]> = new SortedObjects();
   readonly #objectProblems = new Map<string, readonly Problem[]>();
-  /** When each object was received last, and its last change trigger time. */
+  /** When each object was last received, and when its last change was triggered. */
   readonly #changeTimesByKey = new Map<
     string,
     { readonly receivedAt: number; readonly triggeredAt: number | undefined }
   >();
-  /** The version of each object that was parsed last, for kinds that are expensive to parse. */
+  /** The last parsed version of each object, for kinds that are expensive to parse. */
   readonly #parsedVersionByKey = new Map<string, string>();
   #failure: KubeApiError | undefined;
   #keysMissingFromList: Set<string> | undefined;
@@ -51,7 +54,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     return this.#isListed || this.isUnreadable || this.#isTreatedAsEmpty;
   }
 
-  /** Whether the kind was never listed, so that fallback objects must replace it. */
+  /** Whether the kind was never listed because the API server refuses the list, so that fallback objects must replace the kind. */
   get isUnreadable(): boolean {
     return !this.#isListed && this.#options.onForbidden === 'fallback' && this.#forbiddenLists >= MIN_FORBIDDEN_LISTS;
   }
@@ -65,7 +68,10 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     );
   }
 
-  /** Whether the kind was listed since `expire`, or the API server refuses the list. False while the API server is unreachable. */
+  /**
+   * Whether the kind was listed since the last call of `expire`, or the API server refuses the list. False while the API server is
+   * unreachable.
+   */
   get isCurrent(): boolean {
     return this.#isCurrent || (this.#failure !== undefined && this.#failure.code !== 'AWAY');
   }
@@ -130,7 +136,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     if (this.#objects.delete(key) || hadProblems) this.#hooks.onChange(this.#hooks.clock.now());
   }
 
-  /** Whether this version of the object was parsed already; notes the version. */
+  /** Returns whether this version of the object was already parsed, and records the version as parsed. */
   #isParsed(key: string, raw: Json): boolean {
     const { uid, resourceVersion } = (raw.metadata ?? {}) as { uid?: unknown; resourceVersion?: unknown };
     const version = `${uid}/${resourceVersion}`;
@@ -139,7 +145,10 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     return isSame;
   }
 
-  /** Returns when the object changed; undefined until the first list is complete, because its objects existed before this process. */
+  /**
+   * Returns when the object changed, in milliseconds since the epoch. Undefined until the first list is complete, because the objects
+   * in that list existed before this process.
+   */
   #changedAt(key: string, raw: Json): number | undefined {
     const { changeTriggerTimeOf } = this.#options;
     const observedAt = this.#hooks.clock.now();
@@ -166,7 +175,7 @@ function keyOfRaw(raw: Json): string {
 export interface KindWatch<K extends WatchedKind = WatchedKind> {
   readonly options: WatchedKindOptions<K>;
   readonly cache: KindCache<K>;
-  /** Shared by the reflectors that fill the cache one after the other. */
+  /** The newest version that was read. Shared by the reflectors that fill the cache one after the other. */
   readonly newest: NewestVersion;
 }
 

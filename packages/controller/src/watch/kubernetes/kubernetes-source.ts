@@ -17,17 +17,17 @@ export interface KubernetesSourceOptions {
   readonly log: Logger;
   /** Called with each Service as the API server sent it; with undefined when the Service was deleted. */
   readonly onService?: (key: string, raw: Json | undefined) => void;
-  /** Called with each TenantPolicy in the same way. */
+  /** Called with each TenantPolicy as the API server sent it; with undefined when the TenantPolicy was deleted. */
   readonly onPolicy?: (key: string, raw: Json | undefined) => void;
   readonly observer?: WatchObserver;
   /** The Secrets to read; if absent, no Secrets are read. */
   readonly secrets?: ReadableSecrets;
 }
 
-/** The most deletions that are remembered. A deletion is needed only until the suspension is lifted. */
+/** The maximum number of remembered deletions of Suspensions. A deletion is needed only until the suspension is lifted. */
 const MAX_REMEMBERED_DELETIONS = 10_000;
 
-/** The timeout for confirming a deletion; the caller tries again. */
+/** The timeout of a request that confirms a deletion. After a timeout, the caller tries again later. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 
 /** Watches the objects of an API server from its construction on, and retries while the API server is unreachable. */
@@ -76,12 +76,12 @@ export class KubernetesSource implements Source {
 
   /**
    * Lists every kind again, because a watch cannot notice that it lags or that its connection is dead. A list in progress is started
-   * again as well, since it may be older than this call.
+   * again as well, because its response may be older than this call.
    */
   async refresh(signal: AbortSignal): Promise<void> {
     this.#reflecting.abort();
     await Promise.all(this.#reflectors);
-    // This must come after the wait, because until then the reflectors may deliver responses that were received before the abort.
+    // The caches must expire after the wait, because until then the reflectors may deliver responses that were received before the abort.
     for (const { cache } of this.#watches) cache.expire();
     if (!this.#closing.signal.aborted) this.#start();
     await this.#waitUntil(() => this.#watches.every(({ cache }) => cache.isCurrent), signal);
@@ -99,7 +99,7 @@ export class KubernetesSource implements Source {
     return { kind: 'kubernetes' };
   }
 
-  /** Returns true if the deletion was watched, or if the API server says that the object does not exist or has another UID. */
+  /** Returns true if a watch delivered the deletion, or if the API server answers that the object does not exist or has another UID. */
   async isDeleted({ uid, name, origin }: Suspension, signal: AbortSignal): Promise<boolean> {
     if (origin.kind !== 'kubernetes') return false;
     if (this.#deletedSuspensions.has(uid)) return true;

@@ -2,12 +2,12 @@ import { backoffMs, type Clock, type Logger, wait } from '@weir/runtime';
 import type { Json, KubeApi } from '../../kubernetes/kube-api.ts';
 import { errorCodeFor, KubeApiError } from '../../kubernetes/kube-api-error.ts';
 
-// Lists a kind, then watches it, and starts again after every error. The informer of the client library is not used: it stops at the
-// first error other than a time-out, keeps every object in full, and lists without pages.
+// Lists a kind, then watches it, and starts again after every error. The informer of the client library is not used, because it stops
+// at the first error other than a time-out, keeps every object in full, and lists without pages.
 
 /** Receives the objects of one kind. */
 export interface ReflectorTarget {
-  /** Called when a list begins, or begins again. Objects that are not put before `listCompleted` no longer exist. */
+  /** Called when a list begins, or begins again. Objects that do not arrive by `put` before `listCompleted` no longer exist. */
   listStarted(): void;
   listCompleted(): void;
   put(object: Json): void;
@@ -19,8 +19,8 @@ export interface ReflectorTarget {
 /** Receives events for metrics. */
 export interface WatchObserver {
   /**
-   * Called when a watch ended: it was closed by the server or idle (`closed`), its version was too old (`gone`), or any other error
-   * occurred, also before it was open.
+   * Called when a watch has ended or failed to open. `closed`: the server closed the watch, or the watch was idle for too long.
+   * `gone`: the version to watch from was too old. `error`: any other reason.
    */
   watchEnded(reason: 'closed' | 'gone' | 'error'): void;
   /** Called when the kind was listed completely. */
@@ -48,13 +48,16 @@ export interface ReflectorOptions {
 const DEFAULT_PAGE_SIZE = 500;
 const RETRY_BACKOFF = { minMs: 200, maxMs: 30_000 };
 /**
- * The pauses between attempts to read a kind that is missing or forbidden. It may become readable soon if an installation is in
+ * The pauses between attempts to read a kind that is missing or forbidden. The kind may become readable soon if an installation is in
  * progress.
  */
 const REFUSED_RETRY_BACKOFF = { minMs: 2_000, maxMs: 10_000 };
-/** The server ends a watch after one to two times this many seconds, so that watches do not end at the same moment. */
+/**
+ * The server is asked to end each watch after a random time between one and two times this value, so that watches do not end at the
+ * same moment.
+ */
 const WATCH_SECONDS = 240;
-/** The shortest time between two watches, in case a server ends them at once. */
+/** The shortest time between the starts of two watches, in case a server ends each watch at once. */
 const MIN_WATCH_MS = 1_000;
 /**
  * The number of failed watches after which the kind is listed again. A server that was restored from a backup refuses newer
@@ -62,7 +65,7 @@ const MIN_WATCH_MS = 1_000;
  */
 const MAX_ATTEMPTS_PER_VERSION = 5;
 
-/** Runs until the signal aborts. Never rejects because of the API server. */
+/** Lists and watches a kind until the signal aborts. Never rejects because of the API server. */
 export function reflect(options: ReflectorOptions, signal: AbortSignal): Promise<void> {
   return new Reflector(options, signal).run();
 }
@@ -102,7 +105,7 @@ class Reflector {
     return ms <= 0 ? Promise.resolve() : wait(this.#options.clock, ms, this.#signal).catch(() => undefined);
   }
 
-  /** Returns the time to wait before the next attempt, in milliseconds. */
+  /** Records a failure, and returns how many milliseconds to wait before the next attempt. */
   #recordFailure(error: unknown): number {
     const { path, target, log } = this.#options;
     const failure =
@@ -129,7 +132,10 @@ class Reflector {
     this.#failures = 0;
   }
 
-  /** Returns the version to watch from. If a page expires, the list begins again, without pages unless `pageSize` is set. */
+  /**
+   * Lists the kind, and returns the version to watch from. If a page expires, the list begins again, without pages unless `pageSize`
+   * is set.
+   */
   async #list(): Promise<string> {
     const { api, path, query, target, observer, pageSize } = this.#options;
     const which = this.#newest.isKnown ? 'again' : 'first';
@@ -163,8 +169,8 @@ class Reflector {
   }
 
   /**
-   * Throws if the list is older than an earlier response, before any of its objects is used. The list is tried again until the API
-   * server has caught up.
+   * Throws if a list is older than an earlier response. Call this before any object of the list is used. The list is requested again
+   * until the API server has caught up.
    */
   #assertNotStale(version: string | undefined): void {
     const { path, clock, observer } = this.#options;
@@ -207,7 +213,7 @@ interface ListMeta {
   readonly continue?: string;
 }
 
-/** The error for the `Status` at the end of a watch. */
+/** Returns the error for the `Status` object that a server sends at the end of a watch. */
 function watchErrorOf(status: Json, path: string): KubeApiError {
   const { code, message } = status as { code?: unknown; message?: unknown };
   const text = typeof message === 'string' ? message : 'the watch failed';
@@ -215,8 +221,8 @@ function watchErrorOf(status: Json, path: string): KubeApiError {
 }
 
 /**
- * How long older versions are refused. A lagging server catches up within seconds; after this time the server was restored from a
- * backup, and its older version is accepted.
+ * How long lists with older versions are refused. A lagging server catches up within seconds. A server that still sends an older
+ * version after this time was restored from a backup, so its version is accepted.
  */
 const RESTORED_SERVER_AFTER_MS = 120_000;
 export type Freshness = { readonly kind: 'fresh' } | { readonly kind: 'stale'; readonly newest: bigint };
@@ -228,7 +234,7 @@ export type Freshness = { readonly kind: 'fresh' } | { readonly kind: 'stale'; r
  */
 export class NewestVersion {
   #newest: bigint | undefined;
-  /** In milliseconds of the monotonic clock. */
+  /** Since when lists have been older than `#newest`, in milliseconds of the monotonic clock. */
   #staleSince: number | undefined;
 
   get isKnown(): boolean {
@@ -240,7 +246,7 @@ export class NewestVersion {
     if (number !== undefined && (this.#newest === undefined || number > this.#newest)) this.#newest = number;
   }
 
-  /** Whether a list of this version may be used; notes the version if so. `now` is in milliseconds of the monotonic clock. */
+  /** Decides whether a list of this version may be used, and records the version if so. `now` is in milliseconds of the monotonic clock. */
   accept(version: string | undefined, now: number): Freshness {
     const number = versionNumber(version);
     if (number !== undefined && this.#newest !== undefined && number < this.#newest) {

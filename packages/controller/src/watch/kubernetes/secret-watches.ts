@@ -22,7 +22,7 @@ export class SecretWatches {
     this.watches = secretKindsFor(access).map((kind) => createKindWatch({ ...kind, parse }, hooks));
   }
 
-  /** Returns the sorted Secrets, the same list until a Secret changes; undefined if no Secrets may be read. */
+  /** Returns the sorted Secrets; undefined if no Secrets may be read. The list is the same object until a Secret changes. */
   list(): readonly SecretObject[] | undefined {
     const lists = this.watches.map(({ cache }) => cache.list());
     if (lists.length <= 1) return lists[0];
@@ -48,8 +48,8 @@ export class SecretWatches {
 }
 
 /**
- * Types of Secrets that never hold a certificate; their type never changes. Not reading them saves most of the memory, because Helm's
- * releases are large, and keeps their contents out of the controller.
+ * Types of Secrets that never hold a certificate. Secrets of these types are not read, because Helm's releases would need most of the
+ * memory, and because the controller needs none of the contents. The type of a Secret never changes.
  */
 const IGNORED_SECRET_TYPES = [
   'helm.sh/release.v1',
@@ -59,7 +59,7 @@ const IGNORED_SECRET_TYPES = [
   'bootstrap.kubernetes.io/token',
 ];
 
-/** The Secrets in one page of a list: a Secret may have 1 MiB, and any tenant may create many. */
+/** The number of Secrets per page of a list. Pages are small, because a Secret may have 1 MiB and any tenant may create many Secrets. */
 const SECRETS_PAGE_SIZE = 50;
 
 const SECRETS_KIND = {

@@ -3,7 +3,7 @@ import { errorMessage, type Logger } from '@weir/runtime';
 import type { KubeApiError } from '../../kubernetes/kube-api-error.ts';
 import type { WatchedKind, WatchedKindOptions } from './watched-kinds.ts';
 
-/** Logs each failure and each recovery once, since several watches fail at the same time and retry for hours. */
+/** Logs each failure and each recovery only once, because several watches fail at the same time and retry for hours. */
 export class WatchFailureLog {
   readonly #log: Logger;
   readonly #server: string;
@@ -47,8 +47,8 @@ type UnreadableKind = Pick<
 const DEFAULT_GRANTED_BY = 'helm upgrade grants (by hand: charts/weir/rights/controller.yaml)';
 
 /**
- * Returns the problems for the operator about a kind that cannot be read. An unreachable API server is not a problem, because it is
- * logged instead.
+ * Returns the problems for the operator about a kind that cannot be read. Returns no problem if the API server is unreachable,
+ * because that failure is only logged.
  */
 export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError): readonly Problem[] {
   const { resource, namespace, isWeirResource, isOptional, effectUntilReadable, grantedBy = DEFAULT_GRANTED_BY } = kind;

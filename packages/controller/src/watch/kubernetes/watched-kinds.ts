@@ -41,7 +41,7 @@ export interface WatchedKindOptions<K extends WatchedKind> {
   readonly pageSize?: number;
   /** If set, an object is parsed only if its version has changed. */
   readonly isExpensiveToParse?: true;
-  /** Whether the kind is a custom resource of Weir. It counts as empty until it is installed. */
+  /** Whether the kind is a custom resource of Weir. Such a kind counts as empty until it is installed. */
   readonly isWeirResource: boolean;
   /** If set, the kind counts as empty without a problem if an old API server does not know it. */
   readonly isOptional?: true;
@@ -56,8 +56,8 @@ export interface WatchedKindOptions<K extends WatchedKind> {
   readonly grantedBy?: string;
   parse(raw: unknown): ParseResult<WatchedObjects[K]>;
   /**
-   * Returns when the cause of the object's last change happened, in milliseconds since the epoch; undefined if the object does not
-   * record it.
+   * Returns when the cause of the object's last change happened, in milliseconds since the epoch. Undefined if the object does not
+   * record this time.
    */
   changeTriggerTimeOf?(raw: unknown): number | undefined;
 }

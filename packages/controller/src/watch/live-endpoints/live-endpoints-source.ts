@@ -8,17 +8,17 @@ import { SliceCacheFile } from './slice-cache-file.ts';
 import { asCached, effectiveSlices, type LiveSlices, SliceWatch } from './slice-watch.ts';
 
 export interface LiveEndpointsOptions {
-  /** The source of the Services. `close` closes it. */
+  /** The source of the Services. Closing the `LiveEndpointsSource` closes this source too. */
   readonly files: Source;
-  /** The API server whose EndpointSlices of these Services are watched. `close` closes the client. */
+  /** The client of the API server from which the EndpointSlices are read. Closing the `LiveEndpointsSource` closes this client too. */
   readonly api: Pick<KubeApi, 'request' | 'watch' | 'close'>;
-  /** A file that keeps the slices over a restart. Without it they are lost. */
+  /** A file that keeps the slices over a restart. Without this file, a restart loses the slices. */
   readonly cachePath?: string | undefined;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Begins to watch slices without waiting for the API server: endpoints come from the files and the cache until it answers. */
+/** Begins to watch slices without waiting for the API server. Until the API server answers, endpoints come from the files and the cache. */
 export async function openLiveEndpointsSource(options: LiveEndpointsOptions): Promise<LiveEndpointsSource> {
   const cacheFile = options.cachePath === undefined ? undefined : new SliceCacheFile(options.cachePath, options.log);
   return new LiveEndpointsSource(options, { cacheFile, cachedSlices: (await cacheFile?.read()) ?? new Map() });
@@ -30,11 +30,14 @@ interface InitialState {
   readonly cachedSlices: ReadonlyMap<string, LiveSlices>;
 }
 
-/** Combines the Services of files with the endpoints that an API server has for them. */
+/** Combines the Services of files with the endpoints that an API server has for these Services. */
 export class LiveEndpointsSource implements Source {
   readonly #options: LiveEndpointsOptions;
   readonly #cacheFile: SliceCacheFile | undefined;
-  /** The last slices of Services that are not watched: from an earlier process, or from before the Service left the files. */
+  /**
+   * The last known slices of Services that are not watched. The slices come from an earlier process, or from the time before the
+   * Service left the files.
+   */
   readonly #cachedSlices: Map<string, LiveSlices>;
   /** The watches by `namespace/name` of the Service. */
   readonly #watches = new Map<string, SliceWatch>();

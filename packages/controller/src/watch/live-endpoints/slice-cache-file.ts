@@ -5,7 +5,7 @@ import type { Json } from '../../kubernetes/kube-api.ts';
 import { parseEndpointSlice, SERVICE_NAME_LABEL } from '../../parse/endpoint-slice.ts';
 import type { LiveSlices } from './slice-watch.ts';
 
-/** By `namespace/name` of the Service. */
+/** The slices of each Service, by `namespace/name` of the Service. */
 type LiveSlicesByService = ReadonlyMap<string, LiveSlices>;
 
 interface CachedService {
@@ -24,7 +24,7 @@ export class SliceCacheFile {
   readonly #log: Logger;
   #pending: LiveSlicesByService | undefined;
   #writing: Promise<void> | undefined;
-  /** The text in the file. */
+  /** The text that was last written to the file. */
   #written = '';
 
   constructor(path: string, log: Logger) {
@@ -32,7 +32,7 @@ export class SliceCacheFile {
     this.#log = log;
   }
 
-  /** Returns an empty map if the file is missing or unusable; then only the user's files provide endpoints. */
+  /** Reads the file. Returns an empty map if the file is missing or unusable; then only the user's manifests provide endpoints. */
   async read(): Promise<LiveSlicesByService> {
     try {
       const text = await readFileIfPresent(this.#path);
@@ -44,7 +44,7 @@ export class SliceCacheFile {
     }
   }
 
-  /** Writes in the background. After several calls the file contains the last map. */
+  /** Writes the file in the background. After several calls, the file contains the map of the last call. */
   write(slicesByService: LiveSlicesByService): void {
     this.#pending = slicesByService;
     this.#writing ??= this.#write().finally(() => {

@@ -16,11 +16,14 @@ export interface SliceWatchOptions {
 }
 
 /**
- * How long the API server may be unreachable before a problem is reported and the files provide endpoints as well. If one of
- * several API servers stops, its watches end, and open again within a second.
+ * How long the API server may be unreachable before a problem is reported and the files provide endpoints as well. If one of several
+ * API servers stops, the watches end, but they are open again within a second.
  */
 const UNREACHABLE_AFTER_MS = 10_000;
-/** How often the problem may show a new message, because each attempt to reach an unreachable server may fail with another one. */
+/**
+ * The shortest time between two changes of the problem's message while the API server is unreachable, because each attempt may fail
+ * with a different message.
+ */
 const MIN_FAILURE_UPDATE_INTERVAL_MS = 300_000;
 
 /** Watches the EndpointSlices of one Service at the API server. */
@@ -30,9 +33,9 @@ export class SliceWatch implements ReflectorTarget {
   readonly #reflecting: Promise<void>;
   #service: ServiceObject;
   #liveSlices: LiveSlices;
-  /** By name. */
+  /** The slices by name. */
   #slices: Map<string, SliceObject> = new Map();
-  /** By name: the slices of a list that is not complete yet. */
+  /** The slices of a list that is not complete yet, by name. */
   #partialList: Map<string, SliceObject> | undefined;
   #isListed = false;
   #missingEndpoints: string | undefined;
@@ -56,7 +59,7 @@ export class SliceWatch implements ReflectorTarget {
     return this.#liveSlices;
   }
 
-  /** The Service as it is in the files now; its ports may have changed. */
+  /** Sets the Service as the files define it now, because its ports may have changed. */
   set service(service: ServiceObject) {
     if (service === this.#service) return;
     this.#service = service;
@@ -138,7 +141,10 @@ export class SliceWatch implements ReflectorTarget {
     this.#options.onChange();
   }
 
-  /** Uses the list that was read. A list with missing endpoints never replaces a complete list or the files. */
+  /**
+   * Uses the slices that were read, unless endpoints are missing. A list with missing endpoints never replaces a complete list or the
+   * files.
+   */
   #evaluate(): void {
     const slices = [...this.#slices.values()];
     this.#missingEndpoints = missingEndpoints(this.#service, slices);
@@ -176,9 +182,9 @@ function withDistinctName(slice: SliceObject): SliceObject {
 }
 
 /**
- * Whether the endpoints of a Service come from the API server, from the files, or from both. A fleet may balance the API servers
- * that it reads from. A wrong list of endpoints could then make them unreachable for good, so an unconfirmed list never replaces
- * the files.
+ * Whether the endpoints of a Service come from the API server, from the files, or from both. A fleet may balance the same API servers
+ * that it reads from. A wrong list of endpoints could then make these API servers unreachable for good, so an unconfirmed list never
+ * replaces the files.
  */
 export type LiveSlices =
   /** No usable list was ever read, so the files are used. */
@@ -190,16 +196,16 @@ export type LiveSlices =
   | { readonly kind: 'cached'; readonly slices: readonly SliceObject[] }
   /** The list was read by this process and is used instead of the files. */
   | { readonly kind: 'live'; readonly slices: readonly SliceObject[] }
-  /** The API server became unreachable after kind `live`. The files are used as well until it lists other endpoints. */
+  /** The API server became unreachable after kind `live`. The files are used as well until the API server lists other endpoints. */
   | { readonly kind: 'unreachable'; readonly slices: readonly SliceObject[] };
 
-/** Returns the state after a complete list. A list with the same endpoints does not end kind `unreachable`. */
+/** Returns the state after a complete list was read. After kind `unreachable`, a list with the same endpoints does not change the kind. */
 export function withCompleteList(before: LiveSlices, slices: readonly SliceObject[]): LiveSlices {
   const isUnreachable = before.kind === 'unreachable' && endpointsIn(before.slices) === endpointsIn(slices);
   return { kind: isUnreachable ? 'unreachable' : 'live', slices };
 }
 
-/** Returns the state after a time without a watch. */
+/** Returns the state after a period without a watch. */
 export function asCached(before: LiveSlices): LiveSlices {
   return before.kind === 'live' ? { ...before, kind: 'cached' } : before;
 }
@@ -209,7 +215,7 @@ export function asUnreachable(before: LiveSlices): LiveSlices {
   return before.kind === 'live' ? { ...before, kind: 'unreachable' } : before;
 }
 
-/** The slices from which the endpoints of a Service are taken. */
+/** Returns the slices from which the endpoints of a Service are taken. */
 export function effectiveSlices(files: readonly SliceObject[], live: LiveSlices): readonly SliceObject[] {
   switch (live.kind) {
     case 'none':
@@ -243,7 +249,7 @@ export function missingEndpoints(
   return `no endpoint for port ${missing.port}${missing.name === null ? '' : ` "${missing.name}"`}, only for ${names.join(', ') || 'none'}: give the port of the Service the name that its endpoints have`;
 }
 
-/** Returns a text that is equal for equal ready endpoints, however they are spread over slices. */
+/** Returns the ready endpoints as text. The text does not depend on how the endpoints are spread over slices. */
 function endpointsIn(slices: readonly SliceObject[]): string {
   const endpoints = slices.flatMap((slice) =>
     slice.endpoints
