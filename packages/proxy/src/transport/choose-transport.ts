@@ -6,8 +6,8 @@ import { findRawUdpBinding } from './udp/raw-udp-binding.ts';
 import type { UdpTransport } from './udp-transport.ts';
 
 /**
- * Returns the transport on raw handles if this Node.js version has them in the known form, otherwise the slower
- * transport on the public `net`.
+ * Returns `rawTransport` if this version of Node.js has the internal TCP bindings in the known form. Otherwise returns
+ * `netTransport`, which is slower and uses only the public `net` module.
  */
 export async function chooseTcpTransport(): Promise<TcpTransport> {
   if (findRawTcpBinding() === undefined) return netTransport;
@@ -16,8 +16,8 @@ export async function chooseTcpTransport(): Promise<TcpTransport> {
 }
 
 /**
- * Returns the transport on raw handles if this Node.js version has them, otherwise the slower transport on the public
- * `dgram`.
+ * Returns `rawUdpTransport` if this version of Node.js has the internal UDP binding in the known form. Otherwise
+ * returns `dgramTransport`, which is slower and uses only the public `dgram` module.
  */
 export async function chooseUdpTransport(): Promise<UdpTransport> {
   if (findRawUdpBinding() === undefined) return dgramTransport;

@@ -1,16 +1,16 @@
-// The interface to TCP. Each implementation passes `test/transport/tcp/transport.test.ts`. An implementation
-// allocates no closure or timer per chunk. It queues what the kernel does not take, without a limit: a writer must look
-// at the returned number of queued bytes and stop reading its source.
+// The interface to TCP. Each implementation passes `test/transport/tcp/transport.test.ts`. No implementation allocates
+// a closure or a timer per chunk. `write` queues the bytes that the kernel does not take, without a limit. So a caller
+// must check the returned number of queued bytes, and stop reading the stream from which it forwards bytes.
 import type { Socket } from 'node:net';
 
-/** The length of the accept queue of each listen socket. The kernel limits it to `net.core.somaxconn`. */
+/** The maximum length of a listen socket's accept queue. The kernel lowers this value to `net.core.somaxconn`. */
 export const LISTEN_BACKLOG = 4_096;
 
 export interface TcpTransport {
-  /** Binds and listens. Exactly one of `onListening` and `onFailed` is called after `listen` has returned. */
+  /** Opens a listen socket. Exactly one of `onListening` and `onFailed` is called after `listen` has returned. */
   listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket;
   /**
-   * Connects to an address. It must be an IP literal, because nothing is resolved. The stream does not read before
+   * Connects to `to.address`, which must be an IP literal because no name is resolved. The stream reads nothing before
    * `readStart`.
    */
   connect(to: SocketAddress, events: StreamEvents): TcpStream;
@@ -22,7 +22,7 @@ export interface SocketAddress {
 }
 
 export interface TcpListenOptions extends SocketAddress {
-  /** SO_REUSEPORT: several sockets of this user, of one or more processes, may share the port. */
+  /** Sets SO_REUSEPORT: several sockets of the same user may share the port, even across processes. */
   readonly reusePort: boolean;
 }
 
@@ -31,29 +31,33 @@ export interface TcpListenSocketEvents {
   /** Called when listening has failed; the socket is closed. `code` is an errno name such as EADDRINUSE. */
   onFailed(code: string): void;
   /**
-   * Called for a new connection. Its stream does not read or call back before `accept`. The handler must accept or
-   * reset it before it returns.
+   * Called for a new connection. The stream reads nothing and calls no handler before `accept`. The handler must call
+   * `accept` or `reset` before the handler returns.
    */
   onConnection(stream: AcceptedStream): void;
-  /** Called when a connection could not be accepted (EMFILE, for example). The socket goes on listening. */
+  /** Called if a connection could not be accepted, for example with EMFILE. The socket continues to listen. */
   onAcceptError(code: string): void;
 }
 
 export interface TcpListenSocket {
-  /** Closes the socket and releases the port before it returns. Accepted streams stay open. */
+  /** Closes the socket. The port is free when `close` returns. Accepted streams stay open. */
   close(): void;
 }
 
 /**
- * The events of a stream, which its owner implements. An exception from one of the first four is passed to `onThrow`.
- * In the event loop it would end the worker and its other connections.
+ * The event handlers of a stream, implemented by the stream's owner. If `onConnect`, `onData`, `onEnd` or `onDrain`
+ * throws, the stream passes the exception to `onThrow`. In the event loop the exception would end the worker and all of
+ * its connections.
  */
 export interface StreamEvents {
-  /** Called when a stream of `connect` is connected. */
+  /**
+   * Called when a stream from `connect` is connected, or when the TLS handshake of a stream from `startTls` has
+   * succeeded.
+   */
   onConnect(stream: TcpStream): void;
   /**
-   * Called with bytes of the peer. `bytes` are valid until the handler returns: the next read of any stream may
-   * overwrite them.
+   * Called with bytes from the peer. `bytes` are valid only until the handler returns, because the next read of any
+   * stream may overwrite them.
    */
   onData(stream: TcpStream, bytes: Uint8Array): void;
   /** Called when the peer has sent FIN. Writing is still possible. */
@@ -61,51 +65,58 @@ export interface StreamEvents {
   /** Called when the kernel has taken all queued bytes. */
   onDrain(stream: TcpStream): void;
   /**
-   * Called once, as the last event, after both FINs, a reset or a failure. `code` is an errno name, or undefined
-   * without a failure.
+   * Called once, after both FINs, a reset or a failure. No handler is called afterwards. `code` is an error code such
+   * as ECONNRESET, or undefined if the stream did not fail.
    */
   onClose(stream: TcpStream, code: string | undefined): void;
   onThrow(stream: TcpStream, thrown: unknown): void;
 }
 
 export interface TcpStream {
-  /** The peer's address; empty if the connection ended before it was read. */
+  /** The peer's address, or an empty string if the connection ended before the address or port was first read. */
   readonly remoteAddress: string;
-  /** The peer's port; 0 if the connection ended before it was read. */
+  /** The peer's port, or 0 if the connection ended before the address or port was first read. */
   readonly remotePort: number;
-  /** The number of written bytes that the kernel has not taken, or after a failure, that it never took. */
+  /**
+   * The number of written bytes that the kernel has not taken yet. After a failure, the number that never reached the
+   * kernel.
+   */
   readonly queuedBytes: number;
   /**
-   * The maximum length of one `write`. A longer write would block the worker for too long, for example to encrypt.
-   * Absent if there is no such limit.
+   * The maximum length of one `write`; absent or infinite if there is no limit. A longer write would block the worker
+   * for too long, for example to encrypt the bytes.
    */
   readonly maxWriteBytes?: number;
-  /** Makes `events` the owner of a stream of `onConnection`. A later call, also from an event, changes the owner. */
+  /**
+   * Makes `events` the owner of a stream from `onConnection`. A later call, even from an event handler, replaces the
+   * owner.
+   */
   accept(events: StreamEvents): void;
   /**
-   * Limits the bytes of each read, for rate-limited connections. To be called before the first read. Absent if
-   * unsupported.
+   * Limits the number of bytes of each read, for rate-limited connections. Must be called before the first read. Absent
+   * if the transport does not support a limit.
    */
   limitReadBytes?(bytes: number): void;
   readStart(): void;
-  /** Stops reading. After it has returned, `onData` is not called until `readStart`. */
+  /** Stops reading. `onData` is not called again before `readStart`. */
   readStop(): void;
   /**
-   * Writes bytes. Copies and queues those that the kernel does not take at once. Returns `queuedBytes`; if that is not
-   * 0, `onDrain` follows.
+   * Writes `bytes`. Copies and queues the part that the kernel does not take at once. Returns `queuedBytes`. If the
+   * result is not 0, `onDrain` is called when the queue is empty.
    */
   write(bytes: Uint8Array): number;
   /** Sends FIN after the queued bytes. */
   shutdown(): void;
-  /** Sends RST at once; queued bytes, also those in the kernel, are discarded. */
+  /** Sends RST at once and discards queued bytes, including those in the kernel. */
   reset(): void;
 }
 
-/** A stream that `onConnection` passes on. */
+/** The stream of an accepted connection, as passed to `onConnection`. */
 export interface AcceptedStream extends TcpStream {
   /**
-   * Converts the connection into a socket for a TLSSocket, which reads `unread` first. Must be called before the first
-   * write. Afterwards the stream does nothing and calls no handler, not even `onClose`.
+   * Returns the connection as a socket for a TLSSocket. The socket delivers `unread` before any further bytes from the
+   * peer. Must be called before the first write. Afterwards the stream does nothing and calls no handler, not even
+   * `onClose`.
    */
   detachSocket(unread: Uint8Array): Socket;
 }

@@ -1,20 +1,23 @@
-// The interface to UDP. Each implementation passes `test/transport/udp/transport.test.ts`. Nothing is queued: a
-// datagram that the kernel does not take is dropped, as UDP permits, except for one per socket that libuv keeps.
+// The interface to UDP. Each implementation passes `test/transport/udp/transport.test.ts`. If the kernel does not take
+// a datagram, libuv keeps at most one datagram per socket. All further datagrams are dropped, as UDP permits.
 import type { SocketAddress } from './tcp-transport.ts';
 
 export interface UdpTransport {
-  /** Binds. Exactly one of `onListening` and `onFailed` is called after `bind` has returned. */
+  /** Opens a listen socket. Exactly one of `onListening` and `onFailed` is called after `bind` has returned. */
   bind(at: UdpBindOptions, events: UdpListenSocketEvents): UdpListenSocket;
   /**
-   * Returns a socket connected to this endpoint: the kernel drops datagrams from other addresses and reports ICMP
-   * errors. `address` is an IP literal. Returns undefined if no socket can be opened (no descriptor, no local port, no
-   * route).
+   * Returns a socket connected to the endpoint `to`. On such a socket the kernel drops datagrams from other addresses
+   * and reports ICMP errors. `to.address` must be an IP literal. Returns undefined if no socket can be opened, because
+   * there is no descriptor, local port or route.
    */
   connect(to: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined;
 }
 
 export interface UdpBindOptions extends SocketAddress {
-  /** SO_REUSEPORT: several sockets may share the port; the kernel picks one by the client's address and port. */
+  /**
+   * Sets SO_REUSEPORT: several sockets may share the port, and the kernel picks a socket by the client's address and
+   * port.
+   */
   readonly reusePort: boolean;
 }
 
@@ -24,27 +27,27 @@ export interface UdpListenSocketEvents {
   onFailed(code: string): void;
   /** Called for each datagram. The handler owns `bytes`, which may be empty. */
   onMessage(bytes: Uint8Array, address: string, port: number): void;
-  /** Called with exceptions of the handlers, which would end the worker if they reached the event loop. */
+  /** Called with an exception of another handler. In the event loop the exception would end the worker. */
   onThrow(thrown: unknown): void;
 }
 
 export interface UdpListenSocket {
-  /** Sends from the bound address. The caller must not change `bytes` afterwards. */
+  /** Sends a datagram from the bound address. The caller must not change `bytes` afterwards. */
   send(bytes: Uint8Array, to: UdpRecipient): void;
-  /** Releases the port before it returns. No handler is called afterwards, not even `onSent`. */
+  /** Closes the socket. The port is free when `close` returns. No handler is called afterwards, not even `onSent`. */
   close(): void;
 }
 
 export interface UdpRecipient extends SocketAddress {
-  /** Called when the kernel has taken a datagram of this many bytes, during `send` or later. */
+  /** Called when the kernel has taken the datagram, during `send` or later. `bytes` is the length of the datagram. */
   onSent(bytes: number): void;
 }
 
 export interface UdpEndpointSocketEvents {
   onMessage(bytes: Uint8Array): void;
   /**
-   * Called when an earlier datagram has failed, for example ECONNREFUSED: no process listens on the port. The socket
-   * stays usable.
+   * Called if an earlier datagram has failed, for example with ECONNREFUSED because no process listens on the port. The
+   * socket stays usable.
    */
   onError(code: string): void;
   onThrow(thrown: unknown): void;
@@ -52,17 +55,17 @@ export interface UdpEndpointSocketEvents {
 
 export interface UdpEndpointSocket {
   /**
-   * Sends a datagram. The caller must not change `bytes` afterwards. Returns an errno name, possibly that of an earlier
-   * datagram, if the datagram was not sent. Returns undefined if it was sent, or dropped because the send buffer is
-   * full.
+   * Sends a datagram. The caller must not change `bytes` afterwards. Returns undefined if the datagram was sent, or was
+   * dropped because the send buffer is full. Otherwise returns an errno name, which may be the error of an earlier
+   * datagram.
    */
   send(bytes: Uint8Array): string | undefined;
-  /** No handler is called afterwards. */
+  /** Closes the socket. No handler is called afterwards. */
   close(): void;
 }
 
 /**
- * The receive buffer of a listen socket: room for a burst while the worker is busy. The kernel limits it to
- * `net.core.rmem_max`.
+ * The size of a listen socket's receive buffer: room for a burst of datagrams while the worker is busy. The kernel
+ * limits the size to `net.core.rmem_max`.
  */
 export const UDP_RECEIVE_BUFFER_BYTES = 1_048_576;

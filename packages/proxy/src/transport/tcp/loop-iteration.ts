@@ -1,4 +1,7 @@
-/** Resumes streams that have used up their read quantum in the next iteration of the event loop. */
+/**
+ * Calls `resume` for each added item in the next iteration of the event loop, for example for a stream that has used up
+ * its read quantum.
+ */
 export class NextIterationQueue<T> {
   readonly #resume: (item: T) => void;
   #waiting: T[] = [];
@@ -22,7 +25,10 @@ export class NextIterationQueue<T> {
 let iteration = 1;
 let isWatched = false;
 
-/** Returns a number that differs between iterations of the event loop. */
+/**
+ * Returns a number that stays the same during one iteration of the event loop and is different in every other
+ * iteration.
+ */
 export function currentLoopIteration(): number {
   if (!isWatched) {
     isWatched = true;
@@ -36,5 +42,8 @@ function endIteration(): void {
   iteration += 1;
 }
 
-/** The stream of this worker that has read last: a stream that finds itself here has read alone since its last read. */
+/**
+ * The stream of this worker that has read last. If a reading stream finds itself here, no other stream has read since
+ * its own previous read.
+ */
 export const lastReader: { stream: unknown } = { stream: undefined };

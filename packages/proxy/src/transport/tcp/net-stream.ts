@@ -1,6 +1,6 @@
-// A stream on a public `net.Socket`. Accepted sockets are read through 'data': each chunk is a new buffer, which a
-// write may keep. Connected sockets read into one shared buffer, which a write must copy. `SocketOperations` contains
-// the operations that differ for TLS.
+// A stream on a public `net.Socket`. An accepted socket emits 'data' events, and each chunk is a new buffer that a
+// write may keep. A socket from `connect` reads into one shared buffer, so a write must copy the bytes.
+// `SocketOperations` contains the operations that differ between plain TCP and TLS.
 import { connect, type Socket } from 'node:net';
 import type { AcceptedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
 import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
@@ -8,11 +8,17 @@ import { PausedStreams } from './paused-streams.ts';
 import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-operations.ts';
 
 const READ_BUFFER_BYTES = 65_536;
-/** The maximum that one stream reads in one loop iteration; libuv alone would read 32 times in a row. */
+/**
+ * The maximum number of bytes that one stream reads in one loop iteration. Libuv alone would read up to 32 times in a
+ * row.
+ */
 const READ_QUANTUM_BYTES = 262_144;
 
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
-/** The chunk passed to `onData` right now, if it is not in the shared buffer: a write may keep it without a copy. */
+/**
+ * The chunk that `onData` is handling, unless the chunk is in the shared buffer. A write may keep this chunk without a
+ * copy.
+ */
 let ownedChunk: Uint8Array | undefined;
 
 const paused = new PausedStreams();
@@ -22,7 +28,9 @@ export function acceptedStream(socket: Socket): NetTcpStream {
   return new NetTcpStream(socket);
 }
 
-/** Returns a stream on another kind of socket. It does not read before `readStart`. */
+/**
+ * Returns a stream on a socket with other operations, such as a TLSSocket. The stream reads nothing before `readStart`.
+ */
 export function streamOverSocket(socket: Socket, operations: SocketOperations, events: StreamEvents): NetTcpStream {
   const stream = new NetTcpStream(socket, operations);
   socket.pause();
@@ -53,7 +61,10 @@ export function connectedStream({ address, port }: SocketAddress, events: Stream
 }
 
 const STREAM = Symbol('stream');
-/** Module-level event handlers find the stream here, so that a connection needs no closures. */
+/**
+ * A socket with a reference to its stream. Module-level event handlers use the reference, so a connection needs no
+ * closures.
+ */
 type OwnedSocket = Socket & { [STREAM]: NetTcpStream };
 
 export class NetTcpStream implements AcceptedStream {
@@ -65,12 +76,15 @@ export class NetTcpStream implements AcceptedStream {
   #isReading = false;
   #hasYielded = false;
   #hasEnded = false;
-  /** Bytes read in loop iteration #iteration. */
+  /** The number of bytes read in the loop iteration with the number `#iteration`. */
   #bytesThisIteration = 0;
   #iteration = 0;
-  /** The number of queued bytes. After a failure it keeps its value: the bytes that never reached the kernel. */
+  /** The number of queued bytes. After a failure, the number of bytes that never reached the kernel. */
   #queued = 0;
-  /** Bytes of the oldest pending write that the kernel has taken already. */
+  /**
+   * The length of the oldest pending write if the kernel has taken its bytes but the socket has not reported the write
+   * yet; otherwise 0.
+   */
   #taken = 0;
 
   constructor(socket: Socket, operations: SocketOperations = PLAIN_SOCKET_OPERATIONS) {
@@ -151,7 +165,7 @@ export class NetTcpStream implements AcceptedStream {
   detachSocket(unread: Uint8Array): Socket {
     const socket = this.#socket;
     socket.pause();
-    // The socket caches the address when it is read.
+    // Reading the address makes the socket cache it, so `remoteAddress` still returns the address later.
     void socket.remoteAddress;
     socket.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
     paused.forget(this);
@@ -160,7 +174,7 @@ export class NetTcpStream implements AcceptedStream {
     return socket;
   }
 
-  /** Ends the stream for a reason that the socket does not know. */
+  /** Resets the connection. `onClose` reports `code`, because the socket itself has no error. */
   fail(code: string): void {
     this.failed(code);
     this.reset();
@@ -184,7 +198,7 @@ export class NetTcpStream implements AcceptedStream {
     if (this.#iteration !== iteration) this.#bytesThisIteration = 0;
     this.#iteration = iteration;
     this.#bytesThisIteration += bytes.length;
-    // Another full read could exceed the quantum.
+    // Another read of `READ_BUFFER_BYTES` could exceed the quantum.
     if (this.#bytesThisIteration > READ_QUANTUM_BYTES - READ_BUFFER_BYTES && !this.#hasYielded) this.#yieldTurn();
     try {
       this.events?.onData(this, bytes);
@@ -204,7 +218,7 @@ export class NetTcpStream implements AcceptedStream {
     if (this.#isReading) this.#socket.resume();
   }
 
-  /** Handles the peer's FIN, which follows all its data. */
+  /** Handles the peer's FIN. All data before the FIN has been read. */
   end(): void {
     const fault = this.#operations.endFault?.(this.#socket);
     if (fault !== undefined) {
@@ -225,7 +239,9 @@ export class NetTcpStream implements AcceptedStream {
   }
 }
 
-/** Returns whether the socket has failed. Then `writableLength` decreases although nothing is sent. */
+/**
+ * Returns whether the socket has failed. The `writableLength` of a failed socket decreases although nothing is sent.
+ */
 function hasFailed(socket: Socket): boolean {
   return socket.destroyed || socket.errored !== null;
 }

@@ -15,7 +15,7 @@ const ceiling = descriptorCeiling();
 export const netTransport: TcpTransport = { listen, connect: connectedStream };
 
 function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket {
-  // Paused, so that nothing is read before the connection has an owner.
+  // `pauseOnConnect`, because nothing may be read before the connection has an owner.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
   server.on('connection', (socket) => {
     if (descriptorOf(socket) < ceiling) {
@@ -43,8 +43,8 @@ function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenS
 }
 
 /**
- * Returns the descriptor, which is an internal field. Without that field returns -1, and only libuv handles the
- * descriptor limit.
+ * Returns the descriptor from an internal field of the socket, or -1 if the field is missing. With -1 no connection is
+ * refused because of `ceiling`.
  */
 function descriptorOf(socket: Socket): number {
   return (socket as Socket & { readonly _handle?: { readonly fd?: number } })._handle?.fd ?? -1;

@@ -1,18 +1,21 @@
 const PROBE_INTERVAL_MS = 1_000;
 
 export interface Pausable {
-  /** Index in `PausedStreams`, which alone sets it; -1 if not watched. */
+  /**
+   * The index of the stream in `PausedStreams`, or -1 if the stream is not watched. Only `PausedStreams` sets this
+   * field.
+   */
   watchedAt: number;
-  /** Whether the stream is not being read, so that a reset by its peer would go unnoticed. */
+  /** Whether nothing is read from the stream at present. A reset by the peer would then go unnoticed. */
   readonly isReadPaused: boolean;
-  /** Ends the stream if its peer has reset. */
+  /** Closes the stream if the peer has reset the connection. */
   probe(): void;
 }
 
 /**
- * Probes paused streams every second: if a peer resets while its stream is not read, the connections on both sides
- * would stay open until the idle timeout. Pausing and resuming sets only a flag; the next probe drops streams that read
- * again. An array with indexes in the streams is cheaper than a Set.
+ * Probes paused streams every second. Without probes, if a peer resets a connection that is not being read, both
+ * connections of the session would stay open until the idle timeout. Resuming a stream does not remove it from the
+ * list; the next probe does. An array, with the index stored in each stream, is cheaper than a Set.
  */
 export class PausedStreams {
   readonly #streams: Pausable[] = [];
@@ -25,7 +28,7 @@ export class PausedStreams {
     this.#timer ??= setInterval(this.#probeAll, PROBE_INTERVAL_MS).unref();
   }
 
-  /** Stops watching the stream. Has no effect if it is not watched. */
+  /** Stops watching the stream. Does nothing if the stream is not watched. */
   forget(stream: Pausable): void {
     const index = stream.watchedAt;
     if (index < 0) return;
@@ -37,7 +40,8 @@ export class PausedStreams {
   }
 
   readonly #probeAll = (): void => {
-    // Backwards, because a removed stream is replaced by the last one, which has been probed already.
+    // Iterates backwards, because `forget` moves the last stream into the gap, and the last stream has been probed
+    // already.
     for (let index = this.#streams.length - 1; index >= 0; index -= 1) {
       const stream = this.#streams[index];
       if (stream?.isReadPaused) stream.probe();

@@ -1,29 +1,29 @@
 import { END_OF_FILE, type HandleRequest, requireRawTcpBinding, type TcpHandle } from './raw-tcp-binding.ts';
 import { BufferPool } from './write-buffers.ts';
 
-// The callbacks of handles and requests. They are module-level functions, so that a stream needs no closures, and find
-// the stream through the `owner` of the handle or request.
+// The callbacks of handles and requests. They are module-level functions that find the stream through the `owner` of
+// the handle or request. So a stream needs no closures.
 
-/** The stream of a handle and its requests. A `status` below 0 is a libuv error. */
+/** The stream that owns a handle and its requests. A `status` below 0 is a libuv error. */
 export interface HandleOwner {
   connected(status: number): void;
   /**
-   * Called when `count` bytes were read. Returns another buffer for the next read, or undefined to keep the current
-   * one.
+   * Handles `count` bytes that were read. Returns a buffer that replaces the current read buffer, or undefined to keep
+   * the current buffer.
    */
   take(count: number): Uint8Array | undefined;
-  /** Called at the peer's FIN, which follows all its data. */
+  /** Called when the peer's FIN was read, after all data. */
   end(): void;
   written(status: number): void;
-  /** Called when the FIN was sent. */
+  /** Called when the request to send the FIN has completed. */
   finished(status: number): void;
   fail(error: number): void;
   emitClose(): void;
 }
 
 /**
- * Defers items until the current callback from Node has returned, so that handlers are not called during their own
- * calls.
+ * Calls `handle` for each added item when the current callback from Node has finished, or by `setImmediate` if no
+ * callback is running. So `handle` never runs inside the call that adds the item.
  */
 export class DeferredQueue<T> {
   readonly #handle: (item: T) => void;
@@ -34,7 +34,7 @@ export class DeferredQueue<T> {
     this.#handle = handle;
   }
 
-  /** Marks the start of a callback from Node; `leave` must follow. */
+  /** Marks the start of a callback from Node. `leave` must be called at the end of the callback. */
   enter(): void {
     this.#isInside = true;
   }
@@ -58,14 +58,17 @@ export class DeferredQueue<T> {
 
 const MAX_SPARE_BYTES = 4_194_304;
 const { state, READ_RESULT } = requireRawTcpBinding();
-/** Closed streams whose `onClose` is still to be called. */
+/** Closed streams whose `onClose` has not been called yet. */
 export const closingStreams: DeferredQueue<HandleOwner> = new DeferredQueue((stream) => stream.emitClose());
-/** Buffers with the rest of large writes, in use by libuv until the write completes. */
+/**
+ * Buffers for the part of a large write that the kernel does not take at once. Libuv uses the buffer until the write
+ * completes.
+ */
 export const pendingWrites: BufferPool = new BufferPool(MAX_SPARE_BYTES);
 
 export function onRead(this: TcpHandle): Uint8Array | undefined {
   const result = state[READ_RESULT] as number;
-  // 0 means EAGAIN, not the end of the stream.
+  // A result of 0 means EAGAIN, not the end of the stream.
   if (result === 0) return undefined;
   closingStreams.enter();
   const stream = this.owner as HandleOwner;

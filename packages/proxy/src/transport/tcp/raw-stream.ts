@@ -1,7 +1,7 @@
-// A TCP stream on a libuv handle, without `net.Socket`. Two rules keep the data of tenants apart: the read buffer that
-// all streams share is never passed to a libuv write, which would keep its address while the next read overwrites it;
-// and a descriptor is never written to once its handle is closing, because the kernel reuses its number for another
-// connection.
+// A TCP stream on a libuv handle, without `net.Socket`. Two rules keep the data of tenants apart. First, the read
+// buffer that all streams share is never passed to a libuv write, because libuv would keep the address of the buffer
+// while the next read overwrites the bytes. Second, nothing is written to a descriptor once its handle is closing,
+// because the kernel reuses the descriptor's number for another connection.
 import type { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
@@ -11,17 +11,31 @@ import { closingStreams, type HandleOwner, onFinished, onRead, onWritten, pendin
 import { requireRawTcpBinding, socketFromHandle, type TcpHandle, writeToDescriptor } from './raw-tcp-binding.ts';
 import { CopyBuffer, PrefixViews } from './write-buffers.ts';
 
-/** Read quantum while several streams are active. Libuv alone would fill any buffer 32 times in a row. */
+/**
+ * The read quantum while several streams are active. Libuv alone would fill a buffer of any size up to 32 times in a
+ * row.
+ */
 const NARROW_READ_BYTES = 262_144;
-/** Read quantum of a stream that reads alone: large, because half of the cost per byte is waking the peers. */
+/**
+ * The read quantum of a stream that reads alone. A large quantum wakes the peers less often; waking them is half of the
+ * cost per byte.
+ */
 const WIDE_READ_BYTES = 4_194_304;
-/** How often in a row, while no other stream reads, a stream must fill the narrow buffer to get the wide one. */
+/**
+ * How many times in a row a stream must fill the narrow buffer, while no other stream reads, to get the wide buffer.
+ */
 const MIN_FULL_READS_TO_WIDEN = 4;
-/** Above this many queued bytes all streams read narrowly, because wide reads may have to be queued as well. */
+/**
+ * While buffers for pending writes exceed this size, all streams read narrowly, because wide reads might have to be
+ * queued as well.
+ */
 const MAX_PENDING_WRITE_BYTES = 33_554_432;
-/** The size of a write that fits into one segment of any network. */
+/** The size of a write that fits into one TCP segment on any network. */
 const MAX_SEGMENT_BYTES = 1_024;
-/** The largest write that is copied. Up to this size a copy costs less than the exception of a direct write. */
+/**
+ * The largest write that is copied and passed to libuv. Up to this size a copy costs less than the exception that a
+ * direct write throws if the send buffer is full.
+ */
 const MAX_COPIED_WRITE_BYTES = 8_192;
 
 const { newShutdownRequest } = requireRawTcpBinding();
@@ -46,34 +60,37 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   #isAccepted = false;
   #isConnecting = false;
   #wantsToRead = false;
-  /** Whether libuv reads now: a second `readStart` would be an error. */
+  /** Whether libuv is reading now. If so, calling `readStart` of the handle would be an error. */
   #isPolling = false;
   #hasYielded = false;
   #hasEnded = false;
-  /** The current read quantum and its limit. */
+  /** The current read quantum in bytes, at most `#maxWindow`. */
   #window = NARROW_READ_BYTES;
   #maxWindow = Number.POSITIVE_INFINITY;
-  /** Whether the handle has its read buffer. */
+  /** Whether `#open` has given the handle a read buffer. */
   #isOpen = false;
   #streak = 0;
   #fin: Fin = 'none';
   #isClosed = false;
   /**
-   * Nagle's algorithm (RFC 896) delays a small write while an earlier one is not acknowledged. Most connections to
-   * endpoints have one write only, so the system call that turns the algorithm off is made before the second write.
+   * Whether Nagle's algorithm (RFC 896) is off, or on with no write (`unused`) or one write (`used`) so far. The
+   * algorithm delays a small write until earlier writes are acknowledged. It is turned off only before the second
+   * write, because most connections to endpoints have a single write and need no system call.
    */
   #nagle: 'off' | 'unused' | 'used';
-  /** `reset` was called while the FIN is queued; libuv can reset only after it is sent. */
+  /** Whether `reset` was called while the FIN is queued. Libuv can reset only after the FIN is sent. */
   #resetsAfterFin = false;
   #code: string | undefined;
-  /** Number of writes that libuv holds. */
+  /** The number of writes that libuv has not completed. */
   #pending = 0;
-  /** The last known number of queued bytes; after the close, the bytes that never reached the kernel. */
+  /** The last known number of queued bytes. After the close, the number of bytes that never reached the kernel. */
   #queued = 0;
   #peer: PeerName | undefined;
   watchedAt = -1;
 
-  /** The handle is connected unless `connecting` is called. */
+  /**
+   * Creates a stream on a connected handle. For a handle that is not connected yet, `connecting` must be called next.
+   */
   constructor(handle: TcpHandle, nagle: 'off' | 'unused' = 'off') {
     this.#handle = handle;
     this.#nagle = nagle;
@@ -121,7 +138,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
 
   limitReadBytes(bytes: number): void {
     this.#maxWindow = Math.max(1, bytes);
-    // A stream that already reads uses the new size from the read after the next one.
+    // If the stream is already open, `take` applies the new limit after the next read.
     if (!this.#isOpen) this.#window = Math.min(this.#maxWindow, NARROW_READ_BYTES);
   }
 
@@ -144,7 +161,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     if (this.#isClosed) {
       this.#queued += bytes.length;
     } else if (bytes.length <= MAX_COPIED_WRITE_BYTES) {
-      // Libuv writes a copy, which it may keep.
+      // Libuv gets a copy, because it may keep the bytes.
       if (this.#writeWithLibuv(copies.copy(bytes))) copies.keep();
     } else {
       this.#writeLarge(bytes);
@@ -160,7 +177,10 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     else streamsToShutDown.add(this);
   }
 
-  /** Sends the FIN one loop iteration after `shutdown`: if the peer has closed by then, one close(2) ends both ways. */
+  /**
+   * Sends the FIN one loop iteration after `shutdown`. If the peer's FIN has arrived by then, one close(2) ends the
+   * connection.
+   */
   finish(): void {
     if (this.#fin === 'wanted' && this.#pending === 0 && !this.#isClosed) this.#sendFin();
   }
@@ -168,7 +188,8 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   reset(): void {
     if (this.#isClosed) return;
     this.#stop(undefined);
-    // Libuv refuses to reset while a FIN is queued, and the descriptor would leak. The FIN is sent in this iteration.
+    // Libuv refuses to reset while a FIN is queued, and the descriptor would leak. The reset therefore waits for the
+    // FIN, which is sent in this loop iteration.
     if (this.#fin === 'sending') this.#resetsAfterFin = true;
     else this.#resetNow();
   }
@@ -176,7 +197,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   detachSocket(unread: Uint8Array): Socket {
     if (this.#isClosed || this.#pending > 0 || this.#fin !== 'none')
       throw new Error('a stream in use cannot be detached');
-    // Must be read before the handle is given away.
+    // Reads the peer's address while this stream still owns the handle.
     this.#peerName();
     if (this.#isPolling) this.#stopPolling();
     this.#stop(undefined);
@@ -218,7 +239,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     this.#pending -= 1;
     if (this.#isClosed) return;
     if (status < 0) {
-      // Libuv no longer knows how much was written, so #queued keeps the last known value.
+      // Libuv no longer knows how much was written. With `#pending` at 0, `#stop` keeps the last value of `#queued`.
       this.#pending = 0;
       this.fail(status);
       return;
@@ -237,7 +258,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     else if (this.#hasEnded) this.#close(undefined);
   }
 
-  /** Closes a broken connection; no RST is needed. */
+  /** Closes the stream after an error. The connection is already broken, so no RST is needed. */
   fail(error: number): void {
     if (!this.#isClosed) this.#close(getSystemErrorName(error));
   }
@@ -247,12 +268,13 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     if (this.#wantsToRead) this.readStart();
   }
 
-  /** Whether a reset by the peer would go unnoticed now. */
   get isReadPaused(): boolean {
     return !this.#isClosed && !this.#isConnecting && (this.#hasEnded || !this.#wantsToRead);
   }
 
-  /** Writes zero bytes: this fails if the connection is broken, and otherwise sends nothing. */
+  /**
+   * Writes zero bytes, which sends nothing, and closes the stream if the write fails because the connection is broken.
+   */
   probe(): void {
     if (this.#pending > 0 || this.#fin !== 'none') return;
     const result = this.#handle.writeBuffer(null, received.first(0));
@@ -263,7 +285,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     this.#events?.onClose(this, this.#code);
   }
 
-  /** Returns the peer's address. It is read on first use, because that is a system call. */
+  /** Returns the peer's address and port. They are read only on first use, because reading them is a system call. */
   #peerName(): PeerName {
     if (this.#peer === undefined) {
       this.#peer = {};
@@ -288,7 +310,10 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     if (!this.#isClosed) this.#handle.setNoDelay(true);
   }
 
-  /** Returns whether libuv keeps `bytes`, wholly or in part. */
+  /**
+   * Writes `bytes`. Returns true if libuv needs `bytes` until the write completes, or false if the caller can reuse
+   * them.
+   */
   #writeWithLibuv(bytes: Uint8Array): boolean {
     const handle = this.#handle;
     const result = handle.writeBuffer(null, bytes);
@@ -318,7 +343,10 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     }
   }
 
-  /** Lets other streams read first: libuv would otherwise fill the buffer up to 32 times in a row. */
+  /**
+   * Stops reading until the next loop iteration, so that other streams can read. Libuv alone would fill the buffer up
+   * to 32 times in a row.
+   */
   #yieldTurn(): void {
     this.#hasYielded = true;
     this.#stopPolling();
@@ -331,7 +359,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
   }
 
   #sendFin(): void {
-    // After the peer's FIN, with nothing queued, close(2) sends the FIN and saves a request.
+    // The peer has sent its FIN and nothing is queued. So close(2) sends the FIN, and no shutdown request is needed.
     if (this.#hasEnded) {
       this.#close(undefined);
       return;
@@ -366,7 +394,7 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
 
   #emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
     try {
-      // Not `events[event]`: for a varying name V8 uses a slow dictionary lookup.
+      // Not `events[event]`, because V8 uses a slow dictionary lookup for a varying name.
       if (event === 'onEnd') this.#events?.onEnd(this);
       else if (event === 'onDrain') this.#events?.onDrain(this);
       else this.#events?.onConnect(this);

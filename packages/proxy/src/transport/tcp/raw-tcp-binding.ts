@@ -2,17 +2,20 @@ import { writeSync } from 'node:fs';
 import { Socket, type SocketConstructorOpts } from 'node:net';
 import { constants } from 'node:os';
 
-// Access to Node's internal TCP bindings (deprecated as DEP0111, with a warning under --pending-deprecation only). If
-// anything is missing or has another form, the public `net` module is used instead.
+// Node's internal TCP bindings. Access to them is deprecated (DEP0111), with a warning only under
+// --pending-deprecation. If a required part is missing, Weir uses the public `net` module instead.
 export interface TcpHandle {
-  /** Set by Weir: module-level callbacks find the stream here, so that a stream needs no closures. */
+  /**
+   * The object that owns the handle, set by Weir. Module-level callbacks find the stream here, so a stream needs no
+   * closures.
+   */
   owner: unknown;
   /** Called after a read. May return another buffer for the following reads. */
   onread: (this: TcpHandle) => Uint8Array | undefined;
   onconnection: (this: TcpHandle, status: number, handle: TcpHandle | undefined) => void;
-  /** -1 if there is no descriptor. */
+  /** The file descriptor, or -1 if there is none. */
   readonly fd: number;
-  /** Bytes that libuv has not written to the kernel yet. */
+  /** The number of bytes that libuv has not written to the kernel yet. */
   readonly writeQueueSize: number;
   bind(address: string, port: number, flags: number): number;
   bind6(address: string, port: number, flags: number): number;
@@ -21,26 +24,26 @@ export interface TcpHandle {
   connect6(request: HandleRequest, address: string, port: number): number;
   getpeername(into: { address?: string; port?: number }): number;
   setNoDelay(isOn: boolean): number;
-  /** Reads write into this buffer, which several handles may share. The handle does not keep the buffer alive. */
+  /** Sets the buffer for reads. Several handles may share a buffer. The handle does not keep the buffer alive. */
   useUserBuffer(buffer: Uint8Array): void;
   readStart(): number;
   readStop(): number;
   /**
-   * Tries to write at once. Returns 0 if the kernel has taken all bytes, an error below 0, or a request if libuv keeps
-   * the rest: `bytes` must then stay alive and unchanged until the request completes.
+   * Tries to write at once. Returns 0 if the kernel has taken all bytes, or a negative error code. Otherwise returns a
+   * request: libuv writes the rest later, and `bytes` must stay alive and unchanged until the request completes.
    */
   writeBuffer(request: null, bytes: Uint8Array): number | HandleRequest;
   shutdown(request: HandleRequest): number;
-  /** Sends RST. Returns EINVAL and closes nothing while a FIN is queued. */
+  /** Sends RST and closes the handle. While a FIN is queued, returns EINVAL and closes nothing. */
   reset(): number;
-  /** Releases the descriptor before it returns. */
+  /** Closes the handle. The descriptor is released when `close` returns. */
   close(): void;
 }
 
 export interface HandleRequest {
   owner: unknown;
   oncomplete: (this: HandleRequest, status: number) => void;
-  /** Keeps the bytes alive while libuv, which has only their address, writes them. */
+  /** The bytes of the write. This reference keeps them alive while libuv, which has only their address, writes them. */
   bytes?: Uint8Array;
 }
 
@@ -49,7 +52,7 @@ export interface RawTcpBinding {
   newServer(): TcpHandle;
   newConnectRequest(): HandleRequest;
   newShutdownRequest(): HandleRequest;
-  /** `state[READ_RESULT]` is, during `onread`, the number of bytes or an error. */
+  /** During `onread`, `state[READ_RESULT]` is the number of bytes read or a negative error code. */
   readonly state: Int32Array;
   readonly READ_RESULT: number;
   readonly IPV6_ONLY: number;
@@ -68,7 +71,7 @@ export interface StreamBinding {
   readonly ShutdownWrap?: new () => HandleRequest;
   readonly streamBaseState?: Int32Array;
   readonly kReadBytesOrError?: number;
-  /** Added together with `writeBuffer(null, …)`; older versions of Node.js abort on that call. */
+  /** Exists in the versions of Node.js that support `writeBuffer(null, …)`. Older versions abort on that call. */
   readonly kLastWriteErr?: number;
 }
 
@@ -77,7 +80,7 @@ const REQUIRED_METHODS = [
   ...['useUserBuffer', 'readStart', 'readStop', 'writeBuffer', 'shutdown'],
 ];
 
-/** Returns undefined if this Node.js version lacks a required part. */
+/** Returns the binding, or undefined if this version of Node.js lacks a required part. */
 export function findRawTcpBinding(): RawTcpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): unknown };
@@ -87,7 +90,7 @@ export function findRawTcpBinding(): RawTcpBinding | undefined {
   }
 }
 
-/** Returns undefined if the two internal bindings lack a required part. */
+/** Returns one binding made from two internal bindings, or undefined if they lack a required part. */
 export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): RawTcpBinding | undefined {
   const { TCP, TCPConnectWrap, constants } = tcp;
   const { ShutdownWrap, streamBaseState: state, kReadBytesOrError: READ_RESULT, kLastWriteErr } = stream;
@@ -111,7 +114,10 @@ export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): Raw
   };
 }
 
-/** Returns the binding, for modules that are loaded only if it was found. */
+/**
+ * Returns the binding, or throws if it is missing. For modules that are loaded only if `findRawTcpBinding` found the
+ * binding.
+ */
 export function requireRawTcpBinding(): RawTcpBinding {
   const found = findRawTcpBinding();
   if (found === undefined) throw new Error('this version of Node.js has no raw TCP handles');
@@ -119,8 +125,8 @@ export function requireRawTcpBinding(): RawTcpBinding {
 }
 
 /**
- * Returns a public socket that owns the handle and reads `unread` first. Only a TLSSocket may read from it: the
- * socket's own reads would go into the shared buffer set before.
+ * Returns a public socket that owns the handle and delivers `unread` first. Only a TLSSocket may read from the socket,
+ * because the socket's own reads would go into the shared buffer that `useUserBuffer` has set.
  */
 export function socketFromHandle(handle: TcpHandle, unread: Uint8Array): Socket {
   const given = { handle, allowHalfOpen: true, pauseOnCreate: true };
@@ -131,10 +137,12 @@ export function socketFromHandle(handle: TcpHandle, unread: Uint8Array): Socket 
 
 /**
  * Calls write(2) on a non-blocking descriptor. Returns the number of bytes that the kernel took, 0 if the send buffer
- * is full, or the negative errno. Unlike a write by libuv it never keeps `bytes`, so they may be in a shared buffer.
+ * is full, or a negative errno. A write by libuv may keep `bytes`; this function never does, so `bytes` may be in a
+ * shared buffer.
  */
 export function writeToDescriptor(descriptor: number, bytes: Uint8Array): number {
-  // A full send buffer throws; building the stack of that error would dominate the cost.
+  // If the send buffer is full, `writeSync` throws. Without a limit of 0, building the error's stack would be most of
+  // the cost.
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {

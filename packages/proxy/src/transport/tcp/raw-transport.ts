@@ -26,7 +26,7 @@ export class RawTcpListenSocket implements TcpListenSocket {
     this.#handle.owner = this;
     this.#handle.onconnection = onConnection;
     const error = this.#open(at);
-    // Deferred, because the caller does not have this object yet.
+    // Deferred, because the caller gets this object only when the constructor has returned.
     setImmediate(() => this.#emitResult(error));
   }
 
@@ -54,7 +54,7 @@ export class RawTcpListenSocket implements TcpListenSocket {
       ? handle.bind6(address, port, flags | IPV6_ONLY)
       : handle.bind(address, port, flags);
     if (bound < 0) return bound;
-    // Accepted sockets inherit TCP_NODELAY from the listening socket (Linux), which saves a system call per connection.
+    // On Linux, accepted sockets inherit TCP_NODELAY from the listen socket. That saves one system call per connection.
     handle.setNoDelay(true);
     return handle.listen(LISTEN_BACKLOG);
   }

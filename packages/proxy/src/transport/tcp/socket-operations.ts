@@ -1,21 +1,26 @@
-// Operations on a socket that differ between plain TCP (here) and terminated TLS (`tls-stream.ts`).
+// The socket operations that differ between plain TCP (in this file) and terminated TLS (in `tls-stream.ts`).
 import type { Socket } from 'node:net';
 import { CopyBuffer } from './write-buffers.ts';
 
 export interface SocketOperations {
   readonly maxWriteBytes?: number;
-  /** Writes bytes. With `mayKeep` they are not in a shared buffer, so the socket need not copy them. */
+  /**
+   * Writes `bytes`. `mayKeep` is true if they are not in a shared buffer, so the socket can keep them without a copy.
+   */
   write(socket: Socket, bytes: Uint8Array, { mayKeep, onWritten }: { mayKeep: boolean; onWritten: () => void }): void;
   /**
-   * Whether the kernel has taken a write, made while none was pending, before the socket reports it. Absent if the
-   * socket reports it at once.
+   * Whether the kernel has already taken the last write although the socket has not reported it. Called only for a
+   * write that was made while no other write was pending. Absent if the socket reports each write at once.
    */
   hasTaken?(socket: Socket, length: number): boolean;
-  /** Sends RST and releases the descriptor, whatever is pending. */
+  /** Sends RST and releases the descriptor, even if writes are pending. */
   reset(socket: Socket): void;
-  /** Fails the socket if its peer has reset; sends nothing. */
+  /** Makes the socket fail if the peer has reset the connection. Sends nothing. */
   probe(socket: Socket): void;
-  /** Returns why the end of the input is an error, or undefined if it is a proper end. */
+  /**
+   * Returns an error code if the input ended improperly, for example without TLS close_notify. Otherwise returns
+   * undefined.
+   */
   endFault?(socket: Socket): string | undefined;
 }
 
@@ -25,7 +30,8 @@ const SMALL_COPY_BYTES = 4_096;
 const LARGE_COPY_BYTES = 65_536;
 
 const largeCopies = new CopyBuffer(LARGE_COPY_BYTES);
-// Small copies are separate, so that a slow reader of small messages does not hold a large buffer for each.
+// Small writes have their own buffer. Otherwise each pending small write to a slow reader would keep a large buffer in
+// use.
 const smallCopies = new CopyBuffer(SMALL_COPY_BYTES);
 const NOTHING = new Uint8Array(0);
 
@@ -41,7 +47,7 @@ function writeCopy(
   const buffer = bytes.length <= SMALL_COPY_BYTES ? smallCopies : largeCopies;
   const copy = bytes.length <= LARGE_COPY_BYTES ? buffer.copy(bytes) : Buffer.from(bytes);
   socket.write(copy, onWritten);
-  // `writableLength` counts a write until it completes: at 0 neither libuv nor the socket holds the copy.
+  // If `writableLength` is 0, all writes have completed, and neither libuv nor the socket uses the copy.
   if (socket.writableLength > 0) buffer.keep();
 }
 

@@ -1,33 +1,36 @@
-/** The smallest buffer size of the pool. */
+/** The size of the smallest buffers in the pool. */
 const MIN_BUFFER_BYTES = 8_192;
-/** How long the pool may be unused until its free buffers are released. */
+/** Free buffers are released if the pool was not used for this long. */
 const IDLE_TIMEOUT_MS = 5_000;
 
 /**
- * A pool of buffers for bytes that the kernel did not take at once. Allocating them each time would cost the garbage
- * collector as much as relaying costs. Sizes are powers of two.
+ * A pool of buffers for written bytes that the kernel did not take at once. Without the pool, the garbage collection of
+ * these buffers would cost as much as the relaying itself. Buffer sizes are powers of two.
  */
 export class BufferPool {
   readonly #maxFreeBytes: number;
   readonly #free = new Map<number, ArrayBuffer[]>();
   #freeBytes = 0;
-  /** Guards against returning a buffer twice, which would lend it to two writes. */
+  /**
+   * The buffers in use. `giveBack` checks this set, because a buffer that is returned twice would be lent to two
+   * writes.
+   */
   readonly #lent = new Set<ArrayBufferLike>();
   #lentBytes = 0;
   #isNeeded = false;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Keeps at most `maxFreeBytes` of returned buffers. */
+  /** Creates a pool that keeps at most `maxFreeBytes` of returned buffers. */
   constructor(maxFreeBytes: number) {
     this.#maxFreeBytes = maxFreeBytes;
   }
 
-  /** Total size of the buffers in use. */
+  /** The total size of the buffers in use, in bytes. */
   get lentBytes(): number {
     return this.#lentBytes;
   }
 
-  /** Returns a copy of `bytes` in a buffer that is exclusive until `giveBack`. */
+  /** Returns a copy of `bytes` in a buffer that nothing else uses until `giveBack`. */
   copy(bytes: Uint8Array): Uint8Array {
     const memory = this.#take(sizeFor(bytes.length));
     this.#lent.add(memory);
@@ -38,7 +41,7 @@ export class BufferPool {
     return copy;
   }
 
-  /** Returns a buffer to the pool. Ignored if the buffer is not from this pool or was returned before. */
+  /** Returns a buffer to the pool. Does nothing if the buffer is not from this pool or was already returned. */
   giveBack({ buffer }: Uint8Array): void {
     if (!(buffer instanceof ArrayBuffer) || !this.#lent.delete(buffer)) return;
     this.#lentBytes -= buffer.byteLength;
@@ -72,10 +75,10 @@ function sizeFor(length: number): number {
   return Math.max(MIN_BUFFER_BYTES, 2 ** Math.ceil(Math.log2(length)));
 }
 
-/** The maximum length of a cached view. Most messages are short and of few lengths. */
+/** The maximum length of a cached view, in bytes. Most messages are short and have one of a few lengths. */
 const MAX_CACHED_LENGTH = 1_024;
 
-/** A buffer and cached views of its first bytes. */
+/** A buffer with cached views of its first bytes, one view for each length. */
 export class PrefixViews {
   readonly memory: Buffer<ArrayBuffer>;
   readonly #views: (Uint8Array | undefined)[] = [];
@@ -96,9 +99,9 @@ export class PrefixViews {
 }
 
 /**
- * A buffer for copies of written bytes. If the kernel takes a write at once, the next write reuses the buffer; a
- * pending write keeps it, and a new one is allocated. So almost nothing is allocated while peers keep up, and a pending
- * write never shares its bytes.
+ * A buffer for copies of written bytes. If the kernel takes a write at once, the next write reuses the buffer. If a
+ * write is pending, it keeps the buffer, and `keep` allocates a new buffer for later writes. So almost nothing is
+ * allocated while peers keep up, and no later write overwrites the bytes of a pending write.
  */
 export class CopyBuffer {
   readonly #size: number;
@@ -109,14 +112,17 @@ export class CopyBuffer {
     this.#memory = new PrefixViews(size);
   }
 
-  /** Copies at most `size` bytes. The copy is valid until the next `copy`, or for good if `keep` is called before. */
+  /**
+   * Returns a copy of `bytes`, which must not exceed `size`. The copy is valid until the next call of `copy`, or
+   * permanently if `keep` is called first.
+   */
   copy(bytes: Uint8Array): Uint8Array {
     const copy = this.#memory.first(bytes.length);
     copy.set(bytes);
     return copy;
   }
 
-  /** Keeps the last copy valid for good. */
+  /** Makes the last copy permanently valid. */
   keep(): void {
     this.#memory = new PrefixViews(this.#size);
   }

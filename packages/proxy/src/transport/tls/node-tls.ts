@@ -5,16 +5,16 @@ import type { TLSSocket } from 'node:tls';
 import { getSystemErrorName } from 'node:util';
 import { findRawTcpBinding, type TcpHandle } from '../tcp/raw-tcp-binding.ts';
 
-// Internal state of a TLSSocket and of the socket below it, which Node's public interface does not offer. If a field is
-// missing, no client certificate counts as verified and no end of input counts as truncated.
+// Internal state of a TLSSocket and of its raw socket, which Node's public interface does not offer. If this version of
+// Node.js lacks a field, every client certificate counts as not verified, and no end of input counts as truncated.
 
-/** Libuv's code for a handle that already reads. */
+/** The error code of `readStart` for a handle that is already reading. */
 const UV_EALREADY = -constants.errno.EALREADY;
 const NO_BYTES = new Uint8Array(0);
 const hasKnownHandles = findRawTcpBinding() !== undefined;
 
 interface SocketInternals {
-  /** Makes `close` send RST. */
+  /** Whether closing the socket sends RST. */
   resetAndClosing?: boolean;
   readonly _handle?:
     | (Partial<TcpHandle> & {
@@ -26,36 +26,37 @@ interface SocketInternals {
 }
 
 export const tlsSocketInternals = {
-  /** Whether the kernel has taken all bytes written to this socket. */
+  /** Whether the kernel has taken all bytes written to the raw socket. */
   isWriteQueueEmpty(raw: Socket): boolean {
     return (raw as SocketInternals)._handle?.writeQueueSize === 0;
   },
 
-  /** Returns the errno name if the socket cannot be written to any more; sends nothing. */
+  /** Returns an errno name if the raw socket cannot be written to any more, otherwise undefined. Sends nothing. */
   writeErrorOf(raw: Socket): string | undefined {
     const handle = (raw as SocketInternals)._handle;
-    // While records are pending, the completion of this write would be taken for theirs.
+    // While TLS records are pending, Node would take the completion of this empty write for the completion of a record.
     if (!hasKnownHandles || handle?.writeQueueSize !== 0) return undefined;
     const result = handle.writeBuffer?.(null, NO_BYTES);
     return typeof result === 'number' && result < 0 ? getSystemErrorName(result) : undefined;
   },
 
   /**
-   * Makes destroying the TLSSocket close this socket by RST. `resetAndDestroy` would close this socket first, and Node
-   * crashes with a segmentation fault if the TLSSocket is destroyed before its pending writes have ended.
+   * Makes the raw socket send RST when the TLSSocket is destroyed. `raw.resetAndDestroy` cannot be used, because it
+   * closes the raw socket first. Node crashes with a segmentation fault if the TLSSocket is destroyed after that, while
+   * writes are pending.
    */
   resetWhenClosed(raw: Socket): void {
     (raw as SocketInternals).resetAndClosing = true;
   },
 
-  /** Whether the peer's certificate is verified. */
+  /** Whether verification found no fault in the peer's certificate. True also if the peer has no certificate. */
   isPeerVerified(socket: TLSSocket): boolean {
     return (socket as SocketInternals)._handle?.verifyError?.() === null;
   },
 
   /**
-   * To be called when the input ends: whether the peer sent FIN without close_notify. Libuv stops reading on a FIN; if
-   * it still reads, or was paused, the end came by close_notify.
+   * Whether the peer sent FIN without close_notify. Must be called when the input ends. Libuv stops reading at a FIN.
+   * So if libuv still reads, or if reading was paused, the end came from close_notify.
    */
   isTruncated(socket: TLSSocket, raw: Socket): boolean {
     const handle = (raw as SocketInternals)._handle;
@@ -68,7 +69,10 @@ export const tlsSocketInternals = {
 
 let loadedTls: typeof tls | undefined;
 
-/** Loaded for the first TLS client: most workers have none, and the module takes megabytes and tens of milliseconds. */
+/**
+ * Returns `node:tls`. It is loaded on first use, because it takes megabytes and tens of milliseconds, and most workers
+ * have no TLS client.
+ */
 export function loadNodeTls(): typeof tls {
   loadedTls ??= process.getBuiltinModule('node:tls');
   return loadedTls;

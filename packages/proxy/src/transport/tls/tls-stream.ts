@@ -1,5 +1,5 @@
-// The stream of a client whose TLS is terminated here. All bytes must pass through its TLSSocket: bytes written to the
-// descriptor would be sent unencrypted.
+// The stream of a client whose TLS Weir terminates. All bytes must pass through the TLSSocket, because bytes written
+// directly to the descriptor would be sent unencrypted.
 import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import { type NetTcpStream, streamOverSocket } from '../tcp/net-stream.ts';
@@ -7,20 +7,20 @@ import { isSendingFin, type SocketOperations } from '../tcp/socket-operations.ts
 import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp-transport.ts';
 import { loadNodeTls, tlsSocketInternals } from './node-tls.ts';
 
-/** Server settings of a handshake. */
+/** The server's settings for a TLS handshake. */
 export interface TlsServerOptions {
   readonly context: SecureContext;
-  /** Protocols in the wire format of ALPN (RFC 7301); empty to negotiate none. */
+  /** The supported protocols, in the wire format of ALPN (RFC 7301). Empty to negotiate none. */
   readonly alpn: Uint8Array;
-  /** Whether the client must present a certificate of a CA of `context`. */
+  /** Whether the client must present a certificate that is signed by a CA of `context`. */
   readonly requestsClientCertificate: boolean;
 }
 
-/** The result of a handshake. */
+/** The result of a TLS handshake. */
 export interface NegotiatedTls {
-  /** For example `TLSv1.3`. */
+  /** The TLS version, for example `TLSv1.3`. */
   readonly version: string;
-  /** Null if no protocol was negotiated. */
+  /** The protocol negotiated with ALPN, or null if none was negotiated. */
   readonly alpn: string | null;
   /** Whether the client has presented a verified certificate. */
   readonly isVerified: boolean;
@@ -28,19 +28,22 @@ export interface NegotiatedTls {
 
 export interface TlsServerStream {
   readonly stream: TcpStream;
-  /** To be called after `onConnect`. Returns undefined if a required client certificate is missing or not valid. */
+  /**
+   * Returns the result of the handshake, or undefined if a required client certificate is missing or not valid. Must be
+   * called after `onConnect`.
+   */
   negotiated(now: number): NegotiatedTls | undefined;
 }
 
 export interface StartTlsOptions {
   readonly tls: TlsServerOptions;
-  /** The bytes read so far, from the ClientHello on. */
+  /** The bytes already read from the client, starting with the ClientHello. */
   readonly unread: Uint8Array;
 }
 
 /**
- * Takes over the stream and performs the handshake: `onConnect` follows if it succeeds, `onClose` alone if it fails.
- * The decrypted stream does not read before `readStart`.
+ * Takes over the stream `from` and performs the TLS handshake. `onConnect` is called if the handshake succeeds; only
+ * `onClose` is called if it fails. The returned stream reads nothing before `readStart`.
  */
 export function startTls(
   from: AcceptedStream,
@@ -49,7 +52,7 @@ export function startTls(
 ): TlsServerStream {
   const { context, alpn, requestsClientCertificate } = tls;
   const raw = from.detachSocket(unread);
-  // The TLSSocket reports the errors of the raw socket.
+  // Ignored, because the TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);
   const socket = tlsSocketOn(raw, {
     isServer: true,
@@ -71,8 +74,7 @@ export function startTls(
 }
 
 /**
- * Creates the TLSSocket. If its constructor throws, the raw socket is destroyed, because nothing else owns its
- * descriptor.
+ * Creates the TLSSocket. If the constructor throws, destroys the raw socket, because nothing else owns the descriptor.
  */
 function tlsSocketOn(raw: Socket, options: TLSSocketOptions): TlsServerSocket {
   try {
@@ -93,19 +95,24 @@ interface TlsServerSocket extends TLSSocket {
   [IS_TRUNCATED]?: boolean;
 }
 
-/** The maximum that Node passes to the kernel in one write. */
+/** The maximum number of bytes that Node passes to the kernel in one write. */
 const MAX_WRITE_BYTES = 131_072;
 
-/** The maximum content of a TLS record. A write of at most one record reaches the kernel in one piece. */
+/**
+ * The maximum payload of a TLS record. A write of at most this size becomes one record, which Node passes to the kernel
+ * in one piece.
+ */
 const MAX_RECORD_BYTES = 16_384;
 
 const TLS_SOCKET_OPERATIONS: SocketOperations = {
   maxWriteBytes: MAX_WRITE_BYTES,
   write(socket, bytes, { mayKeep, onWritten }) {
-    // Without a pending write the bytes are encrypted before `write` returns; only a pending write needs a copy.
+    // If no write is pending, the bytes are encrypted before `write` returns. Otherwise the socket keeps the bytes, so
+    // they are copied.
     socket.write(mayKeep || socket.writableLength === 0 ? bytes : Buffer.from(bytes), onWritten);
   },
-  // Node reports this one loop iteration later; waiting for it would pause and resume the peer for each message.
+  // Node reports a completed write one loop iteration later. Waiting for the report would pause and resume the sender
+  // for each message.
   hasTaken: (socket, length) => length <= MAX_RECORD_BYTES && tlsSocketInternals.isWriteQueueEmpty(rawOf(socket)),
   reset(socket) {
     if (!isSendingFin(socket)) resetNow.call(socket as TlsServerSocket);
@@ -132,8 +139,9 @@ function resetNow(this: TlsServerSocket): void {
 }
 
 /**
- * Handles input of the TLSSocket. Only close_notify is a proper end of the peer's data (RFC 8446 §6.1), because an
- * attacker on the path can forge a FIN. After our own close_notify a bare FIN is accepted, as many peers send it.
+ * Replaces `push` of the TLSSocket, to detect input that was truncated. Only close_notify is a proper end of the peer's
+ * data (RFC 8446 §6.1), because an attacker on the path can forge a FIN. After Weir's own close_notify, a FIN without
+ * close_notify is accepted, because many peers send only a FIN.
  */
 function push(this: TlsServerSocket, chunk: unknown, encoding?: BufferEncoding): boolean {
   if (chunk === null) this[IS_TRUNCATED] = tlsSocketInternals.isTruncated(this, this[RAW_SOCKET]);
@@ -144,12 +152,12 @@ function onSecure(this: TlsServerSocket): void {
   this[STREAM].tell('onConnect');
 }
 
-/** Handles a TLS error. An alert of this side has already been sent. */
+/** Handles a TLS error. If an alert is due, Node has already sent it. */
 function onTlsError(this: TlsServerSocket, error: NodeJS.ErrnoException): void {
   failWith(this, error.code ?? 'EPROTO');
 }
 
-/** Destroys the TLSSocket first: Node crashes if the socket below it is closed before. */
+/** Destroys the TLSSocket, which closes the raw socket. Node crashes if the raw socket is closed first. */
 function failWith(socket: TlsServerSocket, code: string): void {
   socket[STREAM].failed(code);
   socket.destroy();
@@ -171,8 +179,8 @@ function negotiatedTlsOf(
 }
 
 /**
- * Returns whether the client's certificate is valid. Node leaves the decision to the application. The certificate of a
- * resumed session may have expired meanwhile.
+ * Returns whether the client's certificate is valid. Node leaves this decision to the application. The expiry date is
+ * checked again, because the certificate of a resumed session may have expired since the first handshake.
  */
 function isPeerCertificateValid(socket: TLSSocket, now: number): boolean {
   const certificate = socket.getPeerX509Certificate();

@@ -28,7 +28,7 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
     setImmediate(() => isOpen && events.onListening());
   });
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    // A later error belongs to no datagram and does not end the socket.
+    // An error after binding belongs to no particular datagram and does not close the socket.
     if (isListening || !isOpen) return;
     close();
     setImmediate(() => events.onFailed(codeOf(error)));
@@ -40,7 +40,7 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
   return {
     close,
     send(bytes: Uint8Array, to: UdpRecipient): void {
-      // An attacker can forge a datagram from port 0; `dgram` would throw on the reply.
+      // An attacker can forge a datagram from port 0, and `dgram` would throw when Weir replies.
       if (!isOpen || to.port === 0 || socket.getSendQueueCount() > 0) return;
       socket.send(bytes, to.port, to.address, (error) => {
         if (isOpen && !error) to.onSent(bytes.length);
@@ -51,7 +51,8 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
 
 function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEvents): UdpEndpointSocket | undefined {
   const socket = socketFor(address, {});
-  // Errors of `connect` itself are reported by the return value.
+  // False until the socket is connected, because a failed `connect` is reported by the return value and not by
+  // `onError`.
   let isOpen = false;
   const emitError = (error: NodeJS.ErrnoException): void => {
     if (isOpen) guarded(events, () => events.onError(codeOf(error)));
@@ -81,7 +82,7 @@ function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEven
   };
 }
 
-/** Replaces the asynchronous resolver, which `dgram` calls for IP addresses as well. */
+/** Returns the address itself. Replaces the asynchronous resolver, which `dgram` calls even for IP addresses. */
 const lookup: SocketOptions['lookup'] = (address, family, callback) => {
   callback(null, address, typeof family === 'number' ? family : (family.family as number));
 };

@@ -1,13 +1,16 @@
-// Access to Node's internal UDP binding (deprecated as DEP0111, see `tcp/raw-tcp-binding.ts`). If anything is missing
-// or has another form, the public `dgram` module is used instead.
+// Node's internal UDP binding, which is deprecated (DEP0111, see `tcp/raw-tcp-binding.ts`). If a required part is
+// missing, Weir uses the public `dgram` module instead.
 
 export interface UdpHandle {
-  /** Set by Weir: module-level callbacks find the socket here, so that a socket needs no closures. */
+  /**
+   * The object that owns the handle, set by Weir. Module-level callbacks find the socket here, so a socket needs no
+   * closures.
+   */
   owner: unknown;
-  /** `count` below 0 is an error. Node allocates a buffer per datagram. */
+  /** Called with a datagram of `count` bytes, for which Node allocates a buffer. A `count` below 0 is an error. */
   onmessage: (this: UdpHandle, count: number, handle: UdpHandle, bytes: Uint8Array, from: UdpSource) => void;
   onerror: (this: UdpHandle) => void;
-  /** -1 if there is no descriptor. */
+  /** The file descriptor, or -1 if there is none. */
   readonly fd: number;
   bind(address: string, port: number, flags: number): number;
   bind6(address: string, port: number, flags: number): number;
@@ -15,14 +18,15 @@ export interface UdpHandle {
   connect6(address: string, port: number): number;
   recvStart(): number;
   /**
-   * Address and port are omitted for a connected socket. Returns above 0 if the kernel has taken the datagram
-   * (`request` is unused), 0 if libuv keeps it and completes `request` later, below 0 an error.
+   * Sends a datagram. On a connected socket, port and address are omitted. Returns a positive number if the kernel has
+   * taken the datagram; `request` is then unused. Returns 0 if libuv keeps the datagram and completes `request` later,
+   * or a negative error code.
    */
   send(request: SendRequest, bytes: readonly Uint8Array[], count: 1, hasCallback: true): number;
   send(...to: [SendRequest, readonly Uint8Array[], 1, port: number, address: string, hasCallback: true]): number;
   send6(...to: [SendRequest, readonly Uint8Array[], 1, port: number, address: string, hasCallback: true]): number;
   bufferSize(size: number, isReceive: boolean, error: object): number | undefined;
-  /** Releases the descriptor before it returns. */
+  /** Closes the handle. The descriptor is released when `close` returns. */
   close(): void;
 }
 
@@ -33,7 +37,7 @@ export interface UdpSource {
 
 export interface SendRequest {
   owner: unknown;
-  /** Keeps the bytes alive while libuv has their address. */
+  /** The bytes of the datagram. This reference keeps them alive while libuv has only their address. */
   bytes: Uint8Array;
   oncomplete: (this: SendRequest, status: number) => void;
 }
@@ -53,7 +57,7 @@ interface UdpBinding {
 
 const REQUIRED_METHODS = ['bind', 'bind6', 'connect', 'connect6', 'recvStart', 'send', 'send6', 'bufferSize', 'close'];
 
-/** Returns undefined if this Node.js version lacks a required part. */
+/** Returns the binding, or undefined if this version of Node.js lacks a required part. */
 export function findRawUdpBinding(): RawUdpBinding | undefined {
   try {
     const { binding } = process as unknown as { binding(name: string): UdpBinding };
@@ -69,7 +73,10 @@ export function findRawUdpBinding(): RawUdpBinding | undefined {
   }
 }
 
-/** Returns the binding, for modules that are loaded only if it was found. */
+/**
+ * Returns the binding, or throws if it is missing. For modules that are loaded only if `findRawUdpBinding` found the
+ * binding.
+ */
 export function requireRawUdpBinding(): RawUdpBinding {
   const found = findRawUdpBinding();
   if (found === undefined) throw new Error('this version of Node.js has no raw UDP handles');

@@ -51,7 +51,7 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
     this.#handle.close();
   }
 
-  /** Called for each datagram; a `status` below 0 is an error without bytes. */
+  /** Handles a datagram or an error. If `status` is below 0, it is the error, and `bytes` is ignored. */
   take(status: number, bytes: Uint8Array | undefined): void {
     if (this.#isClosed) return;
     try {
@@ -78,23 +78,27 @@ function onMessage(this: UdpHandle, status: number, _handle: UdpHandle, bytes: U
 
 function onError(): void {}
 
-// Sending on raw handles allocates nothing if the kernel takes the datagram at once, as it nearly always does: list and
-// request are reused. Otherwise libuv keeps the datagram with its own request; at most one per socket.
+// If the kernel takes a datagram at once, as it nearly always does, sending allocates nothing: each send uses the list
+// and the request in `reusable`. Otherwise libuv keeps the datagram and its request, and the next send gets a new
+// request. Libuv keeps at most one datagram per socket.
 const { newRequest } = requireRawUdpBinding();
 
-/** The list and request of the next send. */
+/** The list and request for the next send of any socket. */
 export const reusable: { request: SendRequest; readonly list: [Uint8Array] } = {
   request: newRequest(),
   list: [new Uint8Array(0)],
 };
 
-/** A socket with a datagram that libuv keeps. */
+/** A socket that waits until the kernel takes a datagram that libuv keeps. */
 export interface PendingSend {
   onTaken(bytes: number): void;
   onRefused(status: number): void;
 }
 
-/** Replaces `reusable`, because libuv keeps the last send; `waiting` gets the result. */
+/**
+ * Gives `reusable` a new request, because libuv keeps the request of the last send. `waiting` gets the result of the
+ * last send.
+ */
 export function replaceReusable(waiting: PendingSend): void {
   const { request, list } = reusable;
   request.owner = waiting;

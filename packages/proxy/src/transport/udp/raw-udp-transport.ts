@@ -16,7 +16,10 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
   readonly #handle: UdpHandle = newHandle();
   readonly #events: UdpListenSocketEvents;
   readonly #isIPv6: boolean;
-  /** The recipient of the datagram that libuv keeps; until it is sent, the send buffer is full. */
+  /**
+   * The recipient of the datagram that libuv keeps, if any. While libuv keeps a datagram, the send buffer is full, and
+   * further datagrams are dropped.
+   */
   #pendingRecipient: UdpRecipient | undefined;
   #isClosed = false;
 
@@ -27,7 +30,7 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
     this.#handle.onmessage = onMessage;
     this.#handle.onerror = onError;
     const error = this.#open(at);
-    // Deferred, because the caller does not have this object yet.
+    // Deferred, because the caller gets this object only when the constructor has returned.
     setImmediate(() => this.#emitResult(error));
   }
 
@@ -92,13 +95,13 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
 }
 
 function onMessage(this: UdpHandle, count: number, _handle: UdpHandle, bytes: Uint8Array, from: UdpSource): void {
-  // An error belongs to no datagram and does not end the socket.
+  // A read error belongs to no particular datagram and does not close the socket.
   if (count >= 0) (this.owner as RawUdpListenSocket).take(bytes, from);
 }
 
 function onError(): void {}
 
-/** UDP on the libuv handles below `dgram`, without its event emitters, lookups and list copies. */
+/** UDP on the libuv handles below `node:dgram`, without the event emitters, lookups and list copies of `dgram`. */
 export const rawUdpTransport: UdpTransport = {
   bind: (at, events) => new RawUdpListenSocket(at, events),
   connect: connectRawUdp,
