@@ -1,19 +1,22 @@
 import type { RouteKey } from '@weir/model/data-plane';
 
-/** The results of one worker's connects to one endpoint of a listener since the last report. */
+/** The results of one worker's connection attempts to one endpoint of a listener, since the last report. */
 export interface PassiveHealthReport {
   readonly listener: RouteKey;
   /** The `endpointKey` of the endpoint. */
   readonly endpoint: string;
-  /** Whether a connect has succeeded after failures. */
+  /** Whether an attempt has succeeded after failed attempts, or after the endpoint was excluded. */
   readonly succeeded: boolean;
-  /** How many connects of this worker have failed in a row since then. */
+  /** The number of attempts that have failed since the last report or, if later, since the last success. */
   readonly failures: number;
 }
 
 const REPORT_INTERVAL_MS = 100;
 
-/** Merges connect results per endpoint, so that the main thread does not get a message per connection. */
+/**
+ * Merges the results of connection attempts per endpoint, so that the main thread does not get a message per
+ * connection.
+ */
 export class PassiveHealthReporter {
   readonly #send: (reports: readonly PassiveHealthReport[]) => void;
   readonly #pending = new Map<RouteKey, Map<string, { succeeded: boolean; failures: number }>>();
@@ -34,7 +37,8 @@ export class PassiveHealthReporter {
   }
 
   /**
-   * Drops the unsent failures of a removed endpoint: they must not count against a new endpoint at the same address.
+   * Drops the unsent results of a removed endpoint, because its failures must not count against a new endpoint at the
+   * same address.
    */
   forget(listener: RouteKey, endpoint: string): void {
     this.#pending.get(listener)?.delete(endpoint);
@@ -68,7 +72,10 @@ export class PassiveHealthReporter {
   }
 }
 
-/** Errno codes of connects that failed on this host; all other codes are failures of the endpoint or the network. */
+/**
+ * The errno codes of connection attempts that failed because of this host. All other codes are failures of the endpoint
+ * or the network.
+ */
 export const LOCAL_FAILURES = ['EADDRNOTAVAIL', 'EMFILE', 'ENFILE', 'ENOBUFS', 'ENOMEM', 'EPERM', 'EACCES'] as const;
 export type LocalFailure = (typeof LOCAL_FAILURES)[number];
 
@@ -86,12 +93,12 @@ export class LocalFailureReporter {
     this.#send = send;
   }
 
-  /** Counts a failed connect if `code` is a local failure. */
+  /** Counts a failed connection attempt if `code` is a local failure. */
   count(code: string | undefined): void {
     if (isLocalFailure(code)) this.#counts[code] = (this.#counts[code] ?? 0) + 1;
   }
 
-  /** Sends the counts since the last call. To be called once a second. */
+  /** Sends the counts since the last call, if any. Must be called once a second. */
   tick(): void {
     if (Object.keys(this.#counts).length === 0) return;
     this.#send(this.#counts);

@@ -5,34 +5,35 @@ import { BatchedAction } from '../relay/session-terminator.ts';
 import type { DrainingEndpoint } from './health/draining-endpoints.ts';
 
 /**
- * The delay until sessions are notified. Table changes come in bursts, and one pass over a Service's sessions then
- * handles many changes.
+ * The delay before sessions are notified. Table changes come in bursts, so after the delay one pass over a Service's
+ * sessions covers many changes.
  */
 const NOTIFY_DELAY_MS = 100;
 
 interface DrainDeadline {
-  /** UID of the endpoint's Service. */
+  /** The UID of the endpoint's Service. */
   readonly service: string;
   readonly sessions: Iterable<Session>;
-  /** The deadline in ticks. */
+  /** The end of the drain timeout, in ticks. */
   readonly dueAt: number;
 }
 
 /**
- * Ends sessions with endpoints that were removed or fail their checks, after the drain timeout of the Service. Sessions
- * that are still connecting to such an endpoint are notified at once: a deleted Pod answers nothing, so they should try
- * another.
+ * Ends the sessions of endpoints that were removed or fail their checks, when the drain timeout is over. Before, after
+ * `NOTIFY_DELAY_MS`, notifies the sessions of such an endpoint: a session that is still connecting tries another
+ * endpoint, because a deleted Pod does not answer.
  */
 export class EndpointDrainer {
   readonly #terminator: SessionTerminator;
   readonly #draining = new Map<EndpointStats, DrainDeadline>();
-  /** Endpoints whose sessions are not notified yet. */
+  /** Endpoints whose sessions have not been notified yet. */
   readonly #unnotified = new Set<EndpointStats>();
   readonly #notifications: BatchedAction<Session>;
 
   constructor(terminator: SessionTerminator, onThrow: (thrown: unknown) => void) {
     this.#terminator = terminator;
-    // Checked again per session, because it may have moved on to another endpoint since it was queued.
+    // Checks the endpoint again, because the session may have moved to another endpoint while it waited for the
+    // notification.
     this.#notifications = new BatchedAction(
       (session) => this.#isDraining(session.endpointStats) && session.onEndpointUnavailable(),
       onThrow,
@@ -46,7 +47,7 @@ export class EndpointDrainer {
     this.#unnotified.add(endpoint);
   }
 
-  /** Stops the drain of an endpoint that has returned or is healthy again. */
+  /** Stops draining an endpoint that has returned to the route or is healthy again. */
   remove(endpoint: EndpointStats): void {
     this.#draining.delete(endpoint);
   }
@@ -81,8 +82,8 @@ export class EndpointDrainer {
 }
 
 /**
- * Returns the sessions of each Service once, because a rollout replaces hundreds of endpoints of a Service with
- * thousands of sessions.
+ * Returns, for each Service, its sessions to the given endpoints. Groups by Service so that each Service's sessions are
+ * searched only once: a rollout replaces hundreds of endpoints of a Service with thousands of sessions.
  */
 function sessionsByService(deadlines: readonly (readonly [EndpointStats, DrainDeadline])[]): Iterable<Session>[] {
   const endpointsBySessions = new Map<Iterable<Session>, Set<EndpointStats>>();

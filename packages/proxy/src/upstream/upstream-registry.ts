@@ -1,5 +1,5 @@
-// The upstreams of all routes of a worker. An upstream belongs to a Service and stays when its route changes, so that
-// its connections keep their counts.
+// The upstreams of all routes of a worker. When a route changes but its Service does not, the upstream stays, so that
+// its open connections remain counted.
 import { type ListenerKey, listenerKeyOfRoute, type Matcher, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { ServiceSessions, ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import type { Session } from '../relay/session.ts';
@@ -10,13 +10,13 @@ export interface UpstreamRegistryOptions {
   readonly matcher: Matcher;
   readonly services: Pick<ServiceSessionsRegistry, 'addListener' | 'removeListener' | 'updateService'>;
   readonly wheel: Pick<TimeoutWheel<Session>, 'now'>;
-  /** Loads a route that is not in the registry yet; returns whether it is now. */
+  /** Loads a route that is not in the registry yet. Returns whether the registry contains the route now. */
   readonly loadLazyRoute: (key: RouteKey) => boolean;
-  /** Options of each upstream. */
+  /** The options that all upstreams share. */
   readonly upstreamOptions: Omit<UpstreamOptions, 'service'>;
 }
 
-/** An upstream that is created on first use: most of thousands of Services have no connections. */
+/** A route whose upstream is created on first use, because most of thousands of Services have no connections. */
 interface LazyUpstream {
   readonly route: Route;
   readonly service: ServiceSessions;
@@ -31,7 +31,8 @@ export class UpstreamRegistry {
   }
 
   /**
-   * Returns the upstream of a route. Creates it on first use. An upstream that does not exist yet misses no change, because `applyChanges` calls `get` as well.
+   * Returns the upstream of a route, and creates the upstream on first use. An upstream that does not exist yet misses
+   * no change, because `applyChanges` calls `get` too.
    */
   get(key: RouteKey): Upstream | undefined {
     const found = this.#upstreams.get(key) ?? (this.#options.loadLazyRoute(key) ? this.#upstreams.get(key) : undefined);
@@ -42,7 +43,8 @@ export class UpstreamRegistry {
   }
 
   /**
-   * Returns the upstream on a shared listener that serves this server name. The name is null if the client sent none.
+   * Returns the upstream on a shared listener that serves this server name, or undefined if there is none. `serverName`
+   * is null if the client sent none.
    */
   findByServerName(listener: ListenerKey, serverName: string | null): Upstream | undefined {
     const route =
@@ -50,15 +52,15 @@ export class UpstreamRegistry {
     return route && this.get(route.key);
   }
 
-  /** To be called when these routes of the matcher were added, changed or removed. */
+  /** Must be called when these routes of the matcher were added, changed or removed. */
   applyChanges(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#moveToNewKey(key);
     for (const key of keys) this.#refresh(key);
   }
 
   /**
-   * Moves the upstream, with its connections, to the new key of its route. The key changes when the listener becomes
-   * shared or exclusive.
+   * Moves an upstream, with its connections, to the new key of its route. The key of a route changes when its listener
+   * becomes shared or exclusive.
    */
   #moveToNewKey(key: RouteKey): void {
     const { routes, listeners } = this.#options.matcher;

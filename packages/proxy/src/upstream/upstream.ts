@@ -25,7 +25,7 @@ import type { EndpointDrainer } from './endpoint-drainer.ts';
 export interface UpstreamOptions {
   readonly service: ServiceSessions;
   readonly removedDrainer: EndpointDrainer;
-  /** Drains endpoints that fail their checks; `removedDrainer` drains endpoints that left the route. */
+  /** Drains endpoints that fail their checks. `removedDrainer` drains endpoints that were removed from the route. */
   readonly unhealthyDrainer: EndpointDrainer;
   readonly balancerOptions: BalancerOptions;
   readonly healthReporter: PassiveHealthReporter;
@@ -41,23 +41,32 @@ export class Upstream {
   readonly #unhealthyDrainer: EndpointDrainer;
   readonly #balancerOptions: BalancerOptions;
   readonly #healthReporter: PassiveHealthReporter;
-  /** Removed endpoints with open connections, by endpoint key. */
+  /** Removed endpoints that still have open connections, by endpoint key. */
   readonly #drainingByKey = new Map<string, EndpointStats>();
-  /** Keys of endpoints to be chosen only if no other is left. The three sets may contain removed endpoints. */
+  /**
+   * Keys of endpoints that are chosen only if no other endpoint is left. Like the next two sets, may contain keys of
+   * removed endpoints.
+   */
   #excludedKeys: ReadonlySet<string> = NO_KEYS;
-  /** Keys of endpoints whose check fails, excluded or not. */
+  /** Keys of endpoints whose check fails, whether they are excluded or not. */
   #failingKeys: ReadonlySet<string> = NO_KEYS;
   /** Keys of unhealthy endpoints whose connections end after the drain timeout for failed checks. */
   #drainingKeys: ReadonlySet<string> = NO_KEYS;
-  /** Endpoints whose next successful connect is reported, because the last one failed or the endpoint was excluded. */
+  /**
+   * Endpoints whose next successful connection is reported to the main thread, because the last attempt failed or the
+   * endpoint was excluded.
+   */
   readonly #awaitingRecovery = new Set<EndpointStats>();
   #route: Route;
   #balancer: Balancer;
   #maglev: MaglevTable | undefined;
   #pool: EndpointPool = EMPTY_POOL;
-  /** The pool's endpoints as a set, created on first use: most upstreams never have a failed connect. */
+  /**
+   * The endpoints of `#pool` as a set. Created on first use, because most upstreams never have a failed connection
+   * attempt.
+   */
   #currentEndpoints: ReadonlySet<EndpointStats> | undefined;
-  /** Undefined if the Service serves every host. */
+  /** The hosts that the Service serves, or undefined if it serves every host. */
   #hosts: ReadonlyMap<string, true> | undefined;
 
   constructor(
@@ -80,8 +89,8 @@ export class Upstream {
   }
 
   /**
-   * Replaces the route. Endpoints that stay keep their stats; sessions of removed endpoints end after the drain
-   * timeout. `now` is in ticks.
+   * Replaces the route. Endpoints that remain in the route keep their stats. Sessions of removed endpoints end after
+   * the drain timeout. `now` is in ticks.
    */
   update(route: Route, now: number): void {
     if (!canKeepBalancer(route, this.#route)) this.#balancer = createBalancer(route, this.#balancerOptions);
@@ -98,14 +107,17 @@ export class Upstream {
     this.#rebuildPool(this.#pool.all);
   }
 
-  /** To be called when the route was removed, or its listener was given to another Service. `now` is in ticks. */
+  /**
+   * Drains all endpoints. Must be called when the route was removed or its listener was given to another Service. `now`
+   * is in ticks.
+   */
   close(now: number): void {
     const before = this.#pool.all;
     this.#rebuildPool([]);
     this.#drainRemoved(before, now);
   }
 
-  /** Returns whether the Service serves this TLS server name, which is null if the client sent none. */
+  /** Returns whether the Service serves this TLS server name. `serverName` is null if the client sent none. */
   servesHost(serverName: string | null): boolean {
     return this.#hosts === undefined || (serverName !== null && findHost(this.#hosts, serverName) === true);
   }
@@ -126,15 +138,15 @@ export class Upstream {
     this.#healthReporter.succeeded(this.#route.key, endpointKey(stats.endpoint));
   }
 
-  /** To be called when the endpoint refused the connection or did not answer in time. */
+  /** Must be called when the endpoint refused the connection or did not answer in time. */
   onConnectFailed(stats: EndpointStats): void {
-    // A removed endpoint would stay in #awaitingRecovery forever.
+    // A removed endpoint is ignored, because it would never leave `#awaitingRecovery`.
     if (stats.tier === EXCLUDED && !this.#isCurrent(stats)) return;
     this.#awaitingRecovery.add(stats);
     this.#healthReporter.failed(this.#route.key, endpointKey(stats.endpoint));
   }
 
-  /** Returns an endpoint that is not among `tried`, or undefined if none is left. */
+  /** Returns an endpoint that is neither excluded nor in `tried`, or undefined if there is none. */
   choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
   }
@@ -144,7 +156,7 @@ export class Upstream {
     return this.#pool.all.some((stats) => stats.tier !== EXCLUDED && !isTried(stats, tried));
   }
 
-  /** Returns an excluded endpoint that is not among `tried`, or undefined if none is left. */
+  /** Returns an excluded endpoint that is not in `tried`, or undefined if there is none. */
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { all } = this.#pool;
     const from = Math.floor(this.#balancerOptions.random() * all.length);
@@ -172,8 +184,8 @@ export class Upstream {
       const isHealthy = this.#excludedKeys.size === 0 || !this.#excludedKeys.has(endpointKey(stats.endpoint));
       if (isHealthy === stats.isHealthy) continue;
       stats.isHealthy = isHealthy;
-      // An endpoint that is used again only because all fail has not recovered: a slow start would shift its share to
-      // the endpoint that failed last.
+      // Slow start only applies to an endpoint that has recovered. If an endpoint is used again only because all
+      // endpoints fail, a slow start would shift its share to the endpoint that failed last.
       if (isHealthy && anyHealthy && !this.#failingKeys.has(endpointKey(stats.endpoint)))
         stats.slowStartAt = this.#balancerOptions.now();
       if (!isHealthy) this.#awaitingRecovery.add(stats);
@@ -182,7 +194,8 @@ export class Upstream {
 
   #updateDraining(keys: ReadonlySet<string>, now: number): void {
     const { healthCheck } = this.#route.settings;
-    // If the setting has changed, the main thread evaluates it as well and sends another command.
+    // The route may have newer settings than the command. The main thread evaluates the newer settings as well and
+    // sends another command.
     const drainTimeoutMs = healthCheck.kind === 'off' ? undefined : healthCheck.drainTimeoutMs;
     const before = this.#drainingKeys;
     this.#drainingKeys = drainTimeoutMs === undefined ? NO_KEYS : keys;
@@ -219,7 +232,7 @@ export class Upstream {
     if (stats === undefined) return undefined;
     this.#drainingByKey.delete(key);
     this.#removedDrainer.remove(stats);
-    // The endpoint was evaluated as healthy while it was removed.
+    // If the endpoint was evaluated as healthy while it was removed, `#updateDraining` could not stop its drain.
     if (!this.#drainingKeys.has(key)) this.#unhealthyDrainer.remove(stats);
     return stats;
   }
@@ -250,7 +263,7 @@ function hostsOf({ settings: { hosts } }: Route): ReadonlyMap<string, true> | un
 }
 
 /**
- * Indexes of hosts, by the list of a Service, so that all its ports share one index. A Service can have thousands of
- * hosts and of ports.
+ * Indexes of hosts, by a Service's list of hosts, so that all ports of the Service share one index. A Service can have
+ * thousands of hosts and thousands of ports.
  */
 const HOST_INDEXES = new WeakMap<readonly string[], ReadonlyMap<string, true>>();

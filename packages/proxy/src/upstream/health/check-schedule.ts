@@ -1,38 +1,43 @@
-// Decides when each check begins. It sets no timers; `now` is milliseconds of a monotonic clock.
+// Decides when each health check begins. Sets no timers. `now` is the time of a monotonic clock in milliseconds.
 import { type RateLimit, takeWithinRate } from '@weir/model/data-plane';
 
-/** At most 500 checks of cost 1 in any second: 480 at the rate, and a burst of 20. */
+/**
+ * The rate limit of all checks: at most 500 checks of cost 1 in any second, which are 480 per second and a burst of 20.
+ */
 const CHECK_RATE: RateLimit = { ratePerSecond: 480, burstNs: 20n * BigInt(Math.ceil(1_000_000_000 / 480)) };
-/** The maximum number of concurrent checks. */
+/** The maximum number of checks that run at the same time. */
 const MAX_RUNNING_CHECKS = 512;
 /** Due times are grouped into slots of this length. */
 const SLOT_MS = 10;
-/** `wakeAt` searches this far ahead for the next due check. */
+/** How far ahead `wakeAt` searches for the next due check. */
 const LOOKAHEAD_MS = 1_000;
 const JITTER_SHARE = 0.1;
 /**
- * The maximum delay that does not count as late: a busy main thread delays checks by this much even below the rate
- * limit.
+ * A check does not count as late up to this delay, in addition to a tenth of its interval. A busy main thread causes
+ * such delays even below the rate limit.
  */
 const MAX_UNCOUNTED_DELAY_MS = 50;
 
 export interface ScheduledCheck {
   readonly key: string;
-  /** The tenant. Groups share the rate limit fairly, so that one tenant's checks do not displace another's. */
+  /**
+   * The tenant, or the Service's UID if the tenant is unknown. Groups take turns, so that the checks of one tenant do
+   * not displace the checks of another.
+   */
   readonly group: string;
   readonly intervalMs: number;
-  /** The cost in units of time on the main thread; at most the burst. */
+  /** How long the check occupies the main thread, in multiples of a plain check. At most the burst of `CHECK_RATE`. */
   readonly cost: number;
 }
 
 interface ScheduleEntry extends ScheduledCheck {
   dueAt: number;
-  /** Turns that the group has spent on this check; it begins when these reach its cost. */
+  /** The number of turns that the group has spent on this check. The check begins when the number reaches `cost`. */
   turns: number;
   state: 'waiting' | 'ready' | 'running' | 'removed';
 }
 
-/** A check that has begun; pass it to `end` when it is over. */
+/** A check that has begun. Must be passed to `end` when the check is over. */
 export type RunningCheck = Pick<ScheduledCheck, 'key' | 'group'>;
 
 export class CheckSchedule {
@@ -40,11 +45,14 @@ export class CheckSchedule {
   readonly #entries = new Map<string, ScheduleEntry>();
   /** Waiting checks by the number of the slot in which they are due. */
   readonly #slots = new Map<number, Set<ScheduleEntry>>();
-  /** Due checks by group, in due order; the group whose turn is next comes first. */
+  /**
+   * Due checks by group. The group whose turn is next comes first; in each group, the checks are in the order in which
+   * they became due.
+   */
   readonly #dueByGroup = new Map<string, Set<ScheduleEntry>>();
   readonly #runningByGroup = new Map<string, number>();
   #runningCount = 0;
-  /** The state of the token bucket: see `RateLimit`. */
+  /** The `paidUntil` of the token bucket: see `takeWithinRate`. */
   #paidUntil: bigint;
   #slot: number;
   #late = 0;
@@ -59,14 +67,14 @@ export class CheckSchedule {
     return this.#entries.size;
   }
 
-  /** How many checks began late. */
+  /** The number of checks that began late. */
   get late(): number {
     return this.#late;
   }
 
   /**
-   * The first check is due at a random time within the interval, so that endpoints added together are not checked
-   * together.
+   * Adds a check. It first runs at a random time within its interval, so that checks that are added at the same time do
+   * not run at the same time.
    */
   add(check: ScheduledCheck, now: number): void {
     const entry: ScheduleEntry = {
@@ -88,7 +96,7 @@ export class CheckSchedule {
     entry.state = 'removed';
   }
 
-  /** Returns the next check to begin now, or undefined if no check is due or allowed. */
+  /** Returns the next check to begin now, or undefined if no check is due or the limits allow none. */
   begin(now: number): RunningCheck | undefined {
     this.#collectDue(now);
     for (const [group, entries] of this.#dueByGroup) {
@@ -127,7 +135,10 @@ export class CheckSchedule {
     this.#wait(entry);
   }
 
-  /** Returns when to call `begin` again if no check ends or is added before, or undefined if nothing is scheduled. */
+  /**
+   * Returns the time at which to call `begin` again, or undefined if no check can begin before another check ends or is
+   * added. `begin` must also be called whenever a check ends or is added.
+   */
   wakeAt(now: number): number | undefined {
     if ([...this.#dueByGroup.keys()].some((group) => this.#mayRun(group))) return now + SLOT_MS;
     if (this.#slots.size === 0) return undefined;
@@ -139,8 +150,8 @@ export class CheckSchedule {
   }
 
   /**
-   * Returns whether a group may run one more check. It may run as many checks as are still free, so a tenant with
-   * hanging endpoints leaves room for others.
+   * Returns whether a group may run one more check. The group must have fewer running checks than there are free
+   * places, so that a tenant with hanging endpoints leaves places for other tenants.
    */
   #mayRun(group: string): boolean {
     return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;
@@ -165,7 +176,7 @@ export class CheckSchedule {
   }
 
   #wait(entry: ScheduleEntry): void {
-    // Slots before #slot are not searched again.
+    // Moves the check to `#slot` if it is due earlier, because slots before `#slot` are not searched again.
     entry.dueAt = Math.max(entry.dueAt, this.#slot * SLOT_MS);
     put(this.#slots, slotOf(entry.dueAt), entry);
   }

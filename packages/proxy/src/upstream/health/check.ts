@@ -9,22 +9,25 @@ import {
 } from '@weir/model/data-plane';
 import { writeLocalProxyHeader } from '../../protocol/write-proxy-header.ts';
 
-/** A check of one endpoint with one set of settings. */
+/** A health check of one endpoint with one set of settings. */
 export interface WantedCheck {
-  /** Checks with equal keys are made once and share their result. */
+  /** Checks with the same key run once and share the result. */
   readonly key: string;
   readonly endpoint: Endpoint;
   readonly check: Exclude<HealthCheckSettings, { readonly kind: 'off' }>;
-  /** The PROXY header that the endpoint expects, if any. */
+  /** The version of the PROXY header that the endpoint expects, or null if it expects none. */
   readonly proxyProtocol: ServiceSettings['proxyProtocol'];
   /**
-   * The server name and host of an HTTPS check: the Service's first host without a wildcard, or null for the endpoint's
-   * address.
+   * The server name and `Host` of an HTTPS check: the Service's first host without a wildcard. If null, the check sends
+   * no server name, and the `Host` is the endpoint's address.
    */
   readonly host: string | null;
 }
 
-/** Returns the checks that the Service asks for, by `endpointKey`. UDP has none: silence proves nothing. */
+/**
+ * Returns the checks that the Service asks for, by `endpointKey`. There are none for UDP, because an endpoint that does
+ * not answer may still be healthy.
+ */
 export function wantedChecksFor({ settings, listener, endpoints }: Route): ReadonlyMap<string, WantedCheck> {
   const { healthCheck: check, proxyProtocol, hosts } = settings;
   const wanted = new Map<string, WantedCheck>();
@@ -49,22 +52,27 @@ export function failed(why: string): HealthCheckResult {
   return { kind: 'bad', why };
 }
 
-/** Returns a failed result with the code of the error, because it tells an operator more than the message. */
+/**
+ * Returns a failed result with the code of the error, because the code is more useful to an operator than the message.
+ */
 export function failedWith(thrown: unknown): HealthCheckResult {
   const { code, message } = thrown as Partial<NodeJS.ErrnoException>;
   return failed((typeof code === 'string' ? code : String(message)).slice(0, 80));
 }
 
-/** Connects to the endpoint and sends the PROXY header that it expects, of kind LOCAL (without a client). */
+/**
+ * Connects to the endpoint. If the endpoint expects a PROXY header, sends a header of kind LOCAL, because there is no
+ * client.
+ */
 export function connectForCheck({ endpoint, proxyProtocol }: WantedCheck): Socket {
   const socket = connect({ host: endpoint.address, port: endpoint.port });
-  // The endpoint may reset the connection at any time, also after the result is known.
+  // Ignored, because the endpoint may reset the connection at any time, even after the result is known.
   socket.on('error', () => undefined);
   if (proxyProtocol !== null) socket.write(writeLocalProxyHeader(proxyProtocol));
   return socket;
 }
 
-/** Closes by RST: after a FIN, TIME_WAIT would hold a local port for a minute. */
+/** Closes the socket with RST. After a FIN, the connection in TIME_WAIT would occupy a local port for a minute. */
 export function closeCheckSocket(socket: Socket): void {
   if (socket.connecting || socket.destroyed) socket.destroy();
   else socket.resetAndDestroy();

@@ -12,25 +12,29 @@ import {
 } from './check.ts';
 import { CheckSchedule, type RunningCheck } from './check-schedule.ts';
 
-// Runs all checks that Services of this node ask for, and keeps their results. Equal checks of several ports run once.
+// Runs all checks that Services of this node ask for, and keeps the results. If several ports ask for equal checks,
+// only one check runs.
 
-/** Checks the endpoint. Settles soon after the signal is aborted, with its connection closed. */
+/** Checks an endpoint. If the signal is aborted, closes the connection and settles soon. */
 export type RunCheck = (wanted: WantedCheck, signal: AbortSignal) => Promise<HealthCheckResult>;
-/** The cost of a check over TLS: a handshake occupies the main thread five times as long as a whole HTTP check. */
+/**
+ * The cost of a check over TLS. A TLS handshake occupies the main thread five times as long as a whole check over plain
+ * HTTP.
+ */
 const TLS_CHECK_COST = 5;
 
 export interface HealthCheckerOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly runCheck: RunCheck;
-  /** Called when `failureOf` or `isProven` of a check of these subscribers has changed. */
+  /** Called when `failureOf` or `isProven` has changed for a check of these subscribers. */
   readonly onResultChange: (subscribers: Iterable<string>) => void;
 }
 
 export interface CheckCounts {
   readonly good: number;
   readonly bad: number;
-  /** The number of checks that began late, because there are too many checks. */
+  /** The number of checks that began late because there were too many checks. */
   readonly late: number;
 }
 
@@ -38,7 +42,7 @@ interface TrackedCheck {
   readonly wanted: WantedCheck;
   readonly subscribers: Set<string>;
   state: CheckState;
-  /** Why the last failed check failed. */
+  /** Why the check failed the last time. */
   lastFailure: string;
 }
 
@@ -59,7 +63,7 @@ export class HealthChecker {
     this.#schedule = new CheckSchedule(random, clock.monotonic());
   }
 
-  /** Replaces the checks of this subscriber; a check without subscribers ends. */
+  /** Replaces the checks of this subscriber. A check that has no subscribers any more ends. */
   subscribe(subscriber: string, group: string, checks: Iterable<WantedCheck>): void {
     const before = this.#keysBySubscriber.get(subscriber);
     const now = new Set<string>();
@@ -79,7 +83,7 @@ export class HealthChecker {
     return tracked === undefined || tracked.state.passes ? undefined : tracked.lastFailure;
   }
 
-  /** Whether the check passes and its last result was good. */
+  /** Whether the check passes and its last result was good. False for a new check, which passes without a result. */
   isProven(key: string): boolean {
     return this.#checks.get(key)?.state.isConfirmed === true;
   }
@@ -132,7 +136,7 @@ export class HealthChecker {
     const tracked = this.#checks.get(running.key);
     if (tracked !== undefined) {
       const result = await this.#runWithTimeout(tracked.wanted);
-      // The check may have been removed, or removed and added again.
+      // While the check ran, it may have been removed, or removed and added again.
       if (this.#checks.get(running.key) === tracked && !this.#isClosed) this.#recordResult(tracked, result);
     }
     this.#schedule.end(running, this.#options.clock.monotonic());
@@ -176,13 +180,16 @@ export const runHealthCheck: RunCheck = (wanted, signal) => {
   return check.kind === 'http' ? checkHttp(wanted, check, signal) : checkTcp(wanted, signal);
 };
 
-/** Loaded on first use: the HTTP client is a tenth of all modules of a proxy, and most fleets have no HTTP checks. */
+/**
+ * Runs an HTTP check. The HTTP client is loaded on first use, because it is a tenth of all modules of a proxy, and most
+ * fleets have no HTTP checks.
+ */
 const checkHttp: typeof import('./http-check.ts')['checkHttp'] = async (...wanted) => {
   const loaded = await import('./http-check.ts');
   return loaded.checkHttp(...wanted);
 };
 
-/** Passes if the endpoint accepts a connection. Rejects if it does not, or on abort. */
+/** Passes if the endpoint accepts a connection. Rejects if the connection fails or the signal is aborted. */
 export async function checkTcp(wanted: WantedCheck, signal: AbortSignal): Promise<HealthCheckResult> {
   const socket = connectForCheck(wanted);
   try {

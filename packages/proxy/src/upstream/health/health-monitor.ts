@@ -1,5 +1,5 @@
-// Evaluates the health of this node's endpoints on the main thread, from health checks and from the connect results of
-// the workers, and sends the workers the endpoints that they must not choose.
+// Evaluates the health of this node's endpoints on the main thread, from health checks and from the workers' connection
+// attempts. Sends the workers the list of endpoints that are excluded from balancing.
 import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import { RoutesByPort } from '../../supervisor/table/routes-by-port.ts';
@@ -10,8 +10,8 @@ import { type CheckCounts, HealthChecker, type RunCheck, runHealthCheck } from '
 import { PortHealth, type UnhealthyPortEndpoint } from './port-health.ts';
 
 /**
- * The minimum time between two evaluations. Endpoints often fail together, and one evaluation and one command to the
- * workers then cover all of them.
+ * The minimum time between two evaluations. Endpoints often fail together, and after this time one evaluation and one
+ * command to the workers cover all of them.
  */
 const MIN_EVALUATION_INTERVAL_MS = 100;
 
@@ -20,7 +20,7 @@ export interface HealthMonitorOptions {
   readonly clock: Clock;
   readonly post: (command: WorkerCommand) => void;
   readonly random?: () => number;
-  /** Replaces the checks in tests. */
+  /** Replaces the real health checks in tests. */
   readonly runCheck?: RunCheck;
   /** Called when the health of an endpoint has changed. */
   readonly onChange?: () => void;
@@ -31,13 +31,16 @@ export class HealthMonitor {
   readonly #options: HealthMonitorOptions;
   readonly #checker: HealthChecker;
   /**
-   * The health of each port. Services do not share it, because the clients and settings of another Service must not
-   * decide about its endpoints.
+   * The health of each port of a Service. Two Services with the same endpoint evaluate it separately, because the
+   * clients and settings of one Service must not decide about the endpoints of another.
    */
   readonly #ports = new RoutesByPort(() => new PortHealth());
-  /** Ports to be evaluated when the interval is over. */
+  /** The names of the ports to be evaluated when `MIN_EVALUATION_INTERVAL_MS` is over. */
   readonly #stale = new Set<string>();
-  /** New listeners of ports with excluded endpoints: the workers get the port's command again, with them. */
+  /**
+   * New listeners of ports with excluded endpoints. After the next evaluation the workers get the health command of
+   * such a port again, because the command now includes the new listener.
+   */
   readonly #newListeners = new Set<RouteKey>();
   #evaluationTimer: Timer | undefined;
   #ejectionTimer: Timer | undefined;
@@ -53,12 +56,12 @@ export class HealthMonitor {
     });
   }
 
-  /** To be called when these routes have changed and the commands for the workers are already queued. */
+  /** Must be called when these routes have changed, after the route commands for the workers are queued. */
   onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }
 
-  /** Records the reports of a worker; ignores listeners and endpoints that are no longer in the table. */
+  /** Records the reports of a worker. Ignores listeners and endpoints that are no longer in the table. */
   recordPassiveHealth(reports: readonly PassiveHealthReport[]): void {
     const now = this.#options.clock.monotonic();
     for (const [listener, ofListener] of Map.groupBy(reports, (report) => report.listener)) {
@@ -72,7 +75,7 @@ export class HealthMonitor {
     }
   }
 
-  /** Returns the health commands for a worker that starts. */
+  /** Returns the health commands for a worker that is starting. */
   commandsForNewWorker(): WorkerCommand[] {
     return [...this.#ports.ports.values()].filter(({ evaluation }) => evaluation.excluded.length > 0).map(commandFor);
   }
@@ -164,7 +167,7 @@ export class HealthMonitor {
     return key === undefined ? undefined : this.#options.routes.get(key);
   }
 
-  /** Schedules an evaluation at the end of the next ejection, because no report or check would trigger it. */
+  /** Schedules an evaluation for the end of the next ejection, because no report or check result would trigger one. */
   #scheduleEjectionEnd(): void {
     const { clock } = this.#options;
     this.#ejectionTimer?.cancel();

@@ -9,23 +9,23 @@ import type { WantedCheck } from './check.ts';
 import { closeCheckSocket, connectForCheck, failed, type HealthCheckResult, PASSED } from './check.ts';
 
 const MAX_HEAD_BYTES = 16_384;
-/** The maximum of the body that is read, so that the endpoint can finish its response. */
+/** The maximum number of body bytes that are read. The body is read so that the endpoint can finish its response. */
 const MAX_BODY_BYTES = 65_536;
 /**
- * The maximum of all bytes read. Interim responses (RFC 9110 §15.2), blank lines and chunk extensions have no limit of
- * their own.
+ * The maximum number of bytes that are read in one check. Interim responses (RFC 9110 §15.2), blank lines and chunk
+ * extensions have no other limit.
  */
 const MAX_RESPONSE_BYTES = 196_608;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
 /**
- * TLS options that keep a hostile endpoint from occupying the main thread under TLS 1.2. They exclude Diffie-Hellman
- * groups that the endpoint chooses, with many thousands of bits, and repeated renegotiation.
+ * TLS options that keep a hostile endpoint from occupying the main thread under TLS 1.2. They exclude DHE, because the
+ * endpoint could choose a group with many thousands of bits, and renegotiation, because the endpoint could repeat it.
  */
 const CHEAP_TLS_OPTIONS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
 /**
- * Passes if the endpoint answers GET with a status from 200 to 399. Rejects if the response is not valid HTTP, or on
- * abort. The certificate is not verified, because the request contains nothing secret.
+ * Passes if the endpoint answers a GET request with a status from 200 to 399. Rejects if the response is not valid HTTP
+ * or the signal is aborted. The certificate is not verified, because the request contains nothing secret.
  */
 export async function checkHttp(
   wanted: WantedCheck,
@@ -35,14 +35,14 @@ export async function checkHttp(
   const socket = overTls ? connectTlsForCheck(wanted) : connectForCheck(wanted);
   let client: Client | undefined;
   try {
-    // The HTTP client would not abort a connection attempt, so the connection is made here.
+    // The connection is made here, because the HTTP client would not abort a connection attempt.
     await once(socket, overTls ? 'secureConnect' : 'connect', { signal });
     limitBytes(socket);
     client = clientOver(socket, originOf(wanted, overTls ? 'https' : 'http'));
     const response = await client.request({ method: 'GET', path, headers: HEADERS, signal, reset: true });
     const { statusCode, body } = response;
     await body.dump({ limit: MAX_BODY_BYTES, signal }).catch((error: unknown) => {
-      // The status is known already, so a body that is too large does not matter.
+      // The status is already known, so a body that is too large is not an error.
       if (!exceedsLimit(socket)) throw error;
     });
     return statusCode >= 200 && statusCode < 400 ? PASSED : failed(`status ${statusCode}`);
@@ -54,8 +54,8 @@ export async function checkHttp(
 }
 
 /**
- * Connects over TLS. Sends no server name if the Service has no host, because an address is not allowed there (RFC 6066
- * §3).
+ * Connects over TLS. Sends no server name if the Service has no host, because a server name must not be an address (RFC
+ * 6066 §3).
  */
 function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
   const socket = connectForCheck(wanted);
@@ -65,7 +65,10 @@ function connectTlsForCheck(wanted: WantedCheck): TLSSocket {
   return connect(host === null ? options : { ...options, servername: host }).on('error', () => undefined);
 }
 
-/** Destroys the socket at too many bytes. Must be called before another reader is attached. */
+/**
+ * Destroys the socket when it has read more than `MAX_RESPONSE_BYTES`. Must be called before another reader is
+ * attached.
+ */
 function limitBytes(socket: Socket): void {
   socket.on('readable', () => {
     if (exceedsLimit(socket)) socket.destroy(new Error(`an answer of more than ${MAX_RESPONSE_BYTES} bytes`));
@@ -76,7 +79,7 @@ const exceedsLimit = ({ bytesRead }: Socket): boolean => bytesRead > MAX_RESPONS
 
 function clientOver(socket: Socket, origin: string): Client {
   return new Client(origin, {
-    // The caller's signal limits the time.
+    // No timeouts here, because the caller's signal limits the time.
     headersTimeout: 0,
     bodyTimeout: 0,
     maxHeaderSize: MAX_HEAD_BYTES,

@@ -30,16 +30,16 @@ const ALL_HEALTHY: PortHealthResult = {
 const NO_ENDPOINTS: readonly string[] = [];
 const NO_CHECKS: ReadonlyMap<string, WantedCheck> = new Map();
 
-/** The health of one port of a Service. All listeners of the port share its endpoints and its evaluation. */
+/** The health of one port of a Service. All listeners of the port have the same endpoints and share this object. */
 export class PortHealth {
   readonly listeners: Set<RouteKey> = new Set();
   /** The result of the last evaluation. */
   evaluation: PortHealthResult = ALL_HEALTHY;
-  /** Keys of endpoints whose connections end after the Service's drain timeout for failed checks. */
+  /** Keys of unhealthy endpoints whose connections end after the drain timeout of the health check. */
   drainingEndpoints: readonly string[] = NO_ENDPOINTS;
   /** Wanted checks by endpoint key, as of the last evaluation. */
   #checks: ReadonlyMap<string, WantedCheck> = NO_CHECKS;
-  /** The ejections by endpoint key. Only endpoints with failed connects have an entry. */
+  /** The ejection states by endpoint key. Only endpoints with recent reports from workers have an entry. */
   readonly #ejections = new Map<string, EjectionState>();
 
   recordPassiveHealth({ endpoint, succeeded, failures }: PassiveHealthReport, now: number): void {
@@ -54,20 +54,22 @@ export class PortHealth {
     return this.#checks.size === 0 && this.#ejections.size === 0 && this.evaluation.excluded.length === 0;
   }
 
-  /** Takes over the route's current endpoints and returns their checks. */
+  /** Stores and returns the checks of the route's current endpoints. */
   wantedChecks(route: Route): Iterable<WantedCheck> {
     this.#checks = wantedChecksFor(route);
     return this.#checks.values();
   }
 
-  /** Forgets removed endpoints at once, because another Pod may reuse their address. */
+  /** Forgets the ejections of removed endpoints at once, because a new Pod may reuse the address. */
   forgetRemoved({ endpoints }: Route): void {
     if (this.#ejections.size === 0) return;
     const present = new Set(endpoints.map(endpointKey));
     for (const key of this.#ejections.keys()) if (!present.has(key)) this.#ejections.delete(key);
   }
 
-  /** Evaluates all endpoints; forgets endpoints that were removed or have not failed for long. */
+  /**
+   * Evaluates all endpoints. Forgets the ejections of endpoints that were removed or have not failed for a long time.
+   */
   evaluate(route: Route, now: number, checks: Pick<HealthChecker, 'failureOf' | 'isProven'>): void {
     for (const [key, state] of this.#ejections) if (isEjectionHistoryOver(state, now)) this.#ejections.delete(key);
     this.forgetRemoved(route);
