@@ -21,7 +21,7 @@ export function parseArguments(args: readonly string[]): Command {
   try {
     return parseCommand(args);
   } catch (error) {
-    // parseArgs appends hints about positional arguments, which no benchmark has
+    // removes the hint about positional arguments that parseArgs appends, because no benchmark has positional arguments
     return { kind: 'invalid', message: (error as Error).message.replace(/\. .*/s, '') };
   }
 }

@@ -1,5 +1,5 @@
-// Program `bulk-source-process.ts`: a client sends a number and a line end, and receives that number of bytes of the block of
-// `bulk-stream.ts`, followed by FIN.
+// Program `bulk-source-process.ts`: a server of streams of any length. A client sends one line with the number of bytes. The server
+// responds with this number of bytes, by repeating the block that `bulk-stream.ts` defines, and with FIN.
 import { createServer, type Socket } from 'node:net';
 import { BLOCK_BYTES, bulkBlock } from '../load/bulk-stream.ts';
 
@@ -7,7 +7,7 @@ const MAX_STREAM_BYTES = 100e9;
 const block = bulkBlock();
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
-  socket.on('error', () => {}); // the client reports the error
+  socket.on('error', () => {}); // ignored, because the client reports the error
   socket.once('data', (line: Buffer) => send(socket, Math.min(MAX_STREAM_BYTES, Number(line.toString('latin1')))));
   socket.on('end', () => socket.end());
 });

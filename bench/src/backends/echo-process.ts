@@ -1,14 +1,14 @@
-// Program `echo-process.ts`: echoes TCP and UDP at 127.0.0.1, and prints both ports.
+// Program `echo-process.ts`: a TCP and a UDP echo server at 127.0.0.1. Prints the TCP port and the UDP port.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 
 const host = '127.0.0.1';
-/** Datagrams that exceed the buffer are lost; this size holds the pending datagrams of all flows. */
+/** Large enough for the pending datagrams of all flows, because a datagram that does not fit into the buffer is lost. */
 const DATAGRAM_BUFFER_BYTES = 1024 * 1024;
 
 const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket: Socket) => {
-  socket.on('error', () => {}); // the client reports the error
+  socket.on('error', () => {}); // ignored, because the client reports the error
   socket.pipe(socket);
 });
 await once(server.listen({ host, port: 0, backlog: 4096 }), 'listening');
@@ -19,7 +19,7 @@ const datagrams = createSocket({
   sendBufferSize: DATAGRAM_BUFFER_BYTES,
 });
 datagrams.on('message', (message, from) => datagrams.send(message, from.port, from.address));
-datagrams.on('error', () => {}); // ICMP port unreachable from a closed client
+datagrams.on('error', () => {}); // ignored: ICMP port unreachable after a client closed its socket
 await once(datagrams.bind({ address: host, port: 0 }), 'listening');
 
 console.log(`ports ${(server.address() as AddressInfo).port} ${datagrams.address().port}`);

@@ -5,7 +5,7 @@ import { freePort, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import type { BackendPorts } from '../subjects/subject.ts';
 
-/** The backends of all subjects. `echoPid` is the process of the backends `echo` and `datagrams`. */
+/** The running backends, which all subjects share. `echoPid` is the process that serves the backends `echo` and `datagrams`. */
 export type Backends = AsyncDisposable & { readonly ports: BackendPorts; readonly echoPid: number };
 
 export async function startBackends(): Promise<Backends> {
@@ -24,7 +24,7 @@ export async function startBackends(): Promise<Backends> {
 export type StartedBackend = AsyncDisposable & { readonly port: number };
 const RESPONSE_BODY = 'thirty-five bytes of response body\\n';
 
-/** Starts nginx, which answers every request with 35 bytes out of memory and keeps connections open. */
+/** Starts nginx. It answers every request with a body of 35 bytes, without reading a file, and keeps the connection open. */
 export async function startHttpBackend(): Promise<StartedBackend> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx'));
@@ -37,7 +37,7 @@ export async function startHttpBackend(): Promise<StartedBackend> {
   return { port, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** Without a master process, ending the process ends all of nginx. */
+/** Returns a configuration without a master process, so that ending the one process ends nginx completely. */
 function nginxHttpConfiguration(directory: string, port: number): string {
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `
@@ -62,7 +62,7 @@ http {
 
 const BULK_SOURCE_PROGRAM = fileURLToPath(new URL('./bulk-source-process.ts', import.meta.url));
 
-/** The source of the stream has a process of its own to run on the other core. */
+/** Starts the source of streams in a separate process, so that the source and the benchmark can run on different cores. */
 export async function startBulkSource(): Promise<StartedBackend> {
   const source = await spawnProcess({
     command: process.execPath,

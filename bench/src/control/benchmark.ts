@@ -14,14 +14,14 @@ import { CONTROL_DEFAULTS, CONTROL_SCENARIOS, type ControlOptions } from './opti
 
 const STARTS_PER_SIZE = 3;
 
-/** Returns the exit code: 1 if a measurement failed; the result still has what was measured before the failure. */
+/** Returns the exit code: 1 if a measurement failed. The result still contains the readings from before the failure. */
 export async function benchmarkControl(options: ControlOptions, signal: AbortSignal): Promise<number> {
   const { services, followers, rounds, scenarios = CONTROL_SCENARIOS } = options;
   const endRun = startRun({ redis: await provideRedis() });
   const measurements: ClusterMeasurement[] = [];
   const failures: string[] = [];
   for (const count of services) {
-    // like in production, Redis writes acknowledged data to disk; each cluster size has a Redis of its own
+    // each cluster size gets a new Redis, which writes acknowledged data to disk as in production
     await using redis = await startRedis();
     try {
       const measurement = await measureCluster({

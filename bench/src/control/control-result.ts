@@ -8,19 +8,19 @@ export type ControlResult = RunMetadata & {
   readonly rounds: number;
   readonly starts: readonly ControllerStartRow[];
   readonly changes: readonly ChangeRow[];
-  /** Why the measurement of a cluster size ended early; the result keeps what was measured until then. */
+  /** The errors that ended measurements early, at most one for each cluster size. Earlier readings stay in the result. */
   readonly failures: readonly string[];
 };
 
-/** What was measured of the start with one number of Services. */
+/** The readings from starting the controller with one number of Services. */
 export type ControllerStartReadings = {
   readonly services: number;
-  /** Each controller started in a process of its own. */
+  /** One item for each start of the controller, each in a new process. */
   readonly controllers: readonly ControllerStart[];
-  /** Time and bytes for one follower to read the complete table of an idle controller. */
+  /** Time in which one follower reads the complete table while the controller is idle. The bytes read are `followerBytes`. */
   readonly followerMs: number;
   readonly followerBytes: number;
-  /** Resident memory of the controller after all changes. */
+  /** Resident memory of the controller after all changes; absent if a change failed. */
   readonly afterKiB?: number;
 };
 
@@ -29,7 +29,7 @@ export type ControllerStartRow = Omit<ControllerStartReadings, 'controllers'> & 
   readonly tableBytes: number;
   readonly startMs: Summary;
   readonly peakKiB: Summary;
-  /** Median of the resident memory with all source objects, before the controller starts. */
+  /** Median of the resident memory before the controller starts, when the process already holds all source objects. */
   readonly objectsKiB: number;
 };
 
@@ -44,7 +44,7 @@ export function summarizeControllerStart({ controllers, ...readings }: Controlle
   };
 }
 
-/** What was measured of the changes of one scenario. */
+/** The readings of all changes of one scenario. */
 export type ChangeReadings = {
   readonly services: number;
   readonly followers: number;
@@ -54,13 +54,13 @@ export type ChangeReadings = {
   readonly isVerified: boolean;
 };
 
-/** One change: milliseconds from the source until half of the followers, and all followers, have applied the change. */
+/** One change. Times are milliseconds from the change of the source until half of the followers, or all followers, have applied it. */
 export type ChangeReading = {
   readonly halfMs: number;
   readonly allMs: number;
-  /** Bytes that the controller wrote. */
+  /** Bytes that the controller sent to Redis. */
   readonly sentBytes: number;
-  /** Bytes that each follower read. */
+  /** Bytes that each follower received from Redis. */
   readonly receivedBytes: number;
 };
 
@@ -68,7 +68,7 @@ export type ChangeRow = Pick<ChangeReadings, 'services' | 'followers' | 'scenari
   readonly verified: boolean;
   readonly allMs: TailSummary;
   readonly halfMs: Summary;
-  /** Medians. */
+  /** Median of all changes, as is `receivedBytes`. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
 };
@@ -85,7 +85,7 @@ export function summarizeChanges({ changes, isVerified, ...readings }: ChangeRea
 }
 
 const START_TARGET = { services: 10_000, ms: 5_000, peakMiB: 600 } as const;
-/** The targets of a change are for three proxies; more followers on one machine compete for its processors. */
+/** Rows with this number of followers have a target. Followers represent proxies; more followers would compete for the processors. */
 export const TARGET_FOLLOWERS = 3;
 
 const START_HEADER = [
@@ -97,7 +97,7 @@ export function controllerStartTable(rows: readonly ControllerStartRow[]): strin
   return markdownTable([START_HEADER, ...rows.map(startCells)]);
 }
 
-/** The targets apply to the longest start and the highest peak of memory of all runs. */
+/** Formats one row. The targets apply to the longest start and to the highest peak of memory of all starts. */
 function startCells(row: ControllerStartRow): string[] {
   const { services, entries, tableBytes, startMs, objectsKiB, afterKiB, followerMs, followerBytes } = row;
   const peakMiB = row.peakKiB.highest / 1024;
@@ -143,7 +143,7 @@ function changeCells(row: ChangeRow): string[] {
   ];
 }
 
-/** Maximum of the 99th percentile; undefined if the row has no target. */
+/** Returns the maximum of the 99th percentile of `allMs`; undefined if the row has no target. */
 function changeTargetMs({ services, followers, scenario }: ChangeRow): number | undefined {
   if (followers !== TARGET_FOLLOWERS || scenario === 'rollout' || scenario === 'tenants') return undefined;
   return services <= 10 ? 30 : 60;

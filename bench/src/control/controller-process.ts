@@ -1,4 +1,4 @@
-// Program `controller-process.ts REDIS-URL FLEET SERVICES`: a controller whose source is changed by RPC.
+// Program `controller-process.ts REDIS-URL FLEET SERVICES`: a controller with a source in memory, which the parent process changes by RPC.
 import { type Controller, startController } from '@weir/controller';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store } from '@weir/store';
@@ -12,18 +12,18 @@ import { countSocketBytes } from './socket-bytes.ts';
 import { tableDigest } from './table-digest.ts';
 
 export type ControllerStart = {
-  /** From the start of the controller until the complete table is published. */
+  /** Time from the start of the controller until the complete table is published. */
   readonly ms: number;
   readonly revision: number;
   readonly entries: number;
   readonly bytes: number;
-  /** Resident memory before the start, with the objects of the source. */
+  /** Resident memory before the start, when the process already holds the objects of the source. */
   readonly objectsKiB: number;
   readonly residentKiB: number;
   readonly peakKiB: number;
 };
 
-/** The time at which the source had the change, the revision that contains the change, and the bytes sent to Redis. */
+/** One published change. `at`: when the source changed; `revision`: the table revision with the change; `bytes`: sent to Redis. */
 export type PublishedChange = { readonly at: number; readonly revision: number; readonly bytes: number };
 
 export type ControllerRpc = {

@@ -3,14 +3,14 @@ import type { SliceEndpoint } from '@weir/model';
 import { PODS_PER_SERVICE, podAddress, podFor, readyEndpoint } from './in-memory-cluster.ts';
 import type { ChangeScenario } from './options.ts';
 
-/** Returns the next state of the cluster. Unchanged objects keep their identity, as in a real source. */
+/** Returns a copy of the cluster with one change. Unchanged objects are the same JavaScript objects as before, as in a real source. */
 export type ClusterEdit = (cluster: SourceSnapshot) => SourceSnapshot;
 
 const TENANTS_PER_EDIT = 100;
-/** A prime number, so that consecutive rounds change Services far apart. */
+/** Distance between the Services of consecutive rounds. A prime number: all Services change before a Service changes again. */
 const SERVICE_STRIDE = 7_919;
 
-/** Returns the edits of one round of a scenario, in order; each edit changes the table. */
+/** Returns the edits of one round of a scenario, in the order to apply them. Each edit changes the routing table. */
 export function editsFor(scenario: ChangeScenario, round: number, cluster: SourceSnapshot): readonly ClusterEdit[] {
   const index = (round * SERVICE_STRIDE) % cluster.services.length;
   switch (scenario) {
@@ -24,7 +24,7 @@ export function editsFor(scenario: ChangeScenario, round: number, cluster: Sourc
       ];
     case 'rollout':
       return itemAt(cluster.slices, index).endpoints.flatMap(({ ready }, pod) => [
-        // the removal of an endpoint that is not ready does not change the table
+        // skipped if the endpoint is not ready, because marking the endpoint as terminating would not change the table
         ...(ready ? [withEndpoint(index, pod, (old) => ({ ...old, ready: false, terminating: true }))] : []),
         replacePod(index, pod, round + 1),
       ]);

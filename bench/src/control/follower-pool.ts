@@ -4,7 +4,7 @@ import type { FollowerRpc } from './followers-process.ts';
 const PROCESS_COUNT = 4;
 const FOLLOWERS_PROGRAM = new URL('followers-process.ts', import.meta.url);
 
-/** Followers in a few processes; a process for each follower would not fit on one machine. */
+/** Followers that share a few processes, because one machine cannot run a separate process for each follower. */
 export class FollowerPool {
   readonly #processes: readonly RpcProcess<FollowerRpc>[];
   #size = 0;
@@ -20,7 +20,7 @@ export class FollowerPool {
     return this.#size;
   }
 
-  /** Adds followers, and returns the milliseconds until each new follower had its first table. */
+  /** Adds followers up to `size`. Returns for each new follower the milliseconds until the follower had its first table. */
   async growTo(size: number): Promise<readonly number[]> {
     const followersIn = (total: number, index: number): number =>
       Math.floor((total + PROCESS_COUNT - 1 - index) / PROCESS_COUNT);
@@ -34,7 +34,7 @@ export class FollowerPool {
     return times.flat();
   }
 
-  /** Returns when each follower applied the revision, by the machine's monotonic clock. */
+  /** Returns for each follower the time at which it applied the revision. Times are of the machine's monotonic clock. */
   async appliedAt(revision: number): Promise<readonly number[]> {
     return (await Promise.all(this.#processes.map((process) => process.call('applied', revision)))).flat();
   }
@@ -45,7 +45,7 @@ export class FollowerPool {
     return counts.reduce((sum, bytes) => sum + bytes, 0);
   }
 
-  /** Throws unless one follower of each process has the table with this digest, and all followers have as many entries. */
+  /** Throws unless all followers have the same number of entries, and the first follower of each process has a table with this digest. */
   async verifyTables(digest: string): Promise<void> {
     const digests = await Promise.all(this.#processes.map((process) => process.call('digest')));
     const sizes = new Set(digests.flatMap(({ entries }) => entries));

@@ -1,4 +1,4 @@
-// Program `followers-process.ts REDIS-URL FLEET`: followers with connections and tables of their own.
+// Program `followers-process.ts REDIS-URL FLEET`: several followers, each with a separate connection to Redis and a separate table.
 import type { RoutingTable } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { followTable, openRedisStore } from '@weir/store';
@@ -8,16 +8,19 @@ import { countSocketBytes } from './socket-bytes.ts';
 import { tableDigest } from './table-digest.ts';
 
 export type FollowerRpc = {
-  /** Starts followers one after the other, and returns the milliseconds until each follower had its first table. */
+  /** Starts followers one after the other. Returns for each follower the milliseconds until the follower had its first table. */
   join(count: number): Promise<readonly number[]>;
-  /** Resolves when all followers have applied the revision or a later one, with the time of each. Call it with ascending revisions. */
+  /**
+   * Resolves when every follower has applied the revision or a later revision. Returns the time at which each follower did so.
+   * Revisions must ascend from call to call.
+   */
   applied(revision: number): Promise<readonly number[]>;
   received(): number;
-  /** Returns the digest of one follower's table, and the number of entries of each follower. */
+  /** Returns the digest of the first follower's table, and the number of entries in each follower's table. */
   digest(): { readonly digest: string; readonly entries: readonly number[] };
 };
 
-/** The followers of this process decode tables on one thread, so responses are handled late. */
+/** Long, because all followers of this process decode tables on one thread and may therefore read a response late. */
 const REDIS_TIMEOUT_MS = 30_000;
 
 type AppliedRevision = { readonly revision: number; readonly at: number };

@@ -15,18 +15,18 @@ import {
 export const PODS_PER_SERVICE = 10;
 const MAX_NAMESPACES = 1_000;
 const NODE_COUNT = 100;
-/** Each Service has a port of its own outside of the reserved ports, so that no port conflicts are measured. */
+/** Port of the first Service. Every Service has a different port that is not reserved, so that there are no port conflicts. */
 const FIRST_PORT = 12_000;
 
-/** Like in a cluster, an endpoint is trusted if a pod of its namespace has its address. */
+/** Settings with which an endpoint is trusted if a pod of the endpoint's namespace has the endpoint's address, as in a real cluster. */
 export const IN_MEMORY_CLUSTER_SETTINGS: FleetSettings = {
   ...DEFAULT_FLEET_SETTINGS,
   trust: { kind: 'pods', serviceCidrs: ['10.96.0.0/12'] },
 };
 
 /**
- * Returns a cluster with Services of ten pods each, spread over at most a thousand namespaces. The nth EndpointSlice belongs to the nth
- * Service, whose pods have the indexes from 10 × n; all lists are sorted as a source sorts them.
+ * Returns a cluster with this number of Services in at most a thousand namespaces. Every Service has ten pods and one EndpointSlice.
+ * `slices[n]` and the ten pods from `pods[10 * n]` belong to `services[n]`. All lists are in the order in which a source sorts them.
  */
 export function inMemoryCluster(services: number): SourceSnapshot {
   const namespaces = Math.min(services, MAX_NAMESPACES);
@@ -51,7 +51,7 @@ export function podFor({ namespace, name }: ServiceObject, pod: number | string,
   return { namespace, name: `${name}-${pod}`, ips: [address], hostNetwork: false };
 }
 
-/** Replaced pods have addresses of a later `generation`; the first pods have the generation 0. */
+/** Returns the address of a pod. `generation` is 0 for the first pod and higher for its replacements, which have other addresses. */
 export function podAddress(service: number, pod: number, generation = 0): string {
   const number = generation === 0 ? service * PODS_PER_SERVICE + pod : generation * PODS_PER_SERVICE + pod;
   const net = (generation === 0 ? 128 : 160) + (number >> 16);
@@ -110,7 +110,7 @@ function objectMeta(name: string): ObjectMeta {
   return { uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null };
 }
 
-/** Replaces the API server, which would need minutes to store ten thousand Services. */
+/** A source of objects in memory. Replaces an API server, which would need minutes to store ten thousand Services. */
 export class InMemorySource implements Source {
   readonly kind = 'kubernetes';
   #snapshot: SourceSnapshot;

@@ -14,7 +14,7 @@ import type { ChangeScenario } from './options.ts';
 export type ClusterMeasurement = {
   readonly start: ControllerStartReadings;
   readonly changes: readonly ChangeReadings[];
-  /** Why the measurement ended early. */
+  /** The error that ended the measurement early; absent if the measurement is complete. */
   readonly failure?: string;
 };
 
@@ -37,8 +37,8 @@ type ControlRun = {
 };
 
 /**
- * Measures one size of the cluster: starts, each in a fleet of its own, and then changes in the last fleet. Throws if a controller does
- * not start; a later failure keeps what was measured before.
+ * Measures one size of the cluster. Starts a controller several times, each time in a new fleet, and then measures changes in the last
+ * fleet. Throws if a controller does not start. After a later failure, returns the readings until then and the reason in `failure`.
  */
 export async function measureCluster(options: ClusterMeasurementOptions): Promise<ClusterMeasurement> {
   const { url, services, starts, signal, logProgress } = options;
@@ -65,12 +65,12 @@ export async function measureCluster(options: ClusterMeasurementOptions): Promis
   }
 }
 
-/** Appends to `changes`, so that the readings before a failure are kept as not verified. */
+/** Measures all scenarios and appends the readings to `changes`. If the function throws, earlier readings stay there as not verified. */
 async function measureChanges(run: ControlRun, changes: ChangeReadings[]): Promise<void> {
   const { controller, followers, options } = run;
   const { services, rounds, scenarios, logProgress } = options;
   const sizes = scenarios.length > 0 ? [Math.min(TARGET_FOLLOWERS, options.followers), options.followers] : [];
-  // the round never restarts at 0, so that no change repeats a value that the cluster has already
+  // counts on from scenario to scenario: a repeated round could set a value that the cluster already has
   let round = 0;
   for (const size of new Set(sizes)) {
     if (size > followers.size) await followers.growTo(size);
@@ -90,7 +90,7 @@ async function measureChanges(run: ControlRun, changes: ChangeReadings[]): Promi
   }
 }
 
-/** The controller's loop waits after each change; the next change comes after that wait, as it mostly does in production. */
+/** Longer than the controller's wait after each change. Most changes in production come after that wait too. */
 const PAUSE_BETWEEN_CHANGES_MS = 20;
 
 async function measureScenario(

@@ -1,10 +1,10 @@
 import { parseIntegerListOption, parseIntegerOption, parseNameListOption, parseOptions } from '../option-values.ts';
 
 export type ControlOptions = {
-  /** Numbers of Services, ascending; each number is a cluster of its own. */
+  /** Numbers of Services, ascending. Each number is measured in a separate cluster. */
   readonly services: readonly number[];
   readonly followers: number;
-  /** Changes of each scenario. */
+  /** Minimum number of changes to measure in each scenario. */
   readonly rounds: number;
   /** The selected scenarios in the order in which they run; absent if all run. */
   readonly scenarios?: readonly ControlScenario[];

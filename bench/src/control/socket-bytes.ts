@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 
 export type SocketBytes = { readonly sent: number; readonly received: number };
 
-/** Returns a function that reads the bytes of all client sockets which this process has opened since the call. */
+/** Returns a function that sums up the bytes of all client sockets that this process has opened since this call. */
 export function countSocketBytes(): () => SocketBytes {
   const open = new Set<Socket>();
   let sent = 0;
