@@ -7,7 +7,7 @@ import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
 import { benchmarkStart } from './start/benchmark.ts';
 
-// Ctrl-C ends the run between two measurements, so that what was started is stopped and temporary files go.
+// Ctrl-C ends the run only between two measurements, so that the run can stop its processes and remove temporary files.
 const interruption = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => interruption.abort(new Error(`interrupted by ${signal}`)));

@@ -19,7 +19,7 @@ import {
 import { FLOODS, type Flood, measureVictimLatency, type VictimLatency } from './flood-latency.ts';
 import type { FairnessOptions } from './options.ts';
 
-/** Two processes of the same program: the first serves both tenants, the second takes the flood only. */
+/** Two processes of the same program: `floodedSubject` serves the measured tenant and the flood, `separateSubject` only the flood. */
 type SubjectPair = {
   readonly name: string;
   readonly floodedSubject: MeasuredSubject;
@@ -50,7 +50,7 @@ export async function benchmarkFairness(options: FairnessOptions, signal: AbortS
   return 0;
 }
 
-/** Returns a string with the reason if the subject does not relay to a backend. */
+/** Starts both processes of a subject. Returns the reason as a string if the subject does not support one of the backends. */
 async function startPair(
   name: SelectableSubjectName | typeof LIMITED_WEIR,
   { backends, during }: { readonly backends: Backends; readonly during: AsyncDisposableStack },
@@ -64,7 +64,7 @@ async function startPair(
   const { unsupported } = floodedSubject.subject;
   const reason = unsupported?.echo ?? unsupported?.stream ?? unsupported?.http;
   if (reason !== undefined) return reason;
-  // the stream is not verified: a limited tenant would be throttled for all of it
+  // the backend "stream" is not verified, because the bandwidth limit of `LIMITED_WEIR` would make the download slow
   for (const subject of [floodedSubject, separateSubject]) {
     for (const backend of ['echo', 'http'] as const) await subject.verifyRelay(backend);
   }

@@ -6,30 +6,30 @@ export type FairnessResult = RunMetadata & {
   readonly rounds: number;
   readonly seconds: number;
   readonly rows: readonly FairnessRow[];
-  /** Subjects that did not take part, with the reason. */
+  /** One text for each subject that was not measured, with the reason. */
   readonly leftOut: readonly string[];
 };
 
-/** The path of the flood while the latency of another tenant is measured. */
+/** The paths that the flood takes while the latency of the measured tenant is read. */
 export const FLOOD_PATHS = ['idle', 'separateProcess', 'sameProcess'] as const;
 
 /**
- * `idle`: no flood. `separateProcess`: the flood passes through a second process of the same program, which shows what the flood takes
- * from the machine. `sameProcess`: the flood passes through the worker of the measured tenant.
+ * `idle`: no flood. `separateProcess`: the flood passes through a second process of the same program, so that only the machine is
+ * shared with the measured tenant. `sameProcess`: the flood passes through the worker of the measured tenant.
  */
 export type FloodPath = (typeof FLOOD_PATHS)[number];
 
-/** Percentiles in µs of one round. */
+/** Percentiles of the latencies of one round, in µs. */
 export type LatencyReading = { readonly p50: number; readonly p99: number };
 
-/** What was measured with one flood; the nth readings of all paths are of the same round. */
+/** The readings of one subject with one kind of flood. The readings with the same index belong to the same round. */
 export type FairnessReadings = {
   readonly subject: string;
   readonly flood: string;
   readonly readings: Readonly<Record<FloodPath, readonly LatencyReading[]>>;
 };
 
-/** What a result keeps of one flood; latencies are in µs. */
+/** The summary of one subject with one kind of flood, as stored in a result. Latencies are in µs. */
 export type FairnessRow = {
   readonly subject: string;
   readonly flood: string;
@@ -65,10 +65,10 @@ export function summarizeFairness({ subject, flood, readings }: FairnessReadings
   };
 }
 
-/** Maximum of a tenant's 99th percentile during a flood, as a multiple of its 99th percentile without a flood. */
+/** Target: the 99th percentile of a tenant's latency during a flood is at most this multiple of the percentile without a flood. */
 const MAX_P99_RATIO = 2;
 
-/** The only subject with a target: without limits, no proxy bounds what one tenant takes from another. */
+/** Weir with limits, the only subject with a target. Without limits, a proxy does not bound how much one tenant slows another down. */
 export const LIMITED_WEIR = 'weir, limited';
 
 const HEADER = [

@@ -3,17 +3,18 @@ import { runGenerator, runOpenLoop } from '../load/generators.ts';
 import type { BackendPorts } from '../subjects/subject.ts';
 import { RESTRICTIVE_LIMITS } from '../subjects/weir-manifests.ts';
 
-/** A fair worker has the CPU time for this rate during any flood. */
+/** Rate of the measured tenant. Low enough for a fair worker to have the CPU time for all messages during any flood. */
 const MESSAGES_PER_SECOND = 1_000;
 const VICTIM_CONNECTIONS = 16;
-/** The flood starts before the first message and ends after the last response. */
+/** The flood starts this long before the first message. */
 const FLOOD_HEAD_START_MS = 500;
+/** The flood lasts this much longer than the measurement, so that the flood ends after the last response. */
 const FLOOD_OVERLAP_SECONDS = 2;
 
-/** Percentiles in µs. `floodSummary` describes how much of the flood the proxy relayed. */
+/** Percentiles of the tenant's latencies, in µs. `floodSummary` describes how much of the flood the proxy relayed. */
 export type VictimLatency = { readonly p50: number; readonly p99: number; readonly floodSummary: string };
 
-/** Measures the latency of a tenant at a low rate, during a flood of the ports `flooded`; without a flood if undefined. */
+/** Measures the latency of a tenant at a low rate, while `flood` loads the ports `flooded`. Without `flooded` there is no flood. */
 export async function measureVictimLatency(
   {
     flood,
@@ -34,7 +35,7 @@ export async function measureVictimLatency(
   return { p50: report.p50, p99: report.p99, floodSummary };
 }
 
-/** The load of the other tenant. `run` returns a description of how much the proxy relayed; it may refuse or throttle the flood. */
+/** The load of the other tenant. `run` describes how much of the load the proxy relayed, because a proxy may refuse or throttle it. */
 export type Flood = {
   readonly title: string;
   run(ports: BackendPorts, seconds: number): Promise<string>;
@@ -45,7 +46,7 @@ type ConnectionFloodReport = { readonly started: number; readonly answered: numb
 const FLOOD_STREAMS = 16;
 const FLOOD_CONNECTIONS_PER_SECOND = 10 * RESTRICTIVE_LIMITS.newConnectionsPerSecond;
 
-/** Each flood is at least ten times what the limited tenant is allowed. */
+/** The kinds of flood. Each kind offers at least ten times the load that `RESTRICTIVE_LIMITS` allow. */
 export const FLOODS: readonly Flood[] = [
   {
     title: `${FLOOD_STREAMS} streams`,

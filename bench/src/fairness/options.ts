@@ -1,13 +1,13 @@
 import { parseIntegerOption, parseNameListOption, parseOptions } from '../option-values.ts';
 import { SELECTABLE_SUBJECTS, type SelectableSubjectName } from '../subjects/subject.ts';
 
-/** Options of the benchmarks that compare subjects. */
+/** Options that `l4` and `fairness` have in common. */
 export type ComparisonOptions = {
   readonly rounds: number;
   /** Duration of one measurement. */
   readonly seconds: number;
   readonly subjects: readonly SelectableSubjectName[];
-  /** True if `subjects` is the default: then a subject whose program is missing is left out instead of ending the run. */
+  /** True if `subjects` is the default. In this case, a missing program only leaves out its subject and does not end the run. */
   readonly usesDefaultSubjects: boolean;
 };
 

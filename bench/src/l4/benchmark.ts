@@ -7,7 +7,7 @@ import { L4Run } from './l4-run.ts';
 import { L4_SCENARIO_NAMES, type L4Options } from './options.ts';
 import { scenarios } from './scenarios.ts';
 
-/** Returns the exit code. An invalid scenario does not stop the other scenarios, but then no result is written. */
+/** Returns the exit code: 1 if a scenario is invalid. The other scenarios still run, but no result is written. */
 export async function benchmarkL4(options: L4Options, signal: AbortSignal): Promise<number> {
   const { versions, subjects, leftOut } = await provideSubjects(options, ['nginx', 'wrk']);
   const endRun = startRun(versions);

@@ -8,38 +8,38 @@ export type L4Result = RunMetadata & {
   readonly seconds: number;
   readonly subjects: readonly { readonly name: SubjectName; readonly description: string }[];
   readonly scenarios: readonly ScenarioSummary[];
-  /** Subjects that did not take part in all scenarios, with the reason. */
+  /** One text for each subject that was left out of one or all scenarios, with the reason. */
   readonly leftOut: readonly string[];
 };
 
 type ScenarioDescription = {
   readonly name: string;
   readonly unit: string;
-  /** The subject that has the targets; Weir if absent. */
+  /** The subject to which `targets` and `maxFigure` apply; Weir if absent. */
   readonly judgedSubject?: SubjectName;
-  /** Maximum of the judged subject's figure, as a multiple of the figure of each named subject. */
+  /** Maximum ratio of the judged subject's figure to the figure of another subject, by the name of that subject. */
   readonly targets: TargetRatios;
-  /** Maximum of the judged subject's figure. */
+  /** Maximum of the judged subject's figure, in `unit`. */
   readonly maxFigure?: number;
 };
 
 export type TargetRatios = Readonly<Partial<Record<SubjectName, number>>>;
 
-/** What a scenario measured. */
+/** All readings of one scenario. */
 export type ScenarioReadings = ScenarioDescription & {
-  /** The nth readings of all subjects are of the same round. */
+  /** Readings by subject. The readings with the same index belong to the same round. */
   readonly readings: Readonly<Partial<Record<SubjectName, readonly L4Reading[]>>>;
 };
 
-/** What a result keeps of a scenario. */
+/** The summary of one scenario, as stored in a result. */
 export type ScenarioSummary = ScenarioDescription & {
   readonly subjects: Readonly<Partial<Record<SubjectName, SubjectSummary>>>;
 };
 
-/** One round of one subject. */
+/** The reading of one subject in one round. `figure` is in the unit of the scenario. */
 export type L4Reading = {
   readonly figure: number;
-  /** CPU time of the subject's process. */
+  /** CPU time that the subject's process used in the round, outside of the kernel; `systemMs`: in the kernel. */
   readonly userMs: number;
   readonly systemMs: number;
 };
@@ -48,11 +48,11 @@ export type SubjectSummary = {
   readonly figure: Summary;
   /** Share of the CPU time, 0 to 1, that was spent outside of the kernel; null if no CPU time was used. */
   readonly userShare: number | null;
-  /** Ratios to the figures of each reference subject in the same rounds. */
+  /** Ratios of this subject's figures to the figures of a reference subject in the same rounds, by reference subject. */
   readonly ratios: Readonly<Partial<Record<SubjectName, Summary>>>;
 };
 
-/** Ratios are summarized round by round: the median of the ratios is not the ratio of the medians. */
+/** Summarizes the readings. A ratio is computed in each round and then summarized, because the speed of the machine varies. */
 export function summarizeScenario({ readings, ...description }: ScenarioReadings): ScenarioSummary {
   const names = (Object.keys(readings) as SubjectName[]).filter((name) => figures(readings[name]).length > 0);
   const references = referenceSubjects(description.targets).filter((name) => names.includes(name));
@@ -73,7 +73,7 @@ export function summarizeScenario({ readings, ...description }: ScenarioReadings
   return { ...description, subjects: Object.fromEntries(subjects) };
 }
 
-/** Each subject is compared with HAProxy, Envoy and every subject that a target names. */
+/** Returns the subjects with which every subject is compared: HAProxy, Envoy and every subject that a target names. */
 function referenceSubjects(targets: TargetRatios): SubjectName[] {
   return [...new Set<SubjectName>(['haproxy', 'envoy', ...(Object.keys(targets) as SubjectName[])])];
 }
@@ -94,7 +94,7 @@ const SUBJECT_TITLES: Readonly<Partial<Record<SubjectName, string>>> = {
   weir: 'Weir',
 };
 
-/** Formats one row for each scenario and subject, with the ratios to the reference subjects. */
+/** Formats a table with one row for each scenario and subject. Each reference subject has a column with the ratio to that subject. */
 export function formatL4Result(result: L4Result): string {
   const { rounds, seconds, scenarios, subjects, leftOut } = result;
   const references = referencesIn(scenarios);
@@ -165,7 +165,7 @@ function metOrMissed(value: number | undefined, target: number): string {
   return value <= target ? ', met' : ', missed';
 }
 
-/** Formats a target as 1.0, 0.85 or 16. */
+/** Formats a target with as many digits as the target needs, for example 1.0, 0.85 or 16. */
 function formatNumber(target: number): string {
   return target < 10 ? target.toFixed(2).replace(/0$/, '') : String(target);
 }

@@ -9,7 +9,7 @@ export type L4RunOptions = L4Options & {
   readonly signal: AbortSignal;
 };
 
-/** What the scenarios of one run share: the options, the backends and the subjects. */
+/** The options, backends and subjects that all scenarios of one run share. */
 export class L4Run implements AsyncDisposable {
   readonly options: L4RunOptions;
   readonly descriptions: Map<SubjectName, string> = new Map();
@@ -21,7 +21,7 @@ export class L4Run implements AsyncDisposable {
     this.options = options;
   }
 
-  /** Returns the selected subjects that relay to the backend. They start once and run until the end of the benchmark. */
+  /** Returns the selected subjects that relay to the backend. A subject starts on the first call and runs until the run is disposed. */
   async sharedSubjects(backend: BackendName): Promise<MeasuredSubject[]> {
     const subjects: MeasuredSubject[] = [];
     for (const name of this.options.subjects) {
@@ -33,7 +33,7 @@ export class L4Run implements AsyncDisposable {
     return subjects;
   }
 
-  /** Starts the named subjects, which `during` ends, and returns those that relay to the backend. */
+  /** Starts the named subjects and returns the subjects that relay to the backend. Disposing `during` stops all of them. */
   async startSubjects(
     names: readonly StartableSubjectName[],
     { backend, during }: { readonly backend: BackendName; readonly during: AsyncDisposableStack },
@@ -46,7 +46,7 @@ export class L4Run implements AsyncDisposable {
     return subjects;
   }
 
-  /** Starts a subject, which `during` ends. */
+  /** Starts a subject. Disposing `during` stops the subject. */
   async startSubject(
     name: StartableSubjectName,
     during: AsyncDisposableStack,
@@ -64,7 +64,7 @@ export class L4Run implements AsyncDisposable {
     this.leftOut.add(note);
   }
 
-  /** Verifies that the subject relays, or notes why the subject is left out. */
+  /** Reports whether the subject supports the backend. If so, verifies that the subject relays; otherwise notes why it is left out. */
   async #relaysTo(subject: MeasuredSubject, backend: BackendName): Promise<boolean> {
     const { name, unsupported } = subject.subject;
     const reason = unsupported?.[backend];

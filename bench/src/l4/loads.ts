@@ -4,7 +4,7 @@ import { runWrk, type WrkOptions, type WrkReport, wrkReportErrors } from '../loa
 import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
 import type { BackendName } from '../subjects/subject.ts';
 
-/** One kind of load on a port, and the figure that is computed from it. */
+/** One kind of load. `run` applies the load to a port, and `figure` computes the figure from the result and the CPU time. */
 export type Load = {
   readonly title: string;
   readonly unit: string;
@@ -14,11 +14,11 @@ export type Load = {
 };
 
 export type LoadResult = {
-  /** Requests, connections, bytes or round trips. */
+  /** Number of requests, connections, bytes or round trips, depending on the load. */
   readonly count: number;
   readonly ms: number;
   readonly traffic: TrafficBounds;
-  /** Why the load is invalid; empty if it is valid. */
+  /** The reasons why the result is invalid; empty if the result is valid. */
   readonly errors: readonly string[];
 };
 
@@ -52,7 +52,7 @@ async function runWrkLoad(options: WrkOptions): Promise<LoadResult> {
   };
 }
 
-/** When wrk stops, each connection may have a request in progress that wrk does not count. */
+/** Returns the traffic of a run of wrk: a range, because wrk does not count the requests that are in progress when it stops. */
 export function wrkTraffic(
   { requests, bytes, requestBytes }: WrkReport,
   { connections, headers }: WrkOptions,
@@ -66,13 +66,13 @@ export function wrkTraffic(
     {
       receivedBytes: counted.receivedBytes + inProgress.receivedBytes,
       sentBytes: counted.sentBytes + inProgress.sentBytes,
-      // one more connection: wrk tries the address before it begins
+      // wrk opens one more connection before the run, to test the address
       connections: connections + 1 + (isKeepAlive ? 0 : requests),
     },
   );
 }
 
-/** About half of what one core relays, with any of the subjects. */
+/** Size of the stream for each second. Every subject can relay about twice as much on one core. */
 const STREAM_BYTES_PER_SECOND = 500e6;
 
 export const oneStream: Load = {
@@ -110,7 +110,7 @@ async function runRoundTrips(port: number, seconds: number): Promise<LoadResult>
   };
 }
 
-/** A datagram may be lost before the proxy or behind the proxy, so the proxy may have counted lost datagrams. */
+/** Returns the traffic of UDP round trips: a range, because datagrams may be lost before or after the proxy counts them. */
 export function datagramTraffic({ sent, roundTrips, messageBytes }: DatagramReport, flowCount: number): TrafficBounds {
   const back = roundTrips * messageBytes;
   const there = sent * messageBytes;

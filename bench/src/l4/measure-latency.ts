@@ -13,8 +13,8 @@ const MAX_REFERENCE_P99_MS = 10;
 type LatencyReading = { readonly p50: L4Reading; readonly p99: L4Reading };
 
 /**
- * Measures the latency of an echo at a fixed rate, which is the same for all subjects: half of the highest rate at which the 99th
- * percentile through the reference is below 10 ms.
+ * Measures the latency of an echo at one rate for all subjects. The rate is half of the highest rate that the reference subject
+ * sustains with a 99th percentile below 10 ms. The reference subject is HAProxy if selected, otherwise the first subject.
  */
 export async function measureLatency(run: L4Run): Promise<ScenarioReadings[]> {
   const selected = await run.sharedSubjects('echo');
@@ -31,7 +31,7 @@ export async function measureLatency(run: L4Run): Promise<ScenarioReadings[]> {
   return latencyReadings(title, readings);
 }
 
-/** A rate is sustained if one of two tries sustains it: another process may have been busy during the other try. */
+/** Finds the highest rate that the subject sustains. A rate gets a second try, because another process may disturb the first try. */
 function findHighestRateThrough(reference: MeasuredSubject, run: L4Run): Promise<number> {
   const isSustained = async (rate: number): Promise<boolean> => {
     run.options.signal.throwIfAborted();
@@ -47,8 +47,9 @@ function findHighestRateThrough(reference: MeasuredSubject, run: L4Run): Promise
 }
 
 /**
- * The target of the median is for what the proxy adds to the median of the echo without a proxy in the same round. The target of the 99th
- * percentile is for the percentile itself: percentiles of two runs cannot be subtracted.
+ * Returns the readings of three scenarios. The median has its target on the added latency: the median of a subject minus the median
+ * without a proxy in the same round. The 99th percentile has its target on the percentile itself, because 99th percentiles of two
+ * measurements cannot be subtracted.
  */
 export function latencyReadings(
   title: string,
@@ -67,7 +68,7 @@ export function latencyReadings(
   ];
 }
 
-/** The difference is at least 1 µs, the resolution of the latencies. */
+/** Subtracts the figure of `base`. Returns a figure of at least 1 µs, because latencies are measured in steps of 1 µs. */
 function subtractReading(reading: L4Reading, base: L4Reading | undefined): L4Reading {
   return { ...reading, figure: Math.max(1, reading.figure - (base?.figure ?? 0)) };
 }
@@ -101,7 +102,7 @@ function messageTraffic(report: OpenLoopReport): TrafficBounds {
   return trafficBetween(totalsOf(min), totalsOf(max));
 }
 
-/** Measures the generator, the echo and the kernel without a proxy. */
+/** Returns a subject without a proxy, which shows the latency of the load generator, the echo backend and the kernel. */
 function directSubject({ options: { backends } }: L4Run): Subject {
   return {
     name: 'direct',
@@ -113,8 +114,8 @@ function directSubject({ options: { backends } }: L4Run): Subject {
 }
 
 /**
- * Finds the highest sustained rate to about 6 %: doubles the rate from `from` until a rate is not sustained, then bisects four times.
- * Returns `from` if twice that rate is not sustained and no rate between is, and at most `upTo`.
+ * Finds the highest sustained rate between `from` and `upTo`, to about 6 %. Doubles the rate until a rate is not sustained, and then
+ * bisects four times. Assumes without a test that `from` is sustained.
  */
 export async function findHighestRate(
   isSustained: (rate: number) => Promise<boolean>,

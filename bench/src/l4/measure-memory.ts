@@ -6,16 +6,16 @@ import type { L4Reading, ScenarioReadings } from './l4-result.ts';
 import type { L4Run } from './l4-run.ts';
 import { measureRounds } from './rounds.ts';
 
-/** A round takes about ten seconds for each subject, and memory varies less than time. */
+/** Few rounds, because one round takes about ten seconds for each subject, and memory varies less than CPU time. */
 const MAX_ROUNDS = 3;
-/** The first connections allocate memory that later connections reuse. */
+/** Connections that are opened and closed before the measurement. They allocate memory that later connections reuse. */
 const WARM_UP_CONNECTIONS = 200;
 const SETTLE_MS = 2_000;
 const MAX_KIB_PER_CONNECTION = 16;
 
 type MemoryReading = { readonly growth: L4Reading; readonly whole: L4Reading };
 
-/** Measures by how much a process grows for each idle connection. Every round measures a fresh process of each subject. */
+/** Measures by how much the process of a subject grows for each idle connection. Every round starts a new process of each subject. */
 export async function measureMemory(run: L4Run): Promise<ScenarioReadings[]> {
   const connections = maxIdleConnections(descriptorLimit());
   const name = `${connections} idle connections`;

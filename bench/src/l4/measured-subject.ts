@@ -14,7 +14,7 @@ import { readUntilStable } from '../subjects/weir-console.ts';
 import type { L4Reading } from './l4-result.ts';
 import { datagramTraffic, type Load } from './loads.ts';
 
-/** A subject, and the traffic that its ledger has to show. */
+/** A subject, and the expected traffic of its ledger. */
 export class MeasuredSubject {
   readonly subject: Subject;
   #expectedTraffic: Record<BackendName, TrafficBounds> = perBackend(() => NO_TRAFFIC);
@@ -23,7 +23,7 @@ export class MeasuredSubject {
     this.subject = subject;
   }
 
-  /** Waits until the subject relays to the backend, and verifies that the response is the backend's. */
+  /** Waits until the subject relays to the backend, and verifies that the response comes from the backend. */
   async verifyRelay(backend: BackendName): Promise<void> {
     const { name, ports, output } = this.subject;
     try {
@@ -36,7 +36,7 @@ export class MeasuredSubject {
     }
   }
 
-  /** Measures one round. Throws if the load reports errors. */
+  /** Runs the load once and returns the reading. Throws if the load reports errors. */
   async runLoad(load: Load, seconds: number): Promise<L4Reading> {
     const { name, ports } = this.subject;
     const { value: loaded, userMs, systemMs } = await this.withCpuTime(() => load.run(ports[load.backend], seconds));
@@ -45,7 +45,7 @@ export class MeasuredSubject {
     return { figure: load.figure(userMs + systemMs, loaded), userMs, systemMs };
   }
 
-  /** Runs `work` and measures the CPU time that the subject uses meanwhile. */
+  /** Runs `work` and measures the CPU time that the subject uses until `work` ends. */
   async withCpuTime<T>(work: () => Promise<T>): Promise<{ value: T; userMs: number; systemMs: number }> {
     const before = cpuTimeOf(this.subject.pid);
     const value = await work();
@@ -57,7 +57,7 @@ export class MeasuredSubject {
     this.#expectedTraffic[backend] = addTraffic(this.#expectedTraffic[backend], traffic);
   }
 
-  /** Throws if the subject's ledger, once stable, differs from the expected traffic. */
+  /** Waits until the subject's ledger is stable. Throws if the ledger differs from the expected traffic. */
   async verifyLedger(): Promise<void> {
     const { name, readLedger } = this.subject;
     if (readLedger === undefined) return;
@@ -71,7 +71,7 @@ export class MeasuredSubject {
   }
 }
 
-/** Resolves when the port relays to its backend and the response is the backend's; reports the traffic of every attempt. */
+/** Tries until the port relays and the response comes from its backend. Reports the traffic of each response, right or wrong. */
 type RelayCheck = (port: number, reportTraffic: (traffic: TrafficBounds) => void) => Promise<void>;
 const HTTP_REQUEST = 'GET / HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n';
 const ECHO_MESSAGE = 'an echo?';

@@ -4,7 +4,7 @@ import { parseNameListOption, parseOptions } from '../option-values.ts';
 export type L4Options = ComparisonOptions & {
   /** The selected scenarios in the order in which they run; absent if all run. */
   readonly scenarios?: readonly L4ScenarioName[];
-  /** Where Weir writes CPU profiles of its threads; the result of such a run is not kept. */
+  /** Folder for the CPU profiles of Weir's threads. The result of a run with profiles is not saved. */
   readonly profileDirectory?: string;
 };
 

@@ -6,20 +6,20 @@ import type { Load } from './loads.ts';
 import type { MeasuredSubject } from './measured-subject.ts';
 
 export type LoadOptions = {
-  /** Starts the subjects, which `during` ends. */
+  /** Starts the subjects. Disposing `during` stops the subjects. */
   readonly startSubjects: (during: AsyncDisposableStack) => Promise<readonly MeasuredSubject[]>;
   readonly targets: TargetRatios;
   readonly judgedSubject?: SubjectName;
-  /** Replaces the title of the load. */
+  /** Name of the scenario; default: the title of the load. */
   readonly title?: string;
 };
 
-/** Node compiles hot code for about this long, and the CPU time of the compiler must not count. */
+/** Load before the first round that does not count, because Node spends CPU time on compiling hot code for about this long. */
 const WARM_UP_SECONDS = 4;
 
 /**
- * Measures the CPU time that a load costs each subject. All subjects restart every few rounds: two processes of the same program
- * differ by up to 15 %, each for its whole life, and more rounds of the same processes would not average that out.
+ * Measures the CPU time that a load costs each subject. All subjects restart every few rounds, because the CPU times of two processes
+ * of the same program differ by up to 15 % for as long as the processes run. Only new processes average this difference out.
  */
 export async function measureLoad(run: L4Run, load: Load, options: LoadOptions): Promise<ScenarioReadings[]> {
   const { startSubjects, targets, judgedSubject, title = load.title } = options;
@@ -59,7 +59,7 @@ export type RoundsOptions<T> = {
   readonly measure: (subject: MeasuredSubject) => Promise<T>;
   readonly format: (reading: T) => string;
   readonly rounds?: number;
-  /** Measurements of each subject before the first round, whose readings are dropped. */
+  /** Number of measurements of each subject before the first round. Their readings are dropped. */
   readonly warmUps?: number;
 };
 
@@ -82,8 +82,8 @@ export async function measureRounds<T>(run: L4Run, options: RoundsOptions<T>): P
 }
 
 /**
- * Returns the order of the subjects in each round. Each round begins with another subject, so that drift during a run (clock
- * frequency, other virtual machines, sockets in TIME_WAIT) affects all subjects alike.
+ * Returns the order of the subjects in each round. Consecutive rounds begin with different subjects, so that changes of the machine
+ * during a run (clock frequency, other virtual machines, sockets in TIME_WAIT) affect all subjects alike.
  */
 export function rotatedOrders<T>(subjects: readonly T[], rounds: number): T[][] {
   return Array.from({ length: rounds }, (_, round) =>
@@ -93,7 +93,7 @@ export function rotatedOrders<T>(subjects: readonly T[], rounds: number): T[][] 
 
 const ROUNDS_PER_START = 2;
 
-/** Returns how many rounds each start of the subjects serves. */
+/** Returns for each start of the subjects how many rounds run until the next start. */
 export function roundsPerStart(rounds: number): number[] {
   const starts = Math.ceil(rounds / ROUNDS_PER_START);
   return Array.from({ length: starts }, (_, start) => Math.min(ROUNDS_PER_START, rounds - start * ROUNDS_PER_START));

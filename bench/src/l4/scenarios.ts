@@ -44,11 +44,11 @@ export type VariantOptions = {
   readonly variant: 'weir-limits' | 'weir-2-workers';
   readonly title: string;
   readonly loads: readonly Load[];
-  /** Maximum ratio to Weir with one worker and no limits. */
+  /** Target: the variant's figure is at most this multiple of the figure of Weir with one worker and no limits. */
   readonly maxRatio: number;
 };
 
-/** Compares another configuration of Weir with the configuration that all other scenarios measure. */
+/** Compares a variant of Weir with Weir with one worker and no limits, which all other scenarios measure. */
 export async function measureVariant(
   run: L4Run,
   { variant, title, loads, maxRatio }: VariantOptions,
@@ -58,7 +58,7 @@ export async function measureVariant(
   for (const load of loads) {
     const { backend } = load;
     const measured = await measureLoad(run, load, {
-      // without the other configuration there is nothing to compare
+      // returns no subjects if one of the two does not relay to the backend, because nothing can be compared
       startSubjects: async (during) => {
         const started = await run.startSubjects(['weir', variant], { backend, during });
         return started.length === 2 ? started : [];

@@ -1,8 +1,8 @@
-// Program `bulk-flood-process.ts PORT SECONDS STREAMS`: downloads STREAMS streams at once without end, replaces each stream that ends or
-// is refused, and prints a line of JSON.
+// Program `bulk-flood-process.ts PORT SECONDS STREAMS`: downloads STREAMS endless streams at the same time for SECONDS seconds. Replaces
+// each stream that ends or is refused. Prints the received bytes as a line of JSON.
 import { connect, type Socket } from 'node:net';
 
-/** Prevents a busy loop if connections are refused at once. */
+/** Wait before a stream is replaced. Prevents a busy loop if the proxy refuses connections immediately. */
 const RECONNECT_DELAY_MS = 10;
 const ENDLESS_REQUEST = '100000000000\n';
 

@@ -3,11 +3,11 @@ import { connect } from 'node:net';
 import { patternBytes } from '@weir/testkit';
 
 export type BulkDownload = { readonly requestBytes: number; readonly ms: number };
-/** The source repeats this block. A lost or repeated block shows in the number of bytes, a smaller error in the bytes themselves. */
+/** Size of the block that the source repeats. A lost or repeated block changes the number of bytes, any smaller error the bytes. */
 export const BLOCK_BYTES: number = 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const SILENCE_TIMEOUT_MS = 10_000;
-/** One block and the start of the next block, so that a chunk at any offset can be compared. */
+/** One block and the start of the next block, so that a received chunk can be compared at any offset in the block. */
 const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, BUFFER_BYTES)]);
 
 /** Downloads `bytes` bytes from the bulk source. Throws if any byte differs, or if the stream is shorter or longer. */
@@ -40,7 +40,7 @@ export async function downloadBulk(port: number, bytes: number): Promise<BulkDow
   const request = `${bytes}\n`;
   const startedAt = performance.now();
   socket.write(request);
-  // both promises reject on an error, so a reset or a wrong byte does not count as an end
+  // both promises reject on an error: a reset or a wrong byte does not pass as the end of the stream
   await Promise.all([ended, closed]);
   if (received !== bytes) throw new Error(`the stream ended after ${received} of ${bytes} bytes`);
   return { requestBytes: request.length, ms: performance.now() - startedAt };

@@ -1,8 +1,8 @@
-// Program `connect-flood-process.ts PORT SECONDS RATE`: opens RATE connections a second, whatever became of earlier connections, sends one
-// HTTP request on each, and prints a line of JSON.
+// Program `connect-flood-process.ts PORT SECONDS RATE`: opens RATE connections a second, without waiting for earlier connections, and
+// sends one HTTP request on each connection. Prints the counts as a line of JSON.
 import { connect, type Socket } from 'node:net';
 
-/** Descriptors limit the open connections; above the limit the flood waits, like a client without free ports. */
+/** The flood waits above this number of open connections, because the process has a limited number of descriptors. */
 const MAX_OPEN_CONNECTIONS = 5_000;
 const request = 'GET / HTTP/1.1\r\nHost: flood\r\nConnection: close\r\n\r\n';
 

@@ -1,11 +1,11 @@
-// Program `datagram-process.ts PORT SECONDS FLOWS SOURCE`: each flow is a socket at 127.0.1.SOURCE that sends a numbered datagram of 64
-// bytes, and the next datagram when the echo has arrived. Prints a line of JSON.
+// Program `datagram-process.ts PORT SECONDS FLOWS SOURCE`: runs UDP round trips on FLOWS sockets at 127.0.1.SOURCE. Each socket sends a
+// numbered datagram of 64 bytes, waits for the echo, and sends the next datagram. Prints the counts as a line of JSON.
 import { createSocket, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import type { DatagramReport } from './generators.ts';
 
 const MESSAGE_BYTES = 64;
-/** On loopback, a datagram that is this late is lost. */
+/** A datagram counts as lost if there is no echo after this time, because loopback is much faster. */
 const LOST_AFTER_MS = 500;
 
 const [port = 0, seconds = 0, flows = 0, source = 0] = process.argv.slice(2).map(Number);
@@ -46,7 +46,7 @@ async function openFlow(index: number): Promise<Flow> {
   const message = Buffer.alloc(MESSAGE_BYTES, index);
   const flow: Flow = { socket, message, number: 0, sentAt: 0, isPending: false };
   socket.on('message', (echo) => receive(flow, echo));
-  socket.on('error', () => {}); // ICMP port unreachable; the datagram counts as lost
+  socket.on('error', () => {}); // ignored: after ICMP port unreachable, the datagram counts as lost
   return flow;
 }
 
@@ -56,7 +56,7 @@ function send(flow: Flow): void {
   flow.sentAt = performance.now();
   flow.isPending = true;
   count.sent++;
-  // the buffer is reused only after the echo has arrived
+  // sent without a copy, because the buffer changes only after the echo has arrived or the datagram is lost
   flow.socket.send(flow.message);
 }
 

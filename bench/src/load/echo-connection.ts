@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export const MESSAGE_BYTES = 64;
-/** With more pending messages on one connection, the proxy counts as overloaded. */
+/** If more messages are pending on one connection, the proxy counts as overloaded. */
 const MAX_PENDING_MESSAGES = 512;
 
-/** A keep-alive connection to an echo. Sent messages stay in a ring buffer, and every echoed byte is compared with them. */
+/** A connection to an echo backend for many messages. Keeps sent messages in a ring buffer and compares every echoed byte with them. */
 export class EchoConnection {
   readonly #socket: Socket;
   readonly #onEcho: (dueAt: number) => void;
@@ -37,14 +37,14 @@ export class EchoConnection {
     return this.#sentMessageCount - Math.floor(this.#receivedBytes / MESSAGE_BYTES);
   }
 
-  /** Resolves when both sides have closed. */
+  /** Ends the connection. Resolves when both sides have closed it. */
   async close(): Promise<void> {
     const closed = once(this.#socket, 'close');
     this.#socket.end();
     await closed;
   }
 
-  /** Returns false if too many messages are pending. The latency of the message counts from `dueAt`. */
+  /** Sends a message, or returns false if too many messages are pending. `dueAt` is passed to `onEcho` when the message returns. */
   send(dueAt: number): boolean {
     if (this.pendingMessages >= MAX_PENDING_MESSAGES) return false;
     const slot = this.#sentMessageCount % MAX_PENDING_MESSAGES;

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
 
-/** Runs a load generator to its end and returns its report. Throws with the generator's error if it prints no report. */
+/** Runs a load generator to its end and returns its report. If the generator prints no report, throws an error with its message. */
 export async function runGenerator<T>(program: URL, args: readonly number[]): Promise<T> {
   const file = fileURLToPath(program);
   await using generator = await spawnProcess({
@@ -25,24 +25,24 @@ export type OpenLoopReport =
   | { readonly kind: 'overloaded'; readonly sent: number; readonly echoed: number }
   | {
       readonly kind: 'measured';
-      /** All echoed messages, including those of the warm-up. */
+      /** Number of echoed messages, including the messages of the warm-up. `counted` excludes the warm-up. */
       readonly messages: number;
       readonly counted: number;
       readonly ms: number;
-      /** Latencies in µs. */
+      /** Percentiles of the latencies, in µs. */
       readonly p50: number;
       readonly p99: number;
     };
 
 export type OpenLoopOptions = {
   readonly port: number;
-  /** Messages per second, over all connections. */
+  /** Messages per second on all connections together. */
   readonly rate: number;
   readonly seconds: number;
   readonly connections: number;
 };
 
-/** Sends messages of 64 bytes to an echo at a fixed rate. Throws if an echoed byte is wrong or missing. */
+/** Sends messages of 64 bytes to an echo backend at a fixed rate. Throws if an echoed byte is wrong or missing. */
 export function runOpenLoop({ port, rate, seconds, connections }: OpenLoopOptions): Promise<OpenLoopReport> {
   return runGenerator(new URL('./open-loop-process.ts', import.meta.url), [port, rate, seconds, connections]);
 }
@@ -50,7 +50,7 @@ export function runOpenLoop({ port, rate, seconds, connections }: OpenLoopOption
 export type DatagramReport = {
   readonly sent: number;
   readonly roundTrips: number;
-  /** Received datagrams other than the expected echo. */
+  /** Number of received datagrams that were not the expected echo. */
   readonly corrupted: number;
   readonly lost: number;
   readonly ms: number;
@@ -58,20 +58,20 @@ export type DatagramReport = {
 };
 
 export type DatagramOptions = { readonly port: number; readonly seconds: number; readonly flows: number };
-/** Each run has its own source address: a reused ephemeral port would continue the flow of an earlier run. */
+/** Source addresses that runs use in turn. With a single address, a reused ephemeral port could continue the flow of an earlier run. */
 const SOURCE_ADDRESSES = 250;
 let runCount = 0;
 
-/** Runs round trips on UDP flows with one pending datagram each. */
+/** Runs round trips on UDP flows. Each flow has one pending datagram at a time. */
 export function runDatagrams({ port, seconds, flows }: DatagramOptions): Promise<DatagramReport> {
   const source = 1 + (runCount++ % SOURCE_ADDRESSES);
   return runGenerator(new URL('./datagram-process.ts', import.meta.url), [port, seconds, flows, source]);
 }
 
-/** UDP may lose datagrams; with more losses, the figure would include work without a round trip. */
+/** A run with a higher share of lost datagrams is invalid, because the proxy did work for datagrams that are not in the figure. */
 const MAX_LOSS_RATIO = 0.001;
 
-/** Returns why a run is invalid; empty if the run is valid. */
+/** Returns the reasons why a run is invalid; empty if the run is valid. */
 export function datagramReportErrors({ sent, roundTrips, corrupted, lost }: DatagramReport): string[] {
   return [
     ...(roundTrips === 0 ? ['no datagram came back'] : []),

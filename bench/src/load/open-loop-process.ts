@@ -1,12 +1,13 @@
-// Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`: sends RATE messages of 64 bytes a second to an echo, evenly spaced, whatever
-// has been echoed. A latency counts from the time at which the message is due, so that delayed messages are not hidden (no coordinated
-// omission). The loop never sleeps, because timers are up to a millisecond late. Prints a line of JSON.
+// Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`: measures latencies at a fixed rate. Sends RATE evenly spaced messages of
+// 64 bytes a second to an echo backend, without waiting for echoes. A latency counts from the time at which the message was due, so that
+// delays of the generator are included (no coordinated omission). The loop never sleeps, because timers are up to a millisecond late.
+// Prints the report as a line of JSON.
 
 import { LatencyHistogram } from '../measure/statistics.ts';
 import { EchoConnection } from './echo-connection.ts';
 import type { OpenLoopReport } from './generators.ts';
 
-/** Messages of this time do not count: Node compiles hot code. */
+/** Latencies in this first part do not count, because Node still compiles hot code. */
 const WARM_UP_MS = 300;
 const SILENCE_TIMEOUT_MS = 5_000;
 

@@ -1,4 +1,4 @@
--- Prints what wrk knows as one line of JSON: its own text rounds the bytes and leaves out the size of a request.
+-- Prints the results of wrk as one line of JSON, because wrk's own output rounds the bytes and omits the size of a request.
 local threads = {}
 
 function setup(thread)

@@ -21,16 +21,16 @@ export async function runWrk({ port, seconds, connections, headers }: WrkOptions
 }
 
 export type WrkReport = {
-  /** Complete responses. */
+  /** Number of complete responses. */
   readonly requests: number;
-  /** Bytes that wrk has read. */
+  /** Number of bytes that wrk received. */
   readonly bytes: number;
   readonly microseconds: number;
   readonly requestBytes: number;
   readonly errors: WrkErrors;
 };
 
-/** `status` counts responses with a status of 400 and above. */
+/** Number of errors by kind. The kind `status` is a response with an HTTP status of 400 or higher. */
 export type WrkErrors = Readonly<Record<'connect' | 'read' | 'write' | 'status' | 'timeout', number>>;
 
 /** Parses the line that `wrk-report.lua` prints. Throws if the line is missing. */
@@ -40,7 +40,7 @@ export function parseWrkReport(output: string): WrkReport {
   return JSON.parse(json) as WrkReport;
 }
 
-/** Returns why a run is invalid; empty if the run is valid. */
+/** Returns the reasons why a run is invalid; empty if the run is valid. */
 export function wrkReportErrors({ requests, errors }: WrkReport): string[] {
   const failed = Object.entries(errors).filter(([, count]) => count > 0);
   const messages = failed.map(([kind, count]) => `${count} ${kind} error${count === 1 ? '' : 's'}`);
