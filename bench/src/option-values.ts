@@ -5,9 +5,9 @@ type OptionValues<Defaulted extends string, Optional extends string> = Readonly<
 >;
 
 export type OptionNames<Defaulted extends string, Optional extends string> = {
-  /** Options with their default values. */
+  /** Default values by the name of the option. */
   readonly defaults: Readonly<Record<Defaulted, string>>;
-  /** Options without a default value. */
+  /** Names of the options that have no default value. */
   readonly optional?: readonly Optional[];
 };
 

@@ -13,7 +13,7 @@ export type AvailablePrograms = {
   readonly leftOut: readonly string[];
 };
 
-/** Downloads missing programs. Throws if a program of the load, or of a subject selected by name, is unavailable. */
+/** Downloads missing programs. Throws if a program in `load`, or the program of a subject that the user selected, is unavailable. */
 export async function provideSubjects(
   {
     subjects,

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 
-// A client of Node's inspector, which reads and changes a process without code in that process.
+// A client of Node's inspector. Reads and changes a running Node process that has no code for this purpose.
 type InspectorMessage = {
   readonly id?: number;
   readonly method?: string;
@@ -63,7 +63,7 @@ export class Inspector implements Disposable {
     return this.#request(`${sessionId} ${id}`, method, () => this.#socket.send(outer));
   }
 
-  /** Collects garbage and returns the bytes in use: of the main thread, and of all workers together. */
+  /** Collects garbage. Returns the bytes in use in the heap of the main thread, and in the heaps of all workers together. */
   async heapBytes(): Promise<{ readonly main: number; readonly workers: number }> {
     const used = async (call: (method: string) => Promise<InspectorResult>): Promise<number> => {
       await call('HeapProfiler.collectGarbage');
@@ -104,7 +104,7 @@ export class Inspector implements Disposable {
   }
 }
 
-/** Finds the URL of the inspector in the output of a Node process with `--inspect`. */
+/** Returns the URL of the inspector from the output of a Node process with `--inspect`. */
 export function inspectorUrlIn(output: string): string | undefined {
   return /^Debugger listening on (ws:\/\/\S+)$/m.exec(output)?.[1];
 }
@@ -116,7 +116,7 @@ type GarbageCollectionMessage = {
 };
 
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A large heap may need seconds. */
+/** Long, because collecting the garbage of a large heap may take seconds. */
 const GARBAGE_COLLECTION_TIMEOUT_MS = 60_000;
 const COLLECT_GARBAGE = { method: 'HeapProfiler.collectGarbage', params: {} };
 

@@ -2,15 +2,15 @@ import { readFileSync } from 'node:fs';
 
 /** CPU time of a process and all of its threads, including threads that have ended. */
 export type CpuTime = { readonly userMs: number; readonly systemMs: number };
-/** Linux reports times to user space in ticks of USER_HZ, which is 100 on every architecture that Node supports. */
+/** Length of the tick in which /proc reports times. USER_HZ is 100 ticks a second on every architecture that Node supports. */
 const MS_PER_TICK = 1000 / 100;
 
-/** The sum is exact except for the rounding to 10 ms; the division into user and system time is sampled by the kernel's timer. */
+/** Returns the CPU time of a process. The sum is exact to 10 ms, but the kernel only estimates the shares of user and system time. */
 export function cpuTimeOf(pid: number): CpuTime {
   return parseProcessStat(readFileSync(`/proc/${pid}/stat`, 'utf8'));
 }
 
-/** Parses `/proc/<pid>/stat` (proc_pid_stat(5)); the process name, field 2, may contain spaces and parentheses. */
+/** Parses `/proc/<pid>/stat` (proc_pid_stat(5)) after field 2, the process name, which may contain spaces and parentheses. */
 export function parseProcessStat(text: string): CpuTime {
   const fieldsFrom3 = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const userMs = Number(fieldsFrom3[14 - 3]) * MS_PER_TICK;
@@ -19,12 +19,15 @@ export function parseProcessStat(text: string): CpuTime {
   return { userMs, systemMs };
 }
 
-/** Returns how long the main thread of a process has been ready to run without a processor, in milliseconds. */
+/** Returns how long the main thread of a process has waited for a processor while ready to run, in milliseconds. */
 export function runQueueMsOf(pid: number): number {
   return parseSchedstat(readFileSync(`/proc/${pid}/schedstat`, 'utf8'));
 }
 
-/** Parses `/proc/<pid>/schedstat`: nanoseconds on a processor, nanoseconds in a run queue, number of time slices. */
+/**
+ * Returns the milliseconds in a run queue from `/proc/<pid>/schedstat`. The fields are nanoseconds on a processor, nanoseconds in a
+ * run queue, and the number of time slices.
+ */
 export function parseSchedstat(text: string): number {
   const [, queuedNs] = text.split(' ');
   const ms = Number(queuedNs) / 1e6;
@@ -32,7 +35,7 @@ export function parseSchedstat(text: string): number {
   return ms;
 }
 
-/** Returns the resident memory of a process: VmRSS lags by up to 64 pages per thread, but the sum over the mappings is exact. */
+/** Returns the resident memory of a process. Sums over the mappings, because VmRSS lags by up to 64 pages per thread. */
 export function residentKiB(pid: number): number {
   return parseSmapsRollup(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'));
 }
@@ -47,14 +50,14 @@ export function ownResidentKiB(): number {
   return residentKiB(process.pid);
 }
 
-/** Returns the highest resident memory that a process, by default this process, ever had. */
+/** Returns the highest resident memory of a process since its start. Default: this process. */
 export function peakResidentKiB(pid: number = process.pid): number {
   const [, value] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   if (value === undefined) throw new Error(`/proc/${pid}/status has no VmHWM`);
   return Number(value);
 }
 
-/** Returns the descriptor limit of a child process: it inherits our limits, and Node and HAProxy raise the soft limit to the hard limit. */
+/** Returns the hard limit of descriptors, which child processes inherit. Node and HAProxy raise their soft limit to the hard limit. */
 export function descriptorLimit(): number {
   return parseDescriptorLimit(readFileSync('/proc/self/limits', 'utf8'));
 }
@@ -66,20 +69,20 @@ export function parseDescriptorLimit(text: string): number {
   return hard === 'unlimited' ? Number.POSITIVE_INFINITY : Number(hard);
 }
 
-/** Descriptors that a proxy needs for other purposes than connections and listeners. */
+/** Number of descriptors that a proxy needs apart from connections and listeners. */
 export const RESERVED_DESCRIPTORS = 600;
-/** Weir reserves a quarter of the descriptors for tenants without connections. */
+/** Weir lets one tenant use three quarters of the descriptors and keeps the rest for other tenants. */
 const MAX_TENANT_SHARE = 0.75;
 
-/** Returns how many idle connections of one tenant fit into a descriptor limit; each connection needs two descriptors. */
+/** Returns how many idle connections of one tenant a descriptor limit allows, but at most 10,000. A connection needs two descriptors. */
 export function maxIdleConnections(limit: number): number {
   return Math.min(10_000, Math.floor((limit * MAX_TENANT_SHARE - RESERVED_DESCRIPTORS) / 2));
 }
 
-/** Sums over all processors in clock ticks (proc_stat(5)). */
+/** Times of all processors together, in clock ticks (proc_stat(5)). */
 export type ProcessorTicks = {
   readonly total: number;
-  /** Ticks in which this machine was ready to run, and the hypervisor ran another machine. */
+  /** Steal time: the ticks in which this machine was ready to run, but the hypervisor ran another machine. */
   readonly stolen: number;
 };
 
@@ -91,16 +94,16 @@ export function readProcessorTicks(): ProcessorTicks | undefined {
   }
 }
 
-/** Returns undefined if the text has no steal time. */
+/** Parses the first line of `/proc/stat`. Returns undefined if the line has no steal time. */
 export function parseProcessorTicks(stat: string): ProcessorTicks | undefined {
-  // user nice system idle iowait irq softirq steal; the time of guests is included in the first two
+  // user nice system idle iowait irq softirq steal; the later fields guest and guest_nice are already included in user and nice
   const ticks = /^cpu +(.+)$/m.exec(stat)?.[1]?.split(' ').slice(0, 8).map(Number) ?? [];
   const stolen = ticks[7];
   if (stolen === undefined || !ticks.every(Number.isSafeInteger)) return undefined;
   return { total: ticks.reduce((sum, count) => sum + count, 0), stolen };
 }
 
-/** Returns the stolen share of the processors' time between two readings, 0 to 1; null if unknown. */
+/** Returns the share of steal time between two readings, 0 to 1; null if a reading is missing or no time has passed. */
 export function stealShare(before: ProcessorTicks | undefined, after: ProcessorTicks | undefined): number | null {
   if (before === undefined || after === undefined || after.total <= before.total) return null;
   return (after.stolen - before.stolen) / (after.total - before.total);

@@ -1,4 +1,4 @@
-/** Order statistics of a list of readings. Results keep summaries only, no single readings. */
+/** Order statistics of a list of readings. Result files contain only summaries, not the readings. */
 export type Summary = {
   readonly count: number;
   readonly lowest: number;
@@ -8,7 +8,7 @@ export type Summary = {
   readonly highest: number;
 };
 
-/** A summary with the 99th percentile, where a target limits it. */
+/** A summary with the 99th percentile, for readings whose 99th percentile has a target. */
 export type TailSummary = Summary & { readonly p99: number };
 
 export function summarize(values: readonly number[]): Summary {
@@ -31,13 +31,13 @@ export function median(values: readonly number[]): number {
   return quantile(sorted(values), 0.5);
 }
 
-/** Divides readings of the same round, since the speed of the machine differs from hour to hour. */
+/** Divides each value by the reference of the same round, because the speed of the machine differs from hour to hour. */
 export function pairwiseRatios(values: readonly number[], references: readonly number[]): number[] {
   if (values.length !== references.length) throw new Error(`${values.length} values, ${references.length} references`);
   return values.map((value, index) => value / (references[index] ?? Number.NaN));
 }
 
-/** Interpolates linearly between the two nearest sorted values (Hyndman and Fan 1996, definition 7). */
+/** Returns the quantile `q` (0 to 1), interpolated linearly between the two nearest values (Hyndman and Fan 1996, definition 7). */
 function quantile(ordered: readonly number[], q: number): number {
   const position = (ordered.length - 1) * q;
   const below = ordered[Math.floor(position)];
@@ -65,7 +65,7 @@ export class LatencyHistogram {
     return this.#total;
   }
 
-  /** The latency in µs that the share `q` (0 to 1) of all latencies does not exceed (nearest rank); NaN if there are none. */
+  /** Returns the percentile of the share `q` (0 to 1) in µs, by the nearest-rank method; NaN if there are no latencies. */
   percentile(q: number): number {
     const rank = Math.max(1, Math.ceil(q * this.#total));
     let seen = 0;

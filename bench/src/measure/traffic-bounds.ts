@@ -1,6 +1,6 @@
 import type { TrafficTotals } from '../subjects/subject.ts';
 
-/** The traffic that a ledger may show, as far as the clients know. */
+/** Minimum and maximum of each counter in a ledger. The minimum differs from the maximum if the clients do not know the exact traffic. */
 export type TrafficBounds = Readonly<Record<keyof TrafficTotals, CountRange>>;
 
 type CountRange = { readonly min: number; readonly max: number };
@@ -24,7 +24,7 @@ export function addTraffic(a: TrafficBounds, b: TrafficBounds): TrafficBounds {
   }));
 }
 
-/** Returns descriptions of the counters that are out of bounds; empty if there are none. */
+/** Returns a description of each counter that is out of bounds. */
 export function ledgerDifferences(metered: TrafficTotals, bounds: TrafficBounds): string[] {
   return COUNTERS.filter(
     (counter) => metered[counter] < bounds[counter].min || metered[counter] > bounds[counter].max,

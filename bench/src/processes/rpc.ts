@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Methods by name; arguments and results are JSON. */
+/** Methods by name. Arguments and results must be representable as JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: the type parameter of the caller defines the arguments
 export type RpcMethods = Record<string, (...args: any[]) => unknown>;
 
@@ -13,7 +13,7 @@ type RpcResponse = { readonly id: number; readonly value?: unknown; readonly err
 
 const RPC_TIMEOUT_MS = 180_000;
 
-/** A child process with methods; the process ends when its parent ends. */
+/** A child process whose methods the parent can call. The child process ends when its parent ends. */
 export class RpcProcess<T extends RpcMethods> {
   readonly #child: ChildProcess;
   readonly #name: string;
@@ -26,7 +26,7 @@ export class RpcProcess<T extends RpcMethods> {
     this.#child = fork(file, args.map(String), {
       execArgv: ['--conditions=source'],
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // Ctrl-C in a terminal signals the whole process group, and only the parent handles it; the child ends with the channel
+      // a separate process group, because Ctrl-C in a terminal must signal only the parent; the child ends when its IPC channel closes
       detached: true,
     });
     this.#child.on('message', (message) => this.#handleResponse(message as RpcResponse));

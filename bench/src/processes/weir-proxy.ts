@@ -7,7 +7,7 @@ import { monotonicMs } from '../measure/monotonic-clock.ts';
 import { REPOSITORY_ROOT } from '../report/run-metadata.ts';
 
 export type ProxyProcesses = AsyncDisposable & {
-  /** Reads `weir_table_propagation_seconds` of each proxy. */
+  /** Reads the metric `weir_table_propagation_seconds` of each proxy. */
   propagationTotals(): Promise<readonly PropagationTotals[]>;
 };
 
@@ -23,7 +23,7 @@ export type ProxyProcessesOptions = {
   readonly profileDirectory?: string | undefined;
 };
 
-/** Starts a proxy with one worker for each node, and resolves when all proxies are ready. */
+/** Starts one proxy for each node, each with one worker. Resolves when all proxies are ready. */
 export async function startProxies({
   redis,
   fleet,
@@ -70,7 +70,7 @@ async function readPropagationTotals(admin: string): Promise<PropagationTotals> 
 export type ServingProxy = AsyncDisposable & {
   readonly pid: number;
   readonly admin: string;
-  /** From the start of the process until the proxy logs that all listeners of its first table are open at all workers. */
+  /** Time from the start of the process until the proxy logs that the listeners of its first table are open in all workers. */
   readonly servingMs: number;
 };
 

@@ -1,4 +1,4 @@
-// A cluster without kubelets and pods, in a network namespace: etcd, kube-apiserver, and the controller as a process.
+// A cluster in a network namespace, without kubelets and pods: etcd, kube-apiserver, and Weir's controller as a process.
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { KubeApi, loadKubeConfig } from '@weir/controller';
@@ -34,7 +34,7 @@ export async function startApiEnvironment(options: ApiEnvironmentOptions): Promi
   await createObjects(cluster, options);
   const directory = cleanup.use(temporaryDirectory('propagation'));
   const policy = join(directory.path, 'default-policy.json');
-  // the cluster has no pods that would make the endpoints trusted
+  // the policy allows the endpoints, because the cluster has no pods that would make the endpoints trusted
   writeFileSync(policy, JSON.stringify({ nodesPerService: nodes.length, allowedEndpointCIDRs: [POD_NETWORK] }));
   cleanup.use(
     await spawnProcess({
@@ -76,7 +76,7 @@ export async function startApiEnvironment(options: ApiEnvironmentOptions): Promi
   };
 }
 
-/** No kubelet and no EndpointSlice controller runs, so nodes and EndpointSlices are created here. */
+/** Creates the Services, and also nodes and EndpointSlices, because no kubelet and no EndpointSlice controller runs. */
 async function createObjects(
   { kubectl, apply }: ControlPlane,
   { nodes, services, backendPort }: ApiEnvironmentOptions,
@@ -97,7 +97,7 @@ async function createObjects(
   await apply(...objects.flat());
 }
 
-/** Without a selector, no other controller writes EndpointSlices of the Service. */
+/** Returns a Service without a selector, so that no other controller writes EndpointSlices of the Service. */
 function serviceObject(index: number) {
   return {
     apiVersion: 'v1',

@@ -14,7 +14,7 @@ import { NAMESPACE_ADDRESSES } from './topology.ts';
 
 const API_SERVICES = 10;
 
-/** Returns the exit code: 1 if a run failed or a response was wrong; the table still shows what was measured. */
+/** Returns the exit code: 1 if a run failed or a response was wrong. The table still shows the runs that did not fail. */
 export async function benchmarkPropagation(options: PropagationOptions, signal: AbortSignal): Promise<number> {
   const { redis, hasApi } = await providePropagationPrograms(options);
   const endRun = startRun({ redis });
@@ -41,7 +41,7 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
   return failures.length > 0 || rows.some(({ wrongResponses }) => wrongResponses > 0) ? 1 : 0;
 }
 
-/** Downloads the programs before the network namespace is entered, which has no route to the internet. */
+/** Downloads the programs and then enters the network namespace, which has no route to the internet. */
 async function providePropagationPrograms({
   sources,
   usesDefaultSources,

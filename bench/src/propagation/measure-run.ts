@@ -32,10 +32,10 @@ export type PropagationRunOptions = {
   readonly profileDirectory?: string | undefined;
 };
 
-/** In the network namespace, each backend has an address of its own. */
+/** Port of both backends in the network namespace, where the backends have different addresses. */
 const NAMESPACE_ENDPOINT_PORT = 8_080;
 
-/** Starts everything for one source and number of Services, measures, and stops everything. Throws if a run is invalid. */
+/** Starts a controller and proxies for one source and one number of Services, measures, and stops them. Throws if a run is invalid. */
 export async function measureRun(run: PropagationRun, options: PropagationRunOptions): Promise<PropagationReadings> {
   const { redis, changes, signal, logProgress, profileDirectory } = options;
   const { source, services } = run;
@@ -45,7 +45,7 @@ export async function measureRun(run: PropagationRun, options: PropagationRunOpt
   logProgress(`${source}, ${services} Services: all proxies serve`);
   const measured = await measureChanges({ environment, proxies, changes, signal });
   const expected = measured.changes.length * environment.nodes.length;
-  // a revision that a proxy skipped, or read together with another revision, is missing from the histogram
+  // the count is too low if a proxy skipped a revision or read two revisions together
   if (measured.observed.count !== expected) {
     throw new Error(`the metric of the proxies counted ${measured.observed.count} changes instead of ${expected}`);
   }
@@ -81,9 +81,9 @@ async function startEnvironment(
   return { ...environment, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** Node compiles hot code during these changes, which do not count. */
+/** Number of changes before the measurement, because Node still compiles hot code during the first changes. */
 export const WARM_UP_CHANGES = 10;
-/** The controller's loop waits after each change; the next change comes after that wait, as it mostly does in production. */
+/** Longer than the controller's wait after each change. Most changes in production come after that wait too. */
 const PAUSE_BETWEEN_CHANGES_MS = 20;
 const MAX_WRONG_EXAMPLES = 5;
 
@@ -94,7 +94,7 @@ export type MeasureChangesOptions = {
   readonly signal: AbortSignal;
 };
 
-/** Switches the endpoints of Services one after the other, and measures when each proxy uses the new endpoint. */
+/** Switches the endpoints of Services one after the other. Measures for each change when each proxy uses the new endpoint. */
 export async function measureChanges(
   options: MeasureChangesOptions,
 ): Promise<Pick<PropagationReadings, 'changes' | 'wrongExamples' | 'observed'>> {
@@ -158,7 +158,7 @@ function observedBetween(
 
 const CONTROLLER_PROGRAM = new URL('memory-controller-process.ts', import.meta.url);
 
-/** Replaces the API server, which would need minutes to store ten thousand Services. */
+/** Starts a controller with a source in memory. Replaces an API server, which would need minutes to store ten thousand Services. */
 export async function startMemoryEnvironment(
   redis: string,
   fleet: string,
@@ -184,7 +184,7 @@ export async function startMemoryEnvironment(
 
 export type NamedEndpoint = AsyncDisposable & { readonly name: EndpointName; readonly address: SocketAddress };
 
-/** Sends its name to every client, and closes the connection. */
+/** Starts a server that sends `name` to every client and closes the connection. */
 export async function startNamedEndpoint(name: EndpointName, { host, port }: SocketAddress): Promise<NamedEndpoint> {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);

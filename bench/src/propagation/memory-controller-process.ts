@@ -1,4 +1,5 @@
-// Program `memory-controller-process.ts REDIS-URL FLEET LAYOUT`: a controller whose source is changed by RPC.
+// Program `memory-controller-process.ts REDIS-URL FLEET LAYOUT`: a controller with a source in memory, which the parent process changes by
+// RPC. LAYOUT is a `PropagationLayout` as JSON.
 import { startController } from '@weir/controller';
 import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
@@ -11,7 +12,7 @@ import type { EndpointName } from './topology.ts';
 
 export type MemoryControllerRpc = {
   start(): Promise<void>;
-  /** Returns when the source had the change, by the machine's monotonic clock. */
+  /** Makes `to` the endpoint of a Service. Returns the time of the change on the machine's monotonic clock. */
   switchEndpoint(service: number, to: EndpointName): number;
 };
 

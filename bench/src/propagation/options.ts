@@ -1,14 +1,14 @@
 import { parseIntegerListOption, parseIntegerOption, parseNameListOption, parseOptions } from '../option-values.ts';
 
 export type PropagationOptions = {
-  /** Numbers of Services, ascending; each number is a run of its own. */
+  /** Numbers of Services, ascending. Each number is measured in a separate run. */
   readonly services: readonly number[];
-  /** Changes of each run. */
+  /** Number of measured changes in each run. */
   readonly changes: number;
   readonly sources: readonly PropagationSource[];
-  /** True if `sources` is the default: then a source whose programs are missing is left out instead of ending the run. */
+  /** True if `sources` is the default. In this case, missing programs only leave out their source and do not end the benchmark. */
   readonly usesDefaultSources: boolean;
-  /** Where the proxies write CPU profiles; the result of such a run is not kept. */
+  /** Folder for the CPU profiles of the proxies. The result of a run with profiles is not saved. */
   readonly profileDirectory?: string;
 };
 

@@ -3,11 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { monotonicMs } from '../measure/monotonic-clock.ts';
 import type { EndpointName, SocketAddress } from './topology.ts';
 
-/** The response to one connection; times are of the machine's monotonic clock. */
+/** The response on one connection. Times are of the machine's monotonic clock. */
 export type PollResponse = {
   readonly startedAt: number;
   readonly endedAt: number;
-  /** The name of the backend, or the error. */
+  /** The name that the backend sent, or an error message. */
   readonly text: string;
 };
 
@@ -33,20 +33,20 @@ export function requestOnce(address: SocketAddress): Promise<PollResponse> {
   return promise;
 }
 
-/** Wait between two connections: three clients without a wait would take one of two processors from the measured processes. */
+/** Wait between two connections. Without a wait, three polling clients would use one of two processors, which the proxies need. */
 const POLL_INTERVAL_MS = 2;
-/** After the first right response, to see that no proxy uses the old endpoint again. */
+/** Number of requests after the first response from the new endpoint, to check that no proxy uses the old endpoint again. */
 const EXTRA_RESPONSES = 10;
 const MAX_POLL_MS = 10_000;
 
 export type Poll = {
   /** Resolves with the first response. */
   readonly firstResponse: Promise<void>;
-  /** All responses until ten responses after the first from `to`, or until 10 s have passed. */
+  /** All responses until `EXTRA_RESPONSES` after the first response from `to`, or until `MAX_POLL_MS` have passed. */
   readonly responses: Promise<readonly PollResponse[]>;
 };
 
-/** Connects repeatedly, with a new connection for each request. */
+/** Requests the name of the backend repeatedly, each time on a new connection. */
 export function poll(address: SocketAddress, to: EndpointName): Poll {
   const { promise: firstResponse, resolve: onFirst } = Promise.withResolvers<void>();
   return { firstResponse, responses: requestUntil(address, { to, onFirst }) };
@@ -69,24 +69,24 @@ async function requestUntil(
   }
 }
 
-/** A switch of the endpoint, and the time of its write. */
+/** A change of a Service's endpoint, and the times at which the write of the change started and ended. */
 export type EndpointChange = {
   readonly from: EndpointName;
   readonly to: EndpointName;
   readonly startedAt: number;
-  /** When the source had stored the change. */
+  /** The time at which the source had stored the change. */
   readonly writtenAt: number;
 };
 
 export type PollEvaluation = {
-  /** From the write to the first right response of this proxy. */
+  /** Time from `writtenAt` to the first response from the new endpoint through this proxy. */
   readonly ms: number;
   readonly responses: number;
-  /** Descriptions of wrong responses: errors, the old endpoint after the new endpoint, the new endpoint before the write. */
+  /** Descriptions of wrong responses: an error, the old endpoint after the new endpoint, or the new endpoint before the write. */
   readonly wrong: readonly string[];
 };
 
-/** Evaluates the consecutive responses of one proxy; undefined if no response is from the new endpoint. */
+/** Evaluates the consecutive responses of one proxy. Returns undefined if no response comes from the new endpoint. */
 export function evaluateResponses(
   responses: readonly PollResponse[],
   { from, to, startedAt: writeStartedAt, writtenAt }: EndpointChange,
@@ -98,6 +98,6 @@ export function evaluateResponses(
     if (text !== from) return [text];
     return startedAt > first.endedAt ? [`${from} ${(startedAt - first.endedAt).toFixed(1)} ms after ${to}`] : [];
   });
-  // an API server may notify the controller before it responds to the writer
+  // the API server may notify the controller before `writtenAt`, when the client receives the response to the write
   return { ms: Math.max(0, first.endedAt - writtenAt), responses: responses.length, wrong };
 }

@@ -11,7 +11,7 @@ export type PropagationLayout = {
   readonly backends: Readonly<Record<EndpointName, SocketAddress>>;
 };
 
-/** Every Service has the endpoint A. Services that change are on all nodes, the other Services on two nodes, the default. */
+/** Returns a cluster in which every Service has the endpoint A. Services that change are on all nodes, other Services on two nodes. */
 export function propagationCluster({ services, nodes, backends }: PropagationLayout): SourceSnapshot {
   const namespaces = Math.min(services, MAX_NAMESPACES);
   const changed = new Set(changedServices(services));
@@ -33,7 +33,7 @@ export function propagationCluster({ services, nodes, backends }: PropagationLay
   };
 }
 
-/** Replaces the endpoint of the nth Service. Unchanged objects keep their identity, as in a real source. */
+/** Returns a copy of the cluster in which `services[index]` has another endpoint. Unchanged objects are not copied, as in a real source. */
 export function withServiceEndpoint(cluster: SourceSnapshot, index: number, endpoint: SocketAddress): SourceSnapshot {
   const service = cluster.services[index];
   if (service === undefined) throw new Error(`no Service has the index ${index}`);

@@ -7,30 +7,30 @@ export type PropagationResult = RunMetadata & {
   readonly rows: readonly PropagationRow[];
 };
 
-/** What was measured with one source and one number of Services. */
+/** The readings with one source and one number of Services. */
 export type PropagationReadings = {
   readonly source: PropagationSource;
   readonly services: number;
   readonly changes: readonly PropagationReading[];
   /** Descriptions of a few wrong responses. */
   readonly wrongExamples: readonly string[];
-  /** What the metric of the proxies says: changes of all proxies, and their mean. */
+  /** The same changes according to the metric of the proxies: `count` is the sum of all proxies, `meanMs` the mean of all changes. */
   readonly observed: { readonly count: number; readonly meanMs: number };
 };
 
-/** One change. */
+/** The reading of one change. */
 export type PropagationReading = {
-  /** Milliseconds from the write to the first right response of each proxy, ascending. */
+  /** For each proxy, the milliseconds from the write to the first response from the new endpoint. Ascending. */
   readonly ms: readonly number[];
   readonly responses: number;
   readonly wrongResponses: number;
 };
 
 export type PropagationRow = Omit<PropagationReadings, 'changes'> & {
-  /** Time until the slowest proxy, and until the fastest proxy, used the new endpoint. */
+  /** Time until the slowest proxy used the new endpoint; `firstProxyMs`: until the fastest proxy used the new endpoint. */
   readonly lastProxyMs: TailSummary;
   readonly firstProxyMs: Summary;
-  /** Totals of all changes. */
+  /** Total of all changes, as is `wrongResponses`. */
   readonly responses: number;
   readonly wrongResponses: number;
 };
@@ -71,7 +71,7 @@ function propagationCells(row: PropagationRow): string[] {
   ];
 }
 
-/** Maximum of the 99th percentile of the slowest proxy. */
+/** Returns the target of a row: the maximum of the 99th percentile of `lastProxyMs`. */
 function targetMs({ services }: PropagationRow): number {
   return services <= 10 ? 30 : 60;
 }

@@ -1,10 +1,11 @@
-// Addresses of nodes and endpoints. With an API server they are in a network namespace: EndpointSlices must not have loopback addresses.
+// Addresses of nodes and endpoints. A run with an API server uses addresses in a network namespace, because EndpointSlices must not
+// contain loopback addresses.
 export type SocketAddress = { readonly host: string; readonly port: number };
-/** The two backends; each Service has one of them as its endpoint. */
+/** Name of one of the two backends. Each Service has one backend as its endpoint. */
 export type EndpointName = 'A' | 'B';
 export type NodeAddress = { readonly name: string; readonly address: string };
 export const NODE_NAMES = ['bench-1', 'bench-2', 'bench-3'] as const;
-/** The port of the nth Service, outside of the reserved ports. */
+/** Returns the port of a Service by its index. No port is reserved. */
 export const servicePort = (service: number): number => 12_000 + service;
 export const API_SERVER_ADDRESS = '10.250.0.1';
 export const POD_NETWORK = '10.244.0.0/16';
@@ -21,17 +22,17 @@ export const NAMESPACE_ADDRESSES: readonly string[] = [
   ...Object.values(NAMESPACE_ENDPOINTS),
 ];
 
-/** Each process has addresses of its own, so that benchmarks can run at the same time on one machine. */
+/** Returns nodes on loopback addresses that depend on the process id, so that several benchmarks can run on one machine. */
 export function loopbackNodes(): readonly NodeAddress[] {
   const net = 2 + (process.pid % 250);
   return NODE_NAMES.map((name, index) => ({ name, address: `127.91.${net}.${11 + index}` }));
 }
 
-/** The cluster that the benchmark changes. At first, the endpoint of every Service is A. */
+/** The cluster that the benchmark changes. At the start, the endpoint of every Service is A. */
 export type Environment = AsyncDisposable & {
   readonly nodes: readonly NodeAddress[];
   readonly services: number;
-  /** Makes the backend the endpoint of the Service; returns when the write started and ended, by the machine's monotonic clock. */
+  /** Makes `to` the endpoint of the Service. Returns the times on the machine's monotonic clock at which the write started and ended. */
   switchEndpoint(
     service: number,
     to: EndpointName,
@@ -40,7 +41,7 @@ export type Environment = AsyncDisposable & {
 
 const MAX_CHANGED_SERVICES = 10;
 
-/** Returns the indexes of the Services whose endpoints change: ten, evenly spread. */
+/** Returns the indexes of the Services whose endpoints change: at most ten, evenly spread over all Services. */
 export function changedServices(services: number): readonly number[] {
   const count = Math.min(MAX_CHANGED_SERVICES, services);
   return Array.from({ length: count }, (_, nth) => Math.floor((nth * services) / count));

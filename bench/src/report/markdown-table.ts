@@ -9,7 +9,7 @@ export function markdownTable(rows: readonly (readonly string[])[]): string[] {
   return [line(header), `|${widths.map((width) => '-'.repeat(width + 2)).join('|')}|`, ...body.map(line)];
 }
 
-/** Returns for example `≤ 30 ms, met (0.59 ×)`. */
+/** Returns a target and whether the value meets the target, for example `≤ 30 ms, met (0.59 ×)`. */
 export function formatTarget(value: number, target: number, unit: string): string {
   return `≤ ${target} ${unit}, ${value <= target ? 'met' : 'missed'} (${(value / target).toFixed(2)} ×)`;
 }
@@ -24,7 +24,7 @@ export function formatMedian(summary: Summary, digits: number): string {
   return `${summary.median.toFixed(digits)} (${formatQuartiles(summary, digits)})`;
 }
 
-/** Returns median and extremes without decimals, for example `2578 (2240–2657)`. */
+/** Returns median, lowest and highest value without decimals, for example `2578 (2240–2657)`. */
 export function formatRange({ median, lowest, highest }: Summary): string {
   return `${median.toFixed(0)} (${lowest.toFixed(0)}–${highest.toFixed(0)})`;
 }

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpus, loadavg, release } from 'node:os';
 import { readProcessorTicks, stealShare } from '../measure/proc-stats.ts';
 
-/** When, on which machine and from which sources a result was measured. */
+/** The time of a run, the machine, the sources and the versions of the programs. */
 export type RunMetadata = {
   readonly at: string;
   readonly commit: string;
@@ -11,13 +11,13 @@ export type RunMetadata = {
   readonly machine: string;
   /** Versions of the measured programs by name. */
   readonly versions: Readonly<Record<string, string>>;
-  /** Load average of the last minute (getloadavg(3)), before and after the run. */
+  /** Load average over one minute (getloadavg(3)) before and after the run. */
   readonly load: readonly [before: number, after: number];
   /** Share of the processors' time, 0 to 1, that the hypervisor gave to other machines during the run; null if unknown. */
   readonly stolen: number | null;
 };
 
-/** Call it before the run, and call the function that it returns after the run. */
+/** Records the start of a run. The returned function records the end of the run and returns the metadata. */
 export function startRun(versions: RunMetadata['versions']): () => RunMetadata {
   const at = new Date().toISOString();
   const workTree = readWorkTree();
@@ -33,7 +33,7 @@ export function startRun(versions: RunMetadata['versions']): () => RunMetadata {
   });
 }
 
-/** Formats the metadata in one line, with `parameters` of the run in its middle. */
+/** Formats the metadata in one line, with `parameters` of the run after the versions. */
 export function formatHeadline(
   { at, commit, modified, machine, versions, load, stolen }: RunMetadata,
   ...parameters: string[]
@@ -51,7 +51,7 @@ export function formatHeadline(
   ].join(', ');
 }
 
-/** Reports progress on stderr, since the result is written to stdout. */
+/** Writes progress to stderr, because the result is written to stdout. */
 export function logProgress(text: string): void {
   console.error(`bench: ${text}`);
 }
@@ -68,7 +68,7 @@ export function describeMachine(): string {
   return `${processors.length} × ${model}, Linux ${release()}, Node ${process.versions.node}`;
 }
 
-/** Outside of a Git work tree, for example in a tarball, the commit is `unknown`. */
+/** Returns the commit of the sources. The commit is `unknown` outside of a Git work tree, for example in a tarball. */
 function readWorkTree(): Pick<RunMetadata, 'commit' | 'modified'> {
   const commit = git('rev-parse', '--short', 'HEAD') || 'unknown';
   return { commit, modified: git('status', '--porcelain', '--', 'packages', 'bench/src') !== '' };

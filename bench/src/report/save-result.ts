@@ -8,7 +8,7 @@ import type { StartResult } from '../start/start-result.ts';
 import type { SubjectName } from '../subjects/subject.ts';
 import { REPOSITORY_ROOT } from './run-metadata.ts';
 
-/** What a result file holds: summaries by benchmark, and no single readings. */
+/** Content of a result file: summaries by benchmark, without the single readings. */
 type ResultFile = {
   readonly l4?: L4Result;
   readonly fairness?: FairnessResult;
@@ -18,11 +18,11 @@ type ResultFile = {
 };
 
 export type SaveOptions = {
-  /** Why the result is not kept; undefined if it is. */
+  /** The reason for not saving the result; undefined if the result may be saved. */
   readonly reasonToDiscard: string | undefined;
 };
 
-/** Saves the result in `bench/results/<date>-<commit>.json`, unless there is a reason to discard it, and prints what it did. */
+/** Saves the result in `bench/results/<date>-<commit>.json` and prints the path. Given a `reasonToDiscard`, only prints the reason. */
 export function saveOrExplain<Name extends keyof ResultFile>(
   benchmark: Name,
   result: Required<ResultFile>[Name],
@@ -43,7 +43,7 @@ export function saveOrExplain<Name extends keyof ResultFile>(
 const MAX_LINE_LENGTH = 480;
 const SIGNIFICANT_DIGITS = 6;
 
-/** Formats JSON with one row of a table, or one part of a long row, per line. */
+/** Formats a result file as JSON. A value that fits into `MAX_LINE_LENGTH` is on one line; a longer value has one line per member. */
 export function formatResultFile(file: ResultFile): string {
   return `${formatJson(file, '')}\n`;
 }
@@ -75,7 +75,7 @@ export type ComparisonConditions = {
   readonly profileDirectory?: string;
 };
 
-/** Returns why a valid run of l4 or fairness is not kept; undefined if it is. */
+/** Returns the reason for not saving a valid run of `l4` or `fairness`; undefined if the run may be saved. */
 export function reasonToDiscardComparison({
   rounds,
   subjects,
