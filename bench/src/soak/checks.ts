@@ -2,12 +2,12 @@ import type { ServiceView } from './proxy-view.ts';
 import { REFUSED_OUTCOMES, SERVICE_NAMES, SERVICES, type ServiceName } from './services.ts';
 import { type ResourceUsage, residentBytes, type SoakResult, usedBytes } from './soak-result.ts';
 
-// Checks the result of a soak. Each finding is a sentence; a good result has none.
+// Checks the result of a soak. A finding is a text that describes one defect; a good result has no findings.
 const MIB = 1024 * 1024;
 
 /**
- * Growth that is not a leak: compiled code of V8, and buffers. Free memory of malloc stays at the level of the largest burst, so only
- * `residentBytes` includes it.
+ * Growth that does not count as a leak, because V8 compiles code and buffers grow. Only `residentBytes` includes the free memory of
+ * malloc, because malloc keeps as much free memory as the largest burst needed.
  */
 export const ALLOWED_GROWTH: {
   readonly descriptors: number;
@@ -87,7 +87,7 @@ function formatMiB(bytes: number): string {
   return `${(bytes / MIB).toFixed(1)} MiB`;
 }
 
-/** Outcomes of connections that the Service counted. */
+/** Outcomes of connections that are certainly in the Service's counter `connections`. */
 const ROUTED_OUTCOMES = [
   'completed',
   'reset-by-client',
@@ -98,7 +98,7 @@ const ROUTED_OUTCOMES = [
   'drained',
 ];
 
-/** Every accepted connection has exactly one outcome, and no connection failed without a cause. */
+/** Returns findings unless every accepted connection has exactly one outcome, and no connection failed without an injected fault. */
 export function checkConnections(name: ServiceName, { view, clientTotals, endedWorkers }: SoakResult): string[] {
   const count = view.services.find((service) => service.name === name);
   if (count === undefined) return ['the proxy has no counters'];
@@ -133,7 +133,10 @@ export function checkConnections(name: ServiceName, { view, clientTotals, endedW
   ];
 }
 
-/** A clean connection of a client is completed for the proxy, and the reverse if no client sends RST. */
+/**
+ * Returns a finding if the proxy completed fewer connections than clients with the outcome `clean`, or if it completed more although
+ * no client of the Service sends RST. Connections with the outcome `internal` are tolerated.
+ */
 function checkCompletedConnections(
   name: ServiceName,
   { completed, clean, internal }: { readonly completed: number; readonly clean: number; readonly internal: number },
@@ -149,7 +152,10 @@ function sumOutcomes({ outcomes }: ServiceView, names: readonly string[]): numbe
   return names.reduce((total, outcome) => total + (outcomes[outcome] ?? 0), 0);
 }
 
-/** Every flow has ended with one outcome; its bytes are between those that one side received and the other side sent. */
+/**
+ * Returns findings unless every flow has ended with one outcome, and the metered bytes in each direction are at least what the
+ * receiving side received and at most what the sending side sent.
+ */
 export function checkUdpFlows(
   name: ServiceName,
   { view, ledger, datagramTotals, endpointTotals }: SoakResult,
@@ -177,14 +183,15 @@ export function checkUdpFlows(
   ];
 }
 
-/** Bytes that may be sent but not read by a client: 4 MiB of send buffer (`tcp_wmem`) and 8 MiB of receive buffer (`tcp_rmem`). */
+/** Bytes that the proxy may have sent but a client has not read: 4 MiB in the send buffer (`tcp_wmem`), 8 MiB in the receive buffer. */
 export const MAX_UNREAD_BYTES: number = 12 * 1024 * 1024;
-/** RFC 8446, 6: the proxy sends an alert to a client with a refused ClientHello, and no endpoint sends these bytes. */
+/** Size of the alert that the proxy sends to a client after a refused ClientHello (RFC 8446, 6). No endpoint sends these bytes. */
 const TLS_ALERT_BYTES = 7;
 
 /**
- * The ledger equals the counters of the proxy. Clean connections to an echo are counted to the byte; bytes of other connections are
- * between those that one side received and the other side sent.
+ * Returns findings unless the ledger equals the counters of the proxy, and the bytes in each direction are within bounds. The minimum
+ * is what the receiving side received, the maximum is what the sending side sent. An echo returns all bytes of a client with the
+ * outcome `clean`, so these bytes are exact.
  */
 export function checkMetering(name: ServiceName, { view, ledger, clientTotals, endpointTotals }: SoakResult): string[] {
   const service = view.services.find((each) => each.name === name);

@@ -1,6 +1,6 @@
-/** How a connection ended for its client. */
+/** How a connection ended, as seen by its client. */
 export type ClientOutcome =
-  /** FIN in both directions after the whole script; every byte to an echo came back. */
+  /** Client and proxy sent FIN after the complete script. If the endpoint is an echo, every byte came back. */
   | 'clean'
   /** The client ended the connection by RST or with unread bytes. */
   | 'aborted'
@@ -15,7 +15,7 @@ export type ClientOutcome =
 
 export type ClientResult = {
   readonly outcome: ClientOutcome;
-  /** Bytes given to the kernel at most, without PROXY headers, which the proxy consumes. */
+  /** Upper bound of the bytes that the kernel accepted. Excludes the bytes of PROXY headers, because the proxy consumes them. */
   readonly sent: number;
   readonly read: number;
 };
@@ -23,16 +23,16 @@ export type ClientResult = {
 /** Totals of all clients of a Service. */
 export type ClientTotals = {
   established: number;
-  /** Connections that the kernel refused. */
+  /** Number of connection attempts that failed. */
   connectFailures: number;
   clientOutcomes: Record<ClientOutcome, number>;
-  /** Bytes of clients with the outcome `clean`. */
+  /** Bytes that clients with the outcome `clean` sent; `cleanRead`: bytes that they read. */
   cleanSent: number;
   cleanRead: number;
-  /** Bytes of all other clients. */
+  /** Bytes that clients with any other outcome sent; `otherRead`: bytes that they read. */
   otherSent: number;
   otherRead: number;
-  /** Connections that were reset without a byte while listeners or workers closed; the proxy may not have accepted them. */
+  /** Number of connections that were reset without a byte while listeners or workers closed. The proxy may not have accepted them. */
   possiblyUnseen: number;
 };
 

@@ -1,14 +1,14 @@
-// Behaviours of endpoints with one connection. The owner of the socket counts the bytes.
+// What an endpoint does with one connection, by the name of its behaviour. The caller counts the bytes.
 import type { Socket } from 'node:net';
 
 export type EndpointBehaviour = keyof typeof ENDPOINT_BEHAVIOURS | 'datagrams';
 
 const RESPONSE = Buffer.alloc(100_000, 'answer ');
 const FLOOD_BYTES = 8_000_000;
-/** Longer than impatient clients stay. */
+/** How long an endpoint holds a connection before a reset. Longer than `impatient` clients stay. */
 const HOLD_MS = 8_000;
 
-/** `headerBytes` is the length of the PROXY header, which the client did not send. */
+/** A connection to an endpoint. `headerBytes` is the length of the PROXY header that the proxy added. */
 export type EndpointConnection = { readonly socket: Socket; headerBytes: number };
 
 export const ENDPOINT_BEHAVIOURS = {
@@ -70,7 +70,7 @@ const PROXY_V2_SIGNATURE = Buffer.from('0d0a0d0a000d0a515549540a', 'hex');
 const PROXY_V2_FIXED_BYTES = 16;
 const NO_ADDRESSES = Buffer.alloc(0);
 
-/** PROXY protocol v2, 2.2: signature, version and command, family, length; then the rest is echoed. */
+/** Reads a PROXY header (PROXY protocol v2, 2.2): signature, version and command, family, length, addresses. Then echoes all bytes. */
 function readProxyHeader(held: EndpointConnection): void {
   const { socket } = held;
   const fixed: Buffer | null = socket.read(PROXY_V2_FIXED_BYTES);
@@ -90,7 +90,7 @@ function readProxyHeader(held: EndpointConnection): void {
 
 function readProxyAddresses(held: EndpointConnection, length: number): void {
   const { socket } = held;
-  // the proxy sends a header without addresses if the client had disconnected; `read(0)` would return null
+  // length is 0 if the client disconnected before the proxy read its address; `read(0)` would return null
   const rest: Buffer | null = length === 0 ? NO_ADDRESSES : socket.read(length);
   if (rest === null) {
     if (!socket.readableEnded) socket.once('readable', () => readProxyAddresses(held, length));

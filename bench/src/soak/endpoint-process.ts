@@ -1,11 +1,11 @@
-// Program `endpoint-process.ts JSON`: starts the endpoints of each Service, which share a port on addresses of their own.
-// Prints `ports JSON`; a connection to the port `control` receives the totals.
+// Program `endpoint-process.ts JSON`: starts the endpoints of all Services. The endpoints of one Service have the same port and different
+// addresses. Prints `ports JSON`. Sends the totals as JSON to a client that connects to the port `control`.
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { ENDPOINT_BEHAVIOURS, type EndpointBehaviour, type EndpointConnection } from './endpoint-behaviours.ts';
 
-/** Bytes of the endpoints of a Service, without PROXY headers; the kernel may not have accepted all of `written`. */
+/** Totals of all endpoints of a Service, without PROXY headers. `written` may include bytes that the kernel has not accepted. */
 export type EndpointTotals = { connections: number; open: number; read: number; written: number };
 
 type EndpointPlan = Readonly<
@@ -45,7 +45,7 @@ function serve(
     const one: EndpointConnection = { socket, headerBytes: 0 };
     count.connections++;
     held.add(one);
-    socket.on('error', () => {}); // the proxy reports the error
+    socket.on('error', () => {}); // ignored, because the proxy counts the failed connection
     socket.once('close', () => {
       held.delete(one);
       addConnection(count, one);
@@ -63,7 +63,7 @@ async function listen(server: Server, at: { host: string; port: number }): Promi
 async function serveDatagrams(service: string, { host, port }: { host: string; port: number }): Promise<number> {
   const count = counts[service] as EndpointTotals;
   const socket = createSocket({ type: 'udp4', recvBufferSize: 1 << 20, sendBufferSize: 1 << 20 });
-  socket.on('error', () => {}); // ICMP port unreachable from a closed flow
+  socket.on('error', () => {}); // ignored: ICMP port unreachable after the proxy closed a flow
   socket.on('message', (message, from) => {
     count.read += message.length;
     count.written += message.length;

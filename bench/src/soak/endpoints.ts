@@ -7,7 +7,7 @@ import type { EndpointTotals } from './endpoint-process.ts';
 import { endpointAddress, SERVICE_NAMES, SERVICES, type ServiceName } from './services.ts';
 
 export type Endpoints = AsyncDisposable & {
-  /** The target port of each Service. */
+  /** The port of the endpoints, by Service. */
   readonly ports: Readonly<Record<ServiceName, number>>;
   totals(): Promise<Readonly<Record<ServiceName, EndpointTotals>>>;
 };

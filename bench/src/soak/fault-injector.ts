@@ -1,4 +1,4 @@
-// Injects faults while the proxy serves: changes endpoints and Services, suspends a Service, crashes workers.
+// Injects faults while the proxy is under load: changes endpoints and Services, suspends a Service, crashes workers.
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -7,9 +7,9 @@ import { SERVICES, type ServiceName, soakServiceManifest, transientServiceManife
 
 export type FaultInjectorOptions = {
   readonly seed: number;
-  /** Duration of the load; rare faults happen three times even in a short load. */
+  /** Duration of the load. Rare faults happen at least every quarter of this time, so that a short load has rare faults too. */
   readonly durationMs: number;
-  /** The watched directory with the manifests. */
+  /** The directory of manifests that `weir standalone` watches. */
   readonly directory: string;
   readonly ports: Readonly<Record<ServiceName, number>>;
   readonly endpointPorts: Readonly<Record<ServiceName, number>>;
@@ -20,13 +20,13 @@ export type FaultInjectorOptions = {
   endWorker(random: Random): Promise<void>;
 };
 
-/** Workers crash only in this first part of the load. */
+/** Share of the load, from its start, in which workers are crashed. */
 const WORKER_FAULTS_SHARE = 0.35;
-/** How long a connection may wait in the queue of a closing listener, on a busy machine. */
+/** Time after a fault in which a reset connection may be a consequence: it may have waited in the queue of a closing listener. */
 const RECENT_FAULT_MS = 5_000;
 
 export class FaultInjector {
-  /** Aborts all clients at once. */
+  /** Its signal aborts all clients. */
   readonly #clientAbort = new AbortController();
   readonly #options: FaultInjectorOptions;
   readonly #lastFaultAt = new Map<ServiceName | 'all', number>();
@@ -53,11 +53,11 @@ export class FaultInjector {
     this.#clientAbort.abort();
   }
 
-  /** Injects faults until the signal, and then restores all endpoints and Services. */
+  /** Injects faults until `signal` is aborted. Then restores all endpoints and Services. */
   async run(signal: AbortSignal): Promise<void> {
     const { seed, durationMs, resume } = this.#options;
     const rarely = (maxMs: number): number => Math.min(maxMs, durationMs / 4);
-    // a crashed worker takes its leaks with it, so the workers at the end must have run for most of the load
+    // a crash hides the leaks of the worker, so the last workers must run for most of the load
     const early = AbortSignal.any([signal, AbortSignal.timeout(durationMs * WORKER_FAULTS_SHARE)]);
     const every = (ms: number, salt: number, act: (random: Random) => Promise<void> | void): Promise<void> =>
       repeat({ ms, signal, random: seededRandom(seed ^ salt) }, act);
@@ -74,7 +74,7 @@ export class FaultInjector {
     for (const index of this.#options.transientPorts.keys()) this.#removeTransientService(index);
   }
 
-  /** Keeps some of the endpoints, and sometimes none, which closes the listener. */
+  /** Makes a random selection of the endpoints ready. Sometimes no endpoint is ready, which closes the listener. */
   #changeEndpoints(random: Random): void {
     this.#faultCounts.changingEndpoints++;
     const ready = random.chance(0.15) ? [] : endpointIndexes('changing-endpoints').filter(() => random.chance(0.6));
@@ -121,7 +121,7 @@ export class FaultInjector {
   }
 }
 
-/** Renames a complete file, so that the watcher of the directory never reads a partial file. */
+/** Writes a file under another name and renames it, so that the watcher of the directory never reads a partial file. */
 export function writeAtomically(path: string, text: string): void {
   const draft = `${path}.new`;
   writeFileSync(draft, text);

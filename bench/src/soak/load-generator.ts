@@ -8,9 +8,9 @@ import { scriptFor, scriptWithProxyHeader } from './script.ts';
 import { PASSTHROUGH_HOST, SERVICE_NAMES, SERVICES, type ServiceName } from './services.ts';
 import { runTcpClient } from './tcp-client.ts';
 
-// Starts clients at a fixed rate up to a limit of open connections; each client has a seed of its own.
+/** The clients to start: `newPerSecond` TCP clients a second up to `open` running clients, and up to `datagramClients` UDP clients. */
 export const LOAD_LIMITS = { open: 400, newPerSecond: 120, datagramClients: 60 };
-/** Clients from this network act as a trusted load balancer that sends PROXY headers. */
+/** The proxy trusts PROXY headers from this network. Some clients use its addresses and send a header, as a load balancer does. */
 export const TRUSTED_NETWORK = '127.9.0.0/24';
 const TICK_MS = 25;
 const FLOOD_INTERVAL_MS = 12_000;
@@ -46,7 +46,7 @@ export class LoadGenerator {
     return this.#startedClients;
   }
 
-  /** Starts clients until the signal, and resolves when the last client has ended by itself. */
+  /** Starts clients until `signal` is aborted. Resolves when the last client has ended. */
   async run(signal: AbortSignal): Promise<void> {
     let before = performance.now();
     let dueClients = 0;
@@ -54,7 +54,7 @@ export class LoadGenerator {
     while (!signal.aborted) {
       await setTimeout(TICK_MS);
       const now = performance.now();
-      // after a stall of the machine, most missed clients are not started later
+      // the limit prevents a burst of clients after a stall of the machine
       dueClients = Math.min(
         dueClients + ((now - before) / 1_000) * LOAD_LIMITS.newPerSecond,
         LOAD_LIMITS.newPerSecond / 4,
@@ -82,7 +82,7 @@ export class LoadGenerator {
     return 'orderly';
   }
 
-  /** `source` is the client address; random if absent. */
+  /** Starts one TCP client. `source` is the client address; default: a random address. */
   #startTcpClient(name: ServiceName, source?: string): void {
     if (this.openClients >= LOAD_LIMITS.open) return;
     const key = this.#startedClients++;
@@ -127,9 +127,9 @@ export class LoadGenerator {
   }
 }
 
-// Each UDP client has a source port of its own, and pauses between datagrams.
+/** Totals of all UDP clients. Each client has its own socket. */
 export type DatagramTotals = {
-  /** Source ports that sent a datagram. */
+  /** Number of sockets that sent datagrams. */
   sockets: number;
   answeredSockets: number;
   sentBytes: number;
@@ -141,14 +141,14 @@ export function emptyDatagramTotals(): DatagramTotals {
   return { sockets: 0, answeredSockets: 0, sentBytes: 0, readBytes: 0, corrupted: 0 };
 }
 
-/** Runs one client from its first to its last datagram. A flooding client does not pause. */
+/** Runs one UDP client from its first to its last datagram. The client pauses between datagrams, except during a flood. */
 export async function runUdpClient(
   totals: DatagramTotals,
   random: Random,
   { port, source, isFlood }: { readonly port: number; readonly source: string; readonly isFlood: boolean },
 ): Promise<void> {
   const socket = createSocket('udp4');
-  socket.on('error', () => {}); // ICMP port unreachable while the listener is closed
+  socket.on('error', () => {}); // ignored: ICMP port unreachable while the listener is closed
   const bytes = Buffer.alloc(random.integer(1, 1_200), random.integer(0, 255));
   let hasResponse = false;
   socket.on('message', (message) => {

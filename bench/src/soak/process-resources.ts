@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import type { Inspector } from '../measure/inspector.ts';
 
-// Memory and descriptors of a process by kind; for glibc and V8 on Linux.
+// Reads the memory and the descriptors of a process by kind. Supports processes with glibc and V8 on Linux.
 export const MEMORY_KINDS = ['malloc', 'V8 and large buffers', 'machine code', 'stacks', 'files'] as const;
 export type MemoryKind = (typeof MEMORY_KINDS)[number];
 export type ResidentKiBByKind = Readonly<Record<MemoryKind, number>>;
@@ -55,7 +55,7 @@ function memoryKindOf(mapping: Mapping, { before, after }: AdjacentMappings): Me
   return rights.includes('x') ? 'machine code' : 'V8 and large buffers';
 }
 
-/** HEAP_MAX_SIZE of malloc/arena.c on 64 bits; an arena starts at a multiple of this size and reserves this size. */
+/** Reserved size of a malloc arena, which starts at a multiple of this size (HEAP_MAX_SIZE in glibc's malloc/arena.c on 64 bits). */
 const ARENA_BYTES = 64 * 1024 * 1024;
 
 function isArena({ name, rights, start, end }: Mapping, after: Mapping | undefined): boolean {
@@ -63,7 +63,7 @@ function isArena({ name, rights, start, end }: Mapping, after: Mapping | undefin
   return end === start + ARENA_BYTES || (isReservedAt(after, end) && after.end === start + ARENA_BYTES);
 }
 
-/** A guard precedes the stack of a thread; V8 has no guards of this size. */
+/** Maximum size of the guard before the stack of a thread. V8 reserves larger regions, so these do not count as guards. */
 const MAX_GUARD_BYTES = 64 * 1024;
 
 function isThreadStack({ name, rights, start }: Mapping, before: Mapping | undefined): boolean {
@@ -75,12 +75,12 @@ function isReservedAt(mapping: Mapping | undefined, start: number): mapping is M
   return mapping !== undefined && mapping.name === '' && mapping.rights === '---p' && mapping.start === start;
 }
 
-// The inspector calls malloc_info(3) in the process, so the proxy needs no code for this.
+// Reads malloc_info(3) through the inspector, so that the proxy needs no code for this purpose.
 
-/** Sums over all arenas and over allocations that are mapped separately. */
+/** Bytes in all arenas and in allocations that malloc maps separately. */
 export type MallocBytes = { readonly used: number; readonly free: number };
 
-/** Writes the result to a temporary file at `path`. */
+/** Calls malloc_info(3) in the process. `path` is where the process writes the result, in a temporary file. */
 export async function readMallocBytes(inspector: Inspector, path: string): Promise<MallocBytes> {
   await inspector.call('Runtime.evaluate', { expression: mallocInfoExpression(path) }).catch((cause: unknown) => {
     throw new Error('failed to call malloc_info in the proxy; use Node 26 (with node:ffi) on Linux with glibc', {
@@ -116,7 +116,7 @@ export function parseMallocInfo(text: string): MallocBytes {
   return { used: size('system type="current"') - free + size('total type="mmap"'), free };
 }
 
-/** Open descriptors by kind. */
+/** Number of open descriptors by kind. */
 export type DescriptorCounts = Readonly<Record<string, number>>;
 const SOCKET_TABLES = ['tcp', 'tcp6', 'udp', 'udp6', 'unix'] as const;
 
@@ -135,7 +135,7 @@ export function descriptorCounts(pid: number): DescriptorCounts {
     try {
       return [readlinkSync(`/proc/${pid}/fd/${name}`)];
     } catch {
-      return []; // closed meanwhile
+      return []; // the descriptor was closed after `readdirSync`
     }
   });
   const kinds = new Map<string, string>();
@@ -143,7 +143,7 @@ export function descriptorCounts(pid: number): DescriptorCounts {
   return countDescriptorsByKind(links, kinds);
 }
 
-/** A socket that is in no table of the kernel is closed, but the process still has its descriptor. */
+/** Counts descriptors by kind. A socket without a kind is in no table of the kernel, because its connection has ended. */
 export function countDescriptorsByKind(
   links: readonly string[],
   socketKinds: ReadonlyMap<string, string>,

@@ -18,7 +18,10 @@ export type ProxyView = {
 const PROXY_FILE = fileURLToPath(new URL('../../../packages/proxy/src/supervisor/supervisor.ts', import.meta.url));
 const PROXY_PROTOTYPE_EXPRESSION = `process.getBuiltinModule('node:module').createRequire(${JSON.stringify(PROXY_FILE)})(${JSON.stringify(PROXY_FILE)}).Supervisor.prototype`;
 
-/** `weir standalone` has no debug page of the proxy, so the inspector finds the supervisor object in its heap. */
+/**
+ * Returns a function that reads the view of the proxy in `weir standalone`. The inspector finds the `Supervisor` object in the heap,
+ * because `weir standalone` does not serve the debug pages of the proxy.
+ */
 export async function findProxyView(inspector: Inspector): Promise<() => Promise<ProxyView>> {
   const { result: prototype } = await inspector.call('Runtime.evaluate', { expression: PROXY_PROTOTYPE_EXPRESSION });
   const { objects } = await inspector.call('Runtime.queryObjects', { prototypeObjectId: prototype?.objectId });

@@ -1,8 +1,8 @@
-/** Deterministic numbers from a seed: mulberry32 (Tommy Ettinger, public domain), 32 bits of state. */
+/** Random numbers that depend only on a seed, from mulberry32 (Tommy Ettinger, public domain) with 32 bits of state. */
 export type Random = {
-  /** At min 0, below 1. */
+  /** Returns a number of at least 0 and less than 1. */
   next(): number;
-  /** A whole number from min to max, both included. */
+  /** Returns a whole number from `min` to `max`, inclusive. */
   integer(min: number, max: number): number;
   pick<T>(items: readonly T[]): T;
   chance(probability: number): boolean;

@@ -1,6 +1,6 @@
 import type { Random } from './random.ts';
 
-// Scripts of clients, generated from a seed.
+// Generates the scripts of clients from random numbers. A script is a list of steps.
 export type Step =
   /** Writes bytes without waiting. `consumedByProxy` marks a PROXY header, which the endpoint does not receive. */
   | { readonly kind: 'write'; readonly bytes: Buffer; readonly consumedByProxy?: true }
@@ -18,7 +18,7 @@ export type Step =
   | { readonly kind: 'reset' }
   | { readonly kind: 'close' };
 
-/** `orderly` clients end by FIN, `aborting` clients mostly by RST, and `impatient` clients after a short stay without a response. */
+/** `orderly` clients end with FIN, `aborting` clients mostly with RST. `impatient` clients get no response and end after a short time. */
 export type ClientProfile = 'orderly' | 'aborting' | 'tls' | 'impatient';
 const CLOSE_STEPS: readonly Step[] = [{ kind: 'send-fin' }, { kind: 'await-fin' }];
 
@@ -35,7 +35,7 @@ export function scriptFor(profile: ClientProfile, random: Random, host: string):
   }
 }
 
-/** Starts with a PROXY header, which may be malformed. */
+/** Returns a script that starts with a PROXY header. Some headers are malformed. */
 export function scriptWithProxyHeader(profile: ClientProfile, random: Random, host: string): Step[] {
   if (random.chance(0.6)) return [headerStep(goodHeader(random)), ...scriptFor(profile, random, host)];
   return [headerStep(badHeader(random)), ...stepsAfterBadHeader(random)];
@@ -128,7 +128,7 @@ function badHeader(random: Random): Buffer {
   ])();
 }
 
-/** Some clients never send the rest of the header, and wait for the timeout of the proxy. */
+/** Returns the end of a script with a malformed header. Some clients send nothing more and wait until the proxy closes the connection. */
 function stepsAfterBadHeader(random: Random): Step[] {
   return random
     .pick<readonly Step[]>([CLOSE_STEPS, [sleepStep(random, 1, 300), { kind: 'reset' }], [{ kind: 'await-fin' }]])
@@ -165,7 +165,7 @@ function repeatSteps(times: number, steps: () => Step[]): Step[] {
   return Array.from({ length: times }, steps).flat();
 }
 
-/** A ClientHello of TLS 1.2 (RFC 8446, 4.1.2) in one record, which asks for `host` (RFC 6066, 3). */
+/** Returns a TLS 1.2 ClientHello (RFC 8446, 4.1.2) in one record, with `host` as the server name (RFC 6066, 3). */
 export function clientHello(host: string): Buffer {
   const name = Buffer.from(host, 'ascii');
   const serverName = withLength(2, Buffer.concat([Buffer.from([0]), withLength(2, name)]));

@@ -2,7 +2,7 @@ import { serviceManifest } from '../subjects/weir-manifests.ts';
 import type { EndpointBehaviour } from './endpoint-behaviours.ts';
 import type { ClientProfile } from './script.ts';
 
-// The Services of a soak with their tenants, annotations, endpoints and clients.
+// The Services of a soak, with their namespaces, annotations, endpoints and clients.
 export const SERVICE_NAMES = [
   'orderly',
   'aborting',
@@ -23,12 +23,12 @@ export type ServicePlan = {
   readonly namespace: string;
   readonly protocol: 'TCP' | 'UDP';
   readonly annotations: Readonly<Record<string, string>>;
-  /** Endpoints on addresses of their own; `refuse` has no listener, and `unresponsive` never accepts a connection. */
+  /** Endpoints on different addresses. An endpoint `refuse` has no listener, and an endpoint `unresponsive` never accepts a connection. */
   readonly endpoints: readonly (EndpointBehaviour | 'refuse' | 'unresponsive')[];
   readonly clientProfile: ClientProfile;
-  /** Relative frequency of new clients. */
+  /** Share of new clients that connect to this Service, relative to the weights of all Services. */
   readonly weight: number;
-  /** True if the endpoints echo: then a client with the outcome `clean` knows the relayed bytes exactly. */
+  /** True if the endpoints echo. In this case, a client with the outcome `clean` knows exactly how many bytes were relayed. */
   readonly isEcho: boolean;
 };
 
@@ -103,11 +103,11 @@ export const SERVICES: Readonly<Record<ServiceName, ServicePlan>> = {
   }),
 };
 
-/** Limits of the namespace `game`, which fit the usual load but not a flood. */
+/** Limits of the namespace `game`. The usual load stays below these limits, a flood exceeds them. */
 export const TENANT_LIMITS =
   'connections: 80, newConnectionsPerSecond: 30, inBitsPerSecond: 100M, outBitsPerSecond: 100M';
 
-/** Outcomes of connections that were refused before the Service counted them. */
+/** Outcomes of connections that the proxy refused. They are not in the Service's counter `connections`. */
 export const REFUSED_OUTCOMES: readonly string[] = [
   'no-listener',
   'source-range',
@@ -139,7 +139,7 @@ export function endpointAddress(index: number): string {
   return `127.0.20.${index + 1}`;
 }
 
-/** A Service and its EndpointSlice; `ready` has the indexes of the current endpoints. */
+/** Returns the manifest of a Service and its EndpointSlice. `ready` contains the indexes of the endpoints in the slice. */
 export function soakServiceManifest(
   name: ServiceName,
   { port, target, ready }: { readonly port: number; readonly target: number; readonly ready: readonly number[] },
@@ -151,7 +151,7 @@ export function soakServiceManifest(
   );
 }
 
-/** A Service without clients, which is created and deleted to change the table. */
+/** Returns the manifest of a Service without clients. The fault injector creates and deletes such Services to change the table. */
 export function transientServiceManifest(index: number, { port, target }: { port: number; target: number }): string {
   return serviceManifest(
     { name: `transient-${index}`, namespace: `transient-${index % 3}`, protocol: 'TCP', port },

@@ -7,7 +7,7 @@ import { type DescriptorCounts, type MallocBytes, MEMORY_KINDS, type ResidentKiB
 import type { ProxyView } from './proxy-view.ts';
 import { SERVICE_NAMES, type ServiceName } from './services.ts';
 
-/** Resources of the process at rest, after garbage collections. */
+/** Resources of the process without connections, after garbage collections. */
 export type ResourceUsage = {
   readonly descriptors: DescriptorCounts;
   readonly residentKiB: ResidentKiBByKind;
@@ -17,7 +17,7 @@ export type ResourceUsage = {
 
 /** Everything that the checks compare. */
 export type SoakResult = {
-  /** At rest after the warm-up. */
+  /** After the warm-up, when all connections have ended; `after`: after the load, when all connections have ended. */
   readonly before: ResourceUsage;
   readonly after: ResourceUsage;
   readonly view: ProxyView;
@@ -26,10 +26,10 @@ export type SoakResult = {
   readonly datagramTotals: DatagramTotals;
   readonly endpointTotals: Readonly<Record<ServiceName, EndpointTotals>>;
   readonly workers: number;
-  /** Workers that the fault injector crashed. */
+  /** Number of workers that the fault injector crashed. */
   readonly endedWorkers: number;
   readonly proxyLog: string;
-  /** After SIGTERM. */
+  /** How the process exited after SIGTERM. */
   readonly exit: { readonly code: number | null; readonly signal: string | null };
 };
 
@@ -37,7 +37,10 @@ export function residentBytes({ residentKiB }: ResourceUsage): number {
   return Object.values(residentKiB).reduce((sum, kib) => sum + kib, 0) * 1024;
 }
 
-/** Resident memory without free memory of malloc. Separately mapped allocations count twice, which makes their leaks easier to find. */
+/**
+ * Returns the resident memory without the free memory of malloc. Allocations that malloc maps separately count twice, which makes
+ * their leaks easier to find.
+ */
 export function usedBytes(rest: ResourceUsage): number {
   return residentBytes(rest) - rest.residentKiB.malloc * 1024 + rest.malloc.used;
 }

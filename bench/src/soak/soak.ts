@@ -11,16 +11,16 @@ import type { ProxyView } from './proxy-view.ts';
 import { formatSoakResult, type ResourceUsage, type SoakResult } from './soak-result.ts';
 import { type StandaloneWeir, startStandaloneWeir } from './weir-process.ts';
 
-// Runs clients, endpoints and faults against `weir standalone`, and compares its resources at rest before and after.
+// Runs clients, endpoints and faults against `weir standalone`. Compares the resources of `weir standalone` before and after the load.
 const TRANSIENT_SERVICES = 8;
 const MAX_WARM_UP_MS = 60_000;
-/** Longer than any timeout of a Service here. */
+/** Maximum wait for the end of all connections. Longer than every timeout of the Services in `SERVICES`. */
 const DRAIN_TIMEOUT_MS = 60_000;
-/** A garbage collection may free what an earlier collection closed, and workers keep unused buffers for up to 10 s. */
+/** Several, because one collection may free what an earlier collection closed, and workers keep unused buffers for up to 10 s. */
 const GARBAGE_COLLECTIONS = 3;
 const GARBAGE_COLLECTION_INTERVAL_MS = 5_000;
 
-/** Prints progress and a table, and returns the exit code: 1 if a check found a problem. */
+/** Runs a soak and prints progress and a table. Returns the exit code: 1 if there is a finding. */
 export async function soak({ minutes, seed, workers }: SoakOptions, interruption: AbortSignal): Promise<number> {
   const durationMs = minutes * 60_000;
   console.log(
@@ -28,7 +28,7 @@ export async function soak({ minutes, seed, workers }: SoakOptions, interruption
   );
   await using endpoints = await startEndpoints();
   await using weir = await startStandaloneWeir(endpoints.ports, { workers });
-  await weir.mallocBytes(); // fails early on machines without malloc_info
+  await weir.mallocBytes(); // throws before the load if malloc_info is not available
   const transientPorts: number[] = [];
   while (transientPorts.length < TRANSIENT_SERVICES) transientPorts.push(await freePort());
   const faultInjector = new FaultInjector({
@@ -92,7 +92,7 @@ async function runLoad(
   signal.throwIfAborted();
 }
 
-/** Waits until all connections have ended. Connections that stay are a finding, so the wait is limited. */
+/** Waits until all connections have ended, at most `DRAIN_TIMEOUT_MS`, and reads the resources. Remaining connections are a finding. */
 async function measureAtRest(weir: StandaloneWeir): Promise<ResourceUsage> {
   const until = performance.now() + DRAIN_TIMEOUT_MS;
   while ((await weir.view()).connections > 0 && performance.now() < until) await setTimeout(500);

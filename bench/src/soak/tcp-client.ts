@@ -1,4 +1,4 @@
-// Runs a script on one connection.
+// A TCP client that runs a script on one connection.
 import { connect, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
 import type { ClientOutcome, ClientResult } from './client-totals.ts';
@@ -9,17 +9,17 @@ export type TcpClientOptions = {
   readonly source: string;
   readonly script: readonly Step[];
   readonly isEcho: boolean;
-  /** Selects the byte pattern of this client. */
+  /** Number of the client. Clients with different numbers send different bytes. */
   readonly key: number;
   readonly onConnect: () => void;
   /** Aborts the client. */
   readonly signal: AbortSignal;
 };
 
-/** Longer than any script, even on a busy machine. */
+/** Longer than any script takes, even on a busy machine. */
 const CLIENT_TIMEOUT_MS = 90_000;
 const PATTERN_PERIOD_BYTES = 65_521;
-/** Two periods of a pattern whose length is a prime number, so that any period is contiguous. */
+/** The pattern that clients send, repeated once, so that one period from any offset is contiguous. The period is a prime number. */
 const PATTERN = Buffer.from(
   Array.from(
     { length: 2 * PATTERN_PERIOD_BYTES },
@@ -27,7 +27,7 @@ const PATTERN = Buffer.from(
   ),
 );
 
-/** Returns undefined if the client could not connect. */
+/** Runs a client to its end and returns the result; undefined if the client could not connect. */
 export function runTcpClient(options: TcpClientOptions): Promise<ClientResult | undefined> {
   return new TcpClient(options).run();
 }
@@ -35,7 +35,7 @@ export function runTcpClient(options: TcpClientOptions): Promise<ClientResult | 
 class TcpClient {
   readonly #options: TcpClientOptions;
   readonly #socket: Socket;
-  /** Sent bytes that the echo has not returned yet. */
+  /** Sent bytes that the endpoint has not echoed yet. */
   readonly #expectedEcho: Buffer[] = [];
   readonly #closed = new AbortController();
   #changed = Promise.withResolvers<void>();
@@ -76,7 +76,7 @@ class TcpClient {
     });
     socket.on('error', ({ code }: NodeJS.ErrnoException) => {
       this.#failure ??= 'reset';
-      // a reset before Node's connect event
+      // the connection was established, but reset before Node emitted "connect"
       if (!this.#isConnected && code === 'ECONNRESET') {
         this.#isConnected = true;
         onConnect();
@@ -143,7 +143,7 @@ class TcpClient {
       case 'send-fin':
         this.#hasSentFin = true;
         socket.end(() => this.#wake());
-        // Node emits no "close" event if a socket is reset while its FIN is pending
+        // waits, because Node emits no "close" event if a socket is reset while its FIN is pending
         await this.#waitUntil(() => socket.writableFinished);
         return;
       case 'await-fin':
@@ -181,7 +181,7 @@ class TcpClient {
     this.#wake();
   }
 
-  /** A TLS alert replaces the echo, so it is not compared. */
+  /** Compares received bytes with sent bytes. Ignores a TLS alert, because the proxy sends an alert instead of relaying. */
   #compare(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       const due = this.#expectedEcho[0];
@@ -225,7 +225,7 @@ class TcpClient {
   }
 }
 
-/** RFC 8446, 6: content type 21, version, length 2, level and description. */
+/** Reports whether all received bytes are a TLS alert (RFC 8446, 6): content type 21, version, length 2, level and description. */
 function isAlert(bytes: Buffer, total: number): boolean {
   return bytes.length === 7 && total === 7 && bytes[0] === 21 && bytes[1] === 3 && bytes[4] === 2;
 }

@@ -1,5 +1,5 @@
-// Program `unresponsive-endpoint-process.ts ADDRESS`: listens, fills its own accept queue, prints the port, and never accepts a connection,
-// so that further connection attempts get no response.
+// Program `unresponsive-endpoint-process.ts ADDRESS`: an endpoint that does not respond to connection attempts, because its accept queue
+// is full. Listens, prints the port, fills the queue with its own connections, and never accepts a connection.
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 
@@ -10,5 +10,5 @@ await once(server.listen({ host, port: 0, backlog: 1 }), 'listening');
 const { port } = server.address() as AddressInfo;
 process.stdout.write(`port ${port}\n`);
 for (let count = 0; count < 8; count++) connect({ host, port });
-// starts the connections, and then blocks the thread for ever
+// blocks the thread for ever, after the connection attempts have started
 setImmediate(() => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0));

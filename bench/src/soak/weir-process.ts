@@ -20,7 +20,7 @@ import type { Random } from './random.ts';
 import { POLICY_MANIFEST, SERVICE_NAMES, type ServiceName, soakServiceManifest } from './services.ts';
 import type { ResourceUsage } from './soak-result.ts';
 
-/** As docs/kernel.md recommends: malloc returns free memory, so resident memory is closer to the memory in use. */
+/** The setting of docs/kernel.md: malloc returns free memory to the kernel, so resident memory is closer to the memory in use. */
 const MALLOC_ENVIRONMENT = { MALLOC_TRIM_THRESHOLD_: '262144' };
 const WEIR_PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
@@ -39,7 +39,7 @@ export type StandaloneWeir = AsyncDisposable & {
   suspend(): Promise<void>;
   resume(): Promise<void>;
   endWorker(random: Random): Promise<void>;
-  /** Closes the inspector, which would keep the process alive, and sends SIGTERM. */
+  /** Closes the inspector, because an open inspector keeps the process alive, and sends SIGTERM. */
   stop(): Promise<Exit>;
 };
 
@@ -58,7 +58,7 @@ export async function startStandaloneWeir(
     const text = soakServiceManifest(name, { port: ports[name], target: targets[name], ready: endpointIndexes(name) });
     writeAtomically(join(directory, `${name}.yaml`), text);
   }
-  // malloc_info is called through node:ffi, which is experimental
+  // Node would warn about node:ffi, which calls malloc_info and is experimental
   const noWarning = '--disable-warning=ExperimentalWarning';
   const flags = ['--conditions=source', noWarning, '--inspect=127.0.0.1:0', WEIR_PROGRAM, 'standalone'];
   const options = ['-f', directory, '--state', state, '--workers', String(workers), '--console', '127.0.0.1:0'];

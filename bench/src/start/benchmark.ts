@@ -7,7 +7,7 @@ import { measureStarts, WORKERS } from './measure-start.ts';
 import { START_DEFAULTS, type StartOptions } from './options.ts';
 import { proxyStartTable, type StartResult, summarizeProxyStart } from './start-result.ts';
 
-/** Returns the exit code: 1 if a row failed; the table still shows the other rows. */
+/** Returns the exit code: 1 if the proxies of a row failed to start. The table still shows the other rows. */
 export async function benchmarkStart(options: StartOptions, signal: AbortSignal): Promise<number> {
   const { services, servicesOnNode, rounds, profileDirectory } = options;
   const redis = await provideRedis();

@@ -25,8 +25,8 @@ export type MeasureStartsOptions = Omit<PublishedFleetOptions, 'servicesOnNode'>
 };
 
 /**
- * Starts a proxy for each number of Services in every round, so that other load on the machine affects all numbers alike. A number
- * whose start fails is reported and not started again.
+ * Measures starts of proxies. Every round starts one proxy for each number of Services, so that other load on the machine affects all
+ * numbers alike. If a start fails, the remaining rounds leave out this number, and `failures` contains the reason.
  */
 export async function measureStarts(
   options: MeasureStartsOptions,
@@ -77,10 +77,10 @@ export type PublishedFleetOptions = {
 
 const PUBLISHER_PROGRAM = new URL('publisher-process.ts', import.meta.url);
 const SCRAPES = 5;
-/** After this time, the first heartbeats are sent and the garbage of the start is collected. */
+/** Wait after the start, so that the proxy has sent its first heartbeats and collected the garbage of the start. */
 const REST_MS = 5_000;
 
-/** A fleet with a published table and one node, whose proxy is started repeatedly. */
+/** A fleet with a published table. Starts the proxy of one node repeatedly. */
 class PublishedFleet {
   readonly #options: PublishedFleetOptions;
   readonly #fleet = `bench-${randomUUID().slice(0, 8)}`;
@@ -103,12 +103,12 @@ class PublishedFleet {
     return fleet;
   }
 
-  /** Throws if the proxy does not listen for all Services of its node. */
+  /** Starts and stops the proxy. Throws if the proxy does not listen for all Services of its node. */
   async startProxy(): Promise<void> {
     await using _proxy = await this.#startAndVerify();
   }
 
-  /** Starts the proxy for the last time, and scrapes its metrics. */
+  /** Starts the proxy for the last time, scrapes its metrics, and returns the readings of all starts. */
   async startAndScrapeProxy(): Promise<ProxyStartReadings> {
     await using proxy = await this.#startAndVerify();
     await sleep(REST_MS);
@@ -144,7 +144,7 @@ class PublishedFleet {
   }
 }
 
-/** Each worker has a descriptor for each listener. */
+/** Returns the requested number, or less if the descriptor limit requires it. Each worker needs a descriptor for each Service. */
 function maxServicesOnNode(requested: number): number {
   const max = Math.floor((descriptorLimit() - RESERVED_DESCRIPTORS) / WORKERS / 10) * 10;
   return Math.min(requested, max);
@@ -157,7 +157,7 @@ async function publishTable(redis: string, fleet: string, layout: StartLayout) {
 
 type ListenersView = { readonly listeners: readonly { readonly listening: boolean }[] };
 
-/** Throws unless the proxy has opened this many listeners. */
+/** Throws unless the proxy has opened exactly this number of listeners. */
 async function verifyListeners({ admin }: ServingProxy, listeners: number): Promise<void> {
   const view = (await (await fetch(`http://${admin}/debug/listeners`)).json()) as ListenersView;
   const open = view.listeners.filter(({ listening }) => listening).length;
@@ -175,7 +175,7 @@ async function scrape(admin: string): Promise<ScrapeReading> {
 
 const PROBE_INTERVAL_MS = 5;
 
-/** Returns the longest response time of the main thread while `work` runs, by repeated health checks on one connection. */
+/** Returns the longest response time of the main thread to repeated health checks, which run on one connection until `work` ends. */
 export async function measureMaxResponseTime<T>(
   admin: string,
   work: () => Promise<T>,

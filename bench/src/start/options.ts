@@ -1,17 +1,17 @@
 import { parseIntegerListOption, parseIntegerOption, parseOptions } from '../option-values.ts';
 
 export type StartOptions = {
-  /** Services of the fleet. */
+  /** Number of Services in the fleet. */
   readonly services: number;
-  /** Numbers of Services that the proxy's node serves, ascending; each number is a row of the result. */
+  /** Numbers of Services that the proxy's node serves, ascending. Each number is one row of the result. */
   readonly servicesOnNode: readonly number[];
-  /** Starts for each number of Services. */
+  /** How often the proxy starts for each number of Services. */
   readonly rounds: number;
-  /** Where the proxies write CPU profiles; the result of such a run is not kept. */
+  /** Folder for the CPU profiles of the proxies. The result of a run with profiles is not saved. */
   readonly profileDirectory?: string;
 };
 
-/** The node is one of a hundred nodes, one of three, and one of two nodes that serve all Services. */
+/** If each Service is on two nodes, a node serves 200 Services in a fleet of 100 nodes, 6,670 of three nodes, and 10,000 of two nodes. */
 export const START_DEFAULTS = { services: 10_000, servicesOnNode: [200, 6_670, 10_000], rounds: 5 } as const;
 
 const SERVICES_RANGE = { min: 1, max: 10_000 };

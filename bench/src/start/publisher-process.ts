@@ -1,4 +1,4 @@
-// Program `publisher-process.ts REDIS-URL FLEET LAYOUT`: a controller that publishes the table of a fleet.
+// Program `publisher-process.ts REDIS-URL FLEET LAYOUT`: a controller that publishes a routing table. LAYOUT is a `StartLayout` as JSON.
 import { startController } from '@weir/controller';
 import { entriesOf } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';
@@ -8,7 +8,7 @@ import { serveRpc } from '../processes/rpc.ts';
 import { type StartLayout, startCluster } from './start-cluster.ts';
 
 export type PublisherRpc = {
-  /** Returns the number of entries of the table, and the number of listeners on the node of the layout. */
+  /** Publishes the table. Returns the number of entries in the table, and the number of listeners on the node of the layout. */
   publish(): Promise<{ readonly entries: number; readonly listeners: number }>;
 };
 

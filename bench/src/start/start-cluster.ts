@@ -5,14 +5,14 @@ import { inMemoryCluster } from '../control/in-memory-cluster.ts';
 
 export type StartLayout = {
   readonly services: number;
-  /** Services that the node serves. */
+  /** Number of Services that the node serves. */
   readonly servicesOnNode: number;
   readonly node: { readonly name: string; readonly address: string };
 };
 
 const OTHER_POOL = 'elsewhere';
 
-/** The cluster of `control` on four nodes: two nodes serve the first tenants, the other two nodes the remaining tenants. */
+/** Returns the cluster of the benchmark `control`, on four nodes. Two nodes serve the first tenants, two nodes the remaining tenants. */
 export function startCluster({ services, servicesOnNode, node }: StartLayout): SourceSnapshot {
   const cluster = inMemoryCluster(services);
   const tenantsOnNode = Math.ceil((servicesOnNode * cluster.namespaces.length) / services);

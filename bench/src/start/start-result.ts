@@ -9,30 +9,30 @@ export type StartResult = RunMetadata & {
 };
 
 type NodeShare = {
-  /** Entries of the table. */
+  /** Number of entries in the table. */
   readonly entries: number;
-  /** Services that the node serves, each with one listener. */
+  /** Number of Services that the node serves. Each Service has one listener. */
   readonly servicesOnNode: number;
-  /** Services that the options asked for; larger than `servicesOnNode` if the machine allows too few descriptors. */
+  /** Number of Services in the options; larger than `servicesOnNode` if the machine allows too few descriptors. */
   readonly requestedServices: number;
-  /** Longest wait for a response of the main thread at rest, in milliseconds. */
+  /** Longest wait for a response of the main thread while the proxy is idle, in milliseconds. */
   readonly restMs: number;
 };
 
-/** What was measured with one number of Services on the node. */
+/** The readings with one number of Services on the node. */
 export type ProxyStartReadings = NodeShare & {
-  /** Each proxy started in a process of its own. */
+  /** One item for each start of the proxy, each in a new process. */
   readonly starts: readonly ProxyStartReading[];
-  /** Scrapes of the last proxy, which was at rest. */
+  /** Scrapes of the last proxy while it was idle. */
   readonly scrapes: readonly ScrapeReading[];
 };
 
 export type ProxyStartReading = {
-  /** From the start of the process until every listener is open at all workers. */
+  /** Time from the start of the process until every listener is open in all workers. */
   readonly servingMs: number;
-  /** CPU time of all threads until then. */
+  /** CPU time of all threads until every listener is open. */
   readonly cpuMs: number;
-  /** How long the main thread was ready to run without a processor until then. */
+  /** How long the main thread waited for a processor while ready to run, until every listener was open. */
   readonly queuedMs: number;
   readonly peakKiB: number;
 };
@@ -40,14 +40,14 @@ export type ProxyStartReading = {
 export type ScrapeReading = {
   readonly ms: number;
   readonly bytes: number;
-  /** Longest wait for another response of the main thread during the scrape. */
+  /** Longest response time of the main thread to a health check during the scrape. */
   readonly waitMs: number;
 };
 
 export type ProxyStartRow = NodeShare & {
   readonly servingMs: Summary;
   readonly cpuMs: Summary;
-  /** Absent in results before d2d1c52. */
+  /** Absent in results of commits before d2d1c52. */
   readonly queuedMs?: Summary;
   readonly peakKiB: Summary;
   readonly scrapeMs: Summary;
@@ -90,7 +90,7 @@ function startCells(row: ProxyStartRow): string[] {
     cpuMs.median.toFixed(0),
     queuedMs?.median.toFixed(0) ?? '',
     peakMiB.toFixed(0),
-    // the target is for a node that serves all Services, as far as the machine has descriptors
+    // the target is for a node that serves all Services; fewer Services are accepted if the descriptors do not suffice
     requestedServices >= TARGETS.services ? targets.join('; ') : '',
     row.scrapeMs.median.toFixed(0),
     (row.scrapeBytes.median / 1e6).toFixed(1),

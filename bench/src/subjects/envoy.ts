@@ -27,7 +27,7 @@ export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
 const FILTER_TYPE_PREFIX = 'type.googleapis.com/envoy.extensions.filters';
 const UNLIMITED = 1_000_000_000;
 
-/** Each backend has a listener and a cluster with one endpoint. Envoy sets TCP_NODELAY by default. */
+/** Returns a configuration with one listener and one Envoy cluster for each backend. Envoy sets TCP_NODELAY by default. */
 export function envoyConfiguration(ports: BackendPorts, backends: BackendPorts): object {
   return {
     static_resources: {
@@ -69,7 +69,7 @@ function udpListener(name: BackendName, ports: BackendPorts): object {
   };
 }
 
-/** The default circuit breaker would refuse connections beyond 1,024. */
+/** Returns an Envoy cluster with one endpoint. Raises the limits of the circuit breaker, because the default is 1,024 connections. */
 function clusterFor(name: BackendName, port: number): object {
   const endpoint = { endpoint: { address: addressFor(port, name === 'datagrams' ? 'UDP' : 'TCP') } };
   const thresholds = { max_connections: UNLIMITED, max_pending_requests: UNLIMITED, max_requests: UNLIMITED };

@@ -6,7 +6,7 @@ import { descriptorLimit, maxIdleConnections } from '../measure/proc-stats.ts';
 import { freePorts } from './free-ports.ts';
 import type { BackendPorts, Subject } from './subject.ts';
 
-/** HAProxy runs one thread in TCP mode and may use splice(2). */
+/** Starts HAProxy in TCP mode, with one thread and with permission to use splice(2). */
 export async function startHaproxy(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-haproxy'));
@@ -32,7 +32,10 @@ export async function startHaproxy(backends: BackendPorts): Promise<Subject> {
   };
 }
 
-/** HAProxy sets TCP_NODELAY by default. It does not start if `maxconn` and the pipes for splice(2) exceed the descriptor limit. */
+/**
+ * Returns a configuration for this number of connections. HAProxy does not start if `maxconn` and the pipes for splice(2) exceed the
+ * descriptor limit. HAProxy sets TCP_NODELAY by default.
+ */
 export function haproxyConfiguration({
   ports,
   backends,

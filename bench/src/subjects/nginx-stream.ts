@@ -5,7 +5,7 @@ import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
 import { BACKEND_NAMES, type BackendPorts, type Subject } from './subject.ts';
 
-/** nginx runs its stream module in one process without a master, so that the process has all of the CPU time. */
+/** Starts nginx with its stream module, in one process without a master, so that this process uses all of nginx's CPU time. */
 export async function startNginxStream(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx-stream'));
@@ -27,7 +27,7 @@ export async function startNginxStream(backends: BackendPorts): Promise<Subject>
   };
 }
 
-/** nginx sets TCP_NODELAY by default. A relayed connection takes two of `worker_connections`. */
+/** Returns a configuration for nginx. A relayed connection counts twice in `worker_connections`. nginx sets TCP_NODELAY by default. */
 export function nginxStreamConfiguration({
   directory,
   ports,

@@ -1,4 +1,4 @@
-// Program `pipe-process.ts LISTEN:TARGET …`: relays ports of 127.0.0.1 with socket.pipe().
+// Program `pipe-process.ts LISTEN:TARGET …`: relays from each port LISTEN to the port TARGET, both at 127.0.0.1, with socket.pipe().
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 

@@ -32,7 +32,7 @@ export function startSubject(
 
 const PIPE_PROGRAM = fileURLToPath(new URL('./pipe-process.ts', import.meta.url));
 
-/** The smallest proxy on Node: no limits, no metering, one endpoint. */
+/** Starts the simplest possible proxy on Node: no limits, no metering, one endpoint. */
 export async function startPipe(backends: BackendPorts): Promise<Subject> {
   const ports = await freePorts();
   const routes = (['http', 'stream', 'echo'] as const).map((name) => `${ports[name]}:${backends[name]}`);

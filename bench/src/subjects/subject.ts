@@ -1,7 +1,7 @@
-/** A measured proxy: one process in front of the same backends as every other subject. */
+/** A measured proxy, which is one process. All subjects relay to the same backends. */
 export type Subject = AsyncDisposable & {
   readonly name: SubjectName;
-  /** Program and configuration, for the readers of results. */
+  /** Description of the program and its configuration, for the readers of results. */
   readonly description: string;
   readonly pid: number;
   /** Listening ports at 127.0.0.1. */
@@ -10,13 +10,13 @@ export type Subject = AsyncDisposable & {
   readonly output?: () => string;
   /** Runs the garbage collector; absent if the program has none. */
   readonly collectGarbage?: () => Promise<void>;
-  /** Backends that the subject does not relay to, with the reason. */
+  /** Reasons why the subject does not relay to a backend, by backend. */
   readonly unsupported?: Readonly<Partial<Record<BackendName, string>>>;
-  /** Reads the traffic that the subject itself has counted; absent if the subject has no ledger. */
+  /** Reads the traffic that the subject has counted; absent if the subject does not count traffic. */
   readonly readLedger?: () => Promise<Ledger>;
 };
 
-/** `http`: small HTTP responses. `stream`: one stream of the requested size. `echo`: echo by TCP. `datagrams`: echo by UDP. */
+/** `http`: small HTTP responses. `stream`: a stream of the requested size. `echo`: echo over TCP. `datagrams`: echo over UDP. */
 export const BACKEND_NAMES = ['http', 'stream', 'echo', 'datagrams'] as const;
 export type BackendName = (typeof BACKEND_NAMES)[number];
 export type BackendPorts = Readonly<Record<BackendName, number>>;
@@ -35,7 +35,7 @@ export function perBackend<T>(value: (name: BackendName) => T): Record<BackendNa
 /** Subjects that the option --subjects accepts. */
 export const SELECTABLE_SUBJECTS = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe'] as const;
 export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
-/** Subjects that can be started; scenarios add the variants of Weir. */
+/** Subjects that can be started: the selectable subjects, and variants of Weir that only some scenarios start. */
 export type StartableSubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers';
 /** `direct` is the backend without a proxy. */
 export type SubjectName = StartableSubjectName | 'direct';

@@ -4,7 +4,7 @@ import { BACKEND_NAMES, type BackendName, type Ledger, perBackend, type TrafficT
 type Items<T> = { readonly items: readonly T[] };
 type UsageItem = { readonly services: readonly ({ readonly name: string } & TrafficTotals)[] };
 
-/** Reads the ledger; each Service has the name of its backend. */
+/** Reads the ledger from the API of the console. The Service of a backend has the name of the backend. */
 export async function readLedger(console: string): Promise<Ledger> {
   const { items } = await requestJson<Items<UsageItem>>(new URL('api/v1/usage', console));
   const services = items.flatMap((item) => item.services);
@@ -17,13 +17,13 @@ export type ServiceItem = { readonly name: string; readonly state: string; reado
 export type ProblemItem = { readonly subject: string; readonly message: string };
 
 export type FeatureSupport = {
-  /** Backends whose Service has an error, with the message of the Service. */
+  /** Reasons why this version of Weir does not relay to a backend, by backend. */
   readonly unsupported: Readonly<Partial<Record<BackendName, string>>>;
-  /** Limits of the manifests that this version does not enforce. */
+  /** Names of the limits that this version of Weir does not enforce. */
   readonly notEnforced: readonly string[];
 };
 
-/** Reads what this version of Weir supports of the manifests. */
+/** Reads from the API of the console which backends and limits this version of Weir supports. */
 export async function readFeatureSupport(console: string, limitNames: readonly string[]): Promise<FeatureSupport> {
   const [services, problems] = await Promise.all([
     requestJson<Items<ServiceItem>>(new URL('api/v1/services', console)),
@@ -32,7 +32,7 @@ export async function readFeatureSupport(console: string, limitNames: readonly s
   return featureSupportFor(services.items, problems.items, limitNames);
 }
 
-/** A refused Service is unsupported; all Services are unsupported if no limit is enforced. */
+/** Returns which backends are unsupported: a backend whose Service is missing or refused, or all backends if no limit is enforced. */
 export function featureSupportFor(
   services: readonly ServiceItem[],
   problems: readonly ProblemItem[],
@@ -52,7 +52,7 @@ export function featureSupportFor(
   return { unsupported: Object.fromEntries(unsupported), notEnforced };
 }
 
-/** Messages name the temporary file of the manifest, which means nothing in a result. */
+/** Removes the path of the temporary manifest from the end of a message, because the path is meaningless in a result. */
 function withoutSourceLocation(message: string): string {
   return message.replace(/ \(\/[^)]*\)$/, '');
 }
@@ -65,7 +65,7 @@ async function requestJson<T>(url: URL): Promise<T> {
 
 const STABLE_INTERVAL_MS = 1_500;
 
-/** The ledger is written once a second: it is stable if two readings with a longer interval are equal. */
+/** Reads until two consecutive readings are equal. Waits more than a second between them, because the ledger is written every second. */
 export async function readUntilStable<T>(read: () => Promise<T>): Promise<T> {
   for (let last = await read(), attempt = 0; attempt < 10; attempt++) {
     await setTimeout(STABLE_INTERVAL_MS);

@@ -1,6 +1,6 @@
 import { BACKEND_NAMES, type BackendName, type BackendPorts } from './subject.ts';
 
-/** Limits of the loaded tenant. `inactive`: counted, but too high to act. `restrictive`: at most a tenth of a flood. */
+/** Limits of the tenant `bench`. `inactive`: too high to have an effect. `restrictive`: at most a tenth of the load of a flood. */
 export type LimitProfile = 'none' | 'inactive' | 'restrictive';
 
 export const RESTRICTIVE_LIMITS = {
@@ -10,7 +10,7 @@ export const RESTRICTIVE_LIMITS = {
   outBitsPerSecond: '100M',
 } as const;
 
-/** `spec.limits` of the TenantPolicy. */
+/** Values of `spec.limits` in the TenantPolicy, by profile. */
 const LIMITS_BY_PROFILE = {
   inactive: {
     connections: '100000',
@@ -24,8 +24,8 @@ const LIMITS_BY_PROFILE = {
 export const LIMIT_NAMES: readonly string[] = Object.keys(LIMITS_BY_PROFILE.inactive);
 
 /**
- * Services without selector, with EndpointSlices of the backends on loopback. `echo` belongs to a second tenant without limits, whose
- * latency the flood of the first tenant should not change.
+ * Returns manifests with one Service and one EndpointSlice for each backend. The Service `echo` belongs to a separate tenant without
+ * limits: `fairness` measures its latency while the other tenant, `bench`, is flooded.
  */
 export function benchmarkManifests(ports: BackendPorts, backends: BackendPorts, limits: LimitProfile = 'none'): string {
   const services = BACKEND_NAMES.map((name) => backendServiceManifest(name, ports[name], backends[name]));
@@ -66,7 +66,7 @@ export type ServiceManifestOptions = {
   readonly annotations?: Readonly<Record<string, string>>;
 };
 
-/** A Service without selector, and one EndpointSlice. */
+/** Returns the manifest of a Service without a selector, and of its EndpointSlice. */
 export function serviceManifest(
   { name, namespace, protocol, port, annotations = {} }: ServiceManifestOptions,
   { target, addresses }: { readonly target: number; readonly addresses: readonly string[] },

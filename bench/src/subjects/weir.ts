@@ -8,7 +8,7 @@ import type { BackendPorts, Subject, SubjectName } from './subject.ts';
 import { readFeatureSupport, readLedger } from './weir-console.ts';
 import { benchmarkManifests, LIMIT_NAMES, type LimitProfile } from './weir-manifests.ts';
 
-// the bin would replace its process with this program, and a CPU profile does not survive that
+// the program itself, not the launcher `weir.js`, because replacing the launcher's process would lose the CPU profile
 const WEIR_PROGRAM = fileURLToPath(new URL('../../../packages/cli/src/main.ts', import.meta.url));
 
 export type WeirOptions = {
@@ -16,11 +16,11 @@ export type WeirOptions = {
   readonly workers?: number;
   readonly limits?: LimitProfile;
   readonly profileDirectory?: string;
-  /** Opens the inspector, which runs the garbage collector. */
+  /** True if Weir is started with an inspector, through which `collectGarbage` runs the garbage collector. */
   readonly isInspected?: boolean;
 };
 
-/** Starts `weir standalone`; the CPU time includes controller and console, which run in the same process. */
+/** Starts `weir standalone`. The CPU time of the process includes the controller and the console. */
 export async function startWeir(backends: BackendPorts, options: WeirOptions = {}): Promise<Subject> {
   const { name = 'weir', workers = 1, limits = 'none' } = options;
   if (!existsSync(WEIR_PROGRAM)) throw new Error(`${WEIR_PROGRAM} is missing; select other proxies with --subjects`);

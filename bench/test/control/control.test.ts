@@ -47,7 +47,7 @@ describe('inMemoryCluster', () => {
     test(`changes the table without a problem in every round of "${scenario}"`, () => {
       let cluster = inMemoryCluster(4);
       const digest = (): string => tableDigest(translated(cluster).table);
-      // twice the number of Services, so that each Service changes again
+      // the number of rounds is twice the number of Services, so that each Service changes twice
       for (let round = 0; round < 8; round++) {
         for (const edit of editsFor('endpoint', round, cluster).slice(round % 2)) cluster = edit(cluster);
         for (const edit of editsFor(scenario, round, cluster)) {

@@ -12,7 +12,7 @@ test('collects the garbage of the main thread and of the workers', async () => {
   await collectGarbage(child.inspector);
 });
 
-/** A blocked main thread does not respond to the inspector either. */
+/** Code that blocks the main thread, so that the inspector does not respond. */
 const blocked = 'Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)';
 
 test('rejects after a timeout if the process does not respond', async () => {

@@ -8,7 +8,7 @@ import type { ServiceView } from '../../src/soak/proxy-view.ts';
 import { SERVICE_NAMES, type ServiceName } from '../../src/soak/services.ts';
 import type { SoakResult } from '../../src/soak/soak-result.ts';
 
-/** Each Service had two connections: one was completed and one was reset by its client. */
+/** Returns a result without findings. Each Service had two connections: one was completed, and one was reset by its client. */
 function goodReading(): SoakResult {
   const rest = {
     descriptors: { tcp: 1, file: 11 },
@@ -244,7 +244,7 @@ function withResident(reading: SoakResult, kind: MemoryKind, grownKiB: number): 
   };
 }
 
-/** In the proxy and in the ledger alike. */
+/** Returns the result with another number of bytes in the counters of the proxy and in the ledger. */
 function withBytes(reading: SoakResult, what: 'receivedBytes' | 'sentBytes', bytes: number): SoakResult {
   const counters = { receivedBytes: 150, sentBytes: 120, connections: 2, [what]: bytes };
   return { ...withCount(reading, { counters }), ledger: { ...reading.ledger, orderly: counters } };
