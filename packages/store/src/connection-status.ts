@@ -1,7 +1,7 @@
 import type { ConnectionState } from './contract.ts';
 import type { StoreError } from './errors.ts';
 
-/** The connection state of a store and the listeners of its changes. The state `closed` is final. */
+/** The connection state of a store, and the listeners for changes of the state. The state `closed` is final. */
 export class ConnectionStatus {
   #state: ConnectionState;
   #error: StoreError | undefined;

@@ -1,8 +1,8 @@
-// The contract between controller, proxies and console. `redis/` and `memory/` implement the contract; one test suite
-// checks both.
+// The contract between controller, proxies and console. `redis/` and `memory/` implement the contract, and one test suite checks both
+// implementations.
 //
-// While the store is unreachable, every method rejects within its timeout with a `StoreError` of code AWAY. The store
-// transfers state, not events: a follower that missed a change reads the complete state again.
+// While the store is unreachable, every method rejects within its timeout with a `StoreError` of code AWAY. The store transfers state, not
+// events: a follower that missed a change reads the complete state again.
 import type {
   Change,
   Counters,
@@ -27,8 +27,8 @@ export interface Store {
   /** Why `connection` is `away` and what the user can do; undefined in every other state. */
   readonly connectionError: StoreError | undefined;
   /**
-   * Calls `listener` at each change of `connection`; returns a function that removes the listener. After a change to `ready` the store
-   * may have lost everything that was written before.
+   * Calls `listener` at each change of `connection`; returns a function that removes the listener. When `connection` changes to `ready`,
+   * the store may have lost all data that was written before.
    */
   onConnectionChange(listener: (state: ConnectionState) => void): () => void;
   /** Ends all followers and watchers. Every later call rejects with AWAY. */
@@ -40,13 +40,13 @@ export type ConnectionState = 'connecting' | 'ready' | 'away' | 'closed';
 // ── Routing table ───────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface TableStore {
-  /** Returns a leader token greater than all earlier tokens. From now on writes with an earlier token fail. Call after winning the election. */
+  /** Returns a leader token greater than all earlier tokens. Later writes with an earlier token fail. Call after winning the election. */
   claimLeader(): Promise<number>;
   /** Returns the position of the stored table, or undefined if no table was ever written or the store was wiped. */
   meta(): Promise<TableMeta | undefined>;
   /**
-   * Deletes the table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table. A leader calls this if
-   * the store does not hold what the leader wrote.
+   * Deletes the table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table. A leader calls this
+   * method if the stored table is not the table that the leader wrote.
    */
   openEpoch(request: { readonly leader: number; readonly id: string }): Promise<PublishResult>;
   /** Writes entries, private keys, change stream and position atomically, if `leader` is current and the table is at `predecessor`. */
@@ -57,23 +57,24 @@ export interface TableStore {
    */
   read(): Promise<TableSnapshot | undefined>;
   /**
-   * Returns the entries of an incomplete table, left by a leader that ended while writing, or undefined if there are
-   * none. The next leader uses the entries to keep their allocations; they must not serve traffic. They are not a
-   * snapshot, because writes may happen during the read.
+   * Returns the entries of a table that is incomplete because the last leader ended while writing, or undefined if there are no entries.
+   * The new leader keeps the allocations in these entries, but does not serve traffic with them. Writes during the read may mix entries of
+   * several positions.
    */
   readPartial(): Promise<RoutingTable | undefined>;
   /**
-   * Yields the revisions after `after` in order, as they are published, until `signal` aborts. Throws `StoreError` GAP
-   * if the next revision does not follow the last one (the stream was trimmed, wiped, rolled back, or a new epoch was
-   * opened): call `read`. Throws AWAY if the store is unreachable: call `revisions` again with the same position.
+   * Yields the revisions after `after` in order, as they are published, until `signal` aborts. Throws `StoreError` GAP if the stored
+   * revisions do not continue from the last yielded position, because the stream was trimmed or wiped, the store was rolled back, or a new
+   * epoch was opened. Call `read` after a GAP. Throws AWAY if the store is unreachable; call `revisions` again with the last yielded
+   * position.
    */
   revisions(options: { readonly after: TablePosition; readonly signal: AbortSignal }): AsyncIterable<Revision>;
 }
 
 export interface TableMeta extends TablePosition {
   /**
-   * Whether the table is complete: false after `openEpoch`, and after a revision with `complete: false`, until a
-   * revision with `complete: true`.
+   * Whether the table is complete: false after `openEpoch` and after a revision with `complete: false`, until the next revision with
+   * `complete: true`.
    */
   readonly complete: boolean;
   readonly leader: number;
@@ -87,8 +88,8 @@ export interface PublishRequest {
   /** At most `MAX_CHANGES_PER_REVISION`. */
   readonly changes: readonly Change[];
   /**
-   * Whether the change ends with this revision. False if it continues in the next one; followers apply the change at
-   * the revision with `true`.
+   * Whether this revision is the last revision of the change. Followers apply a change that is split into several revisions when they
+   * receive the last revision.
    */
   readonly complete: boolean;
   /** When the cause of the change was observed, in milliseconds since the Unix epoch; absent if unknown. */
@@ -97,7 +98,7 @@ export interface PublishRequest {
 
 export type PublishResult =
   | { readonly kind: 'published'; readonly position: TablePosition }
-  /** Another process has claimed leadership since (`leader` is 0 after a wipe): stop writing and check the Lease. */
+  /** Another process has claimed leadership, or the store was wiped (`leader` is 0): stop writing and check the Lease. */
   | { readonly kind: 'not-leader'; readonly leader: number }
   /** The stored table is not at `predecessor`: the store was wiped, rolled back, or written by another leader. */
   | { readonly kind: 'wrong-predecessor'; readonly meta: TableMeta | undefined };
@@ -105,7 +106,9 @@ export type PublishResult =
 export interface TableSnapshot {
   readonly table: RoutingTable;
   readonly position: TablePosition;
-  /** Ids of entries that are missing in `table`: a newer version wrote them, or their private key cannot be read. */
+  /**
+   * Ids of entries that are missing in `table`, because a newer version of Weir wrote the entry or the entry's private key cannot be read.
+   */
   readonly unreadable: readonly string[];
 }
 
@@ -116,12 +119,9 @@ export interface Revision {
   /** As in `PublishRequest`. */
   readonly complete: boolean;
   readonly changedAt?: number;
-  /**
-   * The changes, without certificates whose private key a later revision has already replaced: that revision contains
-   * or deletes them.
-   */
+  /** The changes. A certificate is missing if a later revision that is already stored replaces or deletes the certificate. */
   readonly changes: readonly Change[];
-  /** Ids of put entries that are missing in `changes` because they cannot be read, as in `TableSnapshot`. */
+  /** Ids of put entries that are missing in `changes` because the entry or its private key cannot be read. */
   readonly unreadable: readonly string[];
 }
 
@@ -129,9 +129,9 @@ export interface Revision {
 
 export interface HeartbeatStore {
   /**
-   * Returns the number of a new incarnation of the node's proxy: greater than every earlier number, and at least `atLeast` (the last
-   * number in the proxy's state directory plus one). For an unknown node the first number is the store's clock in seconds, so that a
-   * wiped store never returns a number twice.
+   * Returns the number of a new incarnation of the node's proxy: greater than every earlier number, and at least `atLeast` (the last number
+   * in the proxy's state directory plus one). For an unknown node the first number is the store's clock in seconds, so that numbers do not
+   * repeat after the store was wiped.
    */
   beginIncarnation(node: string, atLeast: number): Promise<number>;
   /** Stores a heartbeat for `HEARTBEAT_TTL_MS`. */
@@ -139,11 +139,11 @@ export interface HeartbeatStore {
   /** Removes the heartbeat of an incarnation at once; a proxy calls this at the end of a drain. */
   remove(node: string, life: number): Promise<void>;
   /**
-   * Returns the heartbeats not older than `HEARTBEAT_TTL_MS`, sorted by node and incarnation. A heartbeat of an unknown
-   * version is `unreadable`.
+   * Returns the heartbeats of the last `HEARTBEAT_TTL_MS`, sorted by node and incarnation. A heartbeat of an unknown version is
+   * `unreadable`.
    */
   list(): Promise<readonly Heartbeat[]>;
-  /** Returns the names of all nodes for which an incarnation was ever begun. */
+  /** Returns the names of all nodes for which `beginIncarnation` was ever called. */
   knownNodes(): Promise<ReadonlySet<string>>;
 }
 
@@ -152,39 +152,39 @@ export interface HeartbeatStore {
 /** The ledger of usage by tenant and Service. Keeps minutes for 2 hours, hours for 8 days, days for 400 days, months forever. */
 export interface UsageStore {
   /**
-   * Adds the increase since the last report of the same incarnation, exactly once, to the periods of the report's points. Reports may be
-   * lost, repeated and reordered. The store may lose accepted usage: after each change of the connection to `ready`, report the current
-   * value of all slots again.
+   * Adds the increase of each counter since the last report of the same incarnation to the periods of the report's points. Counts each
+   * increase once, even if reports are lost, repeated or reordered. The store may lose accepted usage: when `connection` changes to
+   * `ready`, report the current values of all slots again.
    */
   flush(report: UsageReport): Promise<FlushResult>;
-  /** Returns the usage of one period, of one or all tenants, sorted by Service and tenant. */
+  /** Returns the usage in one period, of `tenant` or of all tenants, sorted by Service and tenant. */
   rows(period: UsagePeriod, tenant?: string): Promise<readonly UsageRow[]>;
   /** Returns the periods of one length in which a tenant has usage, ascending. */
   periods(tenant: string, length: PeriodLength): Promise<readonly UsagePeriod[]>;
-  /**
-   * Returns the rows of the given months and the base of each slot of each incarnation, at one moment, as `seed` takes
-   * them.
-   */
+  /** Returns the argument for `seed`: the rows of the given months, all bases and all folded incarnations, read at one moment. */
   exportSeed(months: readonly UsagePeriod[]): Promise<UsageSeed>;
   /**
-   * Returns whether the ledger is open. It is not open in a new or wiped store until `seed` is called; `flush` returns
-   * `seeding` until then.
+   * Reports whether the ledger is open. The ledger of a new or wiped store is closed until `seed` is called; `flush` returns `seeding`
+   * while the ledger is closed.
    */
   isSeeded(): Promise<boolean>;
-  /** Writes month totals and bases and opens the ledger, atomically. Returns `already` and does nothing if the ledger is open. */
+  /**
+   * Writes month totals, bases and folded incarnations and opens the ledger, atomically. Returns `already` and does nothing if the ledger
+   * is open.
+   */
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
-  /** Refuses all later reports of this and lower incarnations of the node, and deletes their bases. */
+  /** Refuses all later reports of incarnation `life` and lower incarnations of the node, and deletes the bases of these incarnations. */
   fold(node: string, life: number): Promise<void>;
 }
 
 export type FlushResult =
   | { readonly kind: 'accepted' }
-  /** Totals are being restored: keep the report and retry. */
+  /** The ledger is closed until `seed` restores the totals: keep the report and retry. */
   | { readonly kind: 'seeding' }
-  /** The incarnation was folded: its reports are refused forever. */
+  /** The incarnation was folded: the store refuses the incarnation's reports forever. */
   | { readonly kind: 'folded' };
 
-/** The last seen cumulative counters of one slot of one incarnation; `flush` adds only what exceeds them. */
+/** The last seen cumulative counters of one Service and tenant in one incarnation. `flush` adds only the increase over these counters. */
 export interface UsageBase {
   readonly service: string;
   readonly tenant: string;
@@ -197,8 +197,8 @@ export interface UsageSeed {
   readonly months: readonly { readonly month: UsagePeriod; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
   /**
-   * Incarnations whose reports are refused, with all lower incarnations of the node. If they were missing, a late
-   * report would be counted again.
+   * For each node, the highest folded incarnation: reports of this incarnation and of lower incarnations are refused. Without this list a
+   * late report would be counted a second time.
    */
   readonly folded?: readonly FoldedIncarnation[];
 }
@@ -216,14 +216,12 @@ export interface SuspensionStore {
   /** Removes a suspension. Call only if the Suspension object was deleted, `until` has passed, or an operator lifted it. */
   remove(uid: string): Promise<void>;
   /**
-   * Declares the list complete: the caller has put all suspensions that it knows, from Suspension objects and from the store. From now
-   * on a suspension that is not listed is not in force.
+   * Declares the list complete: the caller has put all suspensions that the caller knows, from Suspension objects and from the store.
+   * Afterwards a suspension that is not listed is not in force.
    */
   markComplete(): Promise<void>;
   read(): Promise<SuspensionState>;
-  /**
-   * Yields the current state, then each newer state, until `signal` aborts. Throws AWAY if the store is unreachable.
-   */
+  /** Yields the current state and each newer state until `signal` aborts. Throws AWAY if the store is unreachable. */
   watch(signal: AbortSignal): AsyncIterable<SuspensionState>;
 }
 
@@ -231,12 +229,12 @@ export interface SuspensionState {
   /** Increases with every change. */
   readonly sequence: number;
   /**
-   * Whether the list is complete: false in a new or wiped store until `markComplete`. Until then a suspension that is
-   * not listed may be in force.
+   * Whether the list is complete: false in a new or wiped store until `markComplete` is called. While the list is incomplete, a suspension
+   * that is not listed may be in force.
    */
   readonly complete: boolean;
   /** Sorted by uid. */
   readonly suspensions: readonly Suspension[];
-  /** The uids that were removed while the list was incomplete: these suspensions are not in force. */
+  /** The uids of suspensions that were removed while the list was incomplete. These suspensions are not in force. */
   readonly removed: readonly string[];
 }

@@ -3,9 +3,9 @@ import { UsageError, WeirError } from '@weir/runtime';
 export type StoreErrorCode =
   /** The store is unreachable: no connection, or no response in time. Retry later. */
   | 'AWAY'
-  /** A follower missed revisions: read the complete table again. */
+  /** A follower missed revisions and must read the complete table again. */
   | 'GAP'
-  /** The store responds but refuses the client: password, permission, version, eviction policy. */
+  /** The store responds but refuses the client, because of the password, a permission, the Redis version or the eviction policy. */
   | 'REFUSED'
   /** A file of the state directory is invalid or cannot be read or written. */
   | 'DAMAGED';
@@ -14,8 +14,8 @@ export type StoreErrorCode =
 export class StoreError extends WeirError<StoreErrorCode> {}
 
 /**
- * Rethrows an error of `openRedisStore`: a `StoreError` REFUSED becomes a `UsageError`, because a retry cannot fix a wrong URL or
- * password. Any other error is rethrown unchanged.
+ * Rethrows an error of `openRedisStore`. Rethrows a `StoreError` REFUSED as a `UsageError`, because a retry cannot fix a wrong URL or
+ * password; rethrows any other error unchanged.
  */
 export function rethrowRefusedAsUsage(error: unknown): never {
   throw error instanceof StoreError && error.code === 'REFUSED'

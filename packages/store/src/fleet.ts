@@ -1,6 +1,6 @@
 import { Secret, type SettingFormat } from '@weir/runtime';
 
-/** The minimum length of a fleet secret, long enough to resist guessing. */
+/** The minimum length of a fleet secret. 32 random characters cannot be guessed. */
 const MIN_SECRET_CHARACTERS = 32;
 
 /** The secret that encrypts private keys in the store. All processes of a fleet must have the same secret. */
@@ -13,7 +13,7 @@ export const FLEET_SECRET_FORMAT: SettingFormat<Secret> = {
   redact: () => '[redacted]',
 };
 
-/** The format of a fleet's name, which is part of Redis keys and of the name of a Lease (a DNS name). */
+/** The format of a fleet's name. The name is part of Redis keys and of the name of a Lease, which must be a DNS name. */
 export const FLEET_NAME_FORMAT: { readonly pattern: RegExp; readonly allowed: string } = {
   pattern: /^(?!.{64})[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*$/,
   allowed: 'up to 63 lower-case letters and digits, with "-" and "." between them',

@@ -17,7 +17,7 @@ export function decodeSuspension(text: string): Suspension | undefined {
   }
 }
 
-/** Whether a value has all fields of a suspension that the data path reads. */
+/** Reports whether a value has all fields of a suspension that the data path reads. */
 export function isSuspension(value: unknown): value is Suspension {
   if (typeof value !== 'object' || value === null) return false;
   const { uid, name, message, until, target, origin } = value as Record<string, unknown>;

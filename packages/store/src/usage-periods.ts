@@ -8,18 +8,18 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 const LENGTH_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
-/** How long usage is kept after the end of its period; months are kept forever. */
+/** How long usage is kept after its period has ended. Months are missing, because they are kept forever. */
 const RETENTION_MS = { minute: 2 * HOUR_MS, hour: 8 * DAY_MS, day: 400 * DAY_MS };
 
 /** A period of usage and the end of its retention. */
 export interface KeptPeriod {
   readonly length: PeriodLength;
   readonly period: UsagePeriod;
-  /** Milliseconds since the Unix epoch; null if the period is kept forever. */
+  /** The end of the retention in milliseconds since the Unix epoch; null if the period is kept forever. */
   readonly keptUntil: number | null;
 }
 
-/** Returns the minute, hour, day and month that contain a minute (whole minutes since the Unix epoch). */
+/** Returns the minute, hour, day and month that contain `minute` (whole minutes since the Unix epoch). */
 export function keptPeriodsFor(minute: number): readonly KeptPeriod[] {
   const periods = periodsOf(minute);
   return PERIOD_LENGTHS.map((length) => {
@@ -31,7 +31,7 @@ export function keptPeriodsFor(minute: number): readonly KeptPeriod[] {
 
 /**
  * Returns all periods of one length that may have usage at `now` (milliseconds since the Unix epoch), ascending. Includes two future
- * periods, because the clocks of proxies differ. Not for months, which are kept forever.
+ * periods, because the clocks of proxies differ. Months are excluded, because they are kept forever.
  */
 export function periodsKeptAt(now: number, length: Exclude<PeriodLength, 'month'>): readonly UsagePeriod[] {
   const step = LENGTH_MS[length];

@@ -1,6 +1,6 @@
--- Marks the list of suspensions as complete: from now on a suspension that is not listed is not in force.
+-- Marks the list of suspensions as complete. Afterwards a suspension that is not listed is not in force.
 -- KEYS: cutoffs-removed, cutoff-meta, cutoff-changes
--- ARGV: id of the change; the greatest sequence that the caller knows; number of changes to keep
+-- ARGV: id of the change; the greatest sequence that the caller has seen; number of stream entries to keep
 -- Result: the new sequence; 0 if nothing changed
 if redis.call('HEXISTS', KEYS[2], 'complete') == 1 then
   return 0

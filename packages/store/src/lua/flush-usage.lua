@@ -1,9 +1,10 @@
--- Adds the increase of a report over the last seen cumulative values (bases) to the periods of its points, exactly once.
--- Differences of integers up to 2^53 are exact in Lua; '%.0f' formats them in full, which tostring does not.
+-- Adds the increase of each counter over its last seen cumulative value (the base) to the periods of the report's points. A repeated
+-- report has no increase and adds nothing. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits;
+-- tostring would round.
 -- KEYS: open, folded, bases of the node, names, tenants, nodes, months, then sums
 -- ARGV: node; incarnation; number of months, then the months; per sum the end of its retention (seconds since the Unix epoch, '' if
 --       kept forever); then per slot: service, tenant, '<namespace>/<name>', number of points; per point: the indexes in KEYS of
---       its minute, hour, day and month, and the cumulative received bytes, sent bytes, connections and requests
+--       the sums of its minute, hour, day and month, and the cumulative received bytes, sent bytes, connections and requests
 -- Result: 'accepted', 'seeding' or 'folded'
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 'seeding'

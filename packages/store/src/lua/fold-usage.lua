@@ -1,4 +1,5 @@
--- Refuses reports of this and lower incarnations of the node from now on, and deletes their bases.
+-- Makes the ledger refuse reports of an incarnation and of lower incarnations of the node, and deletes the bases of these
+-- incarnations.
 -- KEYS: folded, bases of the node
 -- ARGV: node; incarnation
 -- Result: the number of deleted values

@@ -1,6 +1,6 @@
--- Deletes table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table.
+-- Deletes the table, private keys and changes, and opens the next epoch at revision 0 with an incomplete table.
 -- KEYS: meta, table, changes, keys
--- ARGV: leader token; id of the position; the greatest epoch that the caller knows
+-- ARGV: leader token; id of the position; the greatest epoch that the caller has seen
 -- Result: {'published', epoch} or {'not-leader', current leader token}
 local leader = redis.call('HGET', KEYS[1], 'leader') or '0'
 if leader ~= ARGV[1] then

@@ -1,8 +1,9 @@
--- Writes one revision (entries, private keys, change stream and position) if the caller is the leader and the predecessor is current.
+-- Writes one revision (entries, private keys, change stream and position), if the caller is the leader and the stored table is at the
+-- predecessor.
 -- KEYS: meta, table, changes, keys
 -- ARGV: leader token; epoch, revision and id of the predecessor; id; '1' if the table is complete at this revision; number of
---       revisions to keep; minimum of kept bytes of entries (at most twice as many are kept); when the cause of the change was
---       observed (milliseconds since the Unix epoch, '' if unknown); number of changed private keys; per key its entry id and text
+--       revisions to keep; minimum of kept bytes of entries (at most twice as many are kept); time at which the cause of the change
+--       was observed (milliseconds since the Unix epoch, '' if unknown); number of changed private keys; per key its entry id and text
 --       ('' if deleted); per entry its id and encoded text ('' if deleted)
 -- Result: {'published', revision}, {'not-leader', current leader token}, or
 --         {'wrong-predecessor', epoch, revision, id, complete, leader} from meta, with false for an absent field
@@ -38,7 +39,8 @@ end
 redis.call('XADD', KEYS[3], 'MAXLEN', ARGV[7], revision .. '-0',
   'id', ARGV[5], 'predecessor', ARGV[4], 'epoch', ARGV[2], 'complete', ARGV[6], 'changed-at', ARGV[9],
   unpack(ARGV, entries))
--- Trims by bytes as well, because tenants determine the size of a revision: 10,000 revisions of the largest size take gigabytes.
+-- Trims the stream by bytes too, because tenants determine the size of a revision. 10,000 revisions of the maximum size would take
+-- gigabytes.
 bytes = redis.call('HINCRBY', KEYS[1], 'bytes', bytes)
 if bytes >= tonumber(ARGV[8]) then
   local mark = redis.call('HGET', KEYS[1], 'mark')

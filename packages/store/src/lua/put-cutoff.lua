@@ -1,6 +1,6 @@
 -- Adds or replaces a suspension. An identical suspension changes nothing.
 -- KEYS: cutoffs, cutoffs-removed, cutoff-meta, cutoff-changes
--- ARGV: uid; encoded suspension; id of the change; the greatest sequence that the caller knows; number of changes to keep
+-- ARGV: uid; encoded suspension; id of the change; the greatest sequence that the caller has seen; number of stream entries to keep
 -- Result: the new sequence; 0 if nothing changed
 local isKnown = redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2]
 local wasRemoved = redis.call('SREM', KEYS[2], ARGV[1]) == 1

@@ -1,6 +1,7 @@
--- Removes a suspension. While the list is incomplete, its uid is kept as removed, because an absent suspension may be in force.
+-- Removes a suspension. While the list is incomplete, also stores the suspension's uid as removed, because a suspension that is
+-- missing in an incomplete list may be in force.
 -- KEYS: cutoffs, cutoffs-removed, cutoff-meta, cutoff-changes
--- ARGV: uid; id of the change; the greatest sequence that the caller knows; number of changes to keep
+-- ARGV: uid; id of the change; the greatest sequence that the caller has seen; number of stream entries to keep
 -- Result: the new sequence; 0 if nothing changed
 local changes = redis.call('HDEL', KEYS[1], ARGV[1])
 if redis.call('HEXISTS', KEYS[3], 'complete') == 0 then

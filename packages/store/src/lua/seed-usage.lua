@@ -1,6 +1,6 @@
 -- Writes month totals and bases into a ledger that is not open, and opens the ledger.
 -- KEYS: open, folded, names, tenants, nodes, months, then sums and bases
--- ARGV: number of months, then the months; number of folded incarnations, then per incarnation its node and number; number of rows,
+-- ARGV: number of months, then the months; number of folded incarnations, then per incarnation: node, number; number of rows,
 --       then per row: its index in KEYS, service, tenant, '<namespace>/<name>', received bytes, sent bytes, connections, requests;
 --       then per base: its index in KEYS, node, incarnation, service, tenant and the same four counters
 -- Result: 'seeded'; 'already' if the ledger was open

@@ -17,11 +17,11 @@ import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage
 
 export interface Ledger {
   seeded: boolean;
-  /** Per node, the highest folded incarnation: reports of this and lower incarnations are refused. */
+  /** The highest folded incarnation of each node. Reports of this incarnation and of lower incarnations are refused. */
   readonly folded: Map<string, number>;
   /** The last seen cumulative counters, by incarnation and slot. */
   readonly bases: Map<string, Map<string, UsageBase>>;
-  /** The usage by period and slot. */
+  /** The usage by period and by slot (Service and tenant). */
   readonly sums: Map<UsagePeriod, Map<string, UsageRow>>;
 }
 
@@ -34,7 +34,10 @@ type SlotIdentity = Pick<SlotReport, 'service' | 'tenant' | 'namespace' | 'name'
 const slotKey = (slot: Pick<SlotIdentity, 'service' | 'tenant'>): string => `${slot.service}/${slot.tenant}`;
 export const incarnationKey = (node: string, life: number): string => `${life}/${node}`;
 
-/** Adds the increase of a report over the bases to the sums. `now` is in milliseconds since the Unix epoch. Mutates `ledger`. */
+/**
+ * Adds the increase of a report's counters since the last report to `ledger.sums`, and stores the counters in `ledger.bases`. `now` is in
+ * milliseconds since the Unix epoch.
+ */
 export function addReport(ledger: Ledger, report: UsageReport, now: number): FlushResult {
   if (!ledger.seeded) return { kind: 'seeding' };
   if (report.life <= (ledger.folded.get(report.node) ?? Number.NEGATIVE_INFINITY)) return { kind: 'folded' };
@@ -72,7 +75,7 @@ function usageRowFor({ service, tenant, namespace, name }: SlotIdentity, counter
   return { service, tenant, namespace, name, counters };
 }
 
-/** Returns the usage of a period, of one or all tenants, sorted by Service and tenant. */
+/** Returns the usage in a period, of `tenant` or of all tenants, sorted by Service and tenant. */
 export function rowsFor(ledger: Ledger, period: UsagePeriod, tenant?: string): UsageRow[] {
   const rows = [...(ledger.sums.get(period)?.values() ?? [])];
   return rows.filter((row) => tenant === undefined || row.tenant === tenant).sort(compareUsageRows);
@@ -95,7 +98,10 @@ export function exportLedger(ledger: Ledger, months: readonly UsagePeriod[]): Us
   };
 }
 
-/** Fills and opens a ledger, except for bases of folded incarnations; returns `already` and does nothing if the ledger is open. */
+/**
+ * Fills the ledger with `months`, `bases` and `folded`, and opens the ledger. Leaves out bases of folded incarnations. Returns `already`
+ * and does nothing if the ledger is open.
+ */
 export function seedLedger(ledger: Ledger, { months, bases, folded = [] }: UsageSeed): 'seeded' | 'already' {
   if (ledger.seeded) return 'already';
   for (const { node, life } of folded) foldIncarnations(ledger, node, life);
@@ -110,7 +116,9 @@ export function seedLedger(ledger: Ledger, { months, bases, folded = [] }: Usage
   return 'seeded';
 }
 
-/** Refuses reports of this and lower incarnations of the node from now on, and deletes their bases. */
+/**
+ * Makes the ledger refuse reports of incarnation `life` and lower incarnations of the node, and deletes the bases of these incarnations.
+ */
 export function foldIncarnations(ledger: Ledger, node: string, life: number): void {
   ledger.folded.set(node, Math.max(life, ledger.folded.get(node) ?? life));
   for (const [key, slots] of ledger.bases) {
@@ -119,7 +127,7 @@ export function foldIncarnations(ledger: Ledger, node: string, life: number): vo
   }
 }
 
-/** Deletes the periods whose retention has ended at `now` (milliseconds since the Unix epoch). */
+/** Deletes the usage of periods whose retention has ended at `now` (milliseconds since the Unix epoch). */
 export function removeExpiredPeriods(ledger: Ledger, now: number): void {
   for (const period of ledger.sums.keys()) {
     const end = keptUntil(period);
@@ -127,7 +135,7 @@ export function removeExpiredPeriods(ledger: Ledger, now: number): void {
   }
 }
 
-/** Adds a slot to the map of an incarnation or period and returns the slot. */
+/** Adds a slot to the map of the incarnation or period `key`, and returns the slot. */
 export function putSlot<V extends Pick<SlotIdentity, 'service' | 'tenant'>>(
   parents: Map<string, Map<string, V>>,
   key: string,

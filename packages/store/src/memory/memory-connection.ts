@@ -5,7 +5,7 @@ import { StoreError } from '../errors.ts';
 /** The connection state of a memory store, which is unreachable only in tests and after `close`. */
 export class MemoryConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('ready');
-  /** Notified at each change that a follower or watcher may wait for. */
+  /** Notifies followers and watchers of each change that they may wait for. */
   readonly changes: ChangeNotifier = new ChangeNotifier();
 
   /** Throws AWAY unless the state is `ready`. */
@@ -21,7 +21,7 @@ export class MemoryConnection {
   }
 }
 
-/** Wakes all waiters. A notification has no content: a waiter reads the state. */
+/** Wakes all waiters at each notification. A notification carries no data, so each waiter reads the state again. */
 export class ChangeNotifier {
   readonly #waiters = new Set<() => void>();
 

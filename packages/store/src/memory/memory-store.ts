@@ -1,4 +1,4 @@
-// The store contract in the memory of one process, for `weir standalone`, the demo and most tests.
+// Implements the store contract in the memory of one process, for `weir standalone`, the demo and most tests.
 import { type Clock, systemClock } from '@weir/runtime';
 import type { ConnectionState, Store } from '../contract.ts';
 import type { StoreError } from '../errors.ts';
@@ -12,13 +12,13 @@ import { MemoryUsage } from './memory-usage.ts';
 export type StateSection = 'table' | 'lives' | 'ledger' | 'cutoffs';
 
 export interface MemoryStoreOptions {
-  /** The clock for the expiry of heartbeats and of usage. Default: the system clock. */
+  /** The clock that determines when heartbeats and usage expire. Default: the system clock. */
   readonly clock?: Clock;
-  /** Called after each change of a section. Calls for heartbeats and suspensions wait for the returned promise. */
+  /** Called after each change of a section. `beginIncarnation` and changes of suspensions wait for the returned promise. */
   readonly onChange?: (section: StateSection) => Promise<void> | void;
   /** Called at the end of `close`. */
   readonly onClose?: () => Promise<void>;
-  /** The number of revisions that are kept for followers; tests keep fewer. */
+  /** The number of revisions that are kept for followers. Tests keep fewer than the default. */
   readonly keptRevisions?: number;
 }
 
@@ -72,7 +72,7 @@ export interface MemoryFaults {
   comeBack(): void;
   /** Deletes all data, as a restart of Redis without persistence does. */
   wipe(): void;
-  /** Saves the content; the returned function restores it, as a failover to a stale replica does. */
+  /** Saves the content. Returns a function that restores the saved content, as a failover to a stale replica does. */
   checkpoint(): () => void;
 }
 

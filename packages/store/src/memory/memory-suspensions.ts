@@ -22,7 +22,7 @@ export class MemorySuspensions implements SuspensionStore {
   content: SuspensionContent = emptySuspensionContent();
   readonly #connection: MemoryConnection;
   readonly #onChange: () => Promise<void>;
-  /** The highest sequence that this process has seen, so that the sequence keeps increasing after a wipe. */
+  /** The highest sequence that this process has seen. Later sequences are higher, even if the store was wiped. */
   #highestSequence = 0;
 
   constructor({ connection, onChange }: MemorySuspensionsOptions) {

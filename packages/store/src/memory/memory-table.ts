@@ -6,9 +6,9 @@ import { DEFAULT_KEPT_REVISIONS, MAX_CHANGES_PER_REVISION } from '../limits.ts';
 import { describePosition, isNext, isSamePosition } from '../position.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
-/** The stored table. A state directory keeps all fields except the revisions, without which followers read the complete table. */
+/** The stored table. A state directory stores all fields except `revisions`, so followers read the complete table after a restart. */
 export interface TableContent {
-  /** The last leader token; 0 if there was none. */
+  /** The last leader token; 0 if leadership was never claimed. */
   leader: number;
   position: TablePosition | undefined;
   complete: boolean;
@@ -31,7 +31,7 @@ export class MemoryTable implements TableStore {
   readonly #connection: MemoryConnection;
   readonly #onChange: () => void;
   readonly #keptRevisions: number;
-  /** The highest values that this process has seen, so that leader tokens and epochs keep increasing after a wipe. */
+  /** The highest leader token and epoch that this process has seen. Later values are higher, even if the store was wiped. */
   #highestLeader = 0;
   #highestEpoch = 0;
 

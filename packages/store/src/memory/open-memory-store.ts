@@ -13,15 +13,16 @@ import {
 import { INCARNATIONS_FORMAT, LEDGER_FORMAT, SUSPENSIONS_FORMAT, TABLE_FORMAT } from './state-formats.ts';
 
 export interface PersistentMemoryStoreOptions {
-  /** The state directory, which is created if missing. A second process with the same directory is refused. */
+  /** The path of the state directory, which is created if missing. Only one process at a time can use a directory. */
   readonly directory: string;
   readonly log: Logger;
   readonly clock?: Clock;
 }
 
 /**
- * Opens a memory store whose table, usage ledger, suspensions made in the store and incarnation numbers survive a restart. Rejects with
- * `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or written; the message says what to do.
+ * Opens a memory store that keeps the table, the usage ledger, incarnation numbers and suspensions that were made in the store across
+ * restarts. Rejects with `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or written; the message says
+ * what to do.
  */
 export async function openMemoryStore(options: PersistentMemoryStoreOptions): Promise<MemoryStore> {
   await prepareStateDirectory(options.directory);
@@ -48,7 +49,8 @@ async function openLocked(options: PersistentMemoryStoreOptions, lock: Directory
   const store = new MemoryStore({
     clock,
     onChange(section) {
-      // The call waits for the write: a crash must not repeat an incarnation number or lose a suspension. Both sections are small.
+      // The caller waits for the write, so that a crash neither repeats an incarnation number nor loses a suspension. These sections are
+      // small.
       if (section === 'lives' || section === 'cutoffs') return writer.writeNow(section);
       writer.writeSoon(section);
     },

@@ -15,19 +15,19 @@ import { StoreError } from '../errors.ts';
 
 /** The JSON format of one section of a store in the state directory. */
 export interface StateFormat<T> {
-  /** The kind of section, written into the file, so that a file under the name of another section is detected. */
+  /** The kind of section. Each file contains its kind, so that a file with the name of another section is detected. */
   readonly kind: string;
-  /** The loss if the user moves the file away, as part of error messages. */
+  /** What happens to the state if the user moves the file away, as part of an error message. */
   readonly lossDescription: string;
   encode(content: T): object;
-  /** Returns undefined if the value has another shape. */
+  /** Returns undefined if the value does not have the shape of this section. */
   decode(value: Readonly<Record<string, unknown>>): T | undefined;
 }
 
 const STATE_FILE_VERSION = 1;
 
 /**
- * Reads a state file. Returns undefined if the file does not exist. Throws DAMAGED if the file is invalid, instead of
+ * Reads a state file. Returns undefined if the file does not exist. Throws DAMAGED if the file is invalid or cannot be read, instead of
  * losing state silently.
  */
 export async function readState<T>(path: string, format: StateFormat<T>): Promise<T | undefined> {
@@ -58,7 +58,7 @@ export async function writeState<T>(path: string, format: StateFormat<T>, conten
   await writeFileAtomic(path, `${JSON.stringify(value)}\n`);
 }
 
-/** Creates the state directory unless it exists. Throws DAMAGED if the directory is not writable. */
+/** Creates the state directory unless it exists. Throws DAMAGED if the directory cannot be created or is not writable. */
 export async function prepareStateDirectory(path: string): Promise<void> {
   try {
     await ensureDirectory(path);
@@ -71,7 +71,7 @@ export async function prepareStateDirectory(path: string): Promise<void> {
   }
 }
 
-/** Returns the original error of a `WeirError` of runtime, because the message of the `WeirError` repeats the path. */
+/** Returns the cause of a `WeirError`, because the message of the `WeirError` repeats the path. Returns other errors unchanged. */
 function causeOf(error: unknown): unknown {
   return error instanceof WeirError ? error.cause : error;
 }
@@ -85,9 +85,9 @@ export interface DirectoryLock {
 }
 
 /**
- * Locks a state directory, because two processes would overwrite each other's usage ledger. The lock is an abstract Unix socket named by
- * device and inode of the directory: the kernel releases it when the process ends, and every path of the directory maps to the same
- * lock. It does not exclude processes of other network namespaces. Throws DAMAGED if another process holds the lock.
+ * Locks a state directory, because two processes would overwrite each other's usage ledger. Throws DAMAGED if another process holds the
+ * lock. The lock is an abstract Unix socket named by the device and inode of the directory. The kernel releases the lock when the process
+ * ends, and every path of the directory maps to the same lock. Processes in other network namespaces are not excluded.
  */
 export async function lockDirectory(path: string): Promise<DirectoryLock> {
   const { dev, ino } = await stat(path);
@@ -121,13 +121,13 @@ export interface StateWriterOptions<Section extends string> {
   readonly write: (section: Section) => Promise<void>;
 }
 
-/** How many milliseconds of changes SIGKILL may lose in sections that are written in the background. */
+/** How long a changed section waits for its write in the background. SIGKILL loses the changes of this time. */
 const WRITE_INTERVAL_MS = 1_000;
-/** Bounds the time that is spent writing to a tenth: after a slow write the interval is this factor times the write's duration. */
+/** The minimum wait before the next write, as a multiple of the duration of the last write. Limits the time spent on writes to a tenth. */
 const MIN_INTERVAL_PER_WRITE_TIME = 10;
 const WRITE_RETRY_INTERVAL_MS = 5_000;
 
-/** Writes changed sections one at a time, usually within a second; `close` writes the remaining sections. */
+/** Writes changed sections one at a time, usually within a second. `close` writes the sections that are still waiting. */
 export class StateWriter<Section extends string> {
   readonly #options: StateWriterOptions<Section>;
   readonly #pendingSections = new Set<Section>();
@@ -140,7 +140,7 @@ export class StateWriter<Section extends string> {
     this.#options = options;
   }
 
-  /** Writes the section in the background. */
+  /** Marks the section as changed, to be written in the background. */
   writeSoon(section: Section): void {
     this.#pendingSections.add(section);
     this.#timer ??= this.#options.clock.setTimeout(() => {
@@ -155,7 +155,7 @@ export class StateWriter<Section extends string> {
     return this.#writePending();
   }
 
-  /** Writes the remaining sections; rejects with DAMAGED if the write fails. */
+  /** Writes the sections that are still waiting; rejects with DAMAGED if a write fails. */
   async close(): Promise<void> {
     this.#timer?.cancel();
     await this.#writePending();

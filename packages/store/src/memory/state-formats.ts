@@ -1,4 +1,5 @@
-// The sections of a memory store as JSON. Pure. A section with one invalid item is invalid: no item is dropped silently.
+// Encodes the sections of a memory store as JSON, and decodes them. Pure. A section with an invalid item is invalid, because no item must
+// be lost silently.
 import { decodeEntry, type Entry, encodeEntry, isTablePosition } from '@weir/model/data-plane';
 import { decodeCounters, encodeCounters } from '../counters-codec.ts';
 import { isSuspension } from '../suspension-codec.ts';
@@ -7,7 +8,7 @@ import type { SuspensionContent } from './memory-suspensions.ts';
 import type { TableContent } from './memory-table.ts';
 import type { StateFormat } from './state-directory.ts';
 
-/** The table without its revisions: a follower that is not at the last revision reads the complete table. */
+/** The table without its revisions. After a restart, a follower that is not at the last revision reads the complete table. */
 export const TABLE_FORMAT: StateFormat<TableContent> = {
   kind: 'table',
   lossDescription: 'ports are allocated from scratch',
@@ -27,7 +28,7 @@ export const TABLE_FORMAT: StateFormat<TableContent> = {
   },
 };
 
-/** The number of the last incarnation, by node. */
+/** The last incarnation number of each node. */
 export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   kind: 'lives',
   lossDescription: 'incarnations of proxies are numbered from the clock',
@@ -38,7 +39,7 @@ export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   },
 };
 
-/** Suspensions that were made in the store. Suspension objects are not written: the controller puts them again. */
+/** Suspensions that were made in the store. Suspensions from Suspension objects are not written, because the controller puts them again. */
 export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
   kind: 'cutoffs',
   lossDescription: 'suspensions that were made by hand are lifted',

@@ -19,7 +19,7 @@ export type PublishOutcome =
   | {
       readonly kind: 'published';
       readonly position: TablePosition;
-      /** Whether the complete table was published in a new epoch, because the store did not hold what this leader wrote. */
+      /** Whether the complete table was published in a new epoch, because the stored table was not the table that this leader wrote. */
       readonly newEpoch: boolean;
     }
   /** The store already holds this table. */
@@ -41,25 +41,23 @@ interface TableWrite {
   readonly changedAt?: number | undefined;
 }
 
-/**
- * A position that was or may have been written, and the table at that position. The table is undefined if it is
- * incomplete there.
- */
+/** A position at which the stored table is or may be, and the table at that position; undefined if the table is incomplete there. */
 interface WrittenVersion {
   readonly position: TablePosition;
   readonly table: RoutingTable | undefined;
 }
 
 /**
- * Publishes the table, one call at a time. Remembers what the store holds and writes only the changes. After a failed call or a lost
- * connection, reads the stored position first; if the store holds another table, opens a new epoch and publishes the complete table.
+ * Publishes the routing table; allows one call of `publish` at a time. Remembers the stored table and writes only the changes. After a
+ * failed call or a lost connection, reads the stored position first; if the store holds another table, opens a new epoch and publishes the
+ * complete table.
  */
 export class TablePublisher {
   readonly #store: TableStore;
   readonly #newId: () => string;
   readonly #maxChangesPerRevision: number | undefined;
   #leader: number | undefined;
-  /** The versions that the store may hold. While `#isPositionUncertain` is false, the store holds the last version. */
+  /** The versions of the table that the store may hold. While `#isPositionUncertain` is false, the store holds the last version. */
   #writtenVersions: readonly WrittenVersion[] = [];
   #isPositionUncertain = false;
 
@@ -74,7 +72,7 @@ export class TablePublisher {
     return this.#leader !== undefined;
   }
 
-  /** The table in the store; undefined while unknown. */
+  /** The stored table and its position; undefined if unknown. */
   get published(): { readonly table: RoutingTable; readonly position: TablePosition } | undefined {
     const last = this.#writtenVersions.at(-1);
     if (this.#isPositionUncertain || last?.table === undefined) return undefined;
@@ -82,9 +80,9 @@ export class TablePublisher {
   }
 
   /**
-   * Claims leadership after winning the election. Returns the stored table, from which the new leader continues so that
-   * allocations stay, or undefined if the store has no complete table. `publish` then writes only the differences to
-   * this table.
+   * Claims leadership after winning the election. Returns the stored table, or undefined if the store has no complete table. The new leader
+   * starts from the stored table, so that existing allocations stay. `publish` writes only the differences from the stored table, unless
+   * the table has unreadable entries.
    */
   async becomeLeader(): Promise<TableSnapshot | undefined> {
     this.#leader = undefined;
@@ -96,14 +94,14 @@ export class TablePublisher {
     return snapshot;
   }
 
-  /** Makes the next `publish` read the stored position, even without a change. Call when the connection was lost. */
+  /** Makes the next `publish` read the stored position, even if the table has not changed. Call after the connection was lost. */
   recheck(): void {
     this.#isPositionUncertain = true;
   }
 
   /**
-   * Makes the store hold `to`. `changedAt` is when the cause of the change was observed, in milliseconds since the Unix
-   * epoch; undefined if unknown. Rejects with `StoreError` AWAY if the store is unreachable; then call `publish` again.
+   * Publishes the table `to`. `changedAt` is the time at which the cause of the change was observed, in milliseconds since the Unix epoch;
+   * undefined if unknown. Rejects with `StoreError` AWAY if the store is unreachable; call `publish` again in this case.
    */
   async publish(to: RoutingTable, changedAt?: number): Promise<PublishOutcome> {
     const leader = this.#leader;
@@ -129,7 +127,7 @@ export class TablePublisher {
     const opened = await this.#store.openEpoch({ leader, id: this.#newId() });
     if (opened.kind === 'not-leader') return this.#stepDown(opened.leader);
     if (opened.kind === 'published') {
-      // Without `changedAt`, because followers read the complete table instead of this change.
+      // Omits `changedAt`, because followers read the complete table instead of this change.
       const result = await this.#write(leader, opened.position, { to, changes: changesForCompleteTable(to) });
       if (result.kind === 'published') return { ...result, newEpoch: true };
       if (result.kind === 'not-leader') return this.#stepDown(result.leader);
@@ -148,7 +146,7 @@ export class TablePublisher {
       const complete = index === revisions.length - 1;
       const id = this.#newId();
       const position = { epoch: predecessor.epoch, revision: predecessor.revision + 1, id };
-      // Recorded before sending: without a response the revision may or may not be stored, which `#resolvePosition` finds out.
+      // Recorded before sending, because a revision without a response may be stored. `#resolvePosition` finds out.
       this.#writtenVersions = [...this.#writtenVersions.slice(-1), { position, table: complete ? to : undefined }];
       this.#isPositionUncertain = true;
       const result = await this.#store.publish({ leader, predecessor, id, changes: revision, complete, changedAt });
@@ -160,7 +158,7 @@ export class TablePublisher {
     return { kind: 'published', position: predecessor };
   }
 
-  /** Reads the stored position and keeps only the written version at that position, if any. */
+  /** Reads the stored position. Keeps the written version at that position, if any, and forgets the other versions. */
   async #resolvePosition(): Promise<TableMeta | undefined> {
     const meta = await this.#store.meta();
     this.#writtenVersions = this.#writtenVersions.filter(({ position }) => isSamePosition(position, meta));
@@ -168,7 +166,10 @@ export class TablePublisher {
     return meta;
   }
 
-  /** Frees the tables between the kept versions and `to`: `diff` releases the history of changes that derived tables share. */
+  /**
+   * Frees the tables between each kept version and `to`. `diff` replaces the chain of tables from one version to the other by their
+   * differences.
+   */
   #releaseVersionsBetween(to: RoutingTable): void {
     for (const { table } of this.#writtenVersions) if (table !== undefined) diff(table, to);
   }
@@ -179,7 +180,10 @@ export class TablePublisher {
   }
 }
 
-/** Splits changes, in order, into as few revisions as the limits allow. Returns at least one revision, which may be empty. */
+/**
+ * Splits changes, in order, into as few revisions as the limits allow. Returns at least one revision, which is empty if there are no
+ * changes.
+ */
 export function splitIntoRevisions(
   changes: readonly Change[],
   maxChanges: number = MAX_CHANGES_PER_REVISION,
@@ -201,9 +205,9 @@ export function splitIntoRevisions(
 }
 
 /**
- * Returns the changes that create a complete table: each allocated Service followed by its certificate and listeners, then all other
- * entries. If the leader ends while writing, the next leader keeps the allocations of the Services in the incomplete table; in the order
- * of ids it would find no complete Service until nearly all entries are written.
+ * Returns the changes that create a complete table: first each allocated Service followed by its certificate and listeners, last all other
+ * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. Sorted
+ * by id, nearly all entries would have to be written before the first Service is complete.
  */
 export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
   const changesByService = new Map<string, Change[]>();

@@ -1,37 +1,40 @@
 import type { UsagePeriod } from '@weir/model/data-plane';
 
-/** All Redis keys of a fleet. They share one hash tag, so that they are in one slot of a Redis Cluster and a script may use several. */
+/** All Redis keys of a fleet. The keys share one hash tag, because a script in a Redis Cluster may use only the keys of one slot. */
 export interface Keys {
   /** Hash: entry id → encoded entry, without the private key of a certificate. */
   readonly table: string;
   /** Hash: entry id of a certificate → digest and sealed private key, separated by a space. */
   readonly keys: string;
   /**
-   * Hash: `epoch`, `revision`, `id`, `complete` (the last revision at which the table was complete), `leader`, and for trimming the
-   * `bytes` of the changes since the revision `mark`.
+   * Hash: the position (`epoch`, `revision`, `id`), the `leader` token, and `complete`, the last revision at which the table was complete.
+   * For trimming: the revision `mark`, and `bytes`, the size of the changes after that revision.
    */
   readonly meta: string;
-  /** Stream: `<revision>-0` → id, predecessor, epoch, complete, changed-at, then pairs of entry id and encoded entry ('' if deleted). */
+  /**
+   * Stream with ids `<revision>-0`: id, predecessor, epoch, complete and changed-at, then pairs of entry id and encoded entry ('' if
+   * deleted).
+   */
   readonly changes: string;
-  /** Hash: node → number of its last incarnation. */
+  /** Hash: node → number of the node's last incarnation. */
   readonly lives: string;
-  /** Sorted set: `<incarnation>:<node>` by time of the last heartbeat in milliseconds. */
+  /** Sorted set: `<incarnation>:<node>`, by the time of the last heartbeat in milliseconds. */
   readonly proxies: string;
-  /** Hash with a time to live: `state` (JSON), `root`, `digests` (JSON) and `chunk:<index>` of the listener reports. */
+  /** Hash with a time to live: the heartbeat's `state` (JSON), and its listener reports as `root`, `digests` (JSON) and `chunk:<index>`. */
   proxy(node: string, life: number): string;
   readonly usage: UsageKeys;
   /** Hash: uid → encoded suspension. */
   readonly cutoffs: string;
   /** Set: uids that were removed while the list was incomplete. */
   readonly cutoffsRemoved: string;
-  /** Hash: `sequence`, random `id` of the last change, `complete`. */
+  /** Hash: `sequence`, `id` (random, of the last change), and `complete` if the list is complete. */
   readonly cutoffMeta: string;
-  /** Stream: `<sequence>-0`. Its entries only wake watchers. */
+  /** Stream with ids `<sequence>-0`. Its entries only wake watchers. */
   readonly cutoffChanges: string;
 }
 
 export interface UsageKeys {
-  /** Exists if the ledger is seeded; a wipe removes it. */
+  /** String: exists while the ledger is open. A wipe deletes the key. */
   readonly open: string;
   /** Hash: node → highest folded incarnation. */
   readonly folded: string;
@@ -43,7 +46,7 @@ export interface UsageKeys {
   readonly months: string;
   /** Hash: `<incarnation>/<service>/<tenant>:<counter>` → last seen cumulative value. */
   bases(node: string): string;
-  /** Hash: `<service>:<counter>` → usage in the period. */
+  /** Hash: `<service>:<counter>` → the tenant's usage in the period. */
   sum(tenant: string, period: UsagePeriod): string;
 }
 
@@ -80,8 +83,8 @@ export type RedisUser = 'weir-controller' | 'weir-proxy' | 'weir-console';
 const ACL_COMMANDS = '+@read +@write +@scripting +@transaction +@connection -@dangerous +info +time';
 
 /**
- * Returns the permissions of each Redis user as rules of `ACL SETUSER` (Redis 7), which follow `on` and a password. The documentation,
- * the chart and the tests use these rules.
+ * Returns the permissions of each Redis user as rules of `ACL SETUSER` (Redis 7), to be placed after `on` and a password. The
+ * documentation, the chart and the tests use these rules.
  */
 export function redisUsersFor(fleet: string): Readonly<Record<RedisUser, string>> {
   const all = (names: string, mode: '' | '%R' = ''): string =>

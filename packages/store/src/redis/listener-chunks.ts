@@ -1,14 +1,14 @@
+// Splits the listener reports of a proxy into chunks. A proxy may have many thousands of reports, but one changed report costs only one
+// chunk on write (`chunkListeners`) and on read (`ListenerReportCache`). The hash of a report's id determines the report's chunk, so
+// that a new or removed report does not move other reports.
 import { createHash } from 'node:crypto';
 import { hashText, type ListenerReport } from '@weir/model/data-plane';
 import type { RedisConnection } from './connection/redis-connection.ts';
 
-// Splits the listener reports of a proxy, up to many thousands, into chunks, so that one changed report costs one chunk on write
-// (`chunkListeners`) and on read (`ListenerReportCache`). The hash of a report's id determines its chunk, so that a new or removed
-// report does not move other reports.
 export interface ListenerChunks {
   readonly listeners: readonly ListenerReport[];
   readonly chunks: readonly ListenerChunk[];
-  /** The digest of the chunks' digests. */
+  /** The digest of all chunks: the digest of their digests. */
   readonly root: string;
 }
 
@@ -19,11 +19,14 @@ export interface ListenerChunk {
 }
 
 const TARGET_CHUNK_SIZE = 100;
-/** A new number of chunks moves every report, so the number stays while the mean size of a chunk is between MIN and MAX. */
+/**
+ * The number of chunks stays while their mean size is between MIN and MAX reports, because a new number moves almost every report to
+ * another chunk.
+ */
 const MAX_MEAN_CHUNK_SIZE = 200;
 const MIN_MEAN_CHUNK_SIZE = 25;
 
-/** Splits `listeners` into chunks. Reuses the unchanged chunks of `before`, the chunks of the last heartbeat. */
+/** Splits `listeners` into chunks. Reuses the unchanged chunks of `before`, which are the chunks of the last heartbeat. */
 export function chunkListeners(
   listeners: readonly ListenerReport[],
   before: ListenerChunks | undefined,
@@ -52,7 +55,10 @@ function chunkOf(reports: readonly ListenerReport[]): ListenerChunk {
   return { reports, text, digest: digestOf(text) };
 }
 
-/** 96 bits of SHA-256. A chunk with a known digest is not sent, so an attacker must not be able to produce a collision. */
+/**
+ * Returns 96 bits of the SHA-256 hash. An attacker must not be able to produce a collision, because a chunk with a known digest is not
+ * sent.
+ */
 function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64').slice(0, 16);
 }
@@ -81,7 +87,7 @@ interface CachedReports {
   readonly listeners: readonly ListenerReport[];
 }
 
-/** Caches the listener reports of proxies: reads only changed chunks, and returns the same list while a proxy's reports are unchanged. */
+/** Caches the listener reports of proxies. Reads only changed chunks, and returns the same array while a proxy's reports are unchanged. */
 export class ListenerReportCache {
   readonly #connection: RedisConnection;
   readonly #reportsByKey = new Map<string, CachedReports>();
@@ -91,7 +97,7 @@ export class ListenerReportCache {
   }
 
   /**
-   * Reads the reports with the digest `root`, or newer reports. Returns undefined if the proxy is gone or its reports
+   * Returns the reports with the digest `root`, or newer reports. Returns undefined if the proxy's heartbeat has expired or its reports
    * cannot be decoded.
    */
   async read(key: string, root: string): Promise<readonly ListenerReport[] | undefined> {
@@ -102,13 +108,14 @@ export class ListenerReportCache {
     return reports?.listeners;
   }
 
-  /** Removes the reports of all other proxies. */
+  /** Removes the cached reports of all proxies whose key is not in `keys`. */
   retain(keys: ReadonlySet<string>): void {
     for (const key of this.#reportsByKey.keys()) if (!keys.has(key)) this.#reportsByKey.delete(key);
   }
 
   /**
-   * Reads only the changed chunks. Returns undefined if no chunk is cached, or if the reports changed during the read.
+   * Reads only the chunks that are not cached. Returns undefined if no reports of the proxy are cached, or if the reports changed during
+   * the read.
    */
   async #readChanged(key: string, root: string, before: CachedReports | undefined): Promise<CachedReports | undefined> {
     if (before === undefined) return undefined;
@@ -119,7 +126,7 @@ export class ListenerReportCache {
     const [rootNow, textNow, ...chunks] = await this.#connection.call((redis) =>
       redis.hmget(key, 'root', 'digests', ...missing.map((index) => `chunk:${index}`)),
     );
-    // Compares the digests too: the reports may have changed twice since the first read and have the same root again.
+    // Compares the digests too, because the first read may have returned the digests of other reports that were replaced since.
     if (rootNow !== root || textNow !== text) return undefined;
     const texts = new Map(missing.map((index, position) => [index, chunks[position]]));
     return assembleReports(
@@ -129,7 +136,7 @@ export class ListenerReportCache {
     );
   }
 
-  /** Reads all chunks atomically. */
+  /** Reads all chunks with one command, and therefore at one moment. */
   async #readAll(key: string): Promise<CachedReports | undefined> {
     const hash: Record<string, string> = await this.#connection.call((redis) => redis.hgetall(key));
     const digests = parseDigests(hash.digests);

@@ -14,24 +14,27 @@ import { RedisTable } from './redis-table.ts';
 import { RedisUsage } from './redis-usage.ts';
 
 export interface RedisStoreOptions extends RedisAccess {
-  /** The fleet's name, as `FLEET_NAME_FORMAT` says. Several fleets may share one Redis. */
+  /** The fleet's name in the format `FLEET_NAME_FORMAT`. Several fleets may share one Redis. */
   readonly fleet: string;
   readonly log: Logger;
-  /** With `none`, certificates have no private keys, and the Redis user needs no permission to read them. Default: `read`. */
+  /**
+   * Whether to read private keys. With `none`, certificates have no private keys and the Redis user needs no permission for the keys.
+   * Default: `read`.
+   */
   readonly privateKeyAccess?: PrivateKeyAccess;
   readonly clock?: Clock;
   readonly random?: () => number;
   /** The timeout of a call. Default: 2 s. */
   readonly timeoutMs?: number;
-  /** The number of revisions that are kept for followers; tests keep fewer. */
+  /** The number of revisions that are kept for followers. Tests keep fewer than the default. */
   readonly keptRevisions?: number;
-  /** The minimum of kept bytes of the revisions' entries; tests keep fewer. */
+  /** The minimum size in bytes of the kept revisions' entries. Tests keep fewer bytes than the default. */
   readonly keptBytes?: number;
 }
 
 /**
- * Opens a store in Redis. Resolves when the first attempt to connect has succeeded or failed: see `connection` and
- * `connectionError`. An unreachable Redis does not reject; the store keeps reconnecting. Rejects with `StoreError`
+ * Opens a store in Redis. Resolves when the first attempt to connect has succeeded or failed; the store's `connection` and
+ * `connectionError` show the outcome. If Redis is unreachable, resolves too, and the store keeps reconnecting. Rejects with `StoreError`
  * REFUSED if the options are invalid or Redis refuses the client.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {

@@ -7,10 +7,10 @@ import { isPermissionDenied } from './connection/redis-errors.ts';
 import type { Keys } from './keys.ts';
 import { type JoinedCertificate, withPrivateKey } from './table-codec.ts';
 
-/** With `none`, private keys are not read: certificates are returned without them. */
+/** Whether private keys are read. With `none`, certificates are returned without private keys. */
 export type PrivateKeyAccess = 'read' | 'none';
 
-/** Sends commands on a connection; each connection maps errors in its own way. */
+/** Runs `send` on a connection. Callers differ in how they map errors. */
 export type RedisCaller = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;
 
 export interface PrivateKeyReaderOptions {
@@ -21,14 +21,14 @@ export interface PrivateKeyReaderOptions {
   readonly where: string;
 }
 
-/** The maximum number of private keys in a response, because a sealed private key takes some kilobytes. */
+/** The maximum number of private keys in a reply. Bounds the size of the reply, because a sealed private key takes some kilobytes. */
 const KEYS_PER_READ = 500;
 
 type HashField = string | null | undefined;
 
 /**
- * Adds private keys to certificates. If the Redis user may not read private keys, certificates count as unreadable, a warning is logged
- * once, and everything else works.
+ * Adds private keys to certificates. If the Redis user may not read private keys, logs one warning and treats certificates as unreadable;
+ * all other entries stay readable.
  */
 export class PrivateKeyReader {
   readonly #options: PrivateKeyReaderOptions;
@@ -38,14 +38,14 @@ export class PrivateKeyReader {
     this.#options = options;
   }
 
-  /** Whether Redis refused the last read of private keys. */
+  /** Whether Redis refused the last read of private keys, because the ACL does not permit it. */
   get isRefused(): boolean {
     return this.#isRefused;
   }
 
   /**
-   * Returns each certificate with its private key, `superseded` or `unreadable`, in the given order. Call only after reading the position
-   * of the certificates: the keys may be newer than the certificates.
+   * Returns each certificate with its private key, or `superseded` or `unreadable`, in the given order. Read the certificates before
+   * calling this method, so that a stored key is never older than its certificate.
    */
   async join(call: RedisCaller, certificates: readonly CertificateEntry[]): Promise<readonly JoinedCertificate[]> {
     if (certificates.length === 0 || this.#options.access === 'none') return certificates;
@@ -56,8 +56,8 @@ export class PrivateKeyReader {
     );
     const mismatched = certificates.filter((_, index) => joined[index] === 'unreadable');
     if (mismatched.length === 0 || this.#isRefused) return joined;
-    // Reads keys and entries in one transaction: if a key does not match its current entry, the key is lost; otherwise the given
-    // certificate is outdated.
+    // Reads entries and keys in one transaction. If the entry is still the given certificate, its private key is lost. Otherwise a later
+    // revision replaced or deleted the certificate.
     const stored = await this.#read(call, mismatched, async (redis, ids) => {
       const [texts, keys] = await runTransaction(redis, (all) => all.hmget(table, ...ids).hmget(hash, ...ids));
       return ids.map(
@@ -73,12 +73,12 @@ export class PrivateKeyReader {
     });
   }
 
-  /** Reads a key that does not exist, to update `isRefused`. */
+  /** Updates `isRefused` by reading a private key that does not exist. */
   async probe(call: RedisCaller): Promise<void> {
     await this.#unlessRefused(call, (redis) => redis.hmget(this.#options.keys.keys, ''));
   }
 
-  /** Returns the result of `send` for each certificate, or an empty list if Redis refuses the read. */
+  /** Returns the results of `send` for all certificates, in order, or an empty list if Redis refuses a read. */
   async #read<T>(
     call: RedisCaller,
     certificates: readonly CertificateEntry[],
@@ -119,10 +119,10 @@ export class PrivateKeyReader {
   }
 }
 
-/** The part of `PrivateKeyReader` that the table reader uses; tests replace it. */
+/** The part of `PrivateKeyReader` that the table reader uses. Tests replace this part. */
 export type PrivateKeyJoiner = Pick<PrivateKeyReader, 'isRefused' | 'join' | 'probe'>;
 
-/** The entry and the private key of one certificate at the same moment. */
+/** The entry and the private key of one certificate, read at one moment. */
 interface StoredCertificate {
   readonly entry: HashField;
   readonly key: HashField;

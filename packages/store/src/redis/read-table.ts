@@ -25,8 +25,8 @@ import {
 
 const MAX_READ_ATTEMPTS = 5;
 /**
- * The maximum number of reads of private keys while a writer replaces them. After that, missing keys count as
- * unreadable until their revision arrives.
+ * How often `readTable` joins private keys while a leader replaces certificates. After the last round, a certificate without its private
+ * key counts as unreadable until a follower receives the certificate's next revision.
  */
 const MAX_KEY_ROUNDS = 5;
 const ENTRIES_PER_SCAN = 1_000;
@@ -38,9 +38,9 @@ export interface TableSource {
 }
 
 /**
- * Reads the complete table at one position while a leader may publish: HSCAN returns each entry as of some revision
- * after the position that was read first, and applying the changes since that position brings all entries to the last
- * revision. Returns undefined if the stored table is incomplete. Throws `StoreError` AWAY if the epoch changes during
+ * Reads the complete table at one position while a leader may publish. HSCAN may return entries of different revisions, none of them older
+ * than the position that was read first. Applying the changes since that position therefore brings all entries to the last revision.
+ * Returns undefined if the stored table is incomplete. Throws `StoreError` AWAY if changes were trimmed or a new epoch was opened during
  * every attempt.
  */
 export async function readTable(source: TableSource): Promise<TableSnapshot | undefined> {
@@ -55,7 +55,7 @@ export async function readTable(source: TableSource): Promise<TableSnapshot | un
   throw new StoreError('AWAY', 'the table was rewritten during each attempt to read it; retrying');
 }
 
-/** Reads the stored entries, whether the table is complete or not. Returns undefined if there are none. */
+/** Reads the stored entries of a complete or incomplete table. Returns undefined if there are no readable entries. */
 export async function readPartialTable(source: TableSource): Promise<RoutingTable | undefined> {
   const found = await scanEntries(source);
   for (const { id } of await joinPrivateKeys(source, found)) found.set(id, 'unreadable');
@@ -69,7 +69,7 @@ async function scanEntries({ connection, keys }: TableSource): Promise<Map<strin
     connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
   for (let scanning: Promise<ScanReply> | undefined = scanFrom('0'); scanning !== undefined; ) {
     const [next, fields]: ScanReply = await scanning;
-    // Requests the next page before decoding this one.
+    // Requests the next page before decoding the current page, so that Redis and this process work in parallel.
     scanning = next === '0' ? undefined : scanFrom(next);
     for (let index = 0; index + 1 < fields.length; index += 2) {
       found.set(fields[index] ?? '', decodeEntry(fields[index + 1] ?? '') ?? 'unreadable');
@@ -81,7 +81,10 @@ async function scanEntries({ connection, keys }: TableSource): Promise<Map<strin
 type ScanReply = [next: string, fields: string[]];
 type ScannedEntry = Entry | 'unreadable';
 
-/** Brings the scanned entries to one position, together with the private keys, which may be of a later position than the entries. */
+/**
+ * Brings the scanned entries to one position and adds their private keys. A key may be newer than its certificate; the function catches up
+ * with the changes again in this case.
+ */
 async function snapshotFrom(
   source: TableSource,
   from: TablePosition,
@@ -101,8 +104,8 @@ async function snapshotFrom(
 }
 
 /**
- * Applies the changes since `from` to `found`. Returns `retry` if the table no longer continues from `from` (trimmed,
- * wiped or a new epoch).
+ * Applies the changes since `from` to `found`, and returns the new position. Returns `retry` if the stored changes do not continue from
+ * `from`, because they were trimmed or wiped or a new epoch was opened. Returns undefined if the table is incomplete.
  */
 async function catchUp(
   { connection, keys }: TableSource,
@@ -130,7 +133,7 @@ async function catchUp(
   return meta?.complete === true ? position : undefined;
 }
 
-/** Adds private keys to the certificates in `found`; returns the certificates that a later revision has replaced. */
+/** Adds private keys to the certificates in `found`. Returns the certificates that a later revision has replaced or deleted. */
 async function joinPrivateKeys(
   { connection, keyReader }: TableSource,
   found: Map<string, ScannedEntry>,
@@ -161,14 +164,14 @@ function splitReadable(found: ReadonlyMap<string, ScannedEntry>): {
   return { entries, unreadable };
 }
 
-/** How often a follower without new revisions checks that the table is still at its position. */
+/** How long a follower waits for a revision before checking that the stored table is still at the follower's position. */
 const POLL_INTERVAL_MS = 500;
-/** The maximum number of revisions in a response, because one revision may have a megabyte. */
+/** The maximum number of revisions in a reply. Bounds the size of the reply, because one revision may have a megabyte. */
 const REVISIONS_PER_READ = 20;
 
 /**
- * Yields the revisions after `after`. Compares the position with `meta` at the start and when no revision arrives for a while, because
- * XREAD does not return the revisions of a new epoch or of a rolled-back store, whose numbers are lower.
+ * Yields the revisions after `after`. Compares the last position with `meta` at the start, and whenever no revision arrives within
+ * `POLL_INTERVAL_MS`. XREAD does not return the revisions of a new epoch or of a rolled-back store, because their numbers are lower.
  */
 export async function* readRevisions(
   redis: Redis,
@@ -181,7 +184,7 @@ export async function* readRevisions(
   let entries = await readAvailable(redis, keys, last);
   for (;;) {
     const revisions = await joinRevisionKeys(call, keyReader, entries.map(decodeRevision));
-    // No later revision contains the certificates that were unreadable so far: read the complete table.
+    // Requires a read of the complete table, because no later revision contains the certificates that were unreadable until now.
     if (lacksKeys && !keyReader.isRefused) throw new StoreError('GAP', 'private keys are readable again');
     lacksKeys = keyReader.isRefused;
     for (const revision of revisions) {
@@ -210,14 +213,14 @@ async function joinRevisionKeys(
   return revisions.map((revision) => withJoinedCertificates(revision, joined));
 }
 
-/** Waits for the next revisions in the stream. Returns undefined if none arrive within `POLL_INTERVAL_MS`. */
+/** Waits for the next revisions in the stream. Returns undefined if no revision arrives within `POLL_INTERVAL_MS`. */
 async function waitForRevisions(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[] | undefined> {
   const id = `${last.revision}-0`;
   const reply = await redis.xread('COUNT', REVISIONS_PER_READ, 'BLOCK', POLL_INTERVAL_MS, 'STREAMS', keys.changes, id);
   return reply?.[0]?.[1];
 }
 
-/** Returns the available revisions after `last`; throws GAP if there are none and the table is not at `last`. */
+/** Returns the stored revisions after `last`. Throws GAP if there are no such revisions and the table is not at `last`. */
 async function readAvailable(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[]> {
   const [meta, entries] = await runTransaction(redis, (all) =>
     all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${last.revision}-0`, '+', 'COUNT', REVISIONS_PER_READ),

@@ -12,7 +12,7 @@ export class RedisHeartbeats implements HeartbeatStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
   readonly #listenerCache: ListenerReportCache;
-  /** The listener chunks that Redis holds after the last successful write, by key of the proxy; a process may run several proxies. */
+  /** The listener chunks that Redis holds since the last successful write, by the proxy's key. A process may run several proxies. */
   readonly #lastSentByKey = new Map<string, ListenerChunks>();
 
   constructor(connection: RedisConnection, keys: Keys) {
@@ -33,7 +33,7 @@ export class RedisHeartbeats implements HeartbeatStore {
     const state = [HEARTBEAT_TTL_MS, memberFor(node, life), encodeHeartbeatState(heartbeat)];
     const run = (args: readonly (string | number)[]): Promise<unknown> =>
       this.#connection.run('beat-proxy', [key, this.#keys.proxies], [...state, ...args]);
-    // Until Redis responds, the stored chunks are unknown.
+    // Forgets the chunks of the last write, because the stored chunks are unknown until Redis responds.
     this.#lastSentByKey.delete(key);
     const isPatch = sent?.chunks.length === chunks.chunks.length;
     const isPatched = isPatch && (await run([sent.root, ...changedChunkArgs(chunks, sent)])) === 1;
@@ -86,8 +86,8 @@ export class RedisHeartbeats implements HeartbeatStore {
 }
 
 /**
- * Returns the arguments of `beat-proxy` for the changed chunks: none, or the new root, all digests, and index and text
- * of each changed chunk.
+ * Returns the chunk arguments of `beat-proxy`: an empty list if no chunk has changed, otherwise the new root, all digests, and the index
+ * and text of each changed chunk.
  */
 function changedChunkArgs({ root, chunks }: ListenerChunks, sent: ListenerChunks): (string | number)[] {
   if (root === sent.root) return [];
@@ -117,7 +117,10 @@ function parseMember(member: string): { node: string; life: number } {
 const HEARTBEAT_FORMAT = 2;
 export type HeartbeatState = Omit<Heartbeat, 'listeners'>;
 
-/** Encodes a heartbeat as JSON without its listeners, which are stored in chunks because they are many and rarely change. */
+/**
+ * Encodes a heartbeat as JSON without its listeners. Listeners are stored in chunks, because a proxy may have thousands of listeners that
+ * rarely change.
+ */
 export function encodeHeartbeatState({ listeners: _listeners, ...state }: Heartbeat): string {
   return JSON.stringify({ v: HEARTBEAT_FORMAT, ...state });
 }
@@ -130,8 +133,8 @@ export function decodeHeartbeatState(text: string): HeartbeatState | undefined {
 }
 
 /**
- * Returns a heartbeat for a proxy whose state cannot be decoded. The proxy must not count as dead: it serves the table,
- * which is versioned independently of heartbeats.
+ * Returns a placeholder heartbeat for a proxy whose state cannot be decoded. The proxy must not count as dead, because it serves the
+ * routing table, whose format has its own version.
  */
 export function unknownVersionHeartbeat({ node, life }: Pick<Heartbeat, 'node' | 'life'>, text: string): Heartbeat {
   const { v, version } = parseRecord(text);

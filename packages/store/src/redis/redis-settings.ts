@@ -50,7 +50,10 @@ const VARIABLES: Readonly<Record<keyof RedisAccess, string>> = {
   ca: REDIS_SETTINGS.redisCa.variable,
 };
 
-/** Replaces the Redis settings of a configuration by one field `redis`. Throws `ConfigError` if the settings contradict each other. */
+/**
+ * Returns the configuration with one field `redis` in place of all Redis settings. Throws `ConfigError` if the settings contradict each
+ * other.
+ */
 export function withRedisAccess<Config extends RedisConfig>(
   config: Config,
 ): Omit<Config, keyof RedisConfig> & { readonly redis: RedisAccess } {
@@ -69,9 +72,8 @@ export function withRedisAccess<Config extends RedisConfig>(
 }
 
 /**
- * Returns the Redis access for a command: the settings in `env`, with `url` instead of the URL in `env`, or undefined
- * if neither has a URL. Throws `ConfigError` for an invalid variable; `openRedisStore` reports contradictions between
- * the settings.
+ * Returns the Redis access for a command: the settings in `env`, except that `url` replaces the URL in `env`. Returns undefined if there is
+ * no URL. Throws `ConfigError` for an invalid variable; `openRedisStore` reports contradictions between the settings.
  */
 export function redisAccessFrom(
   env: Readonly<Record<string, string | undefined>>,

@@ -8,17 +8,17 @@ import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 
 /**
- * The number of stream entries that are kept. The stream only wakes watchers, which then read the state, so old entries
- * are not needed.
+ * The number of stream entries that are kept. Watchers need no old entries, because an entry only wakes a watcher, which reads the complete
+ * state.
  */
 const MAX_KEPT_CHANGES = 100;
-/** How often a watcher without changes checks whether the store was rolled back. */
+/** How long a watcher waits for a change before checking whether the store was rolled back. */
 const POLL_INTERVAL_MS = 500;
 
 export class RedisSuspensions implements SuspensionStore {
   readonly #connection: RedisConnection;
   readonly #keys: Keys;
-  /** The highest sequence that this process has seen, so that the sequence keeps increasing after a wipe. */
+  /** The highest sequence that this process has seen. Later sequences are higher, even if the store was wiped. */
   #highestSequence = 0;
 
   constructor(connection: RedisConnection, keys: Keys) {
@@ -90,7 +90,8 @@ export class RedisSuspensions implements SuspensionStore {
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence ?? 0));
     const state: SuspensionState = {
       sequence: Number(sequence ?? 0),
-      // Incomplete if one suspension cannot be decoded: this version must not lift a suspension that a newer version wrote.
+      // The list counts as incomplete if a suspension cannot be decoded, because this version must not lift a suspension that a newer
+      // version wrote.
       complete: complete !== null && readable.length === suspensions.length,
       suspensions: readable.sort((a, b) => (a.uid < b.uid ? -1 : 1)),
       removed: removed.sort(),

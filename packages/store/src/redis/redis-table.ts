@@ -11,7 +11,7 @@ import { decodeMeta, encodeChanges, META_FIELDS } from './table-codec.ts';
 /** How many changes are kept for followers that are behind. */
 export interface ChangeRetention {
   readonly revisions: number;
-  /** The minimum of kept bytes of encoded entries; at most twice as many are kept. */
+  /** The minimum size in bytes of the kept entries; at most twice as many bytes are kept. */
   readonly bytes: number;
 }
 
@@ -26,7 +26,7 @@ export class RedisTable implements TableStore {
   readonly #keys: Keys;
   readonly #keyReader: PrivateKeyJoiner;
   readonly #retention: ChangeRetention;
-  /** The highest values that this process has seen, so that leader tokens and epochs keep increasing after a wipe. */
+  /** The highest leader token and epoch that this process has seen. Later values are higher, even if the store was wiped. */
   #highestLeader = 0;
   #highestEpoch = 0;
 
@@ -98,7 +98,7 @@ export class RedisTable implements TableStore {
     return { connection: this.#connection, keys: this.#keys, keyReader: this.#keyReader };
   }
 
-  /** The KEYS argument of the table scripts. */
+  /** The KEYS of `open-epoch` and `publish-table`. */
   get #scriptKeys(): readonly string[] {
     const { meta, table, changes, keys } = this.#keys;
     return [meta, table, changes, keys];

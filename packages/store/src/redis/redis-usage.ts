@@ -10,7 +10,7 @@ import { decodeBases, decodeFolded, decodeSums, flushCalls, seedCall } from './u
 
 const MAX_EXPORT_ATTEMPTS = 5;
 
-/** The part of `RedisConnection` that the ledger uses; tests replace it. */
+/** The part of `RedisConnection` that the ledger uses. Tests replace this part. */
 export type UsageConnection = Pick<RedisConnection, 'call' | 'run'>;
 
 export class RedisUsage implements UsageStore {
@@ -25,7 +25,7 @@ export class RedisUsage implements UsageStore {
   }
 
   async flush(report: UsageReport): Promise<FlushResult> {
-    // One call at a time: heartbeats share the connection and must not wait for the report of a long outage.
+    // Sends one script call at a time. Heartbeats share the connection, and must not wait for the large report after a long outage.
     for (const { keys, args } of flushCalls(this.#keys, report)) {
       const kind = (await this.#connection.run('flush-usage', keys, args)) as FlushResult['kind'];
       if (kind !== 'accepted') return { kind };
@@ -79,7 +79,8 @@ export class RedisUsage implements UsageStore {
         }),
       );
       const [tenantCount, nodeCount, names, folded, ...hashes] = replies;
-      // A new tenant or node reported between the two transactions: the second transaction did not read its usage.
+      // Retries, because a new tenant or node has reported usage since the first transaction, and the second transaction did not read that
+      // usage.
       if (tenantCount !== tenants.length || nodeCount !== nodes.length) continue;
       const known = new Map(Object.entries(names as Record<string, string>));
       const sumsAt = (month: number): TenantSums[] =>

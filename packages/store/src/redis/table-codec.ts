@@ -1,3 +1,4 @@
+// Encodes and decodes the table in Redis: the hash `meta`, the stream `changes` and the private keys. Pure.
 import {
   type CertificateEntry,
   type Change,
@@ -8,8 +9,6 @@ import {
   entryIdOf,
 } from '@weir/model/data-plane';
 import type { Revision, TableMeta } from '../contract.ts';
-
-// Encodes and decodes the table in Redis: the hash `meta`, the stream `changes` and the private keys. Pure.
 
 export const META_FIELDS = ['epoch', 'revision', 'id', 'complete', 'leader'] as const;
 
@@ -26,7 +25,10 @@ export function decodeMeta(reply: unknown): TableMeta | undefined {
   };
 }
 
-/** Encodes changes as ARGV of `publish-table.lua`: number of private keys, then keys and entries as pairs of id and text ('' if deleted). */
+/**
+ * Encodes changes as the last arguments of `publish-table.lua`: the number of private keys, the private keys, and the entries. Each private
+ * key and each entry is a pair of entry id and text; the text is '' if deleted.
+ */
 export function encodeChanges(changes: readonly Change[]): (string | number)[] {
   const keys: string[] = [];
   const entries: string[] = [];
@@ -40,12 +42,12 @@ export function encodeChanges(changes: readonly Change[]): (string | number)[] {
 }
 
 /**
- * One entry of the stream: `<revision>-0`, then the header fields id, predecessor, epoch, complete and changed-at, then the changes. An
- * entry id contains a slash, a header name does not.
+ * One entry of the stream. Its id is `<revision>-0`. Its fields are the header (id, predecessor, epoch, complete, changed-at), followed by
+ * pairs of entry id and encoded entry. An entry id contains a slash, the name of a header field does not.
  */
 export type StreamEntry = [streamId: string, fields: string[]];
 
-/** Decodes an entry of the stream. Entries of an unknown version are listed in `unreadable`. */
+/** Decodes an entry of the stream. The result's `unreadable` lists the ids of routing table entries that have an unknown version. */
 export function decodeRevision([streamId, fields]: StreamEntry): Revision {
   const header = new Map<string, string>();
   let begin = 0;
@@ -71,8 +73,8 @@ export function decodeRevision([streamId, fields]: StreamEntry): Revision {
   return { position, predecessor: header.get('predecessor') ?? '', complete, ...known, changes, unreadable };
 }
 
-// Private keys are stored in a separate hash, so that the ACL of Redis can deny them to users that need no private keys. Each key is
-// stored with its digest, so that a reader detects a key that does not belong to the certificate that was read before.
+// Private keys are stored in a separate hash, so that the ACL of Redis can deny users access to the hash. Each key is stored with its
+// digest, so that a reader detects a key that does not belong to the certificate.
 
 /** Returns the entry as `table` and `changes` store it: a certificate without its private key. */
 export function withoutPrivateKey(entry: Entry): Entry {
@@ -81,10 +83,7 @@ export function withoutPrivateKey(entry: Entry): Entry {
   return rest;
 }
 
-/**
- * Returns the text that a change stores in the hash `keys`, '' to delete the field, or undefined if the entry is not a
- * certificate.
- */
+/** Returns the text that a change stores in the hash `keys`: '' deletes the field. Returns undefined if the entry is not a certificate. */
 export function privateKeyTextFor(change: Change): string | undefined {
   if (change.kind === 'delete') return change.id.startsWith(CERTIFICATE_ID_PREFIX) ? '' : undefined;
   if (change.entry.kind !== 'certificate') return undefined;
@@ -105,12 +104,12 @@ export function withPrivateKey(
 }
 
 /**
- * A certificate with its private key. `superseded` means that a later revision, which a follower will read, replaces or
- * deletes the certificate; `unreadable` means that the key is lost.
+ * The result of adding a private key to a certificate. `superseded`: a later revision, which a follower will read, replaces or deletes the
+ * certificate. `unreadable`: the private key is lost or must not be read.
  */
 export type JoinedCertificate = CertificateEntry | 'superseded' | 'unreadable';
 
-/** Returns the certificates that the revisions put, in order. */
+/** Returns the certificates that the revisions add or replace, in order. */
 export function certificatesIn(revisions: readonly Revision[]): readonly CertificateEntry[] {
   const found: CertificateEntry[] = [];
   for (const { changes } of revisions)
@@ -119,7 +118,10 @@ export function certificatesIn(revisions: readonly Revision[]): readonly Certifi
   return found;
 }
 
-/** Replaces certificates by their joined form. Drops superseded certificates: a follower keeps the old certificate until the next revision. */
+/**
+ * Replaces each certificate of a revision by its result in `joined`. Drops superseded certificates: a follower keeps the old certificate
+ * until a later revision replaces or deletes it.
+ */
 export function withJoinedCertificates(revision: Revision, joined: ReadonlyMap<Entry, JoinedCertificate>): Revision {
   const changes: Change[] = [];
   const unreadable: string[] = [...revision.unreadable];

@@ -11,7 +11,7 @@ import { encodeCounters } from '../counters-codec.ts';
 import { keptPeriodsFor } from '../usage-periods.ts';
 import type { Keys } from './keys.ts';
 
-/** The suffix of each counter's field in the hashes of Redis; the values are decimal text. */
+/** The counter of each suffix of a hash field in Redis. The values of the fields are decimal text. */
 const COUNTER_FIELDS: Readonly<Record<string, keyof Counters>> = {
   r: 'receivedBytes',
   s: 'sentBytes',
@@ -19,12 +19,12 @@ const COUNTER_FIELDS: Readonly<Record<string, keyof Counters>> = {
   q: 'requests',
 };
 
-/** Decodes a hash `usage:sum` of one tenant and period: the counters by Service uid. */
+/** Decodes the hash `usage:sum` of one tenant and period. Returns the counters by Service uid. */
 export function decodeSums(hash: unknown): Map<string, Counters> {
   return countersByPrefix(hash as Record<string, string>);
 }
 
-/** Decodes a hash `usage:bases` of a node. */
+/** Decodes the hash `usage:bases` of a node. */
 export function decodeBases(node: string, hash: unknown): UsageBase[] {
   return [...countersByPrefix(hash as Record<string, string>)].map(([slot, counters]) => {
     const [life, service = '', ...tenant] = slot.split('/');
@@ -50,19 +50,18 @@ function countersByPrefix(hash: Readonly<Record<string, string>>): Map<string, C
   return counters;
 }
 
-/** The KEYS and ARGV of a call of `flush-usage.lua` or `seed-usage.lua`, whose headers describe them. */
+/** The KEYS and ARGV of one call of `flush-usage.lua` or `seed-usage.lua`. The headers of these scripts describe KEYS and ARGV. */
 export interface ScriptCall {
   readonly keys: readonly string[];
   readonly args: readonly (string | number)[];
 }
 
 /**
- * The maximum number of points in one script call, to bound the time that the call blocks Redis. A larger report is
- * split.
+ * The maximum number of points in one call of `flush-usage.lua`; a larger report is split. Bounds the time for which one call blocks Redis.
  */
 const MAX_POINTS_PER_CALL = 500;
 
-/** Returns the script calls that flush a report, in order. The points of one slot may be split over two calls. */
+/** Returns the calls of `flush-usage.lua` that add a report, in order. The points of one slot may be split over several calls. */
 export function flushCalls(keys: Keys, report: UsageReport): readonly ScriptCall[] {
   const parts: SlotReport[][] = [[]];
   let remaining = MAX_POINTS_PER_CALL;
@@ -106,7 +105,7 @@ function flushCall({ usage }: Keys, { node, life, slots }: UsageReport): ScriptC
   return { keys: scriptKeys.keys, args: [node, life, months.size, ...months, ...expiries, ...slotArgs] };
 }
 
-/** Returns the script call that seeds the ledger. */
+/** Returns the call of `seed-usage.lua` that seeds the ledger. */
 export function seedCall({ usage }: Keys, { months, bases, folded = [] }: UsageSeed): ScriptCall {
   const { open, names, tenants, nodes } = usage;
   const scriptKeys = new ScriptKeys([open, usage.folded, names, tenants, nodes, usage.months]);

@@ -19,7 +19,7 @@ import {
 } from './sample-data.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
-/** Checks that certificates and their private keys arrive together and consistent with the other entries. */
+/** Checks that certificates and their private keys arrive together and are consistent with the other entries. */
 export function certificatesContract(subject: StoreUnderTest): void {
   describe(`certificates in ${subject.name}`, () => {
     test('are read with their keys, also after a renewal or deletion', async () => {
@@ -142,7 +142,7 @@ export function certificatesContract(subject: StoreUnderTest): void {
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
       const services = Array.from({ length: 60 }, (_, index) => `u${index}`);
-      // At each revision every certificate has the revision's number or is deleted.
+      // Returns changes after which every certificate has the number of the revision or is deleted.
       const changesAt = (revision: number) =>
         services.map((uid, index) =>
           index % 30 === revision % 30 ? removeCertificate(uid) : putCertificate(uid, revision),

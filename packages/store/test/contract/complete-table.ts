@@ -2,21 +2,27 @@ import { isDeepStrictEqual } from 'node:util';
 import { type CertificateEntry, type Entry, type RoutingTable, tableOf } from '@weir/model';
 import { certificate, entry } from './sample-data.ts';
 
-/** A table of about ten entries. `isComplete` distinguishes it from a part of it and from a mixture of two versions. */
+/**
+ * Returns a table of about ten entries. `isComplete` can distinguish this table from a part of the table and from a mixture of two
+ * versions.
+ */
 export function completeTable(version: number): RoutingTable {
   const names = Array.from({ length: 9 }, (_, index) => `n${index}`).filter((_, index) => index !== version % 9);
   return tableOf([...names.map((name): Entry => entry(name, version)), ...certificatesAt(version)]);
 }
 
-/** One certificate that changes with each version, one that changes every four versions, and one that exists in even versions. */
+/**
+ * Returns a certificate that changes with each version, a certificate that changes every four versions, and, for even versions, a third
+ * certificate.
+ */
 function certificatesAt(version: number): readonly CertificateEntry[] {
   const sometimes = version % 2 === 0 ? [certificate('sometimes', version)] : [];
   return [certificate('often', version), certificate('seldom', Math.floor(version / 4)), ...sometimes];
 }
 
 /**
- * Whether all entries except certificates are those of one `completeTable`. A certificate may be older or missing while its key is being
- * replaced, but its fields must be of one version.
+ * Reports whether all entries except certificates are the entries of one `completeTable`. A certificate may be older or missing while its
+ * key is being replaced, but all of its fields must be of one version.
  */
 export function isComplete(table: RoutingTable): boolean {
   const entries = [...table.entries.values()];

@@ -11,7 +11,9 @@ import { completeTable, isComplete } from './complete-table.ts';
 import { contentOf } from './sample-data.ts';
 import type { StoreFixture, StoreUnderTest } from './store-fixture.ts';
 
-/** A follower reaches the published table after any wipes, rollbacks, outages and leader changes, and reports only complete tables. */
+/**
+ * Checks that a follower reaches the published table after wipes, rollbacks, outages and leader changes, and reports only complete tables.
+ */
 export function followProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
   describe(`properties of following ${subject.name}`, () => {
     test('a follower reaches the published table and never reports an incomplete table', async () => {

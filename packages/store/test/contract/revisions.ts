@@ -101,7 +101,7 @@ export function revisionsContract(subject: StoreUnderTest): void {
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
       const position = await publish(leading, { leader, predecessor: opened, changes: [put('a')] });
-      // The assertion starts first, because the follower may notice the gap before `openEpoch` resolves.
+      // Starts the assertion before `openEpoch`, because the follower may notice the gap before `openEpoch` resolves.
       const gap = assertGap(follow(t, reading, position).next());
       await leading.table.openEpoch({ leader, id: 'next' });
       await gap;
@@ -141,7 +141,7 @@ export function revisionsContract(subject: StoreUnderTest): void {
 }
 
 interface Follower {
-  /** Resolves with undefined after the end. */
+  /** Resolves with the next revision, or with undefined after the end. */
   next(): Promise<Revision | undefined>;
   stop(): void;
 }

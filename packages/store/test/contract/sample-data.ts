@@ -14,7 +14,7 @@ import type { PositionedTable } from '../../src/follow/follower-state.ts';
 let ids = 0;
 export const newId = (): string => `id-${++ids}`;
 
-/** A small entry whose content depends on `version`. */
+/** Returns a small entry whose content depends on `version`. */
 export function entry(name: string, version = 0): Entry {
   const id = `node/${name}`;
   return {
@@ -36,7 +36,7 @@ export function remove(name: string): Change {
   return { kind: 'delete', id: `node/${name}` };
 }
 
-/** The certificate of a Service; each `version` has another key. */
+/** Returns the certificate of a Service. Each `version` has another private key. */
 export function certificate(service: string, version = 0): CertificateEntry {
   return {
     kind: 'certificate',
@@ -58,7 +58,7 @@ export function removeCertificate(service: string): Change {
   return { kind: 'delete', id: certificateId(service) };
 }
 
-/** The entries of a table by id, for comparison. */
+/** Returns the entries of a table by id, for comparison. */
 export function contentOf(table: PositionedTable['table'] | undefined): Record<string, Entry> {
   return Object.fromEntries([...(table?.entries ?? [])].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -67,7 +67,7 @@ export function contentOfEntries(...entries: Entry[]): Record<string, Entry> {
   return Object.fromEntries(entries.sort((a, b) => (a.id < b.id ? -1 : 1)).map((each) => [each.id, each]));
 }
 
-/** Claims leadership and opens an epoch. */
+/** Claims leadership and opens an epoch. Returns the leader token and the position. */
 export async function openEpochAsLeader(store: Store): Promise<{ leader: number; position: TablePosition }> {
   const leader = await store.table.claimLeader();
   const opened = await store.table.openEpoch({ leader, id: newId() });
@@ -75,7 +75,7 @@ export async function openEpochAsLeader(store: Store): Promise<{ leader: number;
   return { leader, position: opened.position };
 }
 
-/** Publishes and returns the new position. */
+/** Publishes one revision and returns its position. */
 export async function publish(
   store: Store,
   publication: Pick<PublishRequest, 'leader' | 'predecessor' | 'changes' | 'changedAt'> & {
@@ -118,7 +118,7 @@ export function suspension(uid: string, over: Partial<Suspension> = {}): Suspens
   };
 }
 
-/** A report of one slot. The other counters are derived from the received bytes. */
+/** Returns a report of one slot. The other counters are derived from the received bytes. */
 export function report(
   points: readonly (readonly [minute: number, receivedBytes: number])[],
   over: { node?: string; life?: number; service?: string; tenant?: string } = {},

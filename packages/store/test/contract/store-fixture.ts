@@ -1,7 +1,7 @@
 import type { Clock } from '@weir/runtime';
 import type { Store } from '../../src/contract.ts';
 
-/** An implementation of the store contract under test. */
+/** An implementation of the store contract that a test checks. */
 export interface StoreUnderTest {
   readonly name: string;
   open(options?: StoreFixtureOptions): Promise<StoreFixture>;
@@ -11,11 +11,11 @@ export interface StoreFixtureOptions {
   readonly keptRevisions?: number;
 }
 
-/** One empty store of a fleet, and the failures that a test can cause. */
+/** An initially empty store of a fleet, and the failures that a test can cause. */
 export interface StoreFixture extends AsyncDisposable {
   /** The clock of the processes that use the store. */
   readonly clock: Clock;
-  /** Opens the store as another process would. Disposing the fixture closes it. */
+  /** Opens the store as another process would. Disposing the fixture closes the opened store. */
   connect(): Promise<Store>;
   /** Stops the store; calls fail until `comeBack`. */
   goAway(): Promise<void>;
@@ -23,8 +23,8 @@ export interface StoreFixture extends AsyncDisposable {
   comeBack(): Promise<void>;
   /** Deletes all data; resolves when all connections are ready. */
   wipe(): Promise<void>;
-  /** Saves the content; the returned function restores it, as a failover to a stale replica does. */
+  /** Saves the content. Returns a function that restores the saved content, as a failover to a stale replica does. */
   checkpoint(): Promise<() => Promise<void>>;
-  /** Lets up to `ms` pass until the assertion holds. */
+  /** Retries the assertion until it holds; fails after `ms` milliseconds. */
   eventually(ms: number, assertion: () => Promise<void>): Promise<void>;
 }

@@ -140,7 +140,7 @@ export function suspensionsContract(subject: StoreUnderTest): void {
 }
 
 interface Watcher {
-  /** Resolves with undefined after the end. */
+  /** Resolves with the next state, or with undefined after the end. */
   next(): Promise<SuspensionState | undefined>;
   stop(): void;
 }

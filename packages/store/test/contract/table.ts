@@ -173,7 +173,7 @@ export function tableContract(subject: StoreUnderTest): void {
       const [leading, reading] = [await world.connect(), await world.connect()];
       const { leader, position: opened } = await openEpochAsLeader(leading);
       const names = Array.from({ length: 300 }, (_, index) => `n${index}`);
-      // At each revision every entry has the revision's number or is one of ten deleted entries.
+      // Returns changes after which every entry has the number of the revision or is one of ten deleted entries.
       const changesAt = (revision: number) =>
         names.map((name, index) => (index % 30 === revision % 30 ? remove(name) : put(name, revision)));
       let position = await publish(leading, { leader, predecessor: opened, changes: changesAt(1) });

@@ -18,8 +18,8 @@ const SLOTS = ['u1/shop', 'u2/shop', 'u2/game'] as const;
 const NODES = ['n1', 'n2'] as const;
 
 /**
- * The ledger equals the relayed bytes although reports are lost, repeated or reordered, proxies restart, ended incarnations are folded,
- * and the store is rolled back, or wiped and seeded from an old export.
+ * Checks that the ledger equals the relayed bytes although reports are lost, repeated or reordered, proxies restart, ended incarnations are
+ * folded, and the store is rolled back, or wiped and seeded from an old export.
  */
 export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
   describe(`properties of the ledger of ${subject.name}`, () => {
@@ -53,7 +53,7 @@ export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly
             if (each.kind === 'roll-back') await rollBack();
             if (each.kind === 'wipe' || each.kind === 'roll-back') {
               wasLost = true;
-              // Folds again, as the controller does, which still knows the folded incarnations.
+              // Folds all ended incarnations again, as the controller does, because the store may have lost the previous fold.
               await fleet.foldAgain();
               exported = await store.usage.exportSeed(fleet.months());
               rollBack = await world.checkpoint();
@@ -85,7 +85,7 @@ interface Proxy {
   current: Life;
 }
 
-/** Proxies that report usage, and the usage that they have really relayed. */
+/** Proxies that report usage, and the usage that the proxies have really relayed. */
 class Fleet {
   readonly #store: Store;
   readonly proxies: readonly Proxy[];
@@ -118,7 +118,7 @@ class Fleet {
     }
     const { kind } = await this.#store.usage.flush(report);
     if (fate === 'repeated') await this.#store.usage.flush(report);
-    // With the fate `unanswered` the proxy does not learn that the report was accepted.
+    // With the fate `unanswered`, the store accepts the report but the proxy gets no response.
     if (fate === 'unanswered' || kind !== 'accepted') return;
     for (const slot of current.slots.values()) slot.points = [];
   }
@@ -133,7 +133,7 @@ class Fleet {
     proxy.current = { node: proxy.node, life: proxy.current.life + 1, slots: new Map() };
   }
 
-  /** Repeats the last report of each ended incarnation, then folds these incarnations. */
+  /** Repeats the last report of each ended incarnation of the node, and then folds these incarnations. */
   async fold(proxy: Proxy): Promise<void> {
     const over = this.#over.filter(({ node }) => node === proxy.node);
     for (const life of over) await this.#store.usage.flush(reportOf(life, present));
@@ -149,7 +149,7 @@ class Fleet {
     }
   }
 
-  /** Reports the current values of all slots, as proxies do after a reconnection. */
+  /** Delivers all late reports and reports the current values of all slots, as proxies do after a reconnection. */
   async reportAll(): Promise<void> {
     for (const report of this.#late) await this.#store.usage.flush(report);
     for (const life of [...this.#over, ...this.proxies.map(({ current }) => current)]) {

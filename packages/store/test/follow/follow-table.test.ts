@@ -251,7 +251,7 @@ interface Follower {
   readonly events: FollowEvent[];
   readonly clock: ManualClock;
   contents(): object[];
-  /** Resolves when everything has happened that needs no passing of time. */
+  /** Resolves when nothing more can happen until the clock advances. */
   settled(): Promise<void>;
   stop(): Promise<void>;
 }

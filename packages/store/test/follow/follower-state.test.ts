@@ -41,7 +41,7 @@ describe('follower state', () => {
               if (copied !== undefined)
                 applyStep(applySnapshot(state, { table: copied, position: revision.position, unreadable: [] }));
             } else if (state.cursor !== undefined) {
-              // `next` delivers the revision that follows; `any` delivers an arbitrary revision.
+              // `next` delivers the revision that follows the cursor; `any` delivers an arbitrary revision.
               const next = revisions.find(({ predecessor }) => predecessor === state.cursor?.position.id);
               const given = kind === 'next' ? next : revision;
               if (given !== undefined) applyStep(applyRevision(state, given));
@@ -57,7 +57,10 @@ function delivery() {
   return fc.record({ kind: fc.constantFrom('next', 'next', 'any', 'copy', 'gap'), at: fc.nat(100) });
 }
 
-/** A tree of revisions, as several leaders and rollbacks create it, and the complete tables by the id of their position. */
+/**
+ * Returns a generator of a tree of revisions, as several leaders and rollbacks create it, and the complete tables by the id of their
+ * position.
+ */
 function history() {
   return fc
     .array(fc.record({ on: fc.nat(100), complete: fc.boolean() }), { minLength: 1, maxLength: 20, size: 'max' })

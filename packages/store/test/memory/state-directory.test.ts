@@ -221,7 +221,7 @@ describe('a memory store with a state directory', () => {
     const directory = directoryOf(t);
     const clock = new ManualClock();
     const store = await open(directory, clock);
-    // A directory at the file's path makes the write fail even for root, whom file modes do not stop.
+    // A directory at the file's path makes the write fail even for root. File modes do not restrict root.
     mkdirSync(join(directory, 'store-lives.json'));
     assert.equal(await store.heartbeats.beginIncarnation('n1', 5_000_000_000), 5_000_000_000);
     await assert.rejects(store.close(), { code: 'DAMAGED' });

@@ -278,7 +278,10 @@ function overriding(store: TableStore, over: Partial<TableStore>): TableStore {
   };
 }
 
-/** Waits for garbage collection; the target of a WeakRef lives at least until the end of the turn in which it was created or read. */
+/**
+ * Runs garbage collection until `isGone` returns true, at most 10 times. Waits for another turn of the event loop each time, because the
+ * target of a WeakRef lives at least until the end of the turn in which the WeakRef was created or read.
+ */
 async function isCollected(isGone: () => boolean): Promise<boolean> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

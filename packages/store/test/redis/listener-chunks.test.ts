@@ -67,7 +67,7 @@ function report(index: number): ListenerReport {
 
 type Hash = Readonly<Record<string, string>>;
 
-/** A Redis test double in which the proxy's hash is `currentHash()` at each call. */
+/** Returns a test double of a connection. At each call, the proxy's hash is `currentHash()`. */
 function connectionTo(currentHash: () => Hash): RedisConnection {
   const redis = {
     hgetall: async () => currentHash(),

@@ -1,4 +1,4 @@
-// A process whose Redis user may read the table except the private keys.
+// Tests a process whose Redis user may read the table but not the private keys.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { createLogger, silentLogger } from '@weir/runtime';
@@ -90,7 +90,7 @@ describe('a user who may not read private keys', requireProgram('redis'), () => 
     assert.deepEqual(await redis().call('ACL', 'LOG'), []);
   });
 
-  /** Opens the store as a user that may read the table except the keys, with optional further rights. */
+  /** Opens the store as a Redis user that may read the table but not the private keys, with optional further rights. */
   async function openAs(
     t: TestContext,
     { fleet }: RedisFixture,

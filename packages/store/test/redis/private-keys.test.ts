@@ -194,7 +194,7 @@ describe('private keys in Redis', requireProgram('redis'), () => {
     assert.deepEqual(contentOf((await first.table.read())?.table), contentOf(table));
   });
 
-  /** A table on a separate connection that calls `beforeKeys` before each read of keys. */
+  /** Opens a table on a separate connection. Calls `beforeKeys` before each read of private keys. */
   async function openSeparateTable(
     t: TestContext,
     { fleet }: RedisFixture,

@@ -123,7 +123,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     const { listeners } = heartbeat('n', 1);
     await heartbeats.record(heartbeat('n', 1, { listeners }));
     const key = keysFor(world.fleet).proxy('n', 1);
-    // The changed chunk stays only if the chunk is not sent again.
+    // Changes the stored chunk. The change survives the next heartbeat only if the heartbeat does not send the chunk again.
     await redis().hset(key, 'chunk:0', '[]');
     await heartbeats.record(heartbeat('n', 1, { listeners, connections: 9 }));
     assert.deepEqual(await heartbeats.list(), [heartbeat('n', 1, { listeners: [], connections: 9 })]);
@@ -148,7 +148,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     await proxy.record(heartbeat('n', 1, { listeners: listeners.with(3, listener('l3', false)) }));
     const sent = (await redis().hmget(key, ...chunks)).filter((text) => text !== 'not sent again');
     assert.equal(sent.length, 1);
-    // A read of all chunks would fail to decode.
+    // Reading all chunks would fail, because the other chunks cannot be decoded.
     const [listed] = await controller.list();
     assert.equal(listed?.listeners.length, 1_000);
     assert.deepEqual(
@@ -244,7 +244,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     };
     await assert.rejects(next(-12), { code: 'GAP' });
     assert.deepEqual(await next(-6), positions.at(-5));
-    // A new epoch resets the count of bytes.
+    // A new epoch resets the number of kept bytes.
     const again = await store.table.openEpoch({ leader, id: 'next' });
     await grown(again.kind === 'published' ? again.position : assert.fail(again.kind), leader, 12);
   });

@@ -5,7 +5,7 @@ import type { StoreUnderTest } from '../contract/store-fixture.ts';
 import { usageProperties } from '../contract/usage-properties.ts';
 import { type StartedRedis, startRedisWithData } from './fixtures/redis-fixture.ts';
 
-// Only few runs, because each wipe or rollback restarts a real server.
+// Does only a few runs, because each wipe or rollback restarts a real server.
 describe('with a real Redis', requireProgram('redis'), () => {
   let started: StartedRedis | undefined;
   before(async () => {

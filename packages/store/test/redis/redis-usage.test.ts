@@ -50,7 +50,7 @@ function outage(minutes: number, services: number): UsageReport {
 
 interface Calls {
   readonly connection: UsageConnection;
-  /** The points of each call. */
+  /** The points that each script call sends. */
   readonly sent: { readonly service: string; readonly receivedBytes: number }[][];
   readonly maxConcurrent: number;
 }

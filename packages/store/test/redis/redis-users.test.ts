@@ -1,4 +1,4 @@
-// The Redis users of docs/redis.md over TLS: each user may do exactly what its process needs.
+// The Redis users of docs/redis.md over TLS. Each user may do exactly what its process needs.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, type TestContext, test } from 'node:test';
@@ -82,7 +82,7 @@ describe('the Redis users of docs/redis.md', requireProgram('redis'), () => {
     for (const user of Object.keys(redisUsersFor(FLEET))) {
       const client = new Redis({ ...atServer(), username: user, password: 'PASSWORD' });
       t.after(() => client.disconnect());
-      // This command finds the server of a cluster.
+      // In a cluster, every process finds its server with this command.
       assert.equal(await client.exists(keysFor(FLEET).meta), 1);
     }
 
@@ -120,7 +120,7 @@ describe('the Redis users of docs/redis.md', requireProgram('redis'), () => {
     await console.suspensions.remove('b');
     await controller.suspensions.remove('a');
     assert.equal((await inspectRedis({ ...accessOf('weir-console'), fleet: FLEET })).role, 'primary');
-    // `weir doctor` tries to read the configuration and works without it.
+    // Ignores `CONFIG GET`: `weir doctor` tries to read the configuration, but works without it.
     const refusals = (await admin?.call('ACL', 'LOG')) as unknown[][];
     assert.deepEqual(
       refusals.map((entry) => entry[entry.indexOf('object') + 1]).filter((object) => object !== 'config|get'),

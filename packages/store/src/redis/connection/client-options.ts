@@ -10,11 +10,11 @@ import type { RedisCredentials, RedisTarget } from './redis-target.ts';
 export interface ClientOptions extends RedisTlsOptions {
   readonly credentials: RedisCredentials;
   readonly db: number;
-  /** Returns the address of the server; called for each connection. */
+  /** Returns the address of the server. Called for each connection. */
   readonly findServer: () => Promise<HostPort>;
 }
 
-/** Returns ioredis options that queue no commands, send no command twice, and limit each wait to `timeoutMs` milliseconds. */
+/** Returns options with which ioredis queues no commands, sends no command twice, and limits each wait to `timeoutMs` milliseconds. */
 export function redisOptionsFor(options: ClientOptions, timeoutMs: number): Omit<RedisOptions, 'replyMapping'> {
   const { username, password } = options.credentials;
   return {
@@ -22,7 +22,7 @@ export function redisOptionsFor(options: ClientOptions, timeoutMs: number): Omit
     db: options.db,
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
-    // Makes ioredis wait for the end of the TLS handshake, which the connector configures.
+    // Makes ioredis wait for the end of the TLS handshake. The TLS options themselves are set by the connector.
     ...(options.tls ? { tls: {} } : {}),
     protocol: 2,
     lazyConnect: true,
@@ -33,7 +33,7 @@ export function redisOptionsFor(options: ClientOptions, timeoutMs: number): Omit
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // `RedisConnection` checks more than ioredis's ready check.
+    // Disabled, because `RedisConnection` checks more than ioredis's ready check.
     enableReadyCheck: false,
     disableClientInfo: true,
   };
@@ -41,11 +41,14 @@ export function redisOptionsFor(options: ClientOptions, timeoutMs: number): Omit
 
 export interface ShortLivedClient {
   readonly redis: Redis;
-  /** The last error that the connection reported, which explains `thrown`, or else `thrown`. */
+  /**
+   * Returns the last error event of the connection, because it explains why a command threw `thrown`. Returns `thrown` if there was no
+   * error event.
+   */
   causeOf(thrown: unknown): unknown;
 }
 
-/** Creates a client that does not reconnect. The caller calls `redis.connect()` and at the end `redis.disconnect()`. */
+/** Creates a client that does not reconnect. The caller must call `redis.connect()`, and `redis.disconnect()` at the end. */
 export function createShortLivedClient(options: Omit<RedisOptions, 'replyMapping'>): ShortLivedClient {
   const redis = new Redis({ ...options, retryStrategy: () => null });
   let lastError: unknown;
@@ -58,8 +61,8 @@ export function createShortLivedClient(options: Omit<RedisOptions, 'replyMapping
 export type RedisTlsOptions = Pick<RedisTarget, 'tls' | 'ca'>;
 
 /**
- * Returns an ioredis connector that finds the server and reads the CA file for each connection. The connectors of ioredis for Sentinel and
- * Cluster queue and repeat commands. ioredis instantiates the class itself and requires a subclass of `AbstractConnector`.
+ * Returns an ioredis connector that finds the server and reads the CA file for each connection. Replaces ioredis's own support of Sentinel
+ * and Cluster, which queues and repeats commands. ioredis instantiates the class itself and requires a subclass of `AbstractConnector`.
  */
 export function connectorFor(
   findServer: () => Promise<HostPort>,
@@ -74,7 +77,7 @@ export function connectorFor(
       this.connecting = true;
       delete this.firstError;
       const stream = await openSocket(findServer, tlsOptions).catch((thrown: Error) => {
-        // ioredis gives up if a connector rejects, but retries after a stream that has failed.
+        // Returns a failed stream, because ioredis gives up if a connector rejects, but retries after a stream has failed.
         this.firstError = thrown;
         return new Socket().destroy();
       });
@@ -96,7 +99,7 @@ async function openSocket(findServer: () => Promise<HostPort>, { tls, ca }: Redi
   if (!tls) return createConnection(server);
   return connect({
     ...server,
-    // SNI must not be an IP address (RFC 6066, section 3). Node verifies the certificate's name in both cases.
+    // SNI must not be an IP address (RFC 6066, section 3). Node verifies the certificate's name with and without SNI.
     ...(isIP(server.host) === 0 ? { servername: server.host } : {}),
     ...(ca === undefined ? {} : { ca: [...(await readAuthorities(ca))] }),
   });
@@ -105,8 +108,8 @@ async function openSocket(findServer: () => Promise<HostPort>, { tls, ca }: Redi
 const PEM_CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 
 /**
- * Reads the CA certificates of a PEM file. Throws REFUSED if the file is missing, has no certificate or has an invalid certificate:
- * OpenSSL would ignore an invalid certificate silently and then refuse every server.
+ * Reads the CA certificates of a PEM file. Throws REFUSED if the file is missing, has no certificate or has an invalid certificate. OpenSSL
+ * would silently ignore an invalid certificate and refuse every server.
  */
 export async function readAuthorities(path: string): Promise<readonly string[]> {
   const refused = (reason: string, cause?: unknown): StoreError =>

@@ -1,3 +1,4 @@
+// Finds the Redis server that currently serves the fleet. A failover may replace the server, so each reconnect finds the server again.
 import { errorMessage, formatHostPort, type HostPort, parseHostPort } from '@weir/runtime';
 import { StoreError } from '../../errors.ts';
 import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
@@ -5,10 +6,8 @@ import { storeErrorFor } from './redis-errors.ts';
 import type { RedisCredentials, RedisTarget } from './redis-target.ts';
 import type { RedisTopology } from './redis-url.ts';
 
-// Finds the server of a topology that currently serves the fleet. Each connection finds the server again, because a
-// failover may have replaced it.
 export interface ServerFinderOptions extends CommandSenderOptions {
-  /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
+  /** Any key of the fleet. All keys of a fleet are in one slot, and therefore on one server of a cluster. */
   readonly slotKey: string;
 }
 
@@ -23,13 +22,13 @@ export function createServerFinder(
 }
 
 interface CommandSenderOptions {
-  /** The timeout of a command, including the connect. */
+  /** The timeout of a command, including the time to connect. */
   readonly timeoutMs: number;
   /** Ends all pending commands. */
   readonly signal: AbortSignal;
 }
 
-/** Opens a connection for each command: these commands are rare, and the servers may be gone for good. */
+/** Returns a sender that opens a connection for each command, because commands are rare and a server may have been removed for good. */
 function createCommandSender(
   { tls, ca }: RedisTarget,
   credentials: RedisCredentials,
@@ -54,19 +53,19 @@ function createCommandSender(
   };
 }
 
-/** Sends one command to one server. Resolves with the reply; rejects with the original error. */
+/** Sends one command to one server. Resolves with the reply. Rejects with an error that is not yet mapped to a `StoreError`. */
 export type CommandSender = (server: HostPort, command: readonly string[]) => Promise<unknown>;
 
 export interface FindServerOptions {
-  /** Any key of the fleet: all keys are in one slot, and therefore on one server of a cluster. */
+  /** Any key of the fleet. All keys of a fleet are in one slot, and therefore on one server of a cluster. */
   readonly slotKey: string;
   readonly sendToRedis: CommandSender;
   readonly sendToSentinel: CommandSender;
 }
 
 /**
- * Returns the server that currently serves the fleet. Rejects with `StoreError`: REFUSED if all servers refuse the
- * client, otherwise AWAY.
+ * Returns the server that currently serves the fleet. Rejects with `StoreError` REFUSED if all servers refuse the client or no sentinel
+ * knows the primary; otherwise with AWAY.
  */
 export async function findServer(
   topology: RedisTopology,
@@ -88,8 +87,8 @@ type SentinelReply =
   | { readonly kind: 'failed'; readonly error: StoreError };
 
 /**
- * Returns the primary that more than half of the sentinels name. A minority may be partitioned from the others together with a replaced
- * primary, whose new writes are lost when the partition ends.
+ * Returns the primary that more than half of the sentinels name. A minority is not sufficient: a network partition may separate a minority
+ * and a replaced primary from the other sentinels. Writes to the replaced primary are lost when the partition ends.
  */
 function findSentinelPrimary(sentinels: readonly HostPort[], primary: string, send: CommandSender): Promise<HostPort> {
   const { promise, resolve, reject } = Promise.withResolvers<HostPort>();
@@ -144,7 +143,10 @@ function sentinelErrorFor(
   );
 }
 
-/** Returns the server that owns the slot of `slotKey`, as the first seed that replies knows it. `RedisConnection` verifies it once connected. */
+/**
+ * Returns the server that owns the slot of `slotKey` according to the first seed that replies. After connecting, `RedisConnection` checks
+ * that the server owns the slot.
+ */
 async function findSlotOwner(slotKey: string, seeds: readonly HostPort[], send: CommandSender): Promise<HostPort> {
   const errors: StoreError[] = [];
   const owners = seeds.map(async (seed) => {
@@ -167,7 +169,7 @@ async function findSlotOwner(slotKey: string, seeds: readonly HostPort[], send: 
   }
 }
 
-/** Parses `MOVED 3999 10.0.0.2:6379`. An empty host means the host of the responding server `from`. */
+/** Parses an error such as `MOVED 3999 10.0.0.2:6379`. An empty host means the host of the server `from`, which sent the error. */
 function parseMoved(thrown: unknown, from: HostPort): HostPort | undefined {
   const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(errorMessage(thrown)) ?? [];
   if (host === undefined || port === undefined) return undefined;

@@ -1,4 +1,4 @@
-// Reads the state of a Redis for `weir doctor`, even of a Redis that `openRedisStore` would refuse.
+// Reads the state of a Redis for `weir doctor`, even if `openRedisStore` would refuse that Redis.
 import { formatHostPort, type HostPort } from '@weir/runtime';
 import { StoreError } from '../../errors.ts';
 import { keysFor } from '../keys.ts';
@@ -18,7 +18,7 @@ export interface RedisInspection {
   /** The value of `maxmemory-policy`; undefined if INFO does not have the field. */
   readonly evictionPolicy: string | undefined;
   readonly appendOnly: boolean;
-  /** Whether Redis writes snapshots periodically; undefined if the user may not read the configuration. */
+  /** Whether Redis writes snapshots periodically; undefined if the Redis user may not read the configuration. */
   readonly snapshots: boolean | undefined;
   /** Whether the last write of the append-only file or of a snapshot failed. */
   readonly isFailingToPersist: boolean;
@@ -27,7 +27,7 @@ export interface RedisInspection {
 }
 
 export interface InspectionOptions extends RedisAccess {
-  /** Determines the server in a cluster. */
+  /** The fleet whose server in a cluster is inspected. */
   readonly fleet: string;
 }
 
@@ -80,7 +80,7 @@ function parseInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 
   };
 }
 
-/** Parses the reply to CONFIG GET save: name and value. */
+/** Parses the reply to `CONFIG GET save`, a list of name and value. Reports whether snapshots are enabled. */
 function parseSave(reply: unknown): boolean | undefined {
   return Array.isArray(reply) && reply.length === 2 ? reply[1] !== '' : undefined;
 }

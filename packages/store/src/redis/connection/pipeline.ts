@@ -8,7 +8,7 @@ export async function runTransaction(
   try {
     return repliesOf(await add(redis.multi()).exec());
   } catch (error) {
-    // The refused command explains the failure better than EXECABORT.
+    // Throws the error of the refused command, because it explains the failure better than EXECABORT.
     const causes = error instanceof Error && 'previousErrors' in error ? error.previousErrors : undefined;
     throw Array.isArray(causes) && causes.length > 0 ? causes[0] : error;
   }

@@ -11,7 +11,7 @@ import { defineScripts, runScript, type ScriptName } from './scripts.ts';
 
 export interface RedisConnectionOptions {
   readonly target: RedisTarget;
-  /** Any key of the fleet; in a cluster the connection goes to the server that owns its slot. */
+  /** Any key of the fleet. In a cluster, the client connects to the server that owns the slot of this key. */
   readonly slotKey: string;
   readonly log: Logger;
   readonly clock: Clock;
@@ -23,17 +23,17 @@ export interface RedisConnectionOptions {
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
 
 /**
- * One connection for calls, which reconnects by itself, and dedicated connections for blocking commands. While the
- * connection is lost, calls fail at once instead of being queued. A call that times out closes the connection, so that
- * a hanging Redis cannot fill the memory with pending calls. With Sentinel or Cluster all connections go to the one
- * server that has the fleet's keys; each connect finds that server again.
+ * One connection for calls, which reconnects by itself, and dedicated connections for blocking commands. While the connection for calls is
+ * lost, calls fail at once instead of being queued. A call that times out closes the connection, so that a hanging Redis cannot fill the
+ * memory with pending calls. With Sentinel or Cluster, all connections go to the server that has the fleet's keys; each reconnect of the
+ * connection for calls finds that server again.
  */
 export class RedisConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('connecting');
   readonly #options: RedisConnectionOptions;
   readonly #redis: Redis;
   readonly #closed = new AbortController();
-  /** The server that was found at the last connect. */
+  /** The server that was found at the last connect of the connection for calls. */
   #server: HostPort | undefined;
   #failures = 0;
   #lastError: unknown;
@@ -59,7 +59,7 @@ export class RedisConnection {
     this.#redis.on('close', () => this.#markAway(this.#lastError ?? new Error('Connection is closed')));
   }
 
-  /** Connects, and resolves when `status` is `ready` or `away`. */
+  /** Connects. Resolves when `status` is `ready` or `away`. */
   async open(): Promise<void> {
     if (this.status.state !== 'connecting') return;
     await new Promise<void>((resolve) => {
@@ -71,7 +71,7 @@ export class RedisConnection {
     });
   }
 
-  /** Sends commands and returns their reply. Rejects with `StoreError`, or with the original error if that is a programming error. */
+  /** Runs `send` and returns the reply. Rejects with the original error if the error is a bug of Weir, otherwise with a `StoreError`. */
   async call<T>(send: (redis: Redis) => Promise<T>): Promise<T> {
     this.#assertReady();
     try {
@@ -90,8 +90,8 @@ export class RedisConnection {
   }
 
   /**
-   * Yields what `use` yields on a dedicated connection for blocking commands, until `use` ends, `signal` aborts or the store closes. The
-   * connection does not reconnect: throws AWAY when it is lost.
+   * Calls `use` with a dedicated connection for blocking commands and yields its values, until `use` ends, `signal` aborts or the store
+   * closes. The connection does not reconnect: throws AWAY when the connection is lost.
    */
   async *withDedicatedConnection<T>(signal: AbortSignal, use: (redis: Redis) => AsyncIterable<T>): AsyncGenerator<T> {
     if (signal.aborted) return;
@@ -109,7 +109,7 @@ export class RedisConnection {
       if (signal.aborted) return;
       if (thrown instanceof StoreError || isProgrammingError(thrown)) throw thrown;
       const error = this.#errorFor(causeOf(thrown));
-      // Calls that only read would never notice that the server is no longer the primary.
+      // Drops the connection for calls too, because calls that only read do not notice that the server is no longer the primary.
       if (isServerReplaced(thrown) && error.code === 'AWAY') this.#drop(error);
       throw error;
     } finally {
@@ -124,11 +124,11 @@ export class RedisConnection {
     this.#redis.disconnect();
   }
 
-  /** Checks the server after the connect and login, then sets the status. */
+  /** Checks the server after connecting and logging in, and sets `status`. */
   async #verifyServer(): Promise<void> {
     const { log, target, slotKey } = this.#options;
     try {
-      // ioredis selects the database too, but continues with database 0 if the selected database does not exist.
+      // Selects the database again, because ioredis continues with database 0 if the database does not exist.
       if (target.db !== 0) await this.#withTimeout(this.#redis.select(target.db));
       checkRequirements(await this.#withTimeout(this.#redis.info()), this.#serverName, target.topology.kind);
       if (target.topology.kind === 'cluster') await this.#withTimeout(this.#redis.exists(slotKey));
@@ -150,11 +150,11 @@ export class RedisConnection {
     throw error ?? new StoreError('AWAY', `Redis at ${this.#serverName} is not connected yet`);
   }
 
-  /** Closes the connection, which fails pending calls; ioredis reconnects. */
+  /** Closes the connection for calls, so that pending calls fail and ioredis reconnects. */
   #drop(error: StoreError): void {
     this.#lastError = error;
     this.#markAway(error);
-    // Disconnects once per connection, although several calls may have failed.
+    // Disconnects only once per connection, although several calls may have failed.
     if (this.#droppedStream === this.#redis.stream) return;
     this.#droppedStream = this.#redis.stream;
     if (this.#redis.status === 'ready' || this.#redis.status === 'connect') this.#redis.disconnect(true);
@@ -163,7 +163,7 @@ export class RedisConnection {
   #markAway(thrown: unknown): void {
     const { state, error: previous } = this.status;
     const error = this.#errorFor(thrown);
-    // `openRedisStore` throws a refusal at the start, which then needs no log entry.
+    // Does not log a refusal while connecting, because `openRedisStore` throws that error.
     const isReported = state === 'connecting' ? error.code === 'REFUSED' : previous?.code === error.code;
     if (state !== 'closed' && !isReported) this.#options.log.warn({ err: error }, 'Redis is unreachable');
     this.status.set('away', error);
@@ -202,7 +202,7 @@ export class RedisConnection {
 
   #redisOptions(findServer: () => Promise<HostPort>) {
     const { target, timeoutMs } = this.#options;
-    // ioredis's timeout of a command only backs up `#withTimeout`, which fires first.
+    // The command timeout of ioredis is only a fallback for `#withTimeout`, which fires first.
     return {
       ...redisOptionsFor({ ...target, credentials: target, findServer }, timeoutMs),
       commandTimeout: timeoutMs + 100,

@@ -1,9 +1,11 @@
-// Maps errors of Redis, the network and the client to `StoreError`s that say what failed, where, and what to do. Pure.
+// Maps errors of Redis, the network and the client to `StoreError`s. Their messages say what failed, where, and what to do. Pure.
 import { AssertionError } from 'node:assert';
 import { errorMessage } from '@weir/runtime';
 import { StoreError } from '../../errors.ts';
 
-/** Maps a thrown value to a `StoreError`; returns a `StoreError` unchanged. `where` is HOST:PORT of the server, for the message. */
+/**
+ * Maps a thrown value to a `StoreError`, or returns the value if it is a `StoreError`. `where` is HOST:PORT of the server, for the message.
+ */
 export function storeErrorFor(thrown: unknown, where: string, server: 'Redis' | 'Sentinel' = 'Redis'): StoreError {
   if (thrown instanceof StoreError) return thrown;
   const original = errorMessage(thrown);
@@ -59,7 +61,7 @@ export function storeErrorFor(thrown: unknown, where: string, server: 'Redis' | 
     return error('AWAY', 'closed the connection');
   }
   if (/Command timed out/.test(original)) return error('AWAY', 'has not responded in time');
-  // An error reply of Redis begins with a word in capitals. Except for the transient errors, a retry gets the same reply.
+  // An error reply of Redis begins with a word in capitals. A retry would get the same reply, unless the error is transient.
   const isRefused = /^[A-Z]+$/.test(first) && !TRANSIENT_ERRORS.has(first);
   return error(isRefused ? 'REFUSED' : 'AWAY', `failed: ${original}`);
 }
@@ -69,20 +71,26 @@ const PASSWORD_SETTINGS = {
   Sentinel: 'WEIR_REDIS_SENTINEL_PASSWORD',
 } as const;
 
-/** Whether an error reply means that another server now has the fleet's keys or accepts writes; UNBLOCKED ends a blocking command. */
+/**
+ * Reports whether an error reply means that another server now has the fleet's keys or accepts the writes. UNBLOCKED ends a blocking
+ * command when its server becomes a replica.
+ */
 export function isServerReplaced(thrown: unknown): boolean {
   return /^(?:MOVED|ASK|READONLY|UNBLOCKED) /.test(errorMessage(thrown));
 }
 
-/** Whether the ACL denied a command outside of a script. */
+/** Reports whether the ACL denied a command outside of a script. */
 export function isPermissionDenied(thrown: unknown): boolean {
   return errorMessage(thrown).startsWith('NOPERM');
 }
 
-/** ioredis adds this to errors that it throws while parsing a reply. */
+/** The end of the message of errors that ioredis throws while parsing a reply. */
 const CLIENT_PARSE_FAILURE = /Please report this\.$/;
 
-/** Whether an error is a bug of Weir. Counted as an outage of Redis, a bug would be retried forever and hidden. */
+/**
+ * Reports whether an error is a bug of Weir. A bug must not count as an outage of Redis, because an outage is retried forever and the bug
+ * would stay hidden.
+ */
 export function isProgrammingError(thrown: unknown): boolean {
   const isBug = PROGRAMMING_ERRORS.some((ErrorClass) => thrown instanceof ErrorClass);
   return isBug && !CLIENT_PARSE_FAILURE.test(errorMessage(thrown));
@@ -90,7 +98,7 @@ export function isProgrammingError(thrown: unknown): boolean {
 
 const PROGRAMMING_ERRORS = [RangeError, TypeError, ReferenceError, SyntaxError, AssertionError] as const;
 
-/** Error replies of a state that ends by itself. */
+/** Codes of error replies for temporary states of the server. */
 const TRANSIENT_ERRORS: ReadonlySet<string> = new Set([
   'BUSY',
   'CLUSTERDOWN',

@@ -15,14 +15,14 @@ export interface RedisTarget extends RedisCredentials {
   readonly tls: boolean;
   /** The path of a PEM file with the trusted CAs; undefined for the CAs that Node.js trusts. */
   readonly ca: string | undefined;
-  /** The location for messages, without the password. */
+  /** The location without the password, for messages. */
   readonly displayName: string;
 }
 
-/** A mistake in a `RedisAccess`. `reason` completes the sentence "FIELD VALUE …". */
+/** A mistake in a `RedisAccess`. `reason` completes a sentence that begins with the field and its value. */
 export interface RedisAccessMistake {
   readonly field: keyof RedisAccess;
-  /** The wrong value as it may be printed; undefined if the field is not set. */
+  /** The wrong value, without secrets; undefined if the field is not set. */
   readonly redactedValue: string | undefined;
   readonly reason: string;
   readonly allowed: string;
@@ -32,7 +32,7 @@ export type RedisTargetResult =
   | { readonly kind: 'target'; readonly target: RedisTarget }
   | { readonly kind: 'mistake'; readonly mistake: RedisAccessMistake };
 
-/** Parses a `RedisAccess`: merges the credentials with the URL and checks for contradictions. Pure. */
+/** Parses a `RedisAccess`: combines the credentials with the URL and checks that they do not contradict each other. Pure. */
 export function parseRedisTarget(access: RedisAccess): RedisTargetResult {
   const text = (typeof access.url === 'string' ? access.url : access.url.reveal()).trim();
   const parsed = parseRedisUrl(text);
@@ -79,7 +79,7 @@ const FIELD_NAMES: Readonly<Record<keyof RedisAccess, string>> = {
   ca: 'CA file',
 };
 
-/** Finds settings that contradict each other or the URL. */
+/** Returns a mistake if settings contradict each other or the URL, otherwise undefined. */
 function findContradiction(
   access: RedisAccess,
   target: RedisTarget,
@@ -88,7 +88,7 @@ function findContradiction(
   const { username, password, sentinelUsername, sentinelPassword, ca } = access;
   const oneOfBoth = 'only one of the two settings';
   if (isDifferent(username, urlCredentials.username)) {
-    // A name without a password may itself be a password whose colon is missing, so it is not printed.
+    // Does not print a name without a password, because the name may be a password whose colon is missing.
     const user = urlCredentials.password === undefined ? 'user' : `user "${urlCredentials.username}"`;
     const reason = `is not the ${user} of the Redis URL`;
     return { field: 'username', redactedValue: JSON.stringify(username), reason, allowed: oneOfBoth };
@@ -147,14 +147,14 @@ function displayNameFor(topology: RedisTopology): string {
 
 /** The location of a Redis and the credentials, as the user configures them. */
 export interface RedisAccess {
-  /** A URL as `REDIS_URL_FORMAT` describes. */
+  /** A URL in one of the formats of `REDIS_URL_FORMAT`. */
   readonly url: Secret | string;
-  /** Replaces the user in the URL; must be equal if the URL has a user too. */
+  /** The user name. Must equal the user name in the URL, if the URL has a user name. */
   readonly username?: string | undefined;
   readonly password?: Secret | undefined;
-  /** The user at the sentinels, which have users of their own. */
+  /** The user name at the sentinels, which do not share the users of the Redis servers. */
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: Secret | undefined;
-  /** The path of a PEM file with the only trusted CAs, read for each connection. Only with TLS. */
+  /** The path of a PEM file with the CAs to trust instead of Node's default CAs. Read for each connection. Requires TLS. */
   readonly ca?: string | undefined;
 }

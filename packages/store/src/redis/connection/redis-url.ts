@@ -1,7 +1,7 @@
 // Parses the three kinds of Redis URLs: a single server, Sentinel and Cluster. Pure.
 import { type HostPort, parseHostPort } from '@weir/runtime';
 
-/** The servers to contact, and how to find among them the server that serves the fleet. */
+/** The servers in a Redis URL, and how to find the server among them that serves the fleet. */
 export type RedisTopology =
   | { readonly kind: 'single'; readonly at: HostPort }
   | { readonly kind: 'sentinel'; readonly sentinels: readonly HostPort[]; readonly primary: string }
@@ -27,7 +27,10 @@ export const REDIS_URL_FORMAT: string =
 const SCHEME_PATTERN = /^redis(s?)(-sentinel|-cluster)?:\/\//;
 const URL_REST_PATTERN = /^(?:([^/?#@]*)@)?([^/?#@]*)(?:\/(\d*))?(?:#([\w.-]+))?$/;
 
-/** Parses a URL in one of the formats of `REDIS_URL_FORMAT`. The reason of an invalid URL never quotes the URL. */
+/**
+ * Parses a URL in one of the formats of `REDIS_URL_FORMAT`. The `reason` for an invalid URL never quotes the URL, which may contain a
+ * password.
+ */
 export function parseRedisUrl(text: string): RedisUrlResult {
   const invalid = (reason: string): RedisUrlResult => ({ kind: 'invalid', reason });
   const scheme = SCHEME_PATTERN.exec(text);
@@ -38,7 +41,7 @@ export function parseRedisUrl(text: string): RedisUrlResult {
   const [, user, list = '', db, fragment] = rest;
   if (list === '') return invalid('names no host');
   const hosts = list.split(',').map((host) => parseHost(host, suffix === '-sentinel' ? 26_379 : 6_379));
-  // Not quoted, because the text may be a misplaced password.
+  // Does not quote the host, because the text may be a misplaced password.
   if (hosts.includes(undefined)) return invalid('has an invalid host');
   const topology = topologyFor(suffix, hosts as HostPort[], { db, fragment });
   if (typeof topology === 'string') return invalid(topology);
@@ -81,7 +84,7 @@ function topologyFor(
 
 function parseHost(text: string, defaultPort: number): HostPort | undefined {
   const withPort = /^\[[^\]]*\]$|^[^:[\]]+$/.test(text) ? `${text}:${defaultPort}` : text;
-  // Host names must not contain "_", but names of containers often do.
+  // Allows "_", because names of containers often contain it, although host names must not.
   const parsed = parseHostPort(withPort.replaceAll('_', '-'));
   if (parsed === undefined || parsed.port === 0) return undefined;
   return { host: withPort.replace(/:\d+$/, '').replace(/^\[|\]$/g, ''), port: parsed.port };

@@ -23,14 +23,14 @@ export function defineScripts(redis: Redis): void {
   for (const name of SCRIPT_NAMES) redis.defineCommand(name, { lua: sourceOf(name) });
 }
 
-/** Runs a script that `defineScripts` has defined. The script's header describes the result. */
+/** Runs a script that `defineScripts` has defined. The header of the script describes the result. */
 export function runScript(
   redis: Redis,
   name: ScriptName,
   { keys, args }: { readonly keys: readonly string[]; readonly args: readonly (string | number)[] },
 ): Promise<unknown> {
   type Script = (count: number, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
-  // Passes lists, which ioredis flattens: spreading the arguments of a large ledger would overflow the stack.
+  // Passes lists, which ioredis flattens, because spreading the arguments of a large ledger would overflow the stack.
   return (redis as unknown as Record<ScriptName, Script>)[name](keys.length, keys, args);
 }
 
@@ -45,7 +45,7 @@ function sourceOf(name: ScriptName): string {
   return source;
 }
 
-/** The root of this package. Code in `dist` reads the scripts from `src` too, because the compiler does not copy them. */
+/** Returns the root folder of this package. Code in `dist` also reads the scripts from `src`, because the compiler does not copy them. */
 function packageRoot(): string {
   const path = findPackageJSON(import.meta.url);
   if (path === undefined) throw new Error(`cannot find the Lua scripts: ${import.meta.url} is not in a package`);

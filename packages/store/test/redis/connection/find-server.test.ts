@@ -13,7 +13,7 @@ function topologyOf(url: string): RedisTopology {
   return result.url.topology;
 }
 
-/** Replies per server by HOST:PORT; an Error is thrown. */
+/** Returns a sender that replies with the value for the server's HOST:PORT, or throws that value if it is an Error. */
 function replying(replies: Readonly<Record<string, unknown>>): CommandSender {
   return async (server) => {
     const reply = replies[formatHostPort(server)];

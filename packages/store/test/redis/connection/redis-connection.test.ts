@@ -255,7 +255,7 @@ function dropConnections(url: string): Promise<void> {
 
 const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
 
-/** A server that replies to some commands of the Redis protocol and never to others. */
+/** Starts a server that replies to the commands in `answers` and never replies to other commands. Returns its URL. */
 async function pretend(t: TestContext, answers: Readonly<Record<string, string>>): Promise<string> {
   const sockets = new Set<Socket>();
   const server: Server = createServer((socket) => {

@@ -1,4 +1,4 @@
-// Failovers with Sentinel and with Cluster, with passwords and TLS on all connections.
+// Failovers with Sentinel and with Cluster. All connections use passwords and TLS.
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
 import { tableOf } from '@weir/model';
@@ -156,7 +156,7 @@ for (const [name, startGroup, more] of KINDS) {
   });
 }
 
-/** Waits until the replica has all writes. */
+/** Waits until the replica has received all writes. */
 async function replicated(group: RedisGroup): Promise<void> {
   const [primary, replica] = [await group.primary(), await group.replica()];
   const offset = async (server: typeof primary): Promise<string | undefined> =>

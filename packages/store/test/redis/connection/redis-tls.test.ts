@@ -80,7 +80,7 @@ describe('Redis over TLS', requireProgram('redis'), () => {
     const second = await publish(controller, { leader, predecessor: first, changes: [put('b')] });
     await shows(entry('a'), entry('b'));
 
-    // Redis uses the new certificate before the new CA is trusted: new connections fail.
+    // Redis uses the new certificate before the clients trust the new CA, so new connections fail.
     await admin.config('SET', ...Object.entries(server.replaceCertificate(certificateOf(next, '127.0.0.1'))).flat());
     await admin.call('CLIENT', 'KILL', 'SKIPME', 'yes');
     await eventually(() => {
