@@ -1,5 +1,5 @@
-// The parts of a proxy's main thread. The callbacks between the parts come first, then the parts, each created with the
-// parts that it uses. No callback is called before the supervisor starts the worker pool.
+// Creates the parts of a proxy's main thread and connects them. The callbacks refer to parts that are created below
+// them, because no callback runs before the supervisor starts the worker pool.
 import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
 import type { Loop } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
@@ -46,9 +46,9 @@ export interface ProxyComponents {
 }
 
 export interface ComponentsOptions {
-  /** Undefined if nothing survives a restart. */
+  /** The state from the disk. Undefined if the proxy has no state directory. */
   readonly state: StateDirectory | undefined;
-  /** Settles when the first table is served, or the proxy closes before that. */
+  /** Resolves when the first table is in effect. Rejects if the proxy closes before. */
   readonly ready: Promise<void>;
   readonly isDraining: () => boolean;
   /** Called when the applied table, a listener, a worker or the health of an endpoint has changed. */

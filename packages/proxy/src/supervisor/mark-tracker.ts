@@ -1,4 +1,7 @@
-/** Values that wait until all workers have reached a mark, that is, have applied every command that was posted before the mark. */
+/**
+ * Holds values until all workers have reached a mark. A worker has reached a mark when it has applied every command
+ * that was posted before the mark.
+ */
 export class MarkTracker<T> {
   #waiting: { readonly mark: number; readonly value: T }[] = [];
 
@@ -7,7 +10,10 @@ export class MarkTracker<T> {
     this.#waiting.push({ mark, value });
   }
 
-  /** To be called when all workers have reached `mark`. Removes and returns the values that waited for it, oldest first. */
+  /**
+   * Removes and returns the values whose mark is at most `mark`, oldest first. To be called when all workers have
+   * reached `mark`.
+   */
   takeReached(mark: number): T[] {
     const reached = this.#waiting.filter((each) => each.mark <= mark).map(({ value }) => value);
     this.#waiting = this.#waiting.slice(reached.length);

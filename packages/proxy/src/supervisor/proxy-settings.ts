@@ -3,39 +3,60 @@ import type { Store } from '@weir/store';
 
 export interface ProxyOptions {
   readonly store: Store;
-  /** Fleet and node identify the proxy on its host: a second proxy with the same names is taken for an upgrade. */
+  /**
+   * The names of the fleet and the node identify the proxy on its host. A second proxy with the same names is treated
+   * as an upgrade of the first.
+   */
   readonly fleet: string;
   readonly node: string;
-  /** Addresses to report as the node's own; by default the addresses that the table gives to the node. */
+  /**
+   * Addresses to report as the addresses of the node. By default the addresses that the routing table lists for the
+   * node.
+   */
   readonly addresses?: readonly string[] | undefined;
   /** The number of worker threads. */
   readonly workers: number;
-  /** The maximum heap of one worker in MiB, at which the worker is replaced; by default derived from the memory of this machine. */
+  /**
+   * The maximum heap of one worker in MiB. A worker that exceeds the maximum is replaced. The default is derived from
+   * the memory that this process may use.
+   */
   readonly workerHeapMb?: number | undefined;
   /**
-   * CIDRs of the load balancers in front of the proxies: a connection from there must begin with a PROXY header, which
-   * names the client. By default no PROXY header is accepted.
+   * CIDRs of the load balancers in front of the proxies. A connection from these networks must begin with a PROXY
+   * header, which contains the client's address. By default no PROXY header is accepted.
    */
   readonly trustProxyProtocol?: readonly string[] | undefined;
-  /** Opens the private keys that the controller sealed with the same secret. Without it, clients of terminated TLS are refused. */
+  /**
+   * Decrypts the private keys that the controller encrypted with the same secret. Without the secret, clients of ports
+   * that terminate TLS are refused.
+   */
   readonly fleetSecret?: Secret | undefined;
-  /** Holds the last table, suspensions and usage journals, in a directory named after the node. Without it nothing survives a restart. */
+  /**
+   * The directory for the last table, the suspensions and the usage journals, in a subdirectory named after the node.
+   * Without a state directory, no state survives a restart.
+   */
   readonly stateDirectory?: string | undefined;
   readonly log: Logger;
   readonly clock?: Clock | undefined;
   /** How long open connections may continue after `close`; 30 s by default. */
   readonly drainMs?: number | undefined;
   readonly admin?: HostPort | 'off' | undefined;
-  /** Directory with the certificate of the admin server, tls.crt and tls.key; without it the admin server does not use TLS. */
+  /**
+   * The directory that contains `tls.crt` and `tls.key` of the admin server. Without it, the admin server does not use
+   * TLS.
+   */
   readonly adminTls?: string | undefined;
   /** Clients of the admin server must send this token for everything except probes; by default no token is required. */
   readonly adminToken?: Secret | undefined;
-  /** Gets this proxy's checks, for probes on other sockets than the admin server. */
+  /**
+   * The proxy adds its health checks to this object, so that probes on sockets other than the admin server can use
+   * them.
+   */
   readonly health?: Health | undefined;
-  /** Called when a drain is requested on the local socket; by default the proxy closes. */
+  /** Called when a drain is requested on the local admin socket; by default the proxy closes. */
   readonly onDrain?: (() => void) | undefined;
   readonly version?: string | undefined;
-  /** Kernel settings of this host that will cost clients something; reported in heartbeats. */
+  /** Warnings about kernel settings of this host that harm clients. The proxy reports them in heartbeats. */
   readonly hostWarnings?: readonly string[] | undefined;
   /** The module that worker threads run. Tests replace it. */
   readonly workerEntry?: URL | undefined;

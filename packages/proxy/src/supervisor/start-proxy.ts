@@ -17,8 +17,8 @@ export interface RunningProxy {
   /** The address of the admin server; undefined while it does not listen. */
   readonly adminAddress: HostPort | undefined;
   /**
-   * Accepts no more connections, waits up to `drainMs` until open connections end, resets the remaining ones, and sends the last
-   * usage to the store. A second call with 0 ends the wait.
+   * Stops accepting connections, waits up to `drainMs` for open connections to end, resets the remaining connections,
+   * and sends the last usage to the store. A second call with `drainMs: 0` ends the wait.
    */
   close(options?: { readonly drainMs?: number }): Promise<void>;
 }
@@ -61,7 +61,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   return running;
 }
 
-/** Opens the local admin socket in the state directory, the only directory that belongs to this proxy alone. */
+/** Opens the local admin socket in the state directory, because no other directory belongs to this proxy alone. */
 async function openLocalAdminFor(
   proxy: Supervisor,
   { options, state, running }: { options: ProxyOptions; state: StateDirectory; running: RunningProxy },

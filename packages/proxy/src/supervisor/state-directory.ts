@@ -7,7 +7,7 @@ import { StateFiles } from './state-files.ts';
 
 /** The state that earlier incarnations left on the disk. */
 export interface StateDirectory {
-  /** The directory of this node. */
+  /** The subdirectory of this node in the state directory. */
   readonly directory: string;
   readonly stateFiles: StateFiles;
   readonly journalFiles: JournalFiles;
@@ -31,7 +31,8 @@ export interface StateDirectoryOptions {
  */
 export async function openStateDirectory(options: StateDirectoryOptions): Promise<StateDirectory> {
   const { path, node, store, clock, log } = options;
-  // The prefix keeps a node name such as ".." from naming another directory, and from colliding with files of the store.
+  // The prefix `proxy-` prevents a node name such as ".." from naming another directory, and avoids a collision with
+  // files of the store.
   const directory = join(path, `proxy-${encodeURIComponent(node)}`);
   const stateFiles = new StateFiles(directory);
   const journalFiles = new JournalFiles(directory);

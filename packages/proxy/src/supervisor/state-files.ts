@@ -1,5 +1,5 @@
-// The last table (this node's part) and the suspensions on the disk: a proxy starts from them while the store is unreachable. A
-// copy that cannot be decoded completely is ignored.
+// Copies of the last table (this node's part) and of the suspensions on the disk. A proxy starts with these copies if
+// the store is unreachable. A copy that cannot be decoded completely is ignored.
 import { join } from 'node:path';
 import {
   decodeEntry,
@@ -20,7 +20,7 @@ import {
 import type { KnownSuspensions, PositionedTable } from '@weir/store';
 import { parseJsonObject } from './json-object.ts';
 
-/** The number of entries in one chunk. Encoding them takes about a millisecond. */
+/** The number of entries in one chunk of the file. Encoding a chunk takes about a millisecond. */
 const ENTRIES_PER_CHUNK = 200;
 
 export class StateFiles {
@@ -36,7 +36,7 @@ export class StateFiles {
   }
 
   async writeTable({ table, position }: PositionedTable): Promise<void> {
-    // Copies the entries now, since the table changes while this file is written.
+    // Copies the entries now, because the table changes while this file is written.
     await writeFileAtomic(this.#tablePath, jsonChunks(position, [...table.entries.values()]));
   }
 
@@ -90,7 +90,10 @@ function parseSuspensions(text: string | undefined): KnownSuspensions | undefine
   return isValid ? { cutoffs: content.cutoffs as Suspension[], sequence: content.sequence as number } : undefined;
 }
 
-/** Writing takes at most 1/20 of the time, so a large table is written less often. */
+/**
+ * After a write, the next write waits this many times as long as the write took. A large table is therefore written
+ * less often.
+ */
 const WRITE_TIME_DIVISOR = 20;
 
 export interface StateSaverOptions {
@@ -101,7 +104,10 @@ export interface StateSaverOptions {
   readonly suspensions: () => KnownSuspensions | undefined;
 }
 
-/** Writes changed state to the disk, as often as is cheap. Logs a failing disk only once, and retries. */
+/**
+ * Writes changed state to the disk, less often if writing takes long. Logs only the first of several failed writes in a
+ * row, and retries.
+ */
 export class StateSaver {
   readonly #options: StateSaverOptions;
   #writtenPosition: unknown;

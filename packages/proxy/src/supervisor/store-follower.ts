@@ -11,17 +11,17 @@ export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable'
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Logger;
-  /** The suspensions of the copy on the disk, which are in force already. */
+  /** The suspensions from the copy on the disk, which are already in force. */
   readonly suspensions: KnownSuspensions | undefined;
   readonly onSuspensions: (known: KnownSuspensions) => void;
-  /** Called when the store is unreachable or holds no complete table, so that nothing newer comes for now. */
+  /** Called when the store is unreachable or holds no complete table. No newer state arrives for now. */
   readonly onAway: () => void;
   readonly signal: AbortSignal;
 }
 
 /**
- * Follows the table and the suspensions until the signal aborts. Reads the complete table first, even if there is a copy on the disk,
- * which holds only this node's part.
+ * Follows the table and the suspensions until the signal aborts. Reads the complete table first, because a copy on the
+ * disk holds only this node's part.
  */
 export async function followStore(options: StoreFollowerOptions): Promise<void> {
   const { store, clock, log, suspensions, onSuspensions, onTable, onChanges, onAway, signal } = options;

@@ -1,5 +1,5 @@
-// The life of a proxy's main thread: starts the components, follows the store, runs what is due each second, and drains. The
-// main thread decides; the workers own the connections.
+// Controls the life of a proxy's main thread: starts the components, follows the store, runs periodic tasks every
+// second, and drains. The main thread makes decisions; the workers own the connections.
 import { type Clock, Loop, wait } from '@weir/runtime';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createDescriptorMonitor } from '../status/host-warnings.ts';
@@ -31,7 +31,7 @@ export class Supervisor {
   #closing: Promise<void> | undefined;
   #removeConnectionListener: () => void = () => undefined;
 
-  /** `state` is undefined if nothing survives a restart. */
+  /** `state` is undefined if the proxy has no state directory. */
   constructor(settings: ProxySettings, state: StateDirectory | undefined) {
     this.#settings = settings;
     this.#state = state;
@@ -88,7 +88,7 @@ export class Supervisor {
     return this.components.status.notReady;
   }
 
-  /** Why this proxy must be restarted; undefined if a restart would not help. */
+  /** Why this proxy must be restarted; undefined if it need not be restarted. */
   get notLive(): string | undefined {
     return this.#isDraining ? undefined : this.components.liveness.problem;
   }
@@ -126,12 +126,12 @@ export class Supervisor {
     await stateSaver?.close();
     eventLoopDelay.close();
     const { incarnation } = flusher;
-    // If this fails, the heartbeat expires.
+    // If the removal fails, the heartbeat expires by itself.
     if (incarnation !== undefined) await store.heartbeats.remove(node, incarnation).catch(() => undefined);
     await pool.close();
   }
 
-  /** Serves the copies on the disk until the store sends newer ones. */
+  /** Applies the table and the suspensions from the disk. They stay in effect until the store sends newer ones. */
   #restoreState(): void {
     const { table, cutoffs } = this.#state ?? {};
     if (cutoffs !== undefined) this.components.suspensions.update(cutoffs);
@@ -157,7 +157,8 @@ export class Supervisor {
   #onStateChange(): void {
     const { table, listeners, heartbeatLoop, takeover } = this.components;
     const isSettled = table.applied !== null && listeners.isSettled;
-    // While thousands of listeners open at the start, one heartbeat a second is enough, since each reports all listeners.
+    // While thousands of listeners open at the start, one heartbeat per second is enough, because each heartbeat
+    // reports all listeners.
     if (isSettled || this.#isServing || this.#isDraining) heartbeatLoop.trigger();
     if (!isSettled) return;
     this.#isServing = true;
@@ -165,7 +166,9 @@ export class Supervisor {
     this.#ready.resolve();
   }
 
-  /** The admin port belongs to the proxy that serves the node, also if that proxy started during this proxy's drain. */
+  /**
+   * Closes the admin port if another proxy serves the node now. That proxy may have started during this proxy's drain.
+   */
   async #releaseAdminToSuccessor(): Promise<void> {
     const { admin, takeover } = this.components;
     if (this.#hasReleasedNode && admin?.address !== undefined && (await takeover.isHeldByOther())) admin.release();
@@ -197,8 +200,8 @@ export class Supervisor {
 
 const DRAIN_POLL_INTERVAL_MS = 50;
 /**
- * How long workers may take to close their listeners, and to reset the remaining connections. A worker that takes
- * longer hangs.
+ * How long workers may take to close their listeners, and again to reset the remaining connections. A worker that takes
+ * longer is assumed to hang.
  */
 const COMMAND_TIMEOUT_MS = 3_000;
 
@@ -212,7 +215,8 @@ interface DrainOptions {
 }
 
 /**
- * Waits for the open connections, and resets the remaining connections. To be called after the listeners were closed.
+ * Waits until all connections have ended or `drainMs` has passed, and resets the remaining connections. To be called
+ * after the listeners were closed.
  */
 async function drainConnections({ pool, slots, clock, drainMs, abort }: DrainOptions): Promise<void> {
   const untilIdle = async (timeoutMs: number, signal?: AbortSignal): Promise<void> => {
@@ -221,7 +225,8 @@ async function drainConnections({ pool, slots, clock, drainMs, abort }: DrainOpt
       await wait(clock, Math.min(DRAIN_POLL_INTERVAL_MS, end - clock.monotonic()), signal).catch(() => undefined);
     }
   };
-  // A connection accepted until the last listener closed counts as open, too.
+  // Waits until all workers have closed their listeners, because connections that are accepted until then count as
+  // open, too.
   await pool.untilReached(pool.mark(), COMMAND_TIMEOUT_MS);
   await untilIdle(drainMs, abort);
   if (slots.activeConnections() === 0) return;

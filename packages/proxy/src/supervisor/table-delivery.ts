@@ -1,8 +1,9 @@
-// How a routing table reaches a worker without delaying the connections of that worker (this side; the worker's side is
-// worker/table-delivery.ts):
-// 1. A large table is packed once for all workers into shared memory: batches of JSON, each applied in about 0.2 ms.
+// Sends the routing table to the workers without delaying their connections. worker/table-delivery.ts is the receiving
+// side.
+// 1. A large table is packed into shared memory once for all workers, as batches of JSON. A worker applies one batch in
+//    about 0.2 ms.
 // 2. A worker applies commands in slices of at most 1 ms, and decodes a Service only when its first client connects.
-// 3. While a worker lags, commands for it wait here and are merged, so neither memory nor delay grows with the changes.
+// 3. While a worker lags, its commands wait here and are merged, so that memory and delay do not grow with each change.
 import {
   type AtomicGroup,
   atomicGroupsFor,
@@ -15,17 +16,20 @@ import type { LimiterRows } from '../limits/admission.ts';
 import type { LazyService, PackedTableCommand, SentCommand, TableCommand, WorkerCommand } from '../worker/messages.ts';
 
 /**
- * The number of unanswered marks at which a worker counts as lagging. It is high enough that a worker never waits for
- * the main thread between two marks.
+ * The number of unanswered marks at which a worker counts as lagging. The number is high enough that a worker never has
+ * to wait for the main thread between two marks.
  */
 const MAX_UNANSWERED_MARKS = 8;
 /**
- * The minimum number of waiting commands before they are merged. Merging costs as much as the merged commands, so it
- * does not run for each command.
+ * Waiting commands are merged only if there are at least this many. Merging takes time for every waiting command, so it
+ * must not run each time a command is added.
  */
 const MIN_COMMANDS_TO_MERGE = 256;
 
-/** The commands for one worker. Sends each command at once while the worker keeps up, and merges them while it lags. */
+/**
+ * The queue of commands for one worker. Sends each command at once while the worker keeps up. Collects and merges
+ * commands while the worker lags.
+ */
 export class CommandQueue {
   readonly #send: (command: WorkerCommand) => void;
   #pending: WorkerCommand[] = [];
@@ -42,7 +46,8 @@ export class CommandQueue {
   }
 
   post(command: WorkerCommand): void {
-    // Suspensions take effect at once: they refer to no listener and no endpoint, so they need no table before them.
+    // Suspensions are sent before waiting commands. They refer to no listener and no endpoint, so they need no table
+    // first.
     if (command.kind === 'suspensions' || (this.#pending.length === 0 && !this.#isLagging)) {
       this.#sendNow(command);
       return;
@@ -89,7 +94,7 @@ export function mergeCommands(commands: readonly WorkerCommand[]): WorkerCommand
         table.add(command);
         break;
       case 'mark':
-        // The answer to the last mark implies the marks before it.
+        // An answer to the last mark also answers all earlier marks.
         lastMark = command;
         break;
       case 'health': {
@@ -110,7 +115,8 @@ export function mergeCommands(commands: readonly WorkerCommand[]): WorkerCommand
         break;
       }
       default:
-        // This command needs the table as it is now, or the next table needs this command: merge no table across it.
+        // Tables before and after this command are not merged, because the command may depend on the earlier table, or
+        // the later table on the command.
         table = undefined;
         merged.push(command);
     }
@@ -127,8 +133,8 @@ class MergedTable {
   readonly #slots = new Map<string, number>();
   readonly #limits = new Map<string, LimiterRows>();
   /**
-   * Every Service that owned a resource at some time, by resource. A Service that owned it only in between makes an
-   * atomic group larger, but not wrong.
+   * For each resource, every Service that owned the resource before one of the merged commands or after it. A Service
+   * that owned the resource only temporarily makes an atomic group larger than necessary, which does no harm.
    */
   readonly #movedResources = new Map<string, Set<string>>();
   #isFirst: boolean = true;
@@ -153,32 +159,37 @@ class MergedTable {
   }
 }
 
-/** The maximum weight of a batch. A worker applies such a batch in about 0.2 ms. */
+/**
+ * The maximum weight of a batch, as computed by `weightOf`. A worker applies a batch of this weight in about 0.2 ms.
+ */
 const MAX_BATCH_WEIGHT = 16;
-/** The maximum weight of a part, which the main thread applies with its listeners in one step. */
+/**
+ * The maximum weight of a part of a table. The main thread applies one part in one step, and opens or closes the
+ * listeners of this part.
+ */
 const MAX_PART_WEIGHT = 400;
 const ENDPOINTS_PER_WEIGHT = 8;
 /**
- * So many source ranges and hosts count as one unit of weight. They cost little, because they are compiled only when
- * the first client connects.
+ * The number of source ranges and hosts that count as one unit of weight. They cost little, because they are compiled
+ * only when the first client connects.
  */
 const STRINGS_PER_WEIGHT = 200;
 /**
- * So many characters of PEM count as one unit of weight. A certificate entry has some thousand characters, or up to a
- * hundred thousand if its tenant lists many CAs.
+ * The number of PEM characters that count as one unit of weight. A certificate entry has a few thousand characters, or
+ * up to 100,000 if its tenant lists many CAs.
  */
 const PEM_CHARACTERS_PER_WEIGHT = 6_000;
 
 const packedByCommand = new WeakMap<TableCommand, SentCommand>();
 const groupsByPart = new WeakMap<TableCommand, readonly AtomicGroup[]>();
 
-/** Returns the command as it is sent: a large table is packed, once for all workers. */
+/** Returns the command in the form in which it is sent. A large table is packed once for all workers. */
 export function packTable(command: WorkerCommand): SentCommand {
   if (command.kind !== 'table' || command.changes.length <= 1 || weightOf(command.changes) <= MAX_BATCH_WEIGHT)
     return command;
   let packed = packedByCommand.get(command);
   if (packed === undefined) {
-    // A first table has one batch for each Service, so that each Service can be decoded alone.
+    // A first table gets a separate batch for each Service, so that a worker can decode each Service separately.
     packed = command.isFirst ? packLazily(batchesOf(command, 0)) : pack(batchesOf(command, MAX_BATCH_WEIGHT));
     packedByCommand.set(command, packed);
   }
@@ -244,8 +255,8 @@ function takeFrom<T extends TableCommand['slots'][number] | LimiterRows>(
 }
 
 /**
- * Combines atomic groups into bundles of at most `maxWeight`. A group is never split, so a Service with very many
- * endpoints exceeds `maxWeight` in its own bundle.
+ * Combines atomic groups into bundles of at most `maxWeight`. A group is never split. A group that is heavier than
+ * `maxWeight`, such as a Service with very many endpoints, is the only group in its bundle.
  */
 function bundleGroups(groups: readonly AtomicGroup[], maxWeight: number): AtomicGroup[][] {
   const bundles: AtomicGroup[][] = [];
@@ -280,7 +291,8 @@ function extraWeightOf(entry: Entry): number {
 }
 
 function pack(batches: readonly TableBatch[]): PackedTableCommand {
-  // Workers need neither `movedResources` nor `isFirst`: both only decide how a table is divided.
+  // Omits `movedResources` and `isFirst`, because they only decide how a table is divided, and workers do not need
+  // them.
   const texts = batches.map(({ command: { movedResources: _moved, isFirst: _isFirst, ...batch } }) =>
     JSON.stringify(batch),
   );
@@ -303,8 +315,8 @@ function packLazily(batches: readonly TableBatch[]): PackedTableCommand {
 }
 
 /**
- * Returns the only Service of a batch, which can be decoded late. Returns null for several Services, a deletion, or a
- * shared listener, because a shared listener needs the host names of all its Services.
+ * Returns the Service of a batch if a worker may decode the batch late. Returns null if the batch has several Services,
+ * deletes an entry, or has a shared listener. A shared listener needs the host names of all its Services.
  */
 function lazyServiceOf({ command: { changes }, groups: [group] }: TableBatch): LazyService | null {
   const [service, ...others] = group?.services ?? [];

@@ -21,8 +21,8 @@ const LOCAL_FAILURE_FIXES: Readonly<Record<LocalFailure, string>> = {
 };
 
 /**
- * Logs connects of all workers that failed because of this host, each errno at most every ten seconds, and counts them
- * for metrics.
+ * Logs and counts failed connection attempts of all workers for which this host is the cause. Logs each errno at most
+ * every ten seconds. The counts are for metrics.
  */
 export class LocalFailureLog {
   readonly #log: Logger;
@@ -50,7 +50,7 @@ export class LocalFailureLog {
     }
   }
 
-  /** By errno name, since the start. */
+  /** The number of failed connection attempts since the start, by errno name. */
   get totals(): Readonly<Record<string, number>> {
     return this.#totals;
   }
@@ -64,7 +64,7 @@ const CERTIFICATE_FIXES: Readonly<Record<CertificateFault, string>> = {
   'not-accepted': 'check the Secrets that the Service names: certificate, key and CAs must belong together',
 };
 
-/** Logs each certificate that cannot be used, once for all workers. */
+/** Logs each certificate that cannot be used, only once for all workers. */
 export class CertificateFaultLog {
   readonly #log: Pick<Logger, 'warn'>;
   readonly #logged = new Set<string>();

@@ -1,4 +1,4 @@
-// The workers of a proxy: every worker gets the same commands, a worker that ends is replaced, and its counters are kept.
+// The workers of a proxy. Every worker gets the same commands. A worker that ends is replaced, and its counts are kept.
 import { AFFINITY_TABLE_BYTES } from '@weir/model/data-plane';
 import { backoffMs, type Clock, type Logger, type Secret, type Timer, wait } from '@weir/runtime';
 import type { LimiterRegistry } from '../limits/limiter-registry.ts';
@@ -15,13 +15,11 @@ import { availableMemoryBytes, heapLimitMb, WorkerThread } from './worker-thread
 
 const WATCH_INTERVAL_MS = 250;
 const RESTART_BACKOFF = { minMs: 50, maxMs: 5_000 };
-/**
- * After this long without the end of a worker, the next worker that ends is replaced at once: the backoff starts over.
- */
+/** The backoff starts over if no worker has ended for this long. The next worker that ends is replaced at once. */
 const BACKOFF_RESET_MS = 30_000;
 /**
- * How often `untilReached` looks at the marks. It is short, because a takeover waits for a mark while both proxies
- * listen.
+ * The interval at which `untilReached` checks the marks. The interval is short, because a takeover waits for a mark
+ * while the old and the new proxy both listen.
  */
 const MARK_POLL_INTERVAL_MS = 2;
 
@@ -37,7 +35,7 @@ export interface WorkerPoolOptions {
   readonly heapMb?: number | undefined;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Returns the commands that bring a new worker to the state of the others. */
+  /** Returns the commands that bring a new worker to the state of the other workers. */
   commandsForNewWorker(worker: number): WorkerCommand[];
   onListening(worker: number, listenerId: number): void;
   /** `code` is an errno name. */
@@ -45,7 +43,7 @@ export interface WorkerPoolOptions {
   onDrainingEndpoints(worker: number, endpoints: readonly DrainingEndpoint[]): void;
   onPassiveHealth(reports: readonly PassiveHealthReport[]): void;
   onWorkerEnd(worker: number): void;
-  /** Called when `reached` has changed. */
+  /** Called when `WorkerPool.reached` may have changed. */
   onMarkReached(): void;
 }
 
@@ -81,7 +79,7 @@ export class WorkerPool {
     this.#scheduleWatch();
   }
 
-  /** The number of workers that have applied the commands for a new worker. */
+  /** The number of workers that are up. A worker is up when it has applied the commands that every new worker gets. */
   get live(): number {
     return [...this.#live.values()].filter((worker) => worker.reachedMark > 0).length;
   }
@@ -94,7 +92,7 @@ export class WorkerPool {
     return this.#workerSlots.view();
   }
 
-  /** Connects that failed because of this host since the start, by errno name. */
+  /** The number of connection attempts that failed because of this host since the start, by errno name. */
   get localFailures(): Readonly<Record<string, number>> {
     return this.#localFailureLog.totals;
   }
@@ -114,14 +112,17 @@ export class WorkerPool {
     for (const worker of this.#live.values()) worker.post(command);
   }
 
-  /** Posts a mark. `reached` is at least the returned number when all workers have applied every command posted before the mark. */
+  /**
+   * Posts a mark to all workers and returns its number. When all workers have applied every command that was posted
+   * before the mark, `reached` is at least this number.
+   */
   mark(): number {
     this.#lastMark += 1;
     this.post({ kind: 'mark', sequence: this.#lastMark });
     return this.#lastMark;
   }
 
-  /** The mark that all live workers have reached; 0 while no worker is live. */
+  /** The highest mark that all live workers have reached; 0 while no worker is live. */
   get reached(): number {
     const reached = [...this.#live.values()].map((worker) => worker.reachedMark).filter((mark) => mark > 0);
     return reached.length === 0 ? 0 : Math.min(...reached);

@@ -1,5 +1,5 @@
-// The slots of worker threads, 0 to N-1. A worker that is replaced leaves its slot to its successor, so metrics have one series
-// for each slot, with counters that never decrease.
+// The slots of worker threads, 0 to N-1. A new worker gets the slot of the worker that it replaces. Metrics therefore
+// have one series for each slot, with counters that never decrease.
 import type { WorkerCounts, WorkerStats } from './worker-stats.ts';
 
 export interface WorkerSlot {

@@ -1,4 +1,5 @@
-// Statistics of a worker thread, read from the main thread, so that a worker that hangs delays nothing.
+// Collects statistics of a worker thread on the main thread. Readers get the last known values, so that a worker that
+// hangs delays no reader.
 import type { Worker } from 'node:worker_threads';
 import { type Clock, wait } from '@weir/runtime';
 import { ACTIVE, COLUMN_COUNT, CONNECTIONS } from '../metering/counters.ts';
@@ -10,7 +11,7 @@ export interface WorkerStats {
   readonly heapBytes: number | undefined;
   /** The share of the last second in which the event loop was busy, 0 to 1. */
   readonly utilization: number;
-  /** Quantiles of the event loop's delay, with the maximum of the last 30 to 60 seconds. */
+  /** Quantiles of the event loop's delay over the last 30 to 60 seconds. */
   readonly delaySeconds: readonly { readonly quantile: number; readonly value: number }[];
 }
 
@@ -50,7 +51,7 @@ export class WorkerStatsSampler {
     if (this.#isQuerying) return;
     this.#isQuerying = true;
     try {
-      // Node 24 and later; `engines` admits Node 22.
+      // `cpuUsage` is optional here, because `engines` allows Node 22, which does not have it.
       const { user, system } = (await this.#worker.cpuUsage?.()) ?? {};
       if (user !== undefined && system !== undefined) this.#cpuSeconds = (user + system) / 1e6;
       this.#heapBytes = (await this.#worker.getHeapStatistics?.())?.used_heap_size;
@@ -64,11 +65,11 @@ export class WorkerStatsSampler {
 
 export interface WorkerCounts {
   readonly connections: number;
-  /** Connections open now. */
+  /** The number of connections that are open now. */
   readonly active: number;
 }
 
-/** Adds up what one worker has counted for all Services. */
+/** Returns the sums of one worker's counters for all Services. */
 export function sumCounters(blocks: readonly SharedArrayBuffer[]): WorkerCounts {
   let connections = 0;
   let active = 0;

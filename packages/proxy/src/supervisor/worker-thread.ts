@@ -15,8 +15,8 @@ import { CommandQueue, packTable } from './table-delivery.ts';
 import { profileWorker, sumCounters, type WorkerCounts, type WorkerStats, WorkerStatsSampler } from './worker-stats.ts';
 
 /**
- * The module of a worker thread. Its extension depends on that of this module, because `tsc` rewrites extensions in
- * imports, but not in URLs.
+ * The module that a worker thread runs. It has the same file extension as this module, because `tsc` rewrites
+ * extensions in imports but not in URLs.
  */
 export const WORKER_ENTRY: URL = new URL(
   import.meta.url.endsWith('.ts') ? '../worker.ts' : '../worker.js',
@@ -27,13 +27,13 @@ export const WORKER_ENTRY: URL = new URL(
 const START_TIMEOUT_MS = 20_000;
 const MAX_SILENCE_MS = 2_000;
 /**
- * The maximum size of a thread's young generation. Without a limit, a large table lets it grow fourfold for good,
- * although relaying needs little of it.
+ * The maximum size of the young generation of a worker's heap. Without this limit, a large table would make the young
+ * generation four times as large permanently, although relaying needs little of it.
  */
 const YOUNG_GENERATION_MB = 12;
 /**
- * The maximum delay of a liveness check. If a check comes later, the process or the machine was stopped, and a silent
- * worker proves nothing.
+ * The maximum time between two liveness checks of a worker. After a longer time the whole process or machine was
+ * probably stopped, so an unchanged liveness counter proves nothing.
  */
 const MAX_WATCH_DELAY_MS = 1_000;
 
@@ -55,11 +55,11 @@ export interface WorkerThreadOptions {
   onEnd(worker: WorkerThread, reason: string): void;
 }
 
-/** The main thread's side of one worker thread. */
+/** Controls one worker thread from the main thread. */
 export class WorkerThread {
   readonly id: number;
   readonly counterBlocks: SharedArrayBuffer[];
-  /** The last mark that the worker has reached; 0 before the first. */
+  /** The last mark that the worker has reached; 0 before the first mark. */
   reachedMark = 0;
   readonly #worker: Worker;
   readonly #commands: CommandQueue;
@@ -179,14 +179,14 @@ export class WorkerThread {
 const MAX_HEAP_MB = 4_096;
 const MIN_HEAP_MB = 128;
 /**
- * The share of the memory for the heaps of all workers. The rest is for buffers, of this process and of the kernel, and
- * for other processes.
+ * The share of the available memory that the heaps of all workers may use. The rest is for buffers in this process and
+ * in the kernel, and for other processes.
  */
 const WORKERS_MEMORY_SHARE = 0.5;
 
 /**
- * Returns the maximum heap of one worker in MiB, so that a worker that leaks memory is replaced before the kernel kills the process
- * with all its workers. `memoryBytes` is what this process may use.
+ * Returns the maximum heap of one worker in MiB. Because of this maximum, a worker that leaks memory is replaced before
+ * the kernel kills the process with all its workers. `memoryBytes` is the memory that this process may use.
  */
 export function heapLimitMb(memoryBytes: number, workers: number): number {
   const shareMb = (memoryBytes * WORKERS_MEMORY_SHARE) / (workers + 1) / 1_048_576;
@@ -196,6 +196,6 @@ export function heapLimitMb(memoryBytes: number, workers: number): number {
 /** Returns the memory of the machine, or the limit of this process's cgroup if that is less. */
 export function availableMemoryBytes(): number {
   const limit = process.constrainedMemory();
-  // 0 if unknown; a cgroup without a limit reports a number larger than any machine.
+  // `limit` is 0 if it is unknown, and larger than the memory of any machine if the cgroup has no limit.
   return limit > 0 ? Math.min(limit, totalmem()) : totalmem();
 }

@@ -1,12 +1,15 @@
-// Ports that a Service owns while no worker listens there, for example because the Service has no endpoint. Their address is
-// published as long as no other process listens on them.
+// Ports that a Service owns although no worker listens on them, for example because the Service has no endpoint. The
+// address of such a port is published as long as no other process listens on the port.
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { ListenerStates } from './listener-states.ts';
 import type { PortProbes, ProbeAddress } from './port-probe.ts';
 
 const CHECK_INTERVAL_MS = 10_000;
-/** The maximum number of ports that are checked in one second, because a check binds the port for a moment. */
+/**
+ * The maximum number of ports that are checked per second. The number is limited because each check binds a port for a
+ * moment.
+ */
 const MAX_CHECKS_PER_ROUND = 100;
 
 export interface AllocatedPortsOptions {
@@ -14,7 +17,7 @@ export interface AllocatedPortsOptions {
   readonly states: ListenerStates;
   readonly probes: PortProbes;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Whether a worker may not have closed the port yet. A probe would then find this proxy's own socket. */
+  /** Reports whether a worker may still have the port open. A probe would find the socket of that worker. */
   readonly isStillClosing: (key: ListenerKey) => boolean;
   /** Called when another process listens on the port; `code` is an errno name. */
   readonly onTaken: (key: ListenerKey, at: ProbeAddress, code: string) => void;
@@ -27,7 +30,10 @@ export class AllocatedPorts {
     this.#options = options;
   }
 
-  /** Marks the port as allocated. To be called when the port is free, or this proxy listened on it until now. */
+  /**
+   * Marks the port as allocated. To be called when the port is free, or when this proxy has just stopped listening on
+   * it.
+   */
   markAllocated(key: ListenerKey): void {
     const { states, clock } = this.#options;
     states.set(key, { kind: 'allocated', checkAt: clock.monotonic() + CHECK_INTERVAL_MS });

@@ -1,5 +1,5 @@
-// The listeners that the workers were asked to open, the answers of each worker, and the ports that a worker may not have
-// closed yet.
+// The listeners that the workers were asked to open, the answers of each worker, and the ports that a worker may still
+// have open after they were closed.
 import type { ListenerEntry, ListenerKey } from '@weir/model/data-plane';
 import type { ListenerConfig, WorkerCommand } from '../../worker/messages.ts';
 import type { WorkerPool } from '../worker-pool.ts';
@@ -12,7 +12,7 @@ export interface ListenerOpeningsOptions {
 export class ListenerOpenings {
   readonly #pool: ListenerOpeningsOptions['pool'];
   readonly #openings = new Map<number, ListenerOpening>();
-  /** The mark at which all workers have closed the port. */
+  /** For each port that is being closed, the mark at which all workers have closed the port. */
   readonly #closingMarks = new Map<ListenerKey, number>();
   #nextId = 1;
 

@@ -1,5 +1,5 @@
-// Brings the listeners of a proxy to what the plan says, and reports them. Every asynchronous step (probe, open) ends with another
-// `reconcile`, so the sockets converge whatever changes in between.
+// Opens and closes the listeners of a proxy as planned, and reports their state. Each asynchronous step (probe, open)
+// ends with another `reconcile`, so that the sockets match the plan even if the plan changed during the step.
 import {
   type ListenerEntry,
   type ListenerKey,
@@ -26,7 +26,7 @@ export interface ListenerReconcilerOptions extends ListenerOpeningsOptions, Defe
   readonly matcher: Matcher;
   readonly probe: PortProbe;
   readonly clock: Pick<Clock, 'now' | 'monotonic'>;
-  /** Why no client of this route can be served although its port is open; null if clients can be served. */
+  /** Returns why no client of this route can be served although the port is open, or null if clients can be served. */
   readonly faultOf: (route: Route) => string | null;
   /** Called when a report may have changed. */
   readonly onChange: () => void;
@@ -100,7 +100,7 @@ export class ListenerReconciler {
     this.#options.onChange();
   }
 
-  /** Reconciles these listeners, and the listeners of these routes; by default all. */
+  /** Reconciles the listeners with these keys and the listeners of these routes; by default all listeners. */
   reconcile(changed?: readonly (ListenerKey | RouteKey)[]): void {
     if (!this.#hasStarted || this.#isClosed) return;
     const keys = this.#deferred.due(changed?.map(listenerKeyOfRoute) ?? this.#allKeys());
@@ -123,7 +123,7 @@ export class ListenerReconciler {
     if (steps.some((step) => step.kind !== 'keep')) this.#options.onChange();
   }
 
-  /** Retries failed listeners that are due. To be called once a second. */
+  /** Retries failed listeners and probes allocated ports if they are due. To be called once a second. */
   retry(): void {
     this.#openings.forgetClosed();
     const failed: ListenerKey[] = [];
@@ -137,7 +137,7 @@ export class ListenerReconciler {
     return this.#openings.listening;
   }
 
-  /** The error of the first of these listeners that failed. */
+  /** Returns the error of the first listener in `keys` that has failed. */
   firstError(keys: Iterable<ListenerKey>): string | undefined {
     for (const key of keys) {
       const state = this.#states.get(key);
@@ -154,7 +154,7 @@ export class ListenerReconciler {
     this.#onOpeningAnswered(this.#openings.recordListening(worker, listenerId));
   }
 
-  /** `code` is an errno name. If one worker fails to listen, the listener is closed in all workers. */
+  /** Closes the listener in all workers, because one worker failed to listen. `code` is an errno name. */
   onListenFailed(listenerId: number, code: string): void {
     const opening = this.#openings.get(listenerId);
     if (opening === undefined) return;
@@ -173,7 +173,10 @@ export class ListenerReconciler {
     return this.#states.areSettled;
   }
 
-  /** Returns the same list while no report changes, so that a caller can compare lists by identity. */
+  /**
+   * Returns the reports of all listeners. The list is the same object as long as no report changes, so that callers can
+   * compare lists by identity.
+   */
   reports(): readonly ListenerReport[] {
     const mode = this.#mode;
     if (this.#isClosed || mode.kind === 'silent') return [];
@@ -189,13 +192,14 @@ export class ListenerReconciler {
 
   #bindResultFor(route: Route): BindResult {
     const isShared = route.listener.shared === true;
-    // Avoids parsing thousands of keys for every heartbeat.
+    // A listener that is not shared has the same key as its route. Using the route's key avoids parsing thousands of
+    // keys for every heartbeat.
     const key = isShared ? listenerKeyOfRoute(route.key) : route.key;
     const result = bindResultFor(this.#states.get(key), { isStillClosing: this.#openings.isStillClosing(key) });
     const error = result.bound ? this.#options.faultOf(route) : null;
     if (error !== null) return { bound: false, listening: false, error };
     if (!isShared) return result;
-    // A shared listener may be open for other Services while this one is suspended or has no endpoint.
+    // A shared listener may be open for other Services while this Service is suspended or has no endpoint.
     return { ...result, listening: result.listening && isServing(route, this.#suspensions, this.#options.clock.now()) };
   }
 
@@ -220,7 +224,7 @@ export class ListenerReconciler {
   async #allocate(key: ListenerKey, at: ListenerEntry): Promise<void> {
     const state = this.#states.get(key);
     if (state?.kind === 'open') {
-      // No probe: until now only this proxy listened on the port.
+      // The port needs no probe, because until now only this proxy listened on it.
       this.#openings.close(state.opening);
       this.#allocated.markAllocated(key);
       return;
@@ -232,13 +236,16 @@ export class ListenerReconciler {
     this.reconcile([key]);
   }
 
-  /** Resolves to false if the port is taken, or the state of the listener changed during the probe. */
+  /**
+   * Probes the port of a listener. Resolves to false if the port is taken, or if the state of the listener changed
+   * during the probe.
+   */
   async #isFree(key: ListenerKey, at: ProbeAddress): Promise<boolean> {
     const before = this.#states.get(key);
     const busy: ListenerState = { kind: 'busy', error: before?.kind === 'failed' ? before.error : null };
     this.#states.set(key, busy);
-    // No other process can listen on a port that this proxy is closing or its predecessor has, and a probe would find
-    // that socket.
+    // A port that this proxy is closing, or that its predecessor has open, is not probed, because the probe would find
+    // the socket of the proxy or its predecessor. No other process can listen on such a port.
     const isOwn =
       this.#openings.isStillClosing(key) || (this.#mode.kind === 'joining' && this.#mode.predecessorListeners.has(key));
     const code = isOwn ? undefined : await this.#probes.probe(key, at);

@@ -9,8 +9,8 @@ const BOUND: BindResult = { ...NOT_BOUND, bound: true };
 const LISTENING: BindResult = { ...BOUND, listening: true };
 
 /**
- * Returns the report of a listener in this state. `isStillClosing` is true if a worker may not have closed the listener
- * yet.
+ * Returns the bind result of a listener in this state. `isStillClosing` is true if a worker may still have the listener
+ * open.
  */
 export function bindResultFor(
   state: ListenerState | undefined,
@@ -32,7 +32,9 @@ export function bindResultFor(
   }
 }
 
-/** The reports of all listeners: the same list and the same objects as long as nothing changes. */
+/**
+ * Builds the reports of all listeners. Reuses the previous list and the reports in it as long as they do not change.
+ */
 export class ListenerReports {
   #last: readonly ListenerReport[] = [];
 

@@ -3,7 +3,7 @@ import { backoffMs, type Clock } from '@weir/runtime';
 
 export interface DeferredListenersOptions {
   readonly matcher: Pick<Matcher, 'listeners'>;
-  /** Whether a large change is being applied, so that routes may still be missing. */
+  /** Reports whether a table change is still being applied. Until its end, routes may be missing. */
   readonly isPartial: () => boolean;
 }
 
@@ -19,7 +19,10 @@ export class DeferredListeners {
     this.#options = options;
   }
 
-  /** Returns the listeners of `keys` that may be reconciled now, and the deferred ones once no change is being applied. */
+  /**
+   * Returns the listeners of `keys` that may be reconciled now. If no change is being applied, also returns the
+   * listeners that were deferred before.
+   */
   due(keys: Iterable<ListenerKey>): ReadonlySet<ListenerKey> {
     const { matcher, isPartial } = this.#options;
     const due = new Set(keys);
@@ -39,7 +42,7 @@ export class DeferredListeners {
 
 const RETRY_BACKOFF = { minMs: 1_000, maxMs: 15_000 };
 
-/** When to retry listeners that failed to open, with exponential backoff. */
+/** Decides when to retry listeners that failed to open. The time between retries grows exponentially. */
 export class BindRetries {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #failures = new Map<ListenerKey, number>();

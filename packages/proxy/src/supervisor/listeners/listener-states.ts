@@ -1,5 +1,5 @@
-// The state of each listener, and the wanted listeners that are not settled yet. These are tracked incrementally,
-// because they are read after every answer of every worker.
+// The state of each listener, and the set of wanted listeners that are not settled yet. The set is kept up to date with
+// each change, because it is read after every answer of every worker.
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { ListenerConfig } from '../../worker/messages.ts';
 
@@ -49,12 +49,15 @@ function isSettled(state: ListenerState | undefined): boolean {
   return state?.kind === 'open' ? state.opening.isConfirmed : state?.kind === 'allocated' || state?.kind === 'failed';
 }
 
-/** One opening of a listener, and the workers that have answered. */
+/** One attempt to open a listener in all workers, and the answers of the workers. */
 export interface ListenerOpening {
   readonly listener: ListenerConfig;
   readonly pendingWorkers: Set<number>;
   readonly listeningWorkers: Set<number>;
-  /** Whether all workers have answered and at least one listens. From then on the address may be published. */
+  /**
+   * Whether all workers have answered and at least one worker listens. The address may be published as soon as this is
+   * true.
+   */
   isConfirmed: boolean;
   readonly onSettled: () => void;
 }
@@ -66,7 +69,10 @@ export type ListenerState =
    * another process may take it.
    */
   | { readonly kind: 'allocated'; readonly checkAt: number }
-  /** The port is being probed. `error` is the result of the previous attempt; null if there was none. */
+  /**
+   * The port is being probed. `error` is the error of the previous attempt to open the listener; null if that attempt
+   * did not fail.
+   */
   | { readonly kind: 'busy'; readonly error: string | null }
   | { readonly kind: 'failed'; readonly retryAt: number; readonly error: string };
 
@@ -74,9 +80,9 @@ export type ListenerMode =
   | { readonly kind: 'serving' }
   /** The predecessor listens on `predecessorListeners`, and is about to close them. */
   | { readonly kind: 'joining'; readonly predecessorListeners: ReadonlySet<ListenerKey> }
-  /** A successor is opening its listeners, so this proxy changes none of its own. */
+  /** A successor is opening its listeners. Until the takeover ends, this proxy opens and closes no listener. */
   | { readonly kind: 'frozen' }
   /** No listener is open, because another proxy serves this node. */
   | { readonly kind: 'blocked'; readonly reason: string }
-  /** No listener is open and none is reported: the proxy drains or has handed over. */
+  /** No listener is open or reported, because the proxy drains or has handed over its node. */
   | { readonly kind: 'silent' };

@@ -1,6 +1,7 @@
-// Plans which sockets a proxy should have. A listener without a ready endpoint, or of a suspended Service, is only allocated: the
-// kernel refuses its clients, but the Service keeps the port, which counts as bound. A shared listener is open as long as one of
-// its Services has an endpoint; clients of its suspended Services get a TLS alert.
+// Plans which listeners a proxy opens. A listener is only allocated if its Service has no ready endpoint or is
+// suspended. The kernel refuses clients of an allocated listener, but the Service keeps the port, and the port is
+// reported as bound. A shared listener is open as long as one of its Services has an endpoint. Clients of suspended
+// Services on a shared listener get a TLS alert.
 import {
   type ListenerEntry,
   type ListenerKey,
@@ -16,7 +17,7 @@ export type ListenerStatus =
   | { readonly kind: 'allocated' }
   /** The port is being probed. The listener is planned again when the probe has ended. */
   | { readonly kind: 'busy' }
-  /** `retryAt` is a time of the `monotonic` clock. */
+  /** `retryAt` is a time of the clock of `PlanListenersInput.monotonic`. */
   | { readonly kind: 'failed'; readonly retryAt: number };
 
 export type ListenerStep =
@@ -29,9 +30,9 @@ export interface PlanListenersInput {
   readonly matcher: Matcher;
   readonly suspensions: readonly Suspension[];
   readonly present: ReadonlyMap<ListenerKey, ListenerStatus>;
-  /** Milliseconds since the epoch, for the end of suspensions. */
+  /** The current time in milliseconds since the epoch, which decides whether a suspension has ended. */
   readonly now: number;
-  /** Milliseconds of a clock that never jumps, for retries. */
+  /** The current time in milliseconds of a clock that never jumps, which decides whether a retry is due. */
   readonly monotonic: number;
   /** The listeners to plan; by default all that are wanted or present. */
   readonly keys?: Iterable<ListenerKey>;
@@ -39,7 +40,9 @@ export interface PlanListenersInput {
 
 const STEP_ORDER: Record<ListenerStep['kind'], number> = { open: 0, keep: 1, allocate: 2, close: 3 };
 
-/** Returns one step for each listener; new listeners open before old ones close. */
+/**
+ * Returns one step for each listener. Steps that open listeners come first, and steps that close listeners come last.
+ */
 export function planListeners(input: PlanListenersInput): ListenerStep[] {
   const { matcher, present } = input;
   const keys = new Set(input.keys ?? [...matcher.listeners.keys(), ...present.keys()]);

@@ -8,9 +8,10 @@ import type { SocketAddress } from '../../transport/tcp-transport.ts';
 const rawTcpBinding = findRawTcpBinding();
 
 /**
- * Probes whether another process listens on a port. Without a probe, a process of the same user with SO_REUSEPORT would
- * go unnoticed and get some of the clients. Binds the port exclusively for a moment, so a port on which this process
- * listens must not be probed. Resolves to an errno name, or to undefined if the port is free.
+ * Probes whether another process listens on a port. Resolves to undefined if the port is free, otherwise to an errno
+ * name. Without a probe, another process of the same user that listens with SO_REUSEPORT would go unnoticed and get
+ * some of the clients. The probe binds the port exclusively for a moment, so it must not run for a port on which this
+ * process listens.
  */
 export function probePort(at: ProbeAddress): Promise<string | undefined> {
   if (at.protocol === 'UDP') return probeUdp(at);
@@ -18,7 +19,8 @@ export function probePort(at: ProbeAddress): Promise<string | undefined> {
 }
 
 /**
- * Probes a TCP port on raw handles. This costs a tenth of `probeTcp`, which matters at a start with thousands of ports.
+ * Probes a TCP port with a raw handle. This takes a tenth of the time of `probeTcp`, which matters when a proxy with
+ * thousands of ports starts.
  */
 function probeRawTcp({ address, port }: SocketAddress, { newServer, IPV6_ONLY }: RawTcpBinding): string | undefined {
   const handle = newServer();
@@ -64,7 +66,7 @@ export interface ProbeAddress extends SocketAddress {
 
 export type PortProbe = (at: ProbeAddress) => Promise<string | undefined>;
 
-/** Never probes a port twice at once, since the second probe would find the socket of the first. */
+/** Runs at most one probe of a port at a time, because a second probe would find the socket of the first. */
 export class PortProbes {
   readonly #probe: PortProbe;
   readonly #running = new Map<ListenerKey, Promise<string | undefined>>();
@@ -73,7 +75,10 @@ export class PortProbes {
     this.#probe = probe;
   }
 
-  /** Resolves as `probePort`. */
+  /**
+   * Probes a port, or waits for the probe of the port that is already running. Resolves to the same values as
+   * `probePort`.
+   */
   probe(key: ListenerKey, at: ProbeAddress): Promise<string | undefined> {
     const running = this.#running.get(key);
     if (running !== undefined) return running;

@@ -1,6 +1,6 @@
-// The Maglev tables of this node. The main thread computes them into shared memory: one table for all workers and all listeners
-// of a Service port. Without a table workers choose by rendezvous hashing; with a table that is older than the endpoints they
-// choose a new endpoint only if no other is left.
+// The Maglev tables of this node. The main thread computes one table for each Service port, in shared memory that all
+// workers use. Without a table, workers choose endpoints by rendezvous hashing. While a table is older than the
+// endpoints, workers choose an endpoint that is not in the table only if no other endpoint is left.
 import {
   endpointKey,
   fillMaglevSlots,
@@ -15,8 +15,8 @@ import type { WorkerCommand } from '../../worker/messages.ts';
 import { RoutesByPort } from './routes-by-port.ts';
 
 /**
- * The minimum time between two computations of a table. Computing takes milliseconds, so changes of the endpoints are
- * collected.
+ * The minimum time between two computations of a table. Computing takes milliseconds, so several changes of the
+ * endpoints are combined.
  */
 const MIN_RECOMPUTE_INTERVAL_MS = 100;
 
@@ -39,7 +39,7 @@ export class MaglevTables {
     slots: undefined,
     computedAt: Number.NEGATIVE_INFINITY,
   }));
-  /** Names of ports whose table is older than their endpoints, in the order of the changes. */
+  /** The names of ports whose table is older than their endpoints, in the order in which the endpoints changed. */
   readonly #stale = new Set<string>();
   #timer: Timer | undefined;
 
@@ -47,14 +47,15 @@ export class MaglevTables {
     this.#options = options;
   }
 
-  /** To be called after the workers were sent the changed routes. */
+  /** To be called after the changed routes were sent to the workers. */
   onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
     this.#schedule();
   }
 
   /**
-   * Returns commands with the tables that are not stale. A stale table is posted to all workers when it is computed.
+   * Returns commands with the tables that are not stale. A stale table is posted to all workers after it is computed
+   * again.
    */
   commandsForNewWorker(): WorkerCommand[] {
     return [...this.#tables.ports].flatMap(([name, port]) => (this.#stale.has(name) ? [] : [commandFor(port)]));
@@ -74,7 +75,10 @@ export class MaglevTables {
     if (name !== undefined) this.#stale.add(name);
   }
 
-  /** Computes the first due table now, and each further table in a turn of its own, so that the main thread is never blocked for long. */
+  /**
+   * Schedules the computation of the next due table. Each table is computed in a separate turn of the event loop, so
+   * that the main thread is never blocked for long.
+   */
   #schedule(): void {
     const { clock } = this.#options;
     if (this.#timer !== undefined) return;
@@ -118,8 +122,8 @@ function commandFor({ listeners, slots }: PortTable): WorkerCommand {
 }
 
 /**
- * Computes a table. Returns undefined for a single endpoint, which needs no table, and for more endpoints than a table
- * can number; then rendezvous hashing decides.
+ * Computes the table for a route. Returns undefined for a single endpoint, which needs no table. Also returns undefined
+ * for more endpoints than a table can number; workers use rendezvous hashing for these.
  */
 function slotsFor({ endpoints }: Route): SharedArrayBuffer | undefined {
   if (endpoints.length < 2 || endpoints.length > MAX_MAGLEV_ENDPOINTS) return undefined;

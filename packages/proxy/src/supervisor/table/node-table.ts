@@ -10,17 +10,18 @@ import {
 } from '@weir/model/data-plane';
 
 /**
- * The part of the fleet's table that one node serves: the node's entry and listeners, the Services of these listeners, and the
- * certificates, endpoints and tenants of these Services. Invariant: after any changes it equals that part of the complete table.
+ * The part of the fleet's table that one node serves: the node's entry and listeners, the Services of these listeners,
+ * and the certificates, endpoints and tenants of these Services. Invariant: after each `replace` and `patch`, `part`
+ * contains exactly these entries of the complete table.
  */
 export class NodeTable {
   readonly #node: string;
   #part = new Map<string, Entry>();
   /** The number of listeners on this node, by Service UID. */
   #listenerCounts = new Map<string, number>();
-  /** Ids of the endpoints entries of the complete table, by Service UID. */
+  /** The ids of all `endpoints` entries in the complete table, by Service UID. */
   #endpointIds = new Map<string, Set<string>>();
-  /** The number of Services in the part, by the id of their tenant. */
+  /** The number of Services in `part`, by the entry id of their tenant. */
   #serviceCounts = new Map<string, number>();
 
   constructor(node: string) {
@@ -31,7 +32,7 @@ export class NodeTable {
     return { entries: this.#part };
   }
 
-  /** Replaces the complete table; returns the changes of the part. */
+  /** Takes a new complete table. Returns the changes of `part`. */
   replace(table: RoutingTable): Change[] {
     this.#listenerCounts = new Map();
     this.#endpointIds = new Map();
@@ -55,19 +56,22 @@ export class NodeTable {
     return changes;
   }
 
-  /** `table` is the previous table with `changes` made. Returns the changes of the part, in O(changes). */
+  /**
+   * Takes `changes` and `table`, the complete table after these changes. Returns the changes of `part`, in time
+   * proportional to the number of `changes`.
+   */
   patch(changes: readonly Change[], table: RoutingTable): Change[] {
     const ids = new Set(changes.map(entryIdOf));
     const services = new Set<string>();
     for (const id of ids) {
-      // Uses only the part of the previous table, so that the previous table need not be kept.
+      // Reads the old entry from `#part`, so that the previous complete table need not be kept.
       const old = this.#part.get(id);
       const entry = table.entries.get(id);
       this.#unlink(id, old);
       if (entry !== undefined) this.#link(entry);
       for (const each of [old, entry]) if (each?.kind === 'listener') services.add(each.service);
     }
-    // The first listener of a Service adds, and the last one removes, all entries of the Service.
+    // A Service's first listener on this node adds all entries of the Service, and its last listener removes them.
     for (const uid of services) {
       ids.add(serviceId(uid)).add(certificateId(uid));
       for (const id of this.#endpointIds.get(uid) ?? []) ids.add(id);
@@ -79,7 +83,8 @@ export class NodeTable {
       }
     }
     const changed = [...ids].flatMap((id) => (tenants.has(id) ? [] : this.#updateEntry(id, table.entries.get(id))));
-    // Tenants come last, since the first Service of a tenant adds, and the last one removes, the tenant's entry.
+    // Tenants come last, because a tenant's first Service adds the tenant's entry, and its last Service removes the
+    // entry.
     return [...changed, ...[...tenants].flatMap((id) => this.#updateEntry(id, table.entries.get(id)))];
   }
 

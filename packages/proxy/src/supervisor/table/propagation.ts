@@ -1,7 +1,7 @@
 import { propagationSeconds } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 
-/** How long each change took from the Kubernetes API to all workers of this proxy. */
+/** Measures how long each change takes from the Kubernetes API to all workers of this proxy. */
 export class PropagationLatency {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #listeners = new Set<(seconds: number) => void>();

@@ -1,8 +1,9 @@
 import type { Route, RouteKey } from '@weir/model/data-plane';
 
 /**
- * The routes of this node, grouped by the port of the Service that they belong to. All routes of a port have the same endpoints, and so
- * share `P`: one Maglev table, or the health of the endpoints. Ports of different Services never share anything.
+ * The routes of this node, grouped by Service port. All routes of a Service port have the same endpoints, so they share
+ * one object of type `P`, for example a Maglev table or the health of the endpoints. Ports of different Services share
+ * nothing.
  */
 export class RoutesByPort<P extends { readonly listeners: Set<RouteKey> }> {
   readonly #createPort: () => P;
@@ -13,7 +14,7 @@ export class RoutesByPort<P extends { readonly listeners: Set<RouteKey> }> {
     this.#createPort = createPort;
   }
 
-  /** The ports by name, which consists of the port's Service UID, protocol and number. */
+  /** The ports by name. A name consists of the UID of the Service, the protocol and the port number. */
   get ports(): ReadonlyMap<string, P> {
     return this.#ports;
   }
@@ -27,8 +28,9 @@ export class RoutesByPort<P extends { readonly listeners: Set<RouteKey> }> {
   }
 
   /**
-   * Moves the route `key` to the port of `route`, or to no port if `route` is undefined. Returns the name of the port that it
-   * joined, whether it was in another port (or none) before, and the name of the port that it left. A port without routes is removed.
+   * Moves the route with this key to the port of `route`, or removes it from its port if `route` is undefined. A port
+   * without routes is removed. Returns the name of the route's port, whether the route has just joined this port, and
+   * the name of the port that the route left.
    */
   assign(key: RouteKey, route: Route | undefined): PortAssignment {
     const before = this.#nameByRoute.get(key);

@@ -27,7 +27,7 @@ export class Suspensions {
     return this.#known;
   }
 
-  /** The sequence that all workers have applied; -1 before the first. */
+  /** The sequence number that all workers have applied; -1 before the first number. */
   get applied(): number {
     return this.#applied;
   }
@@ -35,7 +35,8 @@ export class Suspensions {
   update(known: KnownSuspensions): void {
     const { pool, onChange } = this.#options;
     this.#known = known;
-    // Workers first: they refuse the connections that arrive while a listener is being closed.
+    // The workers get the suspensions before listeners are closed, so that they refuse connections that arrive while a
+    // listener is being closed.
     pool.post(this.commandForNewWorker());
     onChange(known.cutoffs);
     this.#unconfirmedSequences.add(pool.mark(), known.sequence);

@@ -1,5 +1,5 @@
-// The table of this node on the main thread: applies what the store sends to the matcher, sends it to the workers, and knows
-// what all workers have applied.
+// Distributes the table of this node. Applies changes from the store to the matcher of the main thread, sends the
+// changes to the workers, and tracks which changes all workers have applied.
 import {
   type Change,
   createMatcher,
@@ -26,7 +26,10 @@ import { splitTable } from '../table-delivery.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 import { NodeTable } from './node-table.ts';
 
-/** How long a large table is applied in one turn. Heartbeats and suspensions wait for at most this time. */
+/**
+ * The maximum time for which a large table is applied in one turn of the event loop. Heartbeats and suspensions are
+ * delayed by about this time at most.
+ */
 const SLICE_MS = 10;
 
 export interface TableDistributorOptions {
@@ -35,8 +38,8 @@ export interface TableDistributorOptions {
   readonly limits: LimiterRegistry;
   readonly pool: Pick<WorkerPool, 'post' | 'mark' | 'addCounterBlock'>;
   /**
-   * Called when the matcher has these routes and the workers were sent them, and with an empty list at the end of each
-   * change.
+   * Called when these routes have been applied to the matcher and sent to the workers. Also called with an empty list
+   * at the end of each change.
    */
   readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
   /** Called when all workers have applied the changes made until `changedAt` (milliseconds since the epoch). */
@@ -66,12 +69,12 @@ export class TableDistributor {
     this.matcher = createMatcher(EMPTY_TABLE, options.node);
   }
 
-  /** Takes a complete table, of the fleet or of the copy on the disk. */
+  /** Takes a complete table: the fleet's table from the store, or the copy from the disk. */
   replace(table: RoutingTable, position: TablePosition): void {
     this.#enqueue((pending) => pending.replace(table, { position }));
   }
 
-  /** Takes `changes` and `table`, which is the previous table with these changes made. */
+  /** Takes `changes` and `table`, the complete table after these changes. */
   patch(changes: readonly Change[], table: RoutingTable, revision: AppliedRevision): void {
     this.#enqueue((pending) => pending.add(changes, table, revision));
   }
@@ -90,12 +93,12 @@ export class TableDistributor {
     return this.#applied;
   }
 
-  /** This node's part of the table; undefined before the first table. */
+  /** This node's part of the table and its position; undefined before the first table. */
   get placed(): PositionedTable | undefined {
     return this.#position === null ? undefined : { table: this.#table.part, position: this.#position };
   }
 
-  /** Whether a large change is being applied: Services of a shared listener may still be missing. */
+  /** Whether a change is being applied. Until its end, Services of a shared listener may be missing. */
   get isPartial(): boolean {
     return this.#isPartial;
   }
@@ -105,7 +108,7 @@ export class TableDistributor {
     return entry?.kind === 'node' ? entry : undefined;
   }
 
-  /** Returns the complete table, for a worker that starts. */
+  /** Returns a command with all entries of this node's part of the table, for a worker that starts. */
   commandForNewWorker(): WorkerCommand {
     const changes = [...this.#table.part.entries.values()].map((entry): Change => ({ kind: 'put', entry }));
     const slots = [...this.#slotsByServiceUid].map(([uid, { slot }]) => [uid, slot] as const);
@@ -127,13 +130,14 @@ export class TableDistributor {
   }
 
   /**
-   * Applies changes in steps, so that workers and listeners get the first thousands of Services while the others are
+   * Applies changes in steps, so that the first Services of a large change are served while the remaining Services are
    * still being applied.
    */
   *#apply(changes: readonly Change[], { position, changedAt }: AppliedRevision): Iterable<void> {
     const { pool, slots } = this.#options;
-    // A first table moves nothing: shared listeners open after its last part (`isPartial`), so no client asks for a host before
-    // then. The owner of a wildcard is therefore not applied together with the thousands of Services that have hosts below it.
+    // A first table counts as moving no listener or host. Otherwise the owner of a wildcard host would be applied
+    // together with the thousands of Services that have hosts below it. No client can ask for a host before the last
+    // part is applied, because shared listeners open only after the last part (`isPartial`).
     const moved = this.#position === null ? [] : movedResources(this.matcher, changes);
     const { assigned, released } = this.#assignSlots(changes);
     const limits = this.limits.apply(changes, this.#table.part.entries);
@@ -185,7 +189,8 @@ export class TableDistributor {
 
   #slotFor(service: ServiceEntry, before: SlotOwner | undefined): { readonly slot: number } {
     const { slots, pool } = this.#options;
-    // While two policies claim the tenant of a Service, the traffic of the Service is counted for its previous tenant.
+    // While two policies claim the namespace of a Service, the traffic of the Service is counted for its previous
+    // tenant.
     const owner: SlotOwner = {
       service: service.uid,
       tenant: service.tenant ?? before?.tenant ?? '',
@@ -206,7 +211,7 @@ function serviceUidOf(change: Change): string | undefined {
   return change.id.startsWith(SERVICE_PREFIX) ? change.id.slice(SERVICE_PREFIX.length) : undefined;
 }
 
-/** `changes` holds the last change of each entry; undefined if any entry may have changed. */
+/** A merged revision. `changes` holds the last change of each entry; it is undefined if any entry may have changed. */
 export interface PendingTable {
   readonly table: RoutingTable;
   readonly revision: AppliedRevision;
@@ -214,12 +219,14 @@ export interface PendingTable {
 }
 
 /**
- * Revisions that arrive while a large change is being applied, merged into one. Holds only the last change of each entry, and at most as
- * many changes as the table has entries.
+ * Merges revisions that arrive while a large change is being applied. Holds only the last change of each entry, and at
+ * most as many changes as the table has entries.
  */
 export class PendingChanges {
   #latest: Pick<PendingTable, 'table' | 'revision'> | undefined;
-  /** The last changes by entry id; undefined if a complete table arrived or there are too many changes. */
+  /**
+   * The last change of each entry, by entry id; undefined if a complete table arrived or there are too many changes.
+   */
   #changes: Map<string, Change> | undefined = new Map();
 
   get isEmpty(): boolean {
@@ -232,9 +239,10 @@ export class PendingChanges {
     this.#changes = undefined;
   }
 
-  /** Takes `changes` and `table`, which is the previous table with these changes made. */
+  /** Takes `changes` and `table`, the complete table after these changes. */
   add(changes: readonly Change[], table: RoutingTable, revision: AppliedRevision): void {
-    // The oldest pending change decides how late the merged change is.
+    // A merged revision keeps the time of its oldest change, so that the propagation latency of that change is
+    // measured.
     const changedAt = this.#latest?.revision.changedAt ?? revision.changedAt;
     this.#latest = { table, revision: changedAt === undefined ? revision : { ...revision, changedAt } };
     for (const change of changes) this.#changes?.set(entryIdOf(change), change);
