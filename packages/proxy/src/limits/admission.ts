@@ -1,4 +1,4 @@
-// Decides whether one more connection or UDP flow of a Service is within all limits, and counts it while it is open.
+// Admits connections and UDP flows that are within all limits, and counts them while they are open.
 import { type Client, clientKeyFor, type Route } from '@weir/model/data-plane';
 import { type ClientCells, ClientCounts } from './client-counts.ts';
 import { Limiter, type LimiterRefusal } from './limiter.ts';
@@ -12,8 +12,8 @@ import {
 
 export type AdmissionRefusal = LimiterRefusal | 'no-descriptors';
 /**
- * The maximum ratio of a tenant's open connections to the connections that are still free on the proxy. A single tenant
- * gets three quarters of all connections, two tenants get three sevenths each.
+ * The maximum ratio of a tenant's open connections to the connections that are still free on the proxy. With a factor
+ * of 3, a single tenant can use three quarters of all connections, and each of two tenants three sevenths.
  */
 const FAIR_SHARE_FACTOR = 3;
 
@@ -25,9 +25,9 @@ export interface Limiters {
 
 interface AdmissionContext {
   readonly clientCounts: ClientCounts;
-  /** Counts the connections of all tenants. Its maximum is what the descriptors of the process allow. */
+  /** Counts the connections of all tenants. The maximum depends on how many descriptors the process may open. */
   readonly proxyLimiter: Limiter;
-  /** Nanoseconds of a clock that all threads share. */
+  /** Returns nanoseconds of a clock that all threads share. */
   readonly now: () => bigint;
 }
 
@@ -43,7 +43,7 @@ export class AdmissionController {
   readonly #limitersByService = new Map<string, Limiters>();
   readonly #unlimited: Limiters;
 
-  /** Without `memory` the worker shares no limits, and nothing is limited. */
+  /** By default the worker uses limiter memory that no other worker shares and that holds no limits. */
   constructor({ memory, workerSlot }: WorkerLimiterMemory = { memory: createLimiterMemory(1), workerSlot: 0 }) {
     this.#state = new LimiterState(memory.state);
     this.#workerSlot = workerSlot;
@@ -55,7 +55,7 @@ export class AdmissionController {
     this.#unlimited = { service: this.#limiterFor(UNLIMITED_ROW), tenant: this.#limiterFor(UNLIMITED_ROW) };
   }
 
-  /** Sets the rows of Services for new connections. Open connections stay in the rows in which they were counted. */
+  /** Sets the rows in which new connections of Services are counted. Open connections stay in their previous rows. */
   assign(rows: readonly LimiterRows[]): void {
     for (const [uid, service, tenant] of rows) {
       if (service === UNLIMITED_ROW) this.#limitersByService.delete(uid);
@@ -65,8 +65,8 @@ export class AdmissionController {
 
   /**
    * Admits one more connection or flow of the Service, or returns the limit that refuses it. `uid` is null while the
-   * Service of a connection is not known. The limit per client is checked by `Admission.admitClient`, once the client
-   * is known.
+   * Service of a connection is not known. The limit per client is not checked here but by `Admission.admitClient`, when
+   * the client is known.
    */
   admit(uid: string | null): Admission | AdmissionRefusal {
     return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
@@ -97,7 +97,10 @@ function admit(limiters: Limiters, context: AdmissionContext): Admission | Admis
   return refusal;
 }
 
-/** Checks the fair share, then the rates. A connection that another limit refuses must not take a token of a rate. */
+/**
+ * Returns why the fair share or a rate refuses the connection, or undefined. Checks the rates last, because a
+ * connection that another limit refuses must not use up a token of a rate.
+ */
 function shareOrRateRefusal(
   { service, tenant }: Limiters,
   { proxyLimiter, now }: AdmissionContext,
@@ -107,9 +110,9 @@ function shareOrRateRefusal(
 }
 
 /**
- * Returns whether the tenant may open one more connection without exceeding its fair share. Some connections stay free
- * even if several tenants open as many as they can, so that a tenant with few connections can always open more (dynamic
- * thresholds, Choudhury and Hahne 1998).
+ * Reports whether the tenant's open connections, including the new one, are within its fair share. Some connections
+ * stay free even if several tenants open as many as they can. A tenant with few connections can therefore always open
+ * more (dynamic thresholds, Choudhury and Hahne 1998).
  */
 function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
   const { maxOpen } = proxyLimiter;
@@ -119,8 +122,8 @@ function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
 }
 
 /**
- * One connection or flow that is counted by its limiters until `release`. It stays with these limiters even if its Service
- * gets another tenant.
+ * One admitted connection or flow, which its limiters count until `release`. The limiters stay the same even if the
+ * Service gets another tenant.
  */
 export class Admission {
   readonly limiters: Limiters;
@@ -133,7 +136,10 @@ export class Admission {
     this.#context = context;
   }
 
-  /** Whether this client may open one more connection to the Service. Reads the client's address only if there is a limit. */
+  /**
+   * Returns false if the client has reached its limit of connections to the Service; otherwise counts this connection.
+   * Reads the client's address only if there is a limit.
+   */
   admitClient({ service, settings }: Pick<Route, 'service' | 'settings'>, client: Client): boolean {
     const { connectionsPerClient } = settings.limits;
     if (connectionsPerClient === null) return true;
@@ -142,7 +148,7 @@ export class Admission {
     return this.#clientCells !== undefined;
   }
 
-  /** May be called more than once. */
+  /** Stops counting this connection or flow. May be called more than once. */
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;

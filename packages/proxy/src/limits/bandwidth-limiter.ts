@@ -1,22 +1,27 @@
 import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
 import type { Direction } from './limiter-state.ts';
 
-/** The maximum size of one read of a throttled stream, in seconds of its rate. */
+/**
+ * One read of a throttled stream takes at most the bytes that the rate allows in this time, or `MIN_QUANTUM_BYTES` if
+ * that is more.
+ */
 const QUANTUM_SECONDS = 0.05;
 const MIN_QUANTUM_BYTES = 2_048;
 /**
- * The maximum of bytes that pass before they are charged, in seconds of the rate. `MAX_UNCHARGED_BYTES` limits them
- * too.
+ * At most the bytes that the rate allows in this time pass before they are charged, and at most `MAX_UNCHARGED_BYTES`.
  */
 const MAX_UNCHARGED_SECONDS = 0.000_5;
 const MAX_UNCHARGED_BYTES = 65_536;
 /**
- * The length of the periods in which streams and datagrams alternate. It is longer than the shaper's tick and shorter
- * than the burst.
+ * The length of a period. While streams wait, datagrams pass only in every second period. A period is longer than the
+ * shaper's tick (`TICK_MS`) and shorter than the burst (`BYTES_BURST_NS`).
  */
 const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
-/** Limits the bytes of one Service in one direction by two buckets: the Service's and its tenant's. */
+/**
+ * Limits the bytes of one Service in one direction with two token buckets: the bucket of the Service and the bucket of
+ * its tenant.
+ */
 export class BandwidthLimiter {
   readonly now: () => bigint;
   readonly #service: BandwidthBucket;
@@ -33,25 +38,28 @@ export class BandwidthLimiter {
     this.now = now;
   }
 
-  /** Checked for every chunk, because limits are set and removed while connections are open. */
+  /**
+   * Whether the Service or its tenant has a limit. Callers check this for every chunk, because limits are set and
+   * removed while connections are open.
+   */
   get isLimited(): boolean {
     return this.#service.bitsPerSecond !== Infinity || this.#tenant.bitsPerSecond !== Infinity;
   }
 
-  /** Whether a limit is 0, so that nothing may pass until the limit is raised. */
+  /** Whether a limit is 0. In this case no byte may pass until the limit is raised. */
   get isBlocked(): boolean {
     return this.#service.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
   }
 
-  /** How many bytes a stream may read at a time. Infinity if there is no limit. */
+  /** The maximum size of one read of a stream. Infinity if there is no limit. */
   get quantumBytes(): number {
     return Math.max(MIN_QUANTUM_BYTES, Math.floor(this.#bytesPerSecond * QUANTUM_SECONDS));
   }
 
   /**
-   * Adds bytes that have passed, and returns whether they must be charged now. Charging takes atomic operations on
-   * memory that all workers share, so it is deferred until many bytes are uncharged or a reader waits. Until then
-   * little more than the rate can pass.
+   * Counts bytes that have passed as uncharged. Returns true if they must be charged now, because there are many
+   * uncharged bytes or a reader waits. Charging is deferred because it takes atomic operations on memory that all
+   * workers share. The traffic can exceed the rate only a little before it is charged.
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
@@ -70,23 +78,23 @@ export class BandwidthLimiter {
     this.#tenant.charge(bytes, now);
   }
 
-  /** Returns the first bucket for which a stream must wait, or undefined if it need not wait. */
+  /** Returns the first bucket for which a stream must wait, or undefined if the stream need not wait. */
   blockingBucket(now: bigint): BandwidthBucket | undefined {
     return this.#service.mustWait(now) ? this.#service : this.blockingBucketAfter(this.#service, now);
   }
 
   /**
-   * Returns the next bucket for which a stream must wait after `bucket` has served it. The wait ends with the tenant's
-   * bucket.
+   * Returns the bucket for which a stream must wait after `bucket` has served it, or undefined. A stream waits first
+   * for the Service's bucket and last for the tenant's bucket.
    */
   blockingBucketAfter(bucket: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
     return bucket === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
-   * Charges the bytes of a datagram and returns true, or returns false if the datagram must be dropped, because its
-   * sender cannot be paused. While streams wait, datagrams are accepted only half of the time, so that neither starves
-   * the other.
+   * Charges the bytes of a datagram and returns true, or returns false if the datagram must be dropped. Datagrams are
+   * dropped because their sender cannot be paused. While streams wait, datagrams pass only half of the time, so that
+   * streams and datagrams do not starve each other.
    */
   tryTake(bytes: number): boolean {
     if (!this.isLimited) return true;
@@ -108,22 +116,24 @@ export class BandwidthLimiter {
 }
 
 /**
- * How long the reader that has waited longest over all workers has priority. If its worker leaves the credit unused for
- * this long, other workers use the credit.
+ * How long credit is reserved for the reader that has waited longest in all workers. If its worker has not used the
+ * credit by then, other workers use it.
  */
 const MAX_PRIORITY_NS = 30_000_000n;
 const NS_PER_BYTE_AT_ONE_BIT_PER_SECOND = 8e9;
 
-/** A stream whose reads wait for a bandwidth bucket. */
+/** A stream that is not read until a bandwidth bucket serves it. */
 export interface WaitingReader {
-  /** Nanoseconds. Written by the bucket. */
+  /** When the stream began to wait for its current bucket, in nanoseconds. The bucket sets this time. */
   waitingSinceNs: bigint;
   /** The size of the last read, which predicts the size of the next read. */
   readonly lastReadBytes: number;
   onServed(bucket: BandwidthBucket, now: bigint): void;
 }
 
-/** The token bucket of one tenant or Service in one direction, with the readers of this worker that wait for it. */
+/**
+ * The token bucket of one tenant or Service in one direction, and the readers of this worker that wait for the bucket.
+ */
 export class BandwidthBucket {
   readonly #limiter: Limiter;
   readonly #direction: Direction;
@@ -149,12 +159,15 @@ export class BandwidthBucket {
     if (this.bitsPerSecond !== Number.POSITIVE_INFINITY) this.#limiter.charge(this.#direction, bytes, now);
   }
 
-  /** Whether a new stream must wait, because of debt or behind the readers that wait already. */
+  /**
+   * Reports whether a stream must wait before its next read, because the bucket is overdrawn or other readers already
+   * wait.
+   */
   mustWait(now: bigint): boolean {
     return this.isOverdrawn(now) || (this.hasWaiters && this.bitsPerSecond !== Number.POSITIVE_INFINITY);
   }
 
-  /** Whether no byte may pass now. */
+  /** Reports whether the bucket is in debt or its rate is 0. In both cases no byte may pass now. */
   isOverdrawn(now: bigint): boolean {
     const { bitsPerSecond } = this;
     if (bitsPerSecond === Number.POSITIVE_INFINITY) return false;
@@ -174,8 +187,9 @@ export class BandwidthBucket {
   }
 
   /**
-   * Serves as many readers as the credit probably suffices for, judged by their last reads. If there is any credit, at least
-   * one reader is served. What the readers read beyond the credit becomes debt.
+   * Serves waiting readers until the credit is used up, and assumes that each reader reads as much as the last time.
+   * Serves at least one reader if the bucket is not in debt, unless a reader of another worker has priority. Bytes that
+   * are read beyond the credit become debt.
    */
   serve(now: bigint): void {
     const sincePaid = now - this.#limiter.paidUntil(this.#direction);
@@ -203,7 +217,7 @@ export class BandwidthBucket {
   }
 }
 
-/** Bytes that may pass now. Negative if the bucket is in debt or the rate is 0. */
+/** Returns the number of bytes that may pass now. Negative if the bucket is in debt or the rate is 0. */
 function creditBytesFor(bitsPerSecond: number, sincePaid: bigint): number {
   if (bitsPerSecond === Number.POSITIVE_INFINITY) return bitsPerSecond;
   if (bitsPerSecond === 0) return -1;
@@ -215,6 +229,6 @@ function creditBytesFor(bitsPerSecond: number, sincePaid: bigint): number {
 
 export interface BandwidthBucketOptions {
   readonly direction: Direction;
-  /** Called when a reader waits and no reader waited before. */
+  /** Called when a reader begins to wait and no other reader waits. */
   onWaiting(bucket: BandwidthBucket): void;
 }

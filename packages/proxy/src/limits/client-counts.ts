@@ -1,7 +1,8 @@
-// Counts the open connections of each client to each Service that limits connections per client. The kernel spreads the
-// connections of one client over all workers, so the counts are shared. They are a count-min sketch (Cormode and
-// Muthukrishnan, 2005): its memory is bounded however many clients come, and it may count too many but never too few.
-// With 50,000 other clients, one client in 100 is refused its last connection, and one in 100,000 its last two.
+// Counts the open connections of each client to each Service that limits connections per client. All workers share the
+// counts, because the kernel spreads the connections of one client over all workers. The counts are a count-min sketch
+// (Cormode and Muthukrishnan, 2005), whose memory has a fixed size for any number of clients. A count may be too high
+// but never too low. If 50,000 other clients have one connection each, the count is too high for one client in 100, and
+// too high by at least 2 for one client in 100,000.
 import { randomInt } from 'node:crypto';
 
 const SKETCH_ROWS = 4;
@@ -9,8 +10,8 @@ const SKETCH_ROWS = 4;
 const SKETCH_COLUMNS = 131_072;
 const CELLS_PER_WORKER = SKETCH_ROWS * SKETCH_COLUMNS;
 /**
- * The number of cells before the counts. They hold random hash seeds, so that an attacker cannot choose an address that
- * collides with a victim's.
+ * The number of cells before the counts. These cells hold random hash seeds, so that an attacker cannot choose an
+ * address that has the same cells as a victim's address.
  */
 const SEED_CELLS = 2;
 
@@ -21,7 +22,7 @@ export function createClientCountsMemory(workerSlots: number): SharedArrayBuffer
   return buffer;
 }
 
-/** The cells of one client: `tryOpen` returns them, and `close` takes them. */
+/** Identifies the cells that count one client. `tryOpen` returns this object, and `close` takes it. */
 export interface ClientCells {
   readonly first: number;
   readonly step: number;
@@ -38,7 +39,10 @@ export class ClientCounts {
     this.#ownOffset = SEED_CELLS + workerSlot * CELLS_PER_WORKER;
   }
 
-  /** Counts one more connection unless the client has `maxOpen` already. Adds first and compares then, as `Limiter.tryOpen`. */
+  /**
+   * Counts one more connection of the client. Returns undefined if the client already has `maxOpen` connections. Adds
+   * first and compares afterwards, for the reason given at `Limiter.tryOpen`.
+   */
   tryOpen(client: string, maxOpen: number): ClientCells | undefined {
     const cells = this.#cellsOf(client);
     this.#add(cells, 1);
@@ -84,7 +88,7 @@ function cellOf(row: number, first: number, step: number): number {
   return row * SKETCH_COLUMNS + ((first + Math.imul(row, step)) & (SKETCH_COLUMNS - 1));
 }
 
-/** Returns the MurmurHash3 (x86, 32 bits) of a text, with a UTF-16 code unit as the block. */
+/** Returns the 32-bit MurmurHash3 (x86 variant) of a text. Each block is one UTF-16 code unit, not four bytes. */
 function murmurHash3(text: string, seed: number): number {
   let state = seed;
   for (let index = 0; index < text.length; index += 1) {

@@ -1,5 +1,5 @@
-// Keeps file descriptors free for the store, health checks and logs. At the limit itself libuv would accept connections and
-// close them at once, uncounted, and nothing else in the process could open a file or socket.
+// Keeps file descriptors free for the store, health checks and logs. If no descriptor were free, the process could open
+// no file or socket, and libuv would accept connections and close them at once, uncounted.
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 const RESERVE_DIVISOR = 3;
@@ -11,7 +11,7 @@ const DESCRIPTORS_PER_CONNECTION = 2;
 /** Returns how many descriptors this process has open, or 0 if the system has no /proc. */
 export function countOpenDescriptors(): number {
   try {
-    // Since Linux 6.2 the size of the folder is the number of open descriptors.
+    // Since Linux 6.2 the size of the folder is the number of open descriptors. Older kernels report 0.
     const { size } = statSync(DESCRIPTOR_FOLDER);
     return size > 0 ? size : readdirSync(DESCRIPTOR_FOLDER).length;
   } catch {
@@ -20,8 +20,8 @@ export function countOpenDescriptors(): number {
 }
 
 /**
- * Returns how many descriptors this process may open, or undefined if the system has no /proc. Node raises the soft
- * limit to the hard limit when it starts.
+ * Returns how many descriptors this process may open, or undefined if the system has no /proc. This is the soft limit,
+ * which Node raises to the hard limit when it starts.
  */
 export function descriptorLimit(): number | undefined {
   try {
@@ -31,18 +31,23 @@ export function descriptorLimit(): number | undefined {
   }
 }
 
-/** Returns how many of `limit` descriptors connections may use. The rest of the process has the others. */
+/**
+ * Returns how many of `limit` descriptors connections may use. The remaining descriptors are reserved for the rest of
+ * the process.
+ */
 export function descriptorsForConnections(limit: number): number {
   return limit - Math.min(MAX_RESERVED_DESCRIPTORS, Math.ceil(limit / RESERVE_DIVISOR));
 }
 
-/** Parses the text of /proc/PID/limits. */
+/**
+ * Returns the soft limit of open files from the text of /proc/PID/limits, or undefined if the text has no such limit.
+ */
 export function parseDescriptorLimit(limits: string): number | undefined {
   const soft = /^Max open files\s+(\d+)/m.exec(limits)?.[1];
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** Returns how many connections fit into a limit of descriptors, or Infinity if the limit is not known. */
+/** Returns how many connections a descriptor limit allows, or Infinity if the limit is not known. */
 export function maxConnectionsFor(limit: number | undefined): number {
   return limit === undefined
     ? Number.POSITIVE_INFINITY
@@ -50,41 +55,46 @@ export function maxConnectionsFor(limit: number | undefined): number {
 }
 
 /**
- * The number of descriptors that accepted connections never use. It is lower than the reserve of
- * `descriptorsForConnections`: that reserve is checked before a connection is admitted, and this one protects the
- * process between two checks.
+ * The number of descriptors that accepted connections never use, not even between two checks of `DescriptorLimiter`.
+ * The number is lower than the reserve that those checks keep free (`descriptorsForConnections`).
  */
 const MIN_FREE_DESCRIPTORS = 64;
 
-/** Returns a descriptor number. An accepted connection with this or a higher descriptor must be closed. */
+/**
+ * Returns the lowest descriptor number that an accepted connection must not have. A connection with this or a higher
+ * descriptor must be closed.
+ */
 export function descriptorCeiling(): number {
   const limit = descriptorLimit();
   return limit === undefined ? Number.POSITIVE_INFINITY : limit - Math.min(MIN_FREE_DESCRIPTORS, Math.floor(limit / 4));
 }
 
 /**
- * The minimum time between two checks of a full process, so that a flood of connections does not cause a flood of
- * checks.
+ * The minimum time between two counts of the open descriptors while the process is full. Without a minimum, each
+ * connection of a flood would cause a count.
  */
 const RECHECK_INTERVAL_MS = 10;
 
 export interface DescriptorLimiterOptions {
-  /** How many descriptors the process may open; undefined admits every connection. */
+  /** How many descriptors the process may open. If undefined, every connection is admitted. */
   readonly limit: number | undefined;
   /** How many workers share the limit. */
   readonly workers: number;
   readonly countOpen?: () => number;
-  /** Milliseconds of a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
 
-/** Whether the process has descriptors for one more connection. Counts the open descriptors only now and then. */
+/**
+ * Decides whether the process has descriptors for one more connection. Does not count the open descriptors for each
+ * connection, but only when `#remaining` is used up.
+ */
 export class DescriptorLimiter {
   readonly #limit: number | undefined;
   readonly #workers: number;
   readonly #countOpen: () => number;
   readonly #now: () => number;
-  /** How many connections are admitted before the next check. */
+  /** How many connections are admitted before the open descriptors are counted again. */
   #remaining = 0;
   #fullUntil = Number.NEGATIVE_INFINITY;
 
@@ -101,7 +111,8 @@ export class DescriptorLimiter {
   }
 
   /**
-   * Returns whether a connection may continue. It is accepted already, so its own descriptor is among the open ones.
+   * Reports whether a connection that was just accepted may continue. The descriptor of the connection already counts
+   * as open.
    */
   admits(): boolean {
     if (this.#limit === undefined) return true;
@@ -117,7 +128,8 @@ export class DescriptorLimiter {
       this.#fullUntil = this.#now() + RECHECK_INTERVAL_MS;
       return false;
     }
-    // Half of this worker's share, because the other workers admit connections meanwhile.
+    // Uses only half of this worker's share of the free descriptors, because other workers also admit connections
+    // before the next count.
     this.#remaining = Math.max(1, Math.floor(free / DESCRIPTORS_PER_CONNECTION / this.#workers / 2));
     return true;
   }

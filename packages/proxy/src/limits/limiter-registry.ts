@@ -24,13 +24,13 @@ import {
 
 interface AllocatedRow {
   readonly row: number;
-  /** The mark from which on workers count no new connection in the row; undefined while the row is in use. */
+  /** Workers that have reached this mark count no new connection in the row. Undefined while the row is in use. */
   releasedAtMark: number | undefined;
 }
 
 /**
- * Assigns rows of the limiter state to tenants and Services, and slots to workers. A released row is reused when all
- * workers have stopped using it and no connection is open in it.
+ * Assigns rows of the limiter state to tenants and Services, and slots to workers. A released row is reused when no
+ * worker uses it any more and no connection is open in it.
  */
 export class LimiterRegistry {
   readonly #memory: LimiterMemory;
@@ -42,7 +42,10 @@ export class LimiterRegistry {
   #nextRow = FIRST_FREE_ROW;
   #appliedMark = 0;
 
-  /** At most `workerSlots` workers run at a time. All tenants together may open `maxConnections` connections and flows. */
+  /**
+   * At most `workerSlots` workers run at a time. All tenants together may have `maxConnections` connections and flows
+   * open.
+   */
   constructor(workerSlots: number, maxConnections: number = maxConnectionsFor(descriptorLimit())) {
     this.#memory = createLimiterMemory(workerSlots);
     this.#state = new LimiterState(this.#memory.state);
@@ -59,7 +62,7 @@ export class LimiterRegistry {
     return { memory: this.#memory, workerSlot };
   }
 
-  /** Clears the counts of a worker that has ended: its connections ended with it. */
+  /** Frees the slot of a worker that has ended. Clears the worker's counts, because its connections ended with it. */
   removeWorker(worker: number): void {
     const workerSlot = this.#slotByWorker.get(worker);
     if (workerSlot === undefined) return;
@@ -69,7 +72,8 @@ export class LimiterRegistry {
   }
 
   /**
-   * Returns the row of an owner, which is the entry id of a tenant or Service. The owner keeps the row until `release`.
+   * Returns the row of an owner, and allocates a row if the owner has none. `owner` is the entry id of a tenant or
+   * Service. The owner keeps the row until `release`.
    */
   allocateRow(owner: string): number {
     const known = this.#rowByOwner.get(owner);
@@ -90,7 +94,7 @@ export class LimiterRegistry {
     configureLimiter(this.#state, row, { limits, now: process.hrtime.bigint() });
   }
 
-  /** Releases the row of an owner. Workers that have reached `mark` no longer use it. */
+  /** Releases the row of an owner. Workers that have reached `mark` no longer use the row. */
   release(owner: string, mark: number): void {
     const allocated = this.#rowByOwner.get(owner);
     if (allocated === undefined || allocated.releasedAtMark !== undefined) return;
@@ -103,7 +107,7 @@ export class LimiterRegistry {
     this.#appliedMark = mark;
   }
 
-  /** Returns the number of open connections and flows. */
+  /** Returns the number of open connections and flows of an owner. */
   openCount(owner: string): number {
     const allocated = this.#rowByOwner.get(owner);
     return allocated === undefined ? 0 : this.#state.openCount(allocated.row);
@@ -128,21 +132,21 @@ export class LimiterRegistry {
 interface LimitedService {
   readonly uid: string;
   /**
-   * The tenant whose limits apply: the former tenant while two policies claim the Service's namespace, and null if the
-   * tenant was never known.
+   * The tenant whose limits apply. While two policies claim the Service's namespace, this is the previous tenant. Null
+   * if the Service never had a known tenant.
    */
   readonly tenant: string | null;
   readonly rows: LimiterRows;
 }
 
 /**
- * Applies the limits of the routing table to the limiter state. A limit of a tenant applies on each proxy as it stands; it
- * is not divided among the proxies of the fleet.
+ * Applies the limits of the routing table to the limiter state. Each proxy applies the full limit of a tenant; limits
+ * are not divided among the proxies of the fleet.
  */
 export class TableLimits {
   readonly #registry: LimiterRegistry;
   readonly #servicesByEntryId = new Map<string, LimitedService>();
-  /** The tenants that have Services on this proxy, with the number of these Services. */
+  /** The tenants that have Services on this proxy, and the number of these Services. */
   readonly #tenantsByEntryId = new Map<string, { readonly tenant: string; services: number }>();
 
   constructor(registry: LimiterRegistry) {
@@ -150,8 +154,8 @@ export class TableLimits {
   }
 
   /**
-   * Applies changes of the table. `entries` is the table after the changes. Returns the rows to send to the workers,
-   * and the owners whose rows may be released once they are sent.
+   * Applies changes of the table. `entries` is the table after the changes. Returns the rows to send to the workers.
+   * Also returns the owners whose rows may be released after the new rows were sent.
    */
   apply(
     changes: readonly Change[],
@@ -160,7 +164,8 @@ export class TableLimits {
     const rows: LimiterRows[] = [];
     const released: string[] = [];
     for (const change of changes) {
-      // Most entries of a large table are endpoints and listeners, which have no limits.
+      // Skips entries without limits, such as endpoints and listeners, because most entries of a large table are of
+      // these kinds.
       if (change.kind === 'put' && change.entry.kind !== 'service' && change.entry.kind !== 'tenant') continue;
       const id = change.kind === 'put' ? change.entry.id : change.id;
       const entry = entries.get(id);
@@ -172,7 +177,10 @@ export class TableLimits {
     return { rows, releasedOwners: released.filter((owner) => !this.#isUsed(owner)) };
   }
 
-  /** Workers that have reached `mark` have applied the rows which `apply` returned with these owners. */
+  /**
+   * Releases the rows of owners that `apply` returned. Workers that have reached `mark` have applied the rows that the
+   * same call of `apply` returned.
+   */
   release(owners: readonly string[], mark: number): void {
     for (const owner of owners) this.#registry.release(owner, mark);
   }
@@ -231,7 +239,9 @@ export class TableLimits {
     else this.#tenantsByEntryId.delete(id);
   }
 
-  /** Whether the same changes have given the owner its row again. */
+  /**
+   * Reports whether an owner still uses its row, for example because a later change of the same list added it again.
+   */
   #isUsed(owner: string): boolean {
     return this.#servicesByEntryId.has(owner) || this.#tenantsByEntryId.has(owner);
   }

@@ -13,15 +13,15 @@ export const IN_BITS_PER_SECOND_FIELD = 2;
 export const OUT_BITS_PER_SECOND_FIELD = 3;
 const LIMIT_FIELDS = 4;
 /**
- * Fields of a row that hold a token bucket: the time until which the rate is used up, in nanoseconds. All threads share the
- * clock.
+ * Fields of a row that hold a token bucket. The value is the time until which the rate is used up, in nanoseconds of a
+ * clock that all threads share.
  */
 export const NEW_PAID_UNTIL_FIELD = 4;
 export const IN_PAID_UNTIL_FIELD = 5;
 export const OUT_PAID_UNTIL_FIELD = 6;
 /**
- * The first field of the waiting times, one per direction and worker: the time since which the worker's first reader
- * waits, or 0 if no reader waits.
+ * The first of the fields that hold waiting times, one for each direction and worker. The value is the time at which
+ * the worker's first reader began to wait, in nanoseconds, or 0 if no reader waits.
  */
 const FIRST_WAITING_FIELD = 7;
 const WORD_BYTES = 8;
@@ -29,7 +29,7 @@ const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;
 /** The maximum number of rows. Address space is reserved for all of them; memory is allocated as rows are used. */
 const MAX_ROWS = 1_048_576;
-/** The row of connections that belong to no Service or tenant. It has no limits. */
+/** The row of connections that belong to no Service or tenant. The row has no limits. */
 export const UNLIMITED_ROW = 0;
 /** The row that counts the connections of all tenants. */
 export const PROXY_ROW = 1;
@@ -37,7 +37,7 @@ export const FIRST_FREE_ROW = 2;
 
 export interface LimiterStateMemory {
   readonly buffer: SharedArrayBuffer;
-  /** The largest number of workers that run at the same time. Each worker writes in the cells of its slot. */
+  /** The largest number of workers that run at the same time. Each worker writes only in the cells of its own slot. */
   readonly workerSlots: number;
 }
 
@@ -50,8 +50,8 @@ export function createLimiterStateMemory(workerSlots: number): LimiterStateMemor
 }
 
 /**
- * Returns the size of a row, which fills whole cache lines, so that writes for one tenant do not slow down another
- * tenant (false sharing).
+ * Returns the size of a row in bytes. A row fills whole cache lines, because otherwise writes for one tenant would slow
+ * down another tenant (false sharing).
  */
 function rowBytesFor(workerSlots: number): number {
   const bytes = (FIRST_WAITING_FIELD + 2 * workerSlots) * WORD_BYTES + workerSlots * Int32Array.BYTES_PER_ELEMENT;
@@ -74,7 +74,10 @@ export class LimiterState {
     this.#mapViews();
   }
 
-  /** Must be called before a row is used, because another thread may have grown the memory. Throws if all rows are in use. */
+  /**
+   * Makes a row accessible, and grows the memory if necessary. Must be called before a row is used, because another
+   * thread may have grown the memory. Throws if all rows are in use.
+   */
   ensureRow(row: number): void {
     if (row < this.#rows) return;
     this.#mapViews();
@@ -99,7 +102,10 @@ export class LimiterState {
     return Atomics.load(this.#longs, this.#rowOffset(row) + field);
   }
 
-  /** Replaces `read` by `next`. Returns false if another worker has changed the value since it was read. */
+  /**
+   * Replaces the value `read` with `next` and returns true. Returns false if another thread has changed the value since
+   * it was read.
+   */
   setPaidUntil(row: number, field: number, { read, next }: { readonly read: bigint; readonly next: bigint }): boolean {
     return Atomics.compareExchange(this.#longs, this.#rowOffset(row) + field, read, next) === read;
   }
@@ -108,7 +114,7 @@ export class LimiterState {
     Atomics.store(this.#longs, this.#waitingOffset(row, direction) + workerSlot, since);
   }
 
-  /** Whether a reader of another worker has waited since before `since`. */
+  /** Reports whether a reader of another worker began to wait before `since`. */
   hasEarlierWaiter(row: number, { direction, workerSlot }: WaiterKey, since: bigint): boolean {
     const offset = this.#waitingOffset(row, direction);
     for (let slot = 0; slot < this.workerSlots; slot += 1) {
@@ -123,7 +129,7 @@ export class LimiterState {
     Atomics.add(this.#ints, this.#openOffset(row) + workerSlot, change);
   }
 
-  /** Returns the number of open connections of all workers. */
+  /** Returns the number of connections that all workers have open in this row. */
   openCount(row: number): number {
     const offset = this.#openOffset(row);
     let open = 0;
@@ -131,7 +137,7 @@ export class LimiterState {
     return open;
   }
 
-  /** Clears the counts and waiters of a worker that has ended. */
+  /** Clears the open connections and waiting times of a worker that has ended. */
   clearWorker(workerSlot: number): void {
     this.#mapViews();
     for (let row = 0; row < this.#rows; row += 1) {
@@ -140,7 +146,7 @@ export class LimiterState {
     }
   }
 
-  /** Removes the limits and debts of the former owner of a row. Nothing may be open in the row. */
+  /** Removes the limits and debts of the previous owner of a row. No connection may be open in the row. */
   clearRow(row: number): void {
     for (let field = 0; field < LIMIT_FIELDS; field += 1) this.setLimit(row, field, Number.POSITIVE_INFINITY);
     for (let field = LIMIT_FIELDS; field < FIRST_WAITING_FIELD; field += 1)
@@ -175,13 +181,13 @@ export interface WaiterKey {
   readonly workerSlot: number;
 }
 
-/** The memory of all limits of a proxy, which its workers share. */
+/** The shared memory for all limits of a proxy. */
 export interface LimiterMemory {
   readonly state: LimiterStateMemory;
   readonly clientCounts: SharedArrayBuffer;
 }
 
-/** The shared memory, and the slot in which only this worker writes. */
+/** The shared memory for all limits, and the slot in which only this worker writes. */
 export interface WorkerLimiterMemory {
   readonly memory: LimiterMemory;
   readonly workerSlot: number;

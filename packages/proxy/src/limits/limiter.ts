@@ -14,20 +14,21 @@ import {
 export type LimiterRefusal = 'connection-limit' | 'rate-limit';
 
 /**
- * The burst of new connections, as time of the rate. A tenant may open the connections of one second at once, because
- * browsers open several at a time.
+ * The maximum burst of new connections: a tenant may open as many connections at once as its rate allows in this time.
+ * One second is long enough for browsers, which open several connections at a time.
  */
 const NEW_CONNECTIONS_BURST_NS = 1_000_000_000n;
 /**
- * The burst of bytes, as time of the rate: unused bandwidth is saved for at most this time, so that a burst of one
- * stream does not delay the others for long.
+ * The maximum burst of bytes: after a pause, as many bytes may pass at once as the rate allows in this time. The time
+ * is short, so that a burst of one stream does not delay other streams for long.
  */
 export const BYTES_BURST_NS = 50_000_000n;
 const BITS_PER_BYTE = 8;
 
 /**
- * The limits of one tenant or Service on this proxy, as seen by one worker. All workers share one row of the state. Each
- * worker counts its open connections in its own cell of the row, so that the count of a dead worker can be cleared.
+ * The limits of one tenant or Service on this proxy, as seen by one worker. All workers share the row of the limiter.
+ * Each worker counts its open connections in a separate cell of the row, so that the count of a dead worker can be
+ * cleared.
  */
 export class Limiter {
   readonly state: LimiterState;
@@ -42,8 +43,9 @@ export class Limiter {
   }
 
   /**
-   * Counts one more open connection unless the limit is reached. The worker adds first and compares then, so workers that
-   * race never exceed the limit; two workers that race for the last place may both be refused.
+   * Counts one more open connection and returns true, or returns false if the limit is reached. Adds first and compares
+   * afterwards, so that workers that race never exceed the limit. Two workers that race for the last connection may
+   * both be refused.
    */
   tryOpen(): boolean {
     const { state, row, workerSlot } = this;
@@ -57,7 +59,7 @@ export class Limiter {
     this.state.addOpen(this.row, this.workerSlot, 1);
   }
 
-  /** The number of connections that are open in all workers. */
+  /** The number of connections that all workers have open. */
   get openCount(): number {
     return this.state.openCount(this.row);
   }
@@ -71,7 +73,10 @@ export class Limiter {
     this.state.addOpen(this.row, this.workerSlot, -1);
   }
 
-  /** Takes one token for a new connection. `now` returns nanoseconds and is only called if the rate is limited. */
+  /**
+   * Takes one token for a new connection and returns true, or returns false if the rate is exceeded. `now` returns
+   * nanoseconds and is only called if the rate is limited.
+   */
   tryTakeNew(now: () => bigint): boolean {
     const { state, row } = this;
     const ratePerSecond = state.limit(row, MAX_NEW_PER_SECOND_FIELD);
@@ -90,7 +95,7 @@ export class Limiter {
     return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
   }
 
-  /** Charges bytes that were transferred, and returns the time in nanoseconds at which the rate will have paid for them. */
+  /** Charges bytes that were transferred. Returns the time until which the rate is then used up, in nanoseconds. */
   charge(direction: Direction, bytes: number, now: bigint): bigint {
     const { state, row } = this;
     const field = paidUntilFieldOf(direction);
@@ -117,7 +122,10 @@ const RATE_FIELDS = [
   { limitField: OUT_BITS_PER_SECOND_FIELD, paidUntilField: OUT_PAID_UNTIL_FIELD },
 ] as const;
 
-/** Writes the limits of a row. A debt in bytes or connections stays the same at the new rate. Only the main thread calls this. */
+/**
+ * Writes the limits of a row. If a rate changes, a debt is still the same number of bytes or connections. Only the main
+ * thread calls this function.
+ */
 export function configureLimiter(
   state: LimiterState,
   row: number,

@@ -7,7 +7,10 @@ const TICK_MS = 10;
 export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
 type BandwidthBuckets = { readonly [D in Direction]: BandwidthBucket };
 
-/** The bandwidth limits of one worker. One timer serves all waiting readers, and runs only while a reader waits. */
+/**
+ * Manages the bandwidth limiters of one worker. One timer serves all waiting readers, and runs only while a reader
+ * waits.
+ */
 export class Shaper {
   readonly #now: () => bigint;
   readonly #limiters = new WeakMap<Limiters, BandwidthLimiters>();
@@ -62,11 +65,14 @@ export class Shaper {
 }
 
 export interface ThrottledReader {
-  /** Called when a throttled side may be read again. Must not throw. */
+  /** Called when the throttled side of a session may be read again. Must not throw. */
   onReadAllowed(direction: Direction): void;
 }
 
-/** Whether the bandwidth limits allow reading the two sides of a session. Costs two comparisons if there is no limit. */
+/**
+ * Decides when the two sides of a session may be read under the bandwidth limits. Costs two comparisons per read if
+ * there is no limit.
+ */
 export class SessionThrottle {
   readonly #limiters: BandwidthLimiters;
   readonly #reader: ThrottledReader;
@@ -79,8 +85,9 @@ export class SessionThrottle {
   }
 
   /**
-   * Called after a read of `bytes` (`in`: from the client, `out`: from the endpoint; 0 before the first read). If it
-   * returns false, the side must not be read until `onReadAllowed`.
+   * Reports whether a side may be read again (`in`: the client, `out`: the endpoint). `bytes` is the size of the last
+   * read, or 0 before the first read. If the result is false, the side must not be read until `onReadAllowed` is
+   * called.
    */
   mayRead(direction: Direction, bytes: number): boolean {
     const throttle = direction === 'out' ? this.#out : this.#in;
@@ -89,12 +96,12 @@ export class SessionThrottle {
     return throttle === undefined || !throttle.isWaiting;
   }
 
-  /** How many bytes one read may take. Infinity if there is no limit. */
+  /** Returns the maximum size of one read. Infinity if there is no limit. */
   quantumBytes(direction: Direction): number {
     return this.#limiterOf(direction).quantumBytes;
   }
 
-  /** Whether a side is silent because of a limit, and will be served. */
+  /** Whether a side is not read now because of a limit, but will be read later. */
   get isThrottled(): boolean {
     return isWaiting(this.#in, this.#limiters.in) || isWaiting(this.#out, this.#limiters.out);
   }
@@ -105,7 +112,7 @@ export class SessionThrottle {
   }
 
   /**
-   * Returns the limiter of a direction. The property names are constant, because V8 does a hash look-up for a computed
+   * Returns the limiter of a direction. Uses constant property names, because V8 would do a hash look-up for a computed
    * name, which would cost time for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
@@ -121,8 +128,8 @@ export class SessionThrottle {
 }
 
 /**
- * Returns whether the side waits for its turn. A reader behind a limit of 0 counts as idle: its client may be gone, and
- * only a read would show that.
+ * Reports whether the side waits and will be read later. A side with a limit of 0 does not count as waiting but as
+ * idle, because its client may be gone, and only a read would show that.
  */
 function isWaiting(throttle: ReadThrottle | undefined, limiter: BandwidthLimiter): boolean {
   return throttle?.isWaiting === true && !limiter.isBlocked;
@@ -140,7 +147,7 @@ class ReadThrottle implements WaitingReader {
   #waitingAt: BandwidthBucket | undefined;
   #isEnded = false;
 
-  /** `resume` is called when the stream may be read again. It must not throw. */
+  /** `resume` is called when the stream may be read again, and must not throw. */
   constructor(limiter: BandwidthLimiter, resume: () => void) {
     this.#limiter = limiter;
     this.#resume = resume;
@@ -150,7 +157,10 @@ class ReadThrottle implements WaitingReader {
     return this.#waitingAt !== undefined;
   }
 
-  /** Called after a read of `bytes`, or with 0 before the first read. If it returns false, the stream waits for `resume`. */
+  /**
+   * Reports whether the stream may be read again. `bytes` is the size of the last read, or 0 before the first read. If
+   * the result is false, the stream waits until `resume` is called.
+   */
   mayReadAfter(bytes: number): boolean {
     const limiter = this.#limiter;
     if (bytes > 0) {
@@ -159,7 +169,7 @@ class ReadThrottle implements WaitingReader {
     }
     const now = limiter.now();
     limiter.chargeDeferred(now);
-    // The stream waits already if this read was under way when the stream was paused.
+    // The stream already waits if this read began before the stream was paused.
     if (this.isWaiting) return false;
     this.#waitAt(limiter.blockingBucket(now), now);
     return !this.isWaiting;
