@@ -1,16 +1,17 @@
 import { OUTCOMES, type Outcome } from './outcome.ts';
 
-// The layout of the counters in shared memory: one row of doubles per slot, in blocks of rows. Each worker writes its
-// own blocks with plain additions; the main thread reads all of them. Doubles count exactly up to 2^53.
+// The layout of the counters in shared memory: one row of doubles per slot, and `ROWS_PER_BLOCK` rows per block. Each
+// worker writes its own blocks with plain additions; the main thread reads the blocks of all workers. Doubles count
+// exactly up to 2^53.
 
-/** Columns of a row. */
+/** The columns of a row. */
 export const RECEIVED = 0;
 export const SENT = 1;
 export const CONNECTIONS = 2;
 export const REQUESTS = 3;
 /**
- * Open connections. The decrement is the last write of a connection: when the count is 0, the slot may go to another
- * Service.
+ * Open connections. A connection decrements this counter in its last write, because the slot may be given to another
+ * Service when the count is 0.
  */
 export const ACTIVE = 4;
 const FIRST_OUTCOME_COLUMN = 5;
@@ -22,7 +23,7 @@ export function outcomeColumn(outcome: Outcome): number {
   return OUTCOME_COLUMNS.get(outcome) as number;
 }
 
-/** Counts connections that are not routed, or not yet. */
+/** The slot that counts connections that are not routed yet or are never routed. */
 export const UNROUTED_SLOT = 0;
 
 export function createCounterBlock(): SharedArrayBuffer {
@@ -41,7 +42,7 @@ export function counterAt(cells: readonly Float64Array[], slot: number, column: 
   return cells[Math.floor(slot / ROWS_PER_BLOCK)]?.[(slot % ROWS_PER_BLOCK) * COLUMN_COUNT + column] ?? 0;
 }
 
-/** Adds to a counter, without Atomics, because each row has one writer. */
+/** Adds to a counter. Needs no Atomics, because only one worker writes each row. */
 export function addToCounter(row: Float64Array, column: number, amount: number): void {
   row[column] = (row[column] as number) + amount;
 }

@@ -1,5 +1,5 @@
-// The journals in the state directory, one file per incarnation: usage that the ledger has not acknowledged survives a
-// restart of the proxy.
+// Stores the usage journals in the state directory, one file per incarnation. Usage that the ledger has not
+// acknowledged thereby survives a restart of the proxy.
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJournal, encodeJournal, type Journal } from '@weir/model/data-plane';
@@ -7,7 +7,7 @@ import { ensureDirectory, readFileIfPresent, writeFileAtomic } from '@weir/runti
 
 /** The usage of one incarnation. */
 export interface IncarnationRecord {
-  /** Undefined if the incarnation ended before it reached the store, which assigns the number. */
+  /** The number of the incarnation. Undefined if the incarnation ended before the store assigned a number to it. */
   readonly incarnation: number | undefined;
   readonly journal: Journal;
   /** Time of the last write, in milliseconds since the epoch. */
@@ -29,7 +29,7 @@ export class JournalFiles {
   }
 
   /**
-   * Reads all records in the order of their incarnations. `damaged` lists the paths of unreadable files, which stay on
+   * Reads all records, sorted by incarnation. `damaged` lists the paths of files that cannot be decoded, which stay on
    * the disk.
    */
   async read(): Promise<{

@@ -1,15 +1,18 @@
 /**
  * The reasons of `weir_service_refused_total`: outcomes of connections that ended before a byte was relayed. `cut-off`
- * also counts connections that were open.
+ * also counts open connections that a suspension ended.
  */
 export const REFUSAL_OUTCOMES = [
   /** The connection arrived while its listener was being closed. */
   'no-listener',
   'no-endpoints',
   'source-range',
-  /** The process has hardly any descriptors left, or the tenant has used its share of them. */
+  /** The process has hardly any descriptors left, or the tenant has used up its share of them. */
   'no-descriptors',
-  /** The tenant or the Service (`connection-limit`) or the client (`client-limit`) has too many open connections. */
+  /**
+   * `connection-limit`: the tenant or the Service has too many open connections. `client-limit`: the client has too
+   * many open connections.
+   */
   'connection-limit',
   'client-limit',
   /** The tenant or the Service opens too many connections per second. */
@@ -20,19 +23,26 @@ export const REFUSAL_OUTCOMES = [
   'bad-client-hello',
   /** The server name of the ClientHello is not a host of the Service. */
   'unknown-host',
-  /** TLS is terminated here, and this proxy has no usable certificate. */
+  /** This proxy terminates TLS for the Service but has no usable certificate. */
   'no-certificate',
-  /** The handshake of terminated TLS failed (version, cipher, ALPN, client certificate), or the client left. */
+  /**
+   * The TLS handshake with the client failed (version, cipher, ALPN, client certificate), or the client left during the
+   * handshake.
+   */
   'tls-handshake-failed',
   /**
-   * `prelude-timeout`: the PROXY header, ClientHello or rest of the handshake did not arrive in time, or too many newer
-   * connections were pending. `prelude-incomplete`: the client closed before.
+   * `prelude-timeout`: the PROXY header, the ClientHello or the rest of the TLS handshake did not arrive in time, or
+   * too many newer connections were pending. `prelude-incomplete`: the client closed the connection before this data
+   * had arrived.
    */
   'prelude-timeout',
   'prelude-incomplete',
-  /** The client reset the connection before it was accepted; its address is unknown. */
+  /** The client reset the connection before the proxy accepted it, so the client's address is unknown. */
   'client-gone',
-  /** Every tried endpoint refused the connection, or this host could not open one (no descriptor, no local port). */
+  /**
+   * Every endpoint that was tried refused the connection, or this host could not open a connection (no descriptor, no
+   * local port).
+   */
   'connect-failed',
   'connect-timeout',
   /** The Service or its tenant is suspended. */
@@ -45,13 +55,16 @@ const OTHER_OUTCOMES = [
   'reset-by-client',
   'reset-by-endpoint',
   'idle-timeout',
-  /** Still open at the end of the drain of this proxy or of an endpoint that was removed or failed its check. */
+  /**
+   * The connection was still open at the end of a drain: of this proxy, of a removed endpoint, or of an endpoint that
+   * failed its health check.
+   */
   'drained',
   /** An idle UDP flow was closed for a new flow, because its client or tenant had reached its limit. */
   'evicted',
   /** The listener of a UDP flow was closed or given to another Service. */
   'listener-closed',
-  /** A bug in the proxy. */
+  /** The connection ended because of a bug in the proxy, or because its worker ended. */
   'internal',
 ] as const;
 

@@ -3,8 +3,8 @@ import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
 import { type IncarnationFile, type IncarnationRecord, type JournalFiles, journalFileName } from './journal-files.ts';
 
-// Reports the usage of past incarnations, from the state directory or from this process, to the ledger under their own
-// numbers.
+// Reports the usage of past incarnations to the ledger under their own numbers. Past incarnations are read from the
+// state directory, or were ended by this process.
 
 const RESEND_PERIOD_MS = 10 * 60_000;
 const RESEND_INTERVAL_MS = 30_000;
@@ -33,7 +33,10 @@ export class PastIncarnations {
     this.#incarnations = found.map(({ file, record }) => ({ file, record, resendAt: 0 }));
   }
 
-  /** Adds an incarnation that this process has ended. A failed write is repeated after the next acknowledgement. */
+  /**
+   * Adds an incarnation that this process has ended. If writing its file fails, the write is repeated after the next
+   * acknowledgement by the ledger.
+   */
   async add({ file, record }: IncarnationFile): Promise<void> {
     const { files, log } = this.#options;
     this.#incarnations.push({ file, record, resendAt: 0 });
@@ -47,7 +50,10 @@ export class PastIncarnations {
     }
   }
 
-  /** Runs one round. Throws if the store is unreachable. A disk error of one incarnation does not stop the others. */
+  /**
+   * Reports the usage of each past incarnation for which a report is due. Throws if the store is unreachable. A disk
+   * error of one incarnation does not prevent the reports of other incarnations.
+   */
   async flush(): Promise<void> {
     for (const past of [...this.#incarnations]) {
       try {
@@ -75,12 +81,15 @@ export class PastIncarnations {
     else if (clock.now() >= past.resendAt) await this.#resend(past, life);
   }
 
-  /** Reports everything again, because the store may have lost acknowledged usage. */
+  /** Makes the next `flush` report acknowledged usage again, because the store may have lost it. */
   resendAll(): void {
     for (const past of this.#incarnations) past.resendAt = 0;
   }
 
-  /** Takes a number for an incarnation without one; it is lower than the current one, which is taken later. */
+  /**
+   * Gets a number from the store for an incarnation that has none. The number is lower than the number of the current
+   * incarnation, which is assigned later.
+   */
   async #assignNumber(past: PastIncarnation): Promise<number> {
     const { store, node, files } = this.#options;
     const incarnation = await store.heartbeats.beginIncarnation(node, 1);
@@ -118,7 +127,7 @@ export class PastIncarnations {
     if (report === undefined) return this.#forget(past);
     const result = await store.usage.flush(report);
     if (result.kind === 'folded') await this.#forget(past);
-    // A ledger that is being restored ('seeding') has recorded nothing: the next round tries again.
+    // `seeding` means that the ledger is being restored and has recorded nothing. The next `flush` tries again.
     else if (result.kind === 'accepted') past.resendAt = clock.now() + RESEND_INTERVAL_MS;
   }
 
@@ -129,7 +138,7 @@ export class PastIncarnations {
 }
 
 /**
- * Returns a report of all usage of an incarnation, acknowledged or not, or undefined if there is no usage. It is sent
+ * Returns a report of all usage of an incarnation, acknowledged or not, or undefined if there is no usage. To be sent
  * after the store was unreachable, because a failover may have lost acknowledged usage.
  */
 export function fullReportFor(

@@ -1,5 +1,5 @@
-// Assigns counter slots to Services and adds up what all workers have counted in them. Totals grow for the whole
-// incarnation: they survive the end of a worker and the reuse of a slot. Only a new incarnation counts from 0.
+// Assigns counter slots to Services, and adds up the counts of all workers in each slot. Totals are kept for the whole
+// incarnation, even if a worker ends or a slot is reused. Only a new incarnation starts from 0.
 import { type SlotReading, slotKey } from '@weir/model/data-plane';
 import {
   ACTIVE,
@@ -20,7 +20,7 @@ export interface SlotOwner {
   /** UID of the Service. */
   readonly service: string;
   /**
-   * The tenant. It is empty if two policies claimed the Service's namespace when this proxy started; then the usage
+   * The tenant. Empty if two policies claimed the Service's namespace when this proxy started. Usage without a tenant
    * cannot be billed.
    */
   readonly tenant: string;
@@ -29,8 +29,8 @@ export interface SlotOwner {
 }
 
 /**
- * The maximum number of former owners, whose totals take about 25 MB. A quiet node reaches it in years, a node whose
- * Services come and go in days.
+ * The maximum number of former owners whose totals are kept. The totals take about 25 MB. A quiet node reaches this
+ * number in years; a node whose Services come and go reaches it in days.
  */
 const MAX_FORMER_OWNERS = 65_536;
 
@@ -40,11 +40,12 @@ interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
   /**
-   * The slot's row of `#baseBlocks`: the counts of ended workers and earlier periods, minus what the blocks of running
-   * workers still hold of the slot's previous owner.
+   * The slot's row in `#baseBlocks`, to which the rows of running workers are added. Holds the counts of ended workers
+   * and the owner's former total, minus the counts of the slot's previous owner that running workers still have in
+   * their rows.
    */
   readonly base: Float64Array;
-  /** The mark from which on workers count no new connection here; undefined while the slot is in use. */
+  /** Workers that have reached this mark count no new connection in the slot. Undefined while the slot is in use. */
   releasedAtMark: number | undefined;
 }
 
@@ -53,14 +54,14 @@ export class SlotRegistry {
   readonly #slots = new Map<string, Slot>();
   readonly #freeIndexes: number[] = [];
   /**
-   * The base counts of all slots, in as many blocks as each worker has. One array per slot would take more memory than
-   * its counters.
+   * The base counts of all slots, in as many blocks as each worker has. A separate array for each slot would take more
+   * memory than its counters.
    */
   readonly #baseBlocks = [createCounterBlock()];
   /**
    * Totals of owners whose slots were freed, by slot key. The ledger keeps one cumulative value per owner and
-   * incarnation. If an owner returned and counted from 0, its usage up to the former total would be lost. The totals
-   * are therefore dropped only all at once, with a new incarnation.
+   * incarnation. If an owner returned and counted from 0, its usage up to the former total would be lost. All totals
+   * are therefore dropped together, when a new incarnation starts.
    */
   readonly #formerTotals = new Map<string, Float64Array>();
   readonly #unrouted = new Float64Array(COLUMN_COUNT);
@@ -71,17 +72,17 @@ export class SlotRegistry {
     this.#maxFormerOwners = maxFormerOwners;
   }
 
-  /** Creates the counter blocks of a worker that starts: as many as are in use. */
+  /** Creates the counter blocks of a worker that starts, as many as every other worker has. */
   createBlocks(): SharedArrayBuffer[] {
     return this.#baseBlocks.map(createCounterBlock);
   }
 
-  /** Adds a worker. The caller may append to `blocks` later. */
+  /** Adds a worker. The caller may append more blocks to `blocks` later. */
   addWorker(id: number, blocks: readonly SharedArrayBuffer[]): void {
     this.#blocksByWorker.set(id, blocks);
   }
 
-  /** Removes a worker that has ended with its connections, and keeps its counts. */
+  /** Removes a worker that has ended. Keeps the worker's counts, and counts its open connections as ended. */
   removeWorker(id: number): void {
     const blocks = this.#blocksByWorker.get(id) ?? [];
     this.#blocksByWorker.delete(id);
@@ -90,8 +91,8 @@ export class SlotRegistry {
   }
 
   /**
-   * Returns the slot of a Service and its tenant. `grows` is true if the workers need another block before they use the
-   * slot.
+   * Returns the slot of a Service and its tenant, and assigns a slot if they have none. `grows` is true if each worker
+   * needs another block before it uses the slot.
    */
   assign(owner: SlotOwner): { readonly index: number; readonly grows: boolean } {
     const key = slotKey(owner);
@@ -107,24 +108,27 @@ export class SlotRegistry {
     const base = counterRow(this.#baseBlocks, index);
     base.set(this.#formerTotals.get(key) ?? ZERO_COUNTERS);
     this.#formerTotals.delete(key);
-    // The rows of an index that was never used are 0.
+    // A new index needs no subtraction, because its rows are 0.
     if (reused !== undefined) this.#forEachRow(index, (row) => addRow(base, row, -1));
     this.#slots.set(key, { index, owner, base, releasedAtMark: undefined });
     return { index, grows };
   }
 
-  /** Whether a Service and tenant with this slot key have a slot. */
+  /** Reports whether the owner with this slot key has a slot. */
   has(key: string): boolean {
     return this.#slots.has(key);
   }
 
-  /** Releases the slot of an owner. Workers that have reached `mark` count no new connection in it. */
+  /** Releases the slot of an owner. Workers that have reached `mark` count no new connection in the slot. */
   release(owner: Pick<SlotOwner, 'service' | 'tenant'>, mark: number): void {
     const slot = this.#slots.get(slotKey(owner));
     if (slot !== undefined) slot.releasedAtMark ??= mark;
   }
 
-  /** Frees released slots without connections whose last value the ledger has; returns their keys. */
+  /**
+   * Frees each released slot that has no open connection and whose usage the ledger has acknowledged. `reached` is the
+   * mark that all workers have reached. Returns the keys of the freed slots.
+   */
   freeReleased(reached: number, isAcknowledged: (owner: SlotOwner, reading: SlotReading) => boolean): string[] {
     const freed: string[] = [];
     for (const [key, slot] of this.#slots) {
@@ -139,12 +143,12 @@ export class SlotRegistry {
     return freed;
   }
 
-  /** Whether a new incarnation should start, because too many former owners are remembered. */
+  /** Whether a new incarnation should start, because the totals of too many former owners are kept. */
   get isFull(): boolean {
     return this.#formerTotals.size > this.#maxFormerOwners;
   }
 
-  /** Starts counting from 0, except for open connections; returns exactly what was counted until now. */
+  /** Starts all totals from 0, except the open connections. Returns the readings from immediately before. */
   startIncarnation(): SlotReading[] {
     this.#formerTotals.clear();
     const readings: SlotReading[] = [];
@@ -158,7 +162,7 @@ export class SlotRegistry {
     return readings;
   }
 
-  /** Yields each slot's owner and row of totals. */
+  /** Yields the owner and the row of totals of each slot. */
   *totals(): Iterable<{ readonly owner: SlotOwner; readonly total: Float64Array }> {
     for (const slot of this.#slots.values()) yield { owner: slot.owner, total: this.#totalOf(slot) };
   }
@@ -169,7 +173,9 @@ export class SlotRegistry {
     return total;
   }
 
-  /** Yields these columns of each slot's totals: cheaper than `totals` if there are thousands of slots. */
+  /**
+   * Yields only these columns of each slot's totals, which is cheaper than `totals` if there are thousands of slots.
+   */
   *counts(columns: readonly number[]): Iterable<{ readonly owner: SlotOwner; readonly counts: readonly number[] }> {
     const workers = this.#viewBlocks();
     for (const slot of this.#slots.values()) {
@@ -177,7 +183,10 @@ export class SlotRegistry {
     }
   }
 
-  /** Returns the slots with usage. Called every second; most of thousands of slots have none. */
+  /**
+   * Returns the readings of all slots that have usage. Skips slots without usage, because this method is called every
+   * second, and most of thousands of slots have none.
+   */
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];
     const workers = this.#viewBlocks();
@@ -192,7 +201,7 @@ export class SlotRegistry {
     return readings;
   }
 
-  /** Returns the number of open connections, including those not routed yet. Called with every heartbeat. */
+  /** Returns the number of open connections, including connections that are not routed yet. */
   activeConnections(): number {
     const workers = this.#viewBlocks();
     let active = this.#unrouted[ACTIVE] as number;
@@ -218,7 +227,7 @@ export class SlotRegistry {
   }
 }
 
-/** Views of all counter blocks, for each worker. */
+/** For each worker, the views of its counter blocks. */
 type WorkerCounterViews = readonly (readonly Float64Array[])[];
 
 function countOf({ base, index }: Slot, column: number, workers: WorkerCounterViews): number {
@@ -245,7 +254,10 @@ function addRow(sum: Float64Array, row: Float64Array, sign: 1 | -1): void {
   }
 }
 
-/** Adds the counts of a worker that has ended; its open connections ended with the outcome `internal`. */
+/**
+ * Adds the counts of a worker that has ended to `base`. The open connections of the worker count as ended with the
+ * outcome `internal`.
+ */
 function addFinalCounts(base: Float64Array, row: Float64Array): void {
   const open = row[ACTIVE] as number;
   addRow(base, row, 1);

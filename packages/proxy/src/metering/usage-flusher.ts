@@ -1,5 +1,5 @@
-// Every second: records the counters in the journal, writes the journal to the disk, and reports usage that the ledger
-// lacks. Reports carry cumulative values, so that a report lost or sent twice changes nothing.
+// Every second, records the counters in the journal, writes the journal to the disk, and reports usage that the ledger
+// has not acknowledged. Reports contain cumulative values, so that a report that is lost or sent twice does no harm.
 import {
   acknowledgeReport,
   EMPTY_JOURNAL,
@@ -22,11 +22,11 @@ import type { SlotRegistry } from './slot-registry.ts';
 const FINAL_RETRY_INTERVAL_MS = 200;
 const RELEASED_SLOT_TTL_MS = 10 * 60_000;
 /**
- * Writing the journal takes at most 1/20 of the time. A journal that is large after a long outage is therefore written
- * less often.
+ * After a write of the journal, the next write waits this many times as long as the write took. A journal that is large
+ * after a long outage is therefore written less often.
  */
 const WRITE_TIME_DIVISOR = 20;
-/** Writes and removes nothing, for a proxy without a state directory. */
+/** Writes and removes no files, for a proxy without a state directory. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
 export interface UsageFlusherOptions {
@@ -67,7 +67,7 @@ export class UsageFlusher {
     return this.#incarnation;
   }
 
-  /** Runs one round. Throws if the store is unreachable; no usage is lost then. */
+  /** Records, writes and reports the usage once. Throws if the store is unreachable, in which case no usage is lost. */
   async flush(): Promise<void> {
     if (this.#options.slots.isFull && this.#incarnation !== undefined) await this.#endIncarnation(this.#incarnation);
     this.#record();
@@ -77,15 +77,18 @@ export class UsageFlusher {
     await this.#send(life);
   }
 
-  /** Reports everything again after the store was unreachable, because it may have lost acknowledged usage. */
+  /**
+   * Makes the next `flush` report all usage again. To be called after the store was unreachable, because the store may
+   * have lost acknowledged usage.
+   */
   resendAll(): void {
     this.#pendingResends += 1;
     this.#pastIncarnations.resendAll();
   }
 
   /**
-   * Flushes until the ledger has all usage or the time is over; returns why usage is missing, or undefined. `flush`
-   * must not be called meanwhile.
+   * Flushes until the ledger has all usage or `withinMs` has passed. Returns why usage is missing in the ledger, or
+   * undefined if none is missing. `flush` must not be called at the same time.
    */
   async finish(withinMs: number): Promise<string | undefined> {
     const { clock, node } = this.#options;
@@ -107,7 +110,7 @@ export class UsageFlusher {
     return reason;
   }
 
-  /** Whether the ledger has this reading of a released slot. */
+  /** Reports whether the ledger has acknowledged this reading of a released slot. */
   isSlotAcknowledged(reading: SlotReading): boolean {
     const known = this.#journal.slots.get(slotKey(reading))?.acknowledged;
     const { receivedBytes, sentBytes, connections, requests } = reading.counters;
@@ -123,7 +126,10 @@ export class UsageFlusher {
     );
   }
 
-  /** Removes freed slots from the journal after ten minutes, during which the store may still lose their usage. */
+  /**
+   * Removes slots from the journal ten minutes after they were freed. Until then their usage can be reported again if
+   * the store loses it. `keys` are the slots that were freed now.
+   */
   forget(keys: readonly string[]): void {
     const { clock, slots } = this.#options;
     const now = clock.monotonic();
@@ -135,14 +141,15 @@ export class UsageFlusher {
   }
 
   /**
-   * Records readings in the journal, except those without a tenant, which cannot be billed (see `SlotOwner.tenant`).
+   * Records readings in the journal. Skips readings without a tenant, because they cannot be billed (see
+   * `SlotOwner.tenant`).
    */
   #record(readings: readonly SlotReading[] = this.#options.slots.readings()): void {
     const billed = readings.filter((reading) => reading.tenant !== '');
     this.#journal = recordUsage(this.#journal, billed, minuteOf(this.#options.clock.now()));
   }
 
-  /** Hands the usage so far to `PastIncarnations`; usage from now on belongs to the next incarnation. */
+  /** Passes the usage so far to `PastIncarnations`. Later usage belongs to the next incarnation. */
   async #endIncarnation(life: number): Promise<void> {
     const { slots, clock, startedAt } = this.#options;
     this.#record(slots.startIncarnation());
@@ -205,8 +212,9 @@ export class UsageFlusher {
   }
 
   /**
-   * Drops the usage of an incarnation whose account the controller has closed, because it took this proxy for dead. The
-   * report may have been counted before, and counting its usage again could bill it twice.
+   * Drops the usage of an incarnation whose account the controller has closed, because the controller considered this
+   * proxy dead. The ledger may already have counted the usage of this report, so counting the usage again under a new
+   * incarnation could bill it twice.
    */
   #onFolded(report: UsageReport): void {
     const { log, slots } = this.#options;
