@@ -2,12 +2,14 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 20;
 /**
- * The length of a window in ticks. The delays are maxima over one to two windows, so that a scrape every 30 seconds
- * does not miss a stall.
+ * The length of a window in ticks of one second. Delays are reported over the current and the previous window, so that
+ * a scrape every 30 seconds does not miss a stall.
  */
 const WINDOW_TICKS = 30;
 
-/** The quantiles of the delay that are measured: `cells[i]` holds quantile `i` in seconds. */
+/**
+ * The quantiles of the delay that are measured. `cells[i]` of the monitor holds the delay for quantile `i`, in seconds.
+ */
 export const DELAY_QUANTILES = [0.5, 0.99, 1] as const;
 
 export interface EventLoopDelayMonitor {
@@ -25,7 +27,8 @@ export function startEventLoopDelayMonitor(cells: Float64Array): EventLoopDelayM
   let previous = DELAY_QUANTILES.map(() => 0);
   return {
     tick() {
-      // The histogram holds the time between two of its timers, which includes the resolution.
+      // The histogram records the time between two runs of its own timer. That time includes the interval of the timer
+      // (the resolution), which is subtracted here.
       const delays = DELAY_QUANTILES.map(
         (quantile) => histogram.percentile(quantile * 100) / 1e9 - RESOLUTION_MS / 1_000,
       );

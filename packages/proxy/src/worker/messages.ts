@@ -15,15 +15,18 @@ export interface WorkerStartData {
   /** One Int32 that the worker increments every `LIVENESS_INTERVAL_MS`. */
   readonly livenessCounter: SharedArrayBuffer;
   readonly counterBlocks: readonly SharedArrayBuffer[];
-  /** CIDRs of the load balancers in front of the proxies: a connection from there must begin with a PROXY header. */
+  /**
+   * CIDRs of the load balancers in front of the proxies. A connection from these networks must begin with a PROXY
+   * header.
+   */
   readonly trustedProxies?: readonly string[] | undefined;
   /** The table of ClientIP affinity, which all workers share. */
   readonly affinityMemory: SharedArrayBuffer;
   readonly limiterMemory: WorkerLimiterMemory;
   readonly peerWorkers: PeerWorkersSetup;
   /**
-   * Opens the private keys of certificates; undefined if this proxy has none. In clear text, because a `Secret` cannot
-   * be cloned.
+   * Decrypts the private keys of certificates; undefined if this proxy has no fleet secret. In clear text, because a
+   * `Secret` cannot be cloned.
    */
   readonly fleetSecret?: string | undefined;
   readonly workerCount: number;
@@ -34,10 +37,12 @@ export interface WorkerStartData {
 export const LIVENESS_INTERVAL_MS = 250;
 
 export type WorkerCommand =
-  /** Memory for the counters of 1,024 more slots. */
+  /** `block` is memory for the counters of 1,024 more slots. */
   | { readonly kind: 'add-counter-block'; readonly block: SharedArrayBuffer }
   | TableCommand
-  /** The Maglev table of these listeners, computed for their current endpoints; undefined if they need none any more. */
+  /**
+   * `slots` is the Maglev table for the current endpoints of these listeners; undefined if they no longer need a table.
+   */
   | {
       readonly kind: 'maglev';
       readonly listeners: readonly RouteKey[];
@@ -49,7 +54,7 @@ export type WorkerCommand =
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'terminate'; readonly outcome: Outcome }
-  /** The worker answers with `mark-reached` when it has applied every command before this one. */
+  /** The worker answers with `mark-reached` when it has applied every command that was posted before this mark. */
   | { readonly kind: 'mark'; readonly sequence: number };
 
 /** The health of the endpoints of these listeners, as lists of `endpointKey`. Endpoints in no list are healthy. */
@@ -58,7 +63,7 @@ export interface HealthCommand {
   readonly listeners: readonly RouteKey[];
   /** Endpoints that are chosen only if no other endpoint is left. */
   readonly excluded: readonly string[];
-  /** Endpoints whose health check fails, excluded or not. */
+  /** Endpoints whose health check fails, whether they are in `excluded` or not. */
   readonly failing: readonly string[];
   /** The failing endpoints whose connections end after the drain time of the Service's health check. */
   readonly draining: readonly string[];
@@ -67,22 +72,34 @@ export interface HealthCommand {
 export interface TableCommand {
   readonly kind: 'table';
   readonly changes: readonly Change[];
-  /** New counter slots of these Services; take effect before the changes. */
+  /** New counter slots of Services. The worker assigns them before it applies `changes`. */
   readonly slots: readonly (readonly [uid: string, slot: number])[];
-  /** New limiter rows of these Services. */
+  /** New limiter rows of Services. */
   readonly limits?: readonly LimiterRows[];
-  /** Each Service that owned or gets a listener or a host that moves by these changes: see `movedResources` of the model. */
+  /**
+   * The listeners and hosts that these changes move, each with a Service that owned or gets it (see `movedResources` of
+   * the model).
+   */
   readonly movedResources?: readonly (readonly [resource: string, uid: string])[];
-  /** Each Service of this command is new to the worker or unchanged, and no other Service has its listeners. */
+  /**
+   * Set if each Service of this command is new to the worker or unchanged, and no other Service has the listeners of
+   * this command.
+   */
   readonly isFirst?: true;
 }
 
-/** A large table: batch `i` is the JSON of a `TableCommand` in `bytes` from `ends[i - 1]` (0 for the first) to `ends[i]`. */
+/**
+ * A large table. Batch `i` is the JSON of a `TableCommand`, which `bytes` holds from `ends[i - 1]` (0 for the first) to
+ * `ends[i]`.
+ */
 export interface PackedTableCommand {
   readonly kind: 'packed-table';
   readonly bytes: Uint8Array<SharedArrayBuffer>;
   readonly ends: Uint32Array;
-  /** By batch: its only Service, which may be decoded when the first client connects; null or absent if it must be decoded at once. */
+  /**
+   * For each batch, its only Service, which may be decoded when the first client connects. Null or absent if the batch
+   * must be decoded at once.
+   */
   readonly lazyServices?: readonly (LazyService | null)[];
 }
 
@@ -91,7 +108,7 @@ export type LazyService = readonly [uid: string, ...routes: RouteKey[]];
 /** A command as a worker receives it. */
 export type SentCommand = WorkerCommand | PackedTableCommand;
 
-/** One opening of a listener: `id` differs each time the same key is opened. */
+/** A listener to open or close. `id` is different each time the listener with this key is opened. */
 export interface ListenerConfig {
   readonly id: number;
   readonly key: ListenerKey;
@@ -110,18 +127,18 @@ export type WorkerMessage =
    */
   | { readonly kind: 'draining-endpoints'; readonly endpoints: readonly DrainingEndpoint[] }
   | { readonly kind: 'passive-health'; readonly reports: readonly PassiveHealthReport[] }
-  /** Connects that failed because of this host, since the last message of this kind. */
+  /** The connection attempts that failed because of this host since the last message of this kind. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
   /** A certificate cannot be used, so clients are refused. */
   | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
   | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };
 
-/** The maximum length of a list, which is read within one turn of the event loop. */
+/** The maximum number of messages in a list. The receiver reads a list within one turn of the event loop. */
 const MAX_MESSAGES_PER_BATCH = 200;
 
 /**
- * Sends the first message at once, and the messages that follow in the same turn as one list: with thousands of listeners, sending a
- * message costs more than handling it.
+ * Sends the first message of a turn of the event loop at once, and the later messages of the same turn as one list.
+ * With thousands of listeners, sending a message costs more than handling it.
  */
 export class MessageBatcher<T> {
   readonly #send: (messages: readonly T[]) => void;
@@ -129,7 +146,7 @@ export class MessageBatcher<T> {
   #pending: T[] = [];
   #isScheduled = false;
 
-  /** `schedule` calls its argument at the end of the current turn. */
+  /** `schedule` calls its argument at the end of the current turn of the event loop. */
   constructor(send: (messages: readonly T[]) => void, schedule: (flush: () => void) => void) {
     this.#send = send;
     this.#schedule = schedule;

@@ -1,4 +1,5 @@
-// A worker without its thread: applies the supervisor's commands and owns the connections of its listeners.
+// The part of a worker that does not depend on its thread: applies the supervisor's commands and owns the connections
+// of its listeners.
 import {
   type AffinityTable,
   type BalancerOptions,
@@ -31,11 +32,14 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly node: string;
   readonly transport: TcpTransport;
   readonly counterBlocks: readonly SharedArrayBuffer[];
-  /** The table of ClientIP affinity that all workers share; without it, affinity ends with the last connection of a client. */
+  /**
+   * The table of ClientIP affinity, which all workers share. Without it, affinity ends with the last connection of a
+   * client.
+   */
   readonly affinityTable?: AffinityTable;
-  /** The limiter state that all workers share; without it, nothing is limited. */
+  /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
-  /** Called when a connect failed; `code` is an errno name. */
+  /** Called when a connection attempt to an endpoint failed; `code` is an errno name. */
   onConnectError?(code: string | undefined): void;
   /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
   readonly sliceClock?: () => number;
@@ -127,7 +131,8 @@ export class RelayWorker {
       this.#services.applySuspensions(command.suspensions, command.now);
       return;
     }
-    // Terminates the open sessions now, and again in order: until then a listener that is to be closed accepts connections.
+    // If earlier commands are waiting, terminates the open sessions now, and once more when this command is applied in
+    // order. In between, listeners that are about to be closed may still accept connections.
     if (command.kind === 'terminate' && this.#commands.isBehind) this.#terminateAll(command.outcome);
     this.#commands.add(command);
   }
@@ -148,7 +153,7 @@ export class RelayWorker {
         for (const key of command.listeners) this.#upstreams.get(key)?.setHealth(command, this.#wheel.now);
         return;
       case 'suspensions':
-        // `apply` handles them.
+        // `apply` handles suspensions.
         return;
       case 'open-listener':
         this.#listeners.open(command.listener);

@@ -1,5 +1,5 @@
-// The thread of a worker: its liveness counter, its ticks, and commands from the main thread. An error that is not confined to
-// one connection ends the thread, and the main thread starts another one.
+// Runs a worker in its thread: increments the liveness counter, runs the ticks, and receives commands from the main
+// thread. An error that affects more than one connection ends the thread, and the main thread starts another worker.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityTable } from '@weir/model/data-plane';
 import { Sealer, Secret } from '@weir/runtime/sealing';
@@ -73,7 +73,10 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
 type ErrorOrigin = 'accept' | 'internal';
 const MAX_REPORTS_PER_TICK = 5;
 
-/** Sends errors to the main thread's log, at most five a second, since a bug may affect every connection. */
+/**
+ * Sends errors to the main thread, which logs them. Sends at most five errors per second, because a bug may affect
+ * every connection.
+ */
 export class ErrorReporter {
   readonly #send: (origin: ErrorOrigin, text: string) => void;
   #reportsThisTick = 0;

@@ -1,7 +1,7 @@
-// How a worker applies the commands of the supervisor (supervisor/table-delivery.ts is the other side and explains the
-// whole). Commands are applied in order, for at most 1 ms in one turn of the event loop: other commands wait behind a
-// large table, but connections never do. A Service of a packed table stays encoded until its first client connects or a
-// later command changes it.
+// Applies the commands of the supervisor in a worker. supervisor/table-delivery.ts is the sending side and explains the
+// whole process. Commands are applied in order, for at most 1 ms in one turn of the event loop. Later commands
+// therefore wait behind a large table, but connections do not wait. A Service of a packed table stays encoded until its
+// first client connects or a later command changes the Service.
 import { type Change, entryIdOf, listenerKeyOfEntryId, type RouteKey, serviceOfChange } from '@weir/model/data-plane';
 import type { LazyService, PackedTableCommand, SentCommand, TableCommand, WorkerCommand } from './messages.ts';
 import { TimeSlicedQueue } from './time-sliced-queue.ts';
@@ -10,7 +10,7 @@ const SLICE_MS = 1;
 
 export interface CommandRunnerOptions {
   apply(command: WorkerCommand): void;
-  /** Milliseconds of a clock that never goes back. */
+  /** Returns milliseconds of a clock that never goes back. */
   readonly now: () => number;
 }
 
@@ -29,7 +29,7 @@ export class CommandRunner {
     return this.#queue.isBusy;
   }
 
-  /** Applies the command now if no command waits and this turn's slice has time left. */
+  /** Adds a command. Applies the command now if no other command waits and this turn's slice has time left. */
   add(command: SentCommand): void {
     this.#queue.add(this.#stepsOf(command));
   }
@@ -67,8 +67,9 @@ interface LazyEntry {
 }
 
 /**
- * Services that are not decoded yet: most of thousands have no connection, so a worker keeps only their position in the packed table.
- * Invariant: a worker that decodes them late is in the same state as a worker that decoded each of them at once.
+ * Services that are not decoded yet. The worker keeps only their positions in the packed table, because most of
+ * thousands of Services have no connection. Invariant: decoding Services late leads to the same state as decoding each
+ * Service at once.
  */
 class LazyRoutes {
   readonly #byService = new Map<string, LazyEntry>();
@@ -81,12 +82,15 @@ class LazyRoutes {
     for (const key of routes) this.#byRoute.set(key, entry);
   }
 
-  /** Returns the command that adds the Service of this route. */
+  /** Returns the command that adds the Service of this route, or undefined if the Service is decoded already. */
   takeForRoute(route: RouteKey): TableCommand | undefined {
     return this.#take(this.#byRoute.get(route));
   }
 
-  /** Returns the commands to be applied before this command: they add the Services that this command changes. */
+  /**
+   * Yields the commands that must be applied before this command, because they add the Services that this command
+   * changes.
+   */
   *takeForCommand({ changes, slots, limits = [] }: TableCommand): Iterable<TableCommand> {
     if (this.#byService.size === 0) return;
     for (const entry of this.#entriesChangedBy(changes, [...slots, ...limits])) {
@@ -101,7 +105,7 @@ class LazyRoutes {
   ): Iterable<LazyEntry | undefined> {
     for (const change of changes) {
       yield this.#byService.get(serviceOfChange(change) ?? '');
-      // The owner of a listener that the change deletes or gives to another Service.
+      // The Service that owns the listener which this change deletes or gives to another Service.
       yield this.#byRoute.get(listenerKeyOfEntryId(entryIdOf(change)) ?? '');
     }
     for (const [uid] of assigned) yield this.#byService.get(uid);

@@ -1,13 +1,13 @@
 /**
- * Runs tasks in order and step by step, for at most `sliceMs` in one turn of the event loop, but at least one step in each turn. The
- * remaining steps run in later turns, after the sockets.
+ * Runs tasks in order and step by step. In one turn of the event loop, runs steps for at most `sliceMs`, but at least
+ * one step. The remaining steps run in later turns, after the events of sockets.
  */
 export class TimeSlicedQueue {
   readonly #sliceMs: number;
   readonly #now: () => number;
   #tasks: Iterator<void>[] = [];
   #nextTask = 0;
-  /** Whether this turn of the event loop has a slice. It ends at `#sliceEndsAt`. */
+  /** Whether a slice has begun in this turn of the event loop. The slice ends at `#sliceEndsAt`. */
   #hasSlice = false;
   #sliceEndsAt = 0;
 
@@ -22,8 +22,8 @@ export class TimeSlicedQueue {
   }
 
   /**
-   * Adds a task, each iteration of which is one step. Runs it before this returns if no task waits and the slice has
-   * time left.
+   * Adds a task. Each iteration of the task is one step. Runs steps of the task before `add` returns if no other task
+   * waits and the slice has time left.
    */
   add(task: Iterable<void>): void {
     this.#tasks.push(task[Symbol.iterator]());
@@ -60,13 +60,10 @@ export class TimeSlicedQueue {
   }
 }
 
-// `performance.now()` of a worker starts with the worker. `monotonicMs` reads the kernel's clock, which is the same in all threads.
+// The offset between the kernel's monotonic clock and `performance.now()`, which starts at 0 in each worker thread.
 const startedAtMs = Number(process.hrtime.bigint() / 1_000n) / 1_000 - performance.now();
 
-/**
- * Returns milliseconds of the kernel's monotonic clock: the same in every thread of this process, whenever the thread
- * started.
- */
+/** Returns milliseconds of the kernel's monotonic clock, which is the same in all threads of this process. */
 export function monotonicMs(): number {
   return startedAtMs + performance.now();
 }

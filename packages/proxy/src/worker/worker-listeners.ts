@@ -21,16 +21,19 @@ import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import type { ListenerConfig, WorkerMessage } from './messages.ts';
 
 export interface WorkerListenersOptions {
-  /** The UDP transport; by default the one on Node's public `dgram`. */
+  /** The UDP transport; by default the transport that uses Node's public `dgram` module. */
   readonly udpTransport?: UdpTransport;
-  /** CIDRs of the load balancers in front of the proxies: a connection from there must begin with a PROXY header. */
+  /**
+   * CIDRs of the load balancers in front of the proxies. A connection from these networks must begin with a PROXY
+   * header.
+   */
   readonly trustedProxies?: readonly string[] | undefined;
   readonly descriptorLimiter?: DescriptorLimiter;
-  /** Opens private keys with the fleet's secret; without it no TLS can be terminated. */
+  /** Decrypts private keys with the fleet secret. Without it, this worker cannot terminate TLS. */
   readonly sealer?: Sealer | undefined;
   /** Returns milliseconds since the epoch, for TLS ticket keys and the expiry of client certificates; by default `Date.now`. */
   readonly wallClock?: () => number;
-  /** The other workers of this proxy: the kernel may give this worker datagrams of their UDP flows. */
+  /** The other workers of this proxy. The kernel may give datagrams of their UDP flows to this worker. */
   readonly peerWorkers?: PeerWorkers;
   send(message: WorkerMessage): void;
   /** Called for an error that ended only one connection. */
