@@ -2,30 +2,30 @@ import type { Socket } from 'node:net';
 import { isTablePosition, type ListenerKey, type TablePosition } from '@weir/model/data-plane';
 import { parseJsonObject } from '../supervisor/json-object.ts';
 
-// The messages that two proxies of one node exchange over the node's lock: one JSON object a line. The lock is an
-// abstract Unix socket, so any process of this host can connect: a successor's claim to listen is verified with the
-// kernel (see shared-listeners.ts).
+// The messages that two proxies of one node exchange over the node's lock, one JSON object per line. Any process of
+// this host can connect to the lock, because the lock is an abstract Unix socket. A proxy therefore asks the kernel
+// whether a successor really listens (see shared-listeners.ts).
 
-/** Sent by a proxy that waits for the node to the proxy that serves it. */
+/** A message from a proxy that waits for the node to the proxy that serves the node. */
 export type TakeoverRequest =
   /** The sender supports takeovers. */
   | { readonly kind: 'hello' }
-  /** The sender could serve now, with this table. */
+  /** The sender could serve now, with the table at position `applied`. */
   | { readonly kind: 'ready'; readonly applied: TablePosition }
-  /** The sender listens on every listener named in `join` that the table still has. */
+  /** The sender listens on every listener of the reply `join` that is still in the table. */
   | { readonly kind: 'listening' }
-  /** The sender could not open all listeners; the predecessor goes on serving. */
+  /** The sender could not open all listeners; the predecessor continues to serve. */
   | { readonly kind: 'abandon' };
 
-/** Sent by the proxy that serves the node. */
+/** A message from the proxy that serves the node to a waiting proxy. */
 export type TakeoverReply =
-  /** The predecessor is about to end; a successor that can serve should send `ready`. */
+  /** The predecessor is about to end. A successor that can serve should send `ready`. */
   | { readonly kind: 'leaving' }
-  /** The successor may not take over yet and should ask again. */
+  /** The successor may not take over yet, and should ask again later. */
   | { readonly kind: 'wait' }
-  /** The successor should open the listeners in `open`, which the predecessor has open, and all others of its table. */
+  /** The successor should open all listeners of its table. `open` lists the listeners that the predecessor has open. */
   | { readonly kind: 'join'; readonly open: readonly ListenerKey[] }
-  /** The successor does not listen everywhere that the predecessor does. */
+  /** The successor does not listen on every address on which the predecessor listens. */
   | { readonly kind: 'refused'; readonly reason: string }
   /** The predecessor has closed its listeners and released the lock. */
   | { readonly kind: 'yours' };
@@ -67,7 +67,7 @@ function isStringArray(value: unknown): value is readonly string[] {
 /** The maximum length of a line, with room for the keys of 100,000 listeners. */
 const MAX_LINE_CHARACTERS = 8_388_608;
 
-/** Calls `onLine` for each line; destroys a socket whose line is too long. */
+/** Calls `onLine` for each line that the socket receives. Destroys the socket if a line is too long. */
 export function readLines(socket: Socket, onLine: (line: string) => void): void {
   let rest = '';
   socket.setEncoding('utf8');

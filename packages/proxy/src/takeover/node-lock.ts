@@ -6,21 +6,24 @@ import { Predecessor } from './predecessor.ts';
 import { Successor } from './successor.ts';
 import type { TakeoverActions } from './takeover-actions.ts';
 
-// The lock that lets only one proxy per fleet and node serve: an abstract Unix socket. Like the ports that it guards,
-// the socket belongs to the network namespace, and the kernel releases it however its process ends. Over connections
-// to this socket one proxy hands its node over to the next (ADR 9).
+// The lock that allows only one proxy per fleet and node to serve. The lock is an abstract Unix socket. Like the ports
+// of the proxy, the socket belongs to the network namespace, and the kernel releases it when the process ends for any
+// reason. Two proxies hand over the node by messages over connections to this socket (ADR 9).
 
-/** The interval between two attempts to take the lock while another proxy has it. */
+/**
+ * The wait before another attempt to take the lock, if an attempt failed or the proxy that has the lock cannot be
+ * reached.
+ */
 const LOCK_RETRY_INTERVAL_MS = 250;
 /**
- * The wait after the lock was released. It is not 0, because a proxy that closes every connection at once must not be
- * asked in a busy loop.
+ * The wait before an attempt to take a lock that was just released. The wait is not 0, because otherwise two proxies
+ * would loop without a pause if one of them closed every connection at once.
  */
 const LOCK_RETRY_AFTER_RELEASE_MS = 5;
 const LEAVE_POLL_INTERVAL_MS = 20;
 const MAX_LOCK_NAME_BYTES = 100;
 
-/** The proxy that serves this node. */
+/** Which proxy serves this node. */
 export type NodeOwnership =
   /** Only this proxy serves the node. */
   | { readonly kind: 'own' }
@@ -37,7 +40,7 @@ export interface NodeLockOptions {
   readonly node: string;
   readonly clock: Clock;
   readonly actions: TakeoverActions;
-  /** The table that this proxy could serve now; undefined before the first table. */
+  /** Returns the position of the table that this proxy could serve now; undefined if it cannot serve yet. */
   readonly tableReadyToServe: () => TablePosition | undefined;
   readonly onOwnershipChange: (ownership: NodeOwnership) => void;
 }
@@ -57,7 +60,10 @@ export class NodeLock {
     this.#path = lockPathFor(options.fleet, options.node);
   }
 
-  /** Tries to take the lock; resolves when the result is known. Goes on trying if another proxy has it. */
+  /**
+   * Tries to take the lock. Resolves when the first attempt has succeeded or failed. Continues to try if another proxy
+   * has the lock.
+   */
   acquire(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const server = createServer((socket) => predecessor.addWaiting(socket));
@@ -76,14 +82,17 @@ export class NodeLock {
   }
 
   /**
-   * To be called when every listener is open or has failed. `problem` is why a listener that the predecessor has could
-   * not be opened.
+   * To be called when every listener is open or has failed. `problem` is why a listener that the predecessor has open
+   * could not be opened; undefined if all of them were opened.
    */
   onListenersSettled(problem: string | undefined): void {
     this.#successor?.settled(problem);
   }
 
-  /** Waits before a drain until a successor has taken over, no successor is left, or the time is over. */
+  /**
+   * Notifies waiting proxies that this proxy is about to end. Resolves when a successor has taken over, when no waiting
+   * proxy can take over, or after `limitMs`. To be called before a drain.
+   */
   async leave(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const end = clock.monotonic() + limitMs;
@@ -101,7 +110,7 @@ export class NodeLock {
     this.#predecessor = undefined;
   }
 
-  /** Returns whether another proxy has taken the lock. To be called after `release`. */
+  /** Reports whether another proxy has taken the lock. To be called after `release`. */
   isHeldByOther(): Promise<boolean> {
     return isSocketListening(this.#path);
   }
@@ -174,11 +183,11 @@ export class NodeLock {
 
 function lockPathFor(fleet: string, node: string): string {
   const name = `weir/${fleet}/${node}`;
-  // A Unix socket's path has at most 107 bytes; a node name may have 253.
+  // The path of a Unix socket has at most 107 bytes; a node name may have 253.
   return `\0${name.length <= MAX_LOCK_NAME_BYTES ? name : `weir/${createHash('sha256').update(name).digest('hex')}`}`;
 }
 
-/** Whether a process listens on this Unix socket. */
+/** Reports whether a process listens on this Unix socket. */
 export function isSocketListening(path: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const socket = connect({ path });

@@ -1,4 +1,5 @@
-// Opens the listeners of this proxy, keeps them closed or shares them, depending on which proxy serves the node.
+// Opens, shares or closes the listeners of this proxy, depending on which proxy serves the node. Two proxies share the
+// listeners during a takeover.
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Logger } from '@weir/runtime';
 import type { ListenerReconciler } from '../supervisor/listeners/listener-reconciler.ts';
@@ -12,7 +13,7 @@ export interface NodeTakeoverOptions {
   readonly log: Logger;
   readonly listeners: ListenerReconciler;
   readonly actions: TakeoverActions;
-  /** The table that this proxy could serve now; undefined before the first table. */
+  /** Returns the position of the table that this proxy could serve now; undefined if it cannot serve yet. */
   readonly tableReadyToServe: () => TablePosition | undefined;
   /** Called when this proxy begins to serve the node. */
   readonly onNodeAcquired: () => void;
@@ -33,12 +34,12 @@ export class NodeTakeover {
     this.#lock = new NodeLock({ ...options, onOwnershipChange: (ownership) => this.#onOwnershipChange(ownership) });
   }
 
-  /** Resolves when it is known which proxy serves the node. */
+  /** Tries to acquire the node. Resolves when it is known which proxy serves the node. */
   start(): Promise<void> {
     return this.#lock.acquire();
   }
 
-  /** Why this proxy serves no traffic: another proxy serves the node. */
+  /** Why this proxy serves no traffic, if another proxy serves the node; otherwise undefined. */
   get conflict(): string | undefined {
     return this.#ownership.kind === 'other' ? this.#ownership.reason : undefined;
   }
@@ -48,7 +49,7 @@ export class NodeTakeover {
     return this.#ownership.kind !== 'own';
   }
 
-  /** Undefined if this proxy alone serves the node and has opened its listeners. */
+  /** Why this proxy does not serve the node; undefined if it alone serves the node and has opened its listeners. */
   get notServingReason(): string | undefined {
     if (this.#ownership.kind === 'joining') return 'the proxy that serves the node is handing it over';
     return this.conflict ?? (this.#hasOpened ? undefined : 'the listeners are being opened');
@@ -71,7 +72,7 @@ export class NodeTakeover {
     return this.#lock.leave(limitMs, signal);
   }
 
-  /** Returns whether another proxy serves the node. To be called after `close`. */
+  /** Reports whether another proxy serves the node. To be called after `close`. */
   isHeldByOther(): Promise<boolean> {
     return this.#lock.isHeldByOther();
   }

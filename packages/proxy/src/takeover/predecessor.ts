@@ -4,18 +4,22 @@ import type { Clock, Timer } from '@weir/runtime';
 import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverRequest, writeLine } from './messages.ts';
 import type { TakeoverActions } from './takeover-actions.ts';
 
-// The serving side of a takeover. The predecessor admits one successor at a time to listen next to it, and serves until
-// the kernel confirms that the successor listens on every address (`TakeoverActions.reasonToRefuse`).
+// The side of a takeover that serves the node. The predecessor invites one successor at a time to open the same
+// listeners. It continues to serve until the kernel confirms that the successor listens on every address
+// (`TakeoverActions.reasonToRefuse`).
 
-/** How long a successor may take to open its listeners before its connection is closed; it may then ask again. */
+/**
+ * How long a successor may take to open its listeners. After this time its connection is closed, and the successor may
+ * connect and ask again.
+ */
 const JOIN_TIMEOUT_MS = 10_000;
-/** The successor gets this much time to take the lock before other waiting proxies learn that the lock is free. */
+/** How long the successor has to take the lock before other waiting proxies learn that the lock is free. */
 const LOCK_HANDOVER_MS = 1_000;
 
 export interface PredecessorOptions {
   readonly clock: Clock;
   readonly actions: TakeoverActions;
-  /** Called when the lock is free and the successor was notified. */
+  /** Called when the lock is free and the successor has been notified. */
   readonly onCeded: () => void;
 }
 
@@ -36,8 +40,8 @@ export class Predecessor {
   }
 
   /**
-   * Adds the connection of a waiting proxy. The end of the connection shows that proxy that the lock is free, even if
-   * this process is killed.
+   * Adds the connection of a waiting proxy. The waiting proxy learns from the end of its connection that the lock is
+   * free, even if this process is killed.
    */
   addWaiting(socket: Socket): void {
     this.#waiting.add(socket);
@@ -107,7 +111,7 @@ export class Predecessor {
     this.#deadline?.cancel();
     this.#hasCeded = true;
     await actions.cede();
-    // The lock is released first, because the successor takes it when it receives `yours`.
+    // Releases the lock before `yours` is sent, because the successor tries to take the lock when it receives `yours`.
     this.#server.close();
     this.#send(socket, { kind: 'yours' });
     this.#endWaiting(socket);

@@ -1,6 +1,6 @@
-// Proves that another process of the same user listens on the addresses of this proxy: the kernel lets only processes
-// of one user share a port (SO_REUSEPORT) and lists the user of each listening socket. Without this check any process
-// of the host could make a proxy close its listeners.
+// Checks that another process of the same user listens on every address of this proxy. The kernel lets only processes
+// of one user share a port (SO_REUSEPORT), and lists the user of each listening socket in /proc/net. Without this
+// check, any process of the host could make a proxy close its listeners.
 import { open } from 'node:fs/promises';
 import { isIPv6 } from 'node:net';
 import { endianness } from 'node:os';
@@ -11,7 +11,10 @@ const PROC_NET_FILES = {
   TCP: { 4: '/proc/net/tcp', 6: '/proc/net/tcp6' },
   UDP: { 4: '/proc/net/udp', 6: '/proc/net/udp6' },
 };
-/** The state column in /proc/net: an unconnected UDP socket is listed as closed (07). */
+/**
+ * The values of the state column in /proc/net for listening sockets. An unconnected UDP socket is listed as closed
+ * (07).
+ */
 const LISTEN_STATES = { TCP: '0A', UDP: '07' };
 const READ_CHUNK_BYTES = 65_536;
 
@@ -35,7 +38,7 @@ export async function findUnsharedListener(own: readonly OwnListener[]): Promise
   });
 }
 
-/** Counts the listening sockets of this user by local address, as written in /proc/net. */
+/** Returns the number of listening sockets of this user for each local address, in the format of /proc/net. */
 async function countListeners(path: string, protocol: Protocol): Promise<Map<string, number>> {
   const uid = process.getuid?.() ?? 0;
   const counts = new Map<string, number>();
@@ -46,15 +49,16 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
       isListening = state === LISTEN_STATES[protocol] || state === 'st';
       if (state === LISTEN_STATES[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
     }
-    // Listening TCP sockets come first; the kernel need not print the connections after them, which may be 100,000.
+    // Stops after the listening TCP sockets, which come first. The kernel then does not print the connections after
+    // them, which may be 100,000.
     if (protocol === 'TCP' && !isListening) break;
   }
   return counts;
 }
 
 /**
- * Formats an address as in /proc/net, such as `0100007F:1F90`: the address in words of 32 bits in the byte order of
- * this machine, and the port.
+ * Returns an address in the format of /proc/net, such as `0100007F:1F90` for 127.0.0.1:8080. The address is printed as
+ * 32-bit words in the byte order of this machine.
  */
 export function procNetAddress({ address, port }: SocketAddress): string {
   const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);
@@ -63,7 +67,7 @@ export function procNetAddress({ address, port }: SocketAddress): string {
   return `${ordered.map((byte) => hex(byte, 2)).join('')}:${hex(port, 4)}`;
 }
 
-/** Yields complete lines in batches of at least one line. */
+/** Yields the complete lines of a file, in batches of at least one line. */
 async function* linesOf(path: string): AsyncIterable<string[]> {
   const file = await open(path);
   try {

@@ -1,6 +1,6 @@
-// The waiting side of a takeover: asks for the node as soon as this proxy could serve. A proxy that has handed the node
-// over does not ask for it again until the other proxy leaves. Otherwise two proxies started by mistake would take the
-// node from each other forever.
+// The side of a takeover that waits for the node. It asks for the node as soon as this proxy could serve. A proxy that
+// has handed over the node does not ask for the node again until the other proxy leaves. Otherwise two proxies that
+// were started by mistake would take the node from each other forever.
 import { connect, type Socket } from 'node:net';
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
@@ -8,8 +8,8 @@ import { parseTakeoverReply, readLines, type TakeoverReply, writeLine } from './
 
 const REQUEST_INTERVAL_MS = 250;
 /**
- * The wait after a refusal, or after a listener that cannot be opened, because the cause is unlikely to be gone at
- * once.
+ * The wait after the predecessor has refused, or after this proxy could not open a listener. The wait is long, because
+ * the cause probably lasts.
  */
 const RETRY_AFTER_REFUSAL_MS = 15_000;
 
@@ -17,17 +17,17 @@ export interface SuccessorOptions {
   readonly path: string;
   readonly clock: Clock;
   readonly requestsNode: 'at-once' | 'when-it-leaves';
-  /** The table that this proxy could serve now; undefined if there is none yet. */
+  /** Returns the position of the table that this proxy could serve now; undefined if it cannot serve yet. */
   readonly tableReadyToServe: () => TablePosition | undefined;
   /**
    * Called when this proxy may open its listeners next to the predecessor. `open` lists the predecessor's listeners.
    */
   readonly onJoin: (open: readonly ListenerKey[]) => void;
-  /** Called when this proxy must close its listeners. */
+  /** Called when the takeover has failed and this proxy must close its listeners. */
   readonly onRejected: (reason: string) => void;
   /**
-   * Called once, when the predecessor has ended or released the lock. `before` is whether it had accepted the
-   * connection.
+   * Called once, when the predecessor has ended or released the lock. `before` is `reached` if the predecessor had
+   * accepted the connection.
    */
   readonly onLockReleased: (before: 'reached' | 'unreachable') => void;
 }
@@ -60,8 +60,8 @@ export class Successor {
   }
 
   /**
-   * To be called after `onJoin`, when every listener is open or has failed; `problem` is the failure. Repeated calls
-   * are ignored.
+   * To be called after `onJoin`, when every listener is open or has failed. `problem` is why a listener failed that the
+   * predecessor has open, or undefined. Repeated calls are ignored.
    */
   settled(problem: string | undefined): void {
     if (!this.#hasJoined || this.#hasSettled) return;
@@ -126,7 +126,8 @@ export class Successor {
     this.#isEnded = true;
     this.#timer?.cancel();
     this.#options.onLockReleased(this.#isConnected ? 'reached' : 'unreachable');
-    // Closed only after the attempt to take the lock: the predecessor lets other waiting proxies try when this closes.
+    // Closes the socket only after the attempt to take the lock, because the predecessor lets other waiting proxies try
+    // when this socket closes.
     setImmediate(() => this.#socket.destroy());
   }
 }

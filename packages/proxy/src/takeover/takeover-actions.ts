@@ -6,7 +6,7 @@ import type { TableDistributor } from '../supervisor/table/table-distributor.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts';
 import { findUnsharedListener } from './shared-listeners.ts';
 
-/** How long workers may take to close their listeners. A worker that takes longer no longer responds. */
+/** How long workers may take to close their listeners. A worker that takes longer is assumed to hang. */
 const CLOSE_TIMEOUT_MS = 3_000;
 
 export interface TakeoverActionsOptions {
@@ -26,7 +26,10 @@ export class TakeoverActions {
     this.#options = options;
   }
 
-  /** Returns whether a proxy with this table may take over. `isLeaving` is true if this proxy is about to end. */
+  /**
+   * Reports whether a proxy that has applied this table may take over. `isLeaving` is true if this proxy is about to
+   * end.
+   */
   mayTakeOver(applied: TablePosition, { isLeaving }: { readonly isLeaving: boolean }): boolean {
     const { table, store } = this.#options;
     const ownPosition = table.applied;
@@ -36,7 +39,7 @@ export class TakeoverActions {
     return store.connection === 'away' && isLater(applied, ownPosition);
   }
 
-  /** Stops opening and closing listeners; returns the open ones. */
+  /** Stops opening and closing listeners. Returns the keys of the open listeners. */
   freeze(): readonly ListenerKey[] {
     const { listeners } = this.#options;
     listeners.setMode({ kind: 'frozen' });
@@ -60,7 +63,7 @@ export class TakeoverActions {
     return `no other process of this user listens on ${unshared.protocol} ${address} yet`;
   }
 
-  /** Closes all listeners; resolves when no worker listens any more. Open connections go on. */
+  /** Closes all listeners. Resolves when no worker listens any more. Open connections continue. */
   async cede(): Promise<void> {
     const { listeners, pool, onCede } = this.#options;
     listeners.setMode({ kind: 'silent' });
