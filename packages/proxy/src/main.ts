@@ -66,7 +66,7 @@ const CONFIG = {
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
-/** The time for the steps after the drain: resetting connections and the last flush. */
+/** The time for the steps after the drain, which reset the remaining connections and send the last usage. */
 const CLOSE_MARGIN_MS = 15_000;
 
 await runProcess('weir-proxy', (control) => {
@@ -79,7 +79,7 @@ await runProcess('weir-proxy', (control) => {
   return {
     log,
     parts: [
-      // First, so that the probe socket answers from the start of the process to its end.
+      // Comes first, so that the probe socket answers from the start of the process to its end.
       ...(probeSocket === undefined ? [] : [createProbeSocket({ path: probeSocket, health, log })]),
       {
         name: 'store',
@@ -110,7 +110,7 @@ await runProcess('weir-proxy', (control) => {
           proxy.failed.catch((error) => control.fail(error));
           proxy.ready.then(
             () => log.info({ afterMs: Math.round(performance.now()) }, 'the first table is served'),
-            () => undefined, // The proxy was closed before.
+            () => undefined, // The proxy was closed before it was ready.
           );
         },
         close: () => proxy?.close(),

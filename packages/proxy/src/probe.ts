@@ -1,5 +1,6 @@
-// The program of an exec probe: asks the proxy of this container on its probe socket. Exit code 0: ready or live, 1: not, or no
-// response, 2: wrong usage. The kubelet runs it every few seconds, so it loads only `node:net`.
+// The program of an exec probe, which asks the proxy of this container over the probe socket. Exit codes: 0 if the
+// proxy is ready (or live), 1 if it is not or does not respond, 2 for wrong usage. Loads only `node:net`, because the
+// kubelet runs this program every few seconds.
 const { connect } = process.getBuiltinModule('node:net');
 
 const PATHS: Readonly<Record<string, string>> = { ready: '/readyz', live: '/healthz' };

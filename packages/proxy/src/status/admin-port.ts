@@ -1,5 +1,5 @@
-// A host has one TCP port for admin, but two proxies during an upgrade. The proxy that serves the node has the port;
-// the other proxy waits for the port, and drains or serves clients meanwhile.
+// The TCP port of the admin server. A host has only one such port, but two proxies during an upgrade. The proxy that
+// serves the node has the port. The other proxy tries again until the port is free, while it drains or serves clients.
 import {
   type AdminServer,
   type Clock,
@@ -12,12 +12,12 @@ import {
 } from '@weir/runtime';
 
 const RETRY_INTERVAL_MS = 250;
-/** How long the port may be in use before a warning. A predecessor closes its port within this time. */
+/** How long the port may be in use before a warning is logged. A predecessor closes its port within this time. */
 const WARN_AFTER_MS = 2_000;
 
 export interface AdminPortOptions {
   readonly at: HostPort;
-  /** Called once, by `start`. */
+  /** Creates the admin server. Called once, by `start`. */
   readonly server: () => AdminServer;
   /** Whether another proxy serves the node and therefore has the port. */
   readonly isOtherProxyServing: () => boolean;
@@ -34,7 +34,7 @@ export class AdminPort {
   #settling: Promise<void> | undefined;
   #retry: Timer | undefined;
   #failure: string | undefined;
-  /** When the port was first in use although no other proxy serves the node. */
+  /** Since when the port could not be opened although no other proxy serves the node. */
   #missingSince: number | undefined;
   #isWarned = false;
 
@@ -42,7 +42,7 @@ export class AdminPort {
     this.#options = options;
   }
 
-  /** Throws if the port can never be opened; a port in use is retried. */
+  /** Opens the port. Tries again later if the port is in use; throws after any other error. */
   async start(): Promise<void> {
     this.#server = this.#options.server();
     this.#isWanted = true;
@@ -51,12 +51,12 @@ export class AdminPort {
     if (failure !== undefined) this.#onOpenFailed(failure);
   }
 
-  /** Undefined while the port is closed. */
+  /** The address of the admin server; undefined while the port is closed. */
   get address(): HostPort | undefined {
     return this.#isOpen ? this.#server?.address() : undefined;
   }
 
-  /** Why the port is closed, and what to do; undefined as long as a takeover can explain it. */
+  /** Why the port is closed, and what to do. Undefined if the port is open, or if a takeover may be the reason. */
   get warning(): string | undefined {
     return this.#isWarned ? this.#failure : undefined;
   }
@@ -67,7 +67,7 @@ export class AdminPort {
     this.#reconcile();
   }
 
-  /** The port is free as soon as this returns, unless it is being opened at this moment. */
+  /** Closes the port. The port is free when `release` returns, unless it is being opened at this moment. */
   release(): void {
     this.#isWanted = false;
     this.#failure = undefined;
@@ -103,7 +103,7 @@ export class AdminPort {
     }
   }
 
-  /** Returns the error, or undefined if the port is open. */
+  /** Tries to open the port. Returns the error, or undefined if the port is open. */
   async #open(): Promise<unknown> {
     const { at, log } = this.#options;
     try {

@@ -18,7 +18,7 @@ export interface HeartbeatLoopOptions {
   readonly store: HeartbeatStore;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Undefined while this incarnation has no number. */
+  /** Returns the heartbeat to send; undefined while this incarnation has no number. */
   readonly heartbeat: () => Heartbeat | undefined;
 }
 
@@ -38,8 +38,8 @@ export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatL
 }
 
 /**
- * Returns the unhealthy endpoints, or undefined if all endpoints work. Takes turns between ports, so that many
- * endpoints of one Service do not hide those of another.
+ * Returns the unhealthy endpoints, or undefined if all endpoints are healthy. Takes endpoints from the ports in turn,
+ * so that many endpoints of one Service do not hide the endpoints of another Service.
  */
 export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): UnhealthyReport | undefined {
   const ports = [...health.unhealthy()];
@@ -57,7 +57,9 @@ export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): Un
   return { total, endpoints: reported };
 }
 
-/** Returns the given addresses that exist on this host. A loopback interface accepts every address of its network. */
+/**
+ * Returns those of the given addresses that exist on this host. A loopback interface has every address of its network.
+ */
 export function localAddresses(addresses: readonly string[]): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const exact = new Set(interfaces.map((each) => each.address));

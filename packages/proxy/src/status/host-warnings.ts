@@ -3,12 +3,12 @@ import { countOpenDescriptors, descriptorLimit, descriptorsForConnections } from
 
 const MIN_DESCRIPTORS = 16_384;
 /**
- * The highest `tcp_notsent_lowat` without a warning. With more, clients that do not read exhaust `tcp_mem`, which all
- * tenants share.
+ * The highest value of `tcp_notsent_lowat` that causes no warning. With a higher value, clients that do not read
+ * exhaust the memory of `tcp_mem`, which all tenants share.
  */
 const MAX_NOTSENT_LOWAT_BYTES = 1_048_576;
 
-/** Returns a sentence for each kernel setting that harms clients; a setting that cannot be read is left out. */
+/** Returns a warning for each kernel setting that harms clients. Skips settings that cannot be read. */
 export async function kernelWarnings(read: ReadSetting = readSetting): Promise<readonly string[]> {
   const [migrates, unsent] = await Promise.all([read('tcp_migrate_req'), read('tcp_notsent_lowat')]);
   const limit = descriptorLimit();
@@ -42,7 +42,7 @@ async function readSetting(name: string): Promise<string | undefined> {
 
 /** A warning is logged when more than this share of the descriptors for connections is in use. */
 const WARN_ABOVE_SHARE = 0.8;
-/** After falling below this share, the next rise is logged again. */
+/** The next warning may be logged after the used share has fallen below this value. */
 const RESET_BELOW_SHARE = 0.7;
 
 export interface DescriptorMonitorOptions {

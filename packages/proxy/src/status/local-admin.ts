@@ -16,7 +16,10 @@ export interface LocalAdminOptions {
 }
 
 interface LocalAdminState extends LocalAdminOptions {
-  /** One profile per worker at a time, because several would measure each other. */
+  /**
+   * The workers of which a CPU profile is being taken. A second profile of the same worker is refused, because the
+   * profiles would measure each other.
+   */
   readonly workersBeingProfiled: Set<number>;
 }
 
@@ -25,7 +28,10 @@ interface LocalAdminResponse {
   readonly body: string;
 }
 
-/** Takes the path over from a predecessor. Throws if the socket cannot be opened. */
+/**
+ * Opens the local admin socket, even if a predecessor has a socket at the same path. Throws if the socket cannot be
+ * opened.
+ */
 export async function openLocalAdmin(options: LocalAdminOptions): Promise<UnixSocket> {
   const { path, log } = options;
   const state: LocalAdminState = { ...options, workersBeingProfiled: new Set() };
@@ -45,7 +51,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, state
 
 async function responseFor(request: IncomingMessage, state: LocalAdminState): Promise<LocalAdminResponse> {
   const target = request.url ?? '';
-  // A URL parser would take what follows // for a host.
+  // Rejects a target such as "//a/b", because a URL parser would read "a" as a host.
   const url = target.startsWith('//') ? null : URL.parse(target, 'http://local');
   if (url === null) return errorResponse(400, 'the request target is not a path');
   const { pathname, searchParams } = url;

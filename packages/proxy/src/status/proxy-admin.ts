@@ -6,7 +6,7 @@ import type { ProxySelfView } from './proxy-view.ts';
 
 export interface ProxyAdminSources {
   readonly metricsSources: ProxyMetricsSources;
-  /** Settles when the first table is served, or the proxy closes before that. */
+  /** Resolves when the first table is in effect. Rejects if the proxy closes before. */
   readonly ready: Promise<void>;
   readonly view: () => ProxySelfView;
   readonly isOtherProxyServing: () => boolean;
@@ -40,14 +40,18 @@ function createAdminServerFor(address: HostPort, settings: ProxySettings, source
   });
 }
 
-/** Loads the metrics library, a sixth of the main thread's modules, after the first table is served or on request. */
+/**
+ * Delays loading the metrics library until the first table is in effect or the metrics are requested. The library is a
+ * sixth of the main thread's modules.
+ */
 export function createLazyMetrics(sources: ProxyMetricsSources, served: Promise<void>): () => Promise<Metrics> {
   let loading: Promise<Metrics> | undefined;
   const metrics = (): Promise<Metrics> => {
     loading ??= loadMetrics(sources);
     return loading;
   };
-  // Rejects if the proxy closes before it serves, or if loading fails, which the next request reports.
+  // Ignores both errors: `served` rejects if the proxy closes early, and the next request reports a failure to load the
+  // library.
   served.then(metrics).catch(() => undefined);
   return metrics;
 }

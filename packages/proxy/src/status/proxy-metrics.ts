@@ -12,7 +12,8 @@ import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import { addWorkerMetrics } from './worker-metrics.ts';
 
-// The metrics of a proxy, read from shared memory on each scrape. The number of series grows with Services only.
+// The metrics of a proxy. Counters are read from shared memory on each scrape. The number of series grows only with the
+// number of Services and tenants.
 type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 
@@ -22,7 +23,7 @@ export interface ProxyMetricsSources {
   readonly propagation: PropagationLatency;
   readonly health: HealthMonitor;
   readonly pool: WorkerPool;
-  /** Event loop delay of the main thread, in the order of DELAY_QUANTILES. */
+  /** Quantiles of the main thread's event loop delay in seconds, in the order of `DELAY_QUANTILES`. */
   readonly delaySeconds: Float64Array;
   readonly log: Logger;
 }
@@ -117,7 +118,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
 }
 
 /**
- * Yields one sample per slot. A Service whose tenant changed has two slots, and the library adds up samples of counters
+ * Yields one sample per slot. A Service whose tenant changed has two slots; the metrics library adds up counter samples
  * with equal labels.
  */
 function* perSlot(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
@@ -126,7 +127,10 @@ function* perSlot(slots: SlotRegistry, column: number): Iterable<Sample<ServiceL
   }
 }
 
-/** Adds up the slots of a Service, because the library does not add up samples of gauges. */
+/**
+ * Returns one sample per Service. Adds up the slots of each Service here, because the metrics library does not add up
+ * samples of gauges.
+ */
 function perService(slots: SlotRegistry, column: number): Iterable<Sample<ServiceLabel>> {
   const sums = new Map<string, { readonly labels: Sample<ServiceLabel>['labels']; value: number }>();
   for (const { labels, value } of perSlot(slots, column)) {
@@ -138,7 +142,10 @@ function perService(slots: SlotRegistry, column: number): Iterable<Sample<Servic
   return sums.values();
 }
 
-/** Yields the refusals by reason, without zeros, because one series per reason and Service would be too many. */
+/**
+ * Yields the number of refusals for each Service and reason. Skips zeros, because one series for every reason and
+ * Service would be too many.
+ */
 function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
   for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
     for (const [index, reason] of REFUSAL_OUTCOMES.entries()) {
@@ -170,7 +177,10 @@ export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void 
 
 type EndpointSample = Sample<'namespace' | 'service' | 'state'>;
 
-/** Samples of each Service's port with the fewest ready endpoints: a Service works as well as its worst port. */
+/**
+ * Yields samples of only one port per Service: the port with the fewest ready endpoints. A Service works only as well
+ * as its worst port.
+ */
 export function* endpointSamples({ matcher }: TableDistributor, health: HealthMonitor): Iterable<EndpointSample> {
   const worstPorts = new Map<
     string,

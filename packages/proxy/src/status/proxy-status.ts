@@ -24,7 +24,7 @@ export interface ProxyStatusOptions {
   readonly pool: WorkerPool;
   readonly health: HealthMonitor;
   readonly isDraining: () => boolean;
-  /** A warning about the admin port, added to the warnings known since the start. */
+  /** Returns a warning about the admin port, which is reported together with `settings.hostWarnings`. */
   readonly adminWarning: () => string | undefined;
 }
 
@@ -44,7 +44,7 @@ export class ProxyStatus {
     return takeover.notServingReason ?? (pool.live === 0 ? 'no worker is up' : undefined);
   }
 
-  /** Undefined while this incarnation has no number. */
+  /** The heartbeat to send now; undefined while this incarnation has no number. */
   get heartbeat(): Heartbeat | undefined {
     const { flusher, settings } = this.#options;
     const { incarnation } = flusher;
@@ -103,21 +103,21 @@ function append(known: readonly string[] | undefined, more: string | undefined):
 }
 
 /**
- * How long the proxy may be without a worker before it asks for a restart. The pool replaces workers meanwhile, and a
- * restart would lose the counts that are not reported yet.
+ * How long the proxy may be without a worker before it asks for a restart. The time is long, because the pool replaces
+ * workers, and a restart would lose counts that are not reported yet.
  */
 const MAX_TIME_WITHOUT_WORKERS_MS = 60_000;
 
 export interface WorkerLiveness {
-  /** Counts the workers. To be called once a second. */
+  /** Checks whether a worker is up. To be called once a second. */
   check(): void;
-  /** Why only a restart helps; undefined if all is well. */
+  /** Why the proxy must be restarted; undefined if a worker was up recently. */
   readonly problem: string | undefined;
 }
 
 /**
- * Creates a check that there are workers. It need not detect a main thread that hangs, because such a thread answers no
- * probe.
+ * Creates a check that reports a problem if no worker has been up for too long. A main thread that hangs needs no check
+ * here, because it answers no probe.
  */
 export function createWorkerLiveness(workers: () => number, clock: Pick<Clock, 'monotonic'>): WorkerLiveness {
   let lastUpAt = clock.monotonic();

@@ -8,7 +8,7 @@ import type { WorkerSlotView } from '../supervisor/worker-slots.ts';
 export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
   /** The incarnation; null while the store has not assigned its number. */
   readonly life: number | null;
-  /** Set if another proxy serves the node, and this one therefore serves no traffic. */
+  /** Why this proxy serves no traffic, if another proxy serves the node; otherwise null. */
   readonly conflict: string | null;
   readonly services: readonly ServiceCount[];
   /** One entry per worker slot. */
@@ -35,7 +35,7 @@ export function serviceCounts(slots: SlotRegistry): ServiceCount[] {
   }));
 }
 
-/** Returns how the connections counted in a row ended, without outcomes that did not occur. */
+/** Returns the number of connections for each outcome in a row of totals. Leaves out outcomes that did not occur. */
 export function outcomeCounts(total: Float64Array): Partial<Record<Outcome, number>> {
   const counts: Partial<Record<Outcome, number>> = {};
   for (const outcome of OUTCOMES) {

@@ -17,7 +17,9 @@ const DIFFERENT_FLEET_SECRET =
 const NO_CERTIFICATE =
   'TLS cannot be terminated: this proxy has no certificate of the Service yet; ask the operator if this lasts';
 
-/** Finds routes whose TLS this proxy cannot terminate: its node must not be published for them. */
+/**
+ * Finds routes whose TLS this proxy cannot terminate. The node of this proxy must not be published for these routes.
+ */
 export class TlsKeyChecker {
   readonly #sealer: Sealer | undefined;
   readonly #cache = new WeakMap<CertificateEntry, { readonly fault: string | null }>();
@@ -27,8 +29,8 @@ export class TlsKeyChecker {
   }
 
   /**
-   * Returns why TLS of the route cannot be terminated, or null. Cached, because it is called for each route with every
-   * heartbeat.
+   * Returns why TLS of the route cannot be terminated, or null if it can. The result is cached, because every heartbeat
+   * calls this method for each route.
    */
   problemFor(route: Route): string | null {
     if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
@@ -53,8 +55,8 @@ export interface MissingSecretWarningOptions {
 }
 
 /**
- * Returns a function that takes changed routes and warns once if TLS of a route is terminated but no secret is set to
- * decrypt its private key.
+ * Returns a function that takes the keys of changed routes. The function logs one warning if a route terminates TLS but
+ * no fleet secret is set to decrypt private keys.
  */
 export function createMissingSecretWarning({
   fleetSecret,
