@@ -9,18 +9,21 @@ export interface DownstreamInfo {
   readonly client: Client;
   /** The address to which the client connected. */
   readonly destination: SocketAddress;
-  /** The server name of the ClientHello. Null if no ClientHello was read, or it has no server name. */
+  /** The server name of the ClientHello. Null if no ClientHello was read, or if the ClientHello has no server name. */
   readonly serverName: string | null;
   readonly hasClientHello: boolean;
-  /** Set if TLS was terminated here. */
+  /** The result of the TLS handshake. Absent if Weir did not terminate TLS. */
   readonly tls?: NegotiatedTls;
-  /** Bytes of the client that are counted already, and must be sent to the endpoint first. */
+  /**
+   * Bytes that were read from the client, and counted, before the session starts. They must be sent to the endpoint
+   * first.
+   */
   readonly prereadBytes: Uint8Array;
 }
 
 const NO_BYTES = new Uint8Array(0);
 
-/** Returns the info of a connection from which nothing was read yet. */
+/** Returns the info of a connection from which nothing has been read yet. */
 export function downstreamInfoOf(destination: SocketAddress, stream: TcpStream): DownstreamInfo {
   return {
     client: new StreamClient(stream),
@@ -31,7 +34,7 @@ export function downstreamInfoOf(destination: SocketAddress, stream: TcpStream):
   };
 }
 
-/** A client whose address is read only if it is needed, because reading it is a system call. */
+/** A client whose address is read only when it is needed, because reading the address is a system call. */
 class StreamClient implements Client {
   readonly #stream: TcpStream;
 
@@ -49,8 +52,8 @@ class StreamClient implements Client {
 }
 
 /**
- * The length of a connection's unique id, long enough never to repeat. The PROXY protocol allows up to 128 bytes
- * (2.2.5).
+ * The length of a connection's unique id. Random ids of this length practically never repeat. The PROXY protocol allows
+ * up to 128 bytes (section 2.2.5).
  */
 const UNIQUE_ID_BYTES = 16;
 

@@ -1,23 +1,25 @@
-// Forwards a datagram to the worker that has its flow, from thread to thread (ADR 8). The kernel gives datagrams of a flow to
-// another worker only after a worker has started or ended. Forwarding costs more than relaying, and is bounded.
+// Forwards a datagram from one worker thread to another worker that has its flow (ADR 8). The kernel delivers the
+// datagrams of a flow to a different worker only after a worker has started or ended. Forwarding costs more than
+// relaying, so the number of forwarded datagrams in flight is limited.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
 import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
 import { createFlowOwnersMemory, FlowOwners, hashOfFlow } from './udp-flow-owners.ts';
 
 /**
- * The maximum number of datagrams in flight to one worker. Further datagrams are dropped, as by a full socket buffer.
+ * The maximum number of datagrams in flight to one worker. Further datagrams are dropped, as if a socket buffer were
+ * full.
  */
 const MAX_DATAGRAMS_IN_FLIGHT = 1_024;
 const IN_FLIGHT_COUNTERS = 256;
 const LISTENER_HASH_SEED = 0x2545f491;
 
-/** The names and shared memory by which a worker reaches its peers. */
+/** What a worker needs to reach its peer workers: the channel names and the shared memory. */
 export interface PeerWorkersSetup {
-  /** The prefix of all channel names: the same for all workers of a proxy, and unique to the proxy. */
+  /** The prefix of all channel names. All workers of a proxy use the same prefix, and no other proxy uses it. */
   readonly channelPrefix: string;
   readonly owners: SharedArrayBuffer;
-  /** The number of datagrams in flight to each worker. */
+  /** The number of datagrams in flight to each worker, indexed by the worker's id modulo `IN_FLIGHT_COUNTERS`. */
   readonly datagramsInFlight: SharedArrayBuffer;
   readonly worker: number;
 }
@@ -27,7 +29,7 @@ interface ForwardedDatagram extends Client {
   readonly bytes: Uint8Array;
 }
 
-/** The memory about flows that the workers of a proxy share. */
+/** The part of the setup that all workers of a proxy share. */
 export type PeerWorkersMemory = Omit<PeerWorkersSetup, 'worker'>;
 
 export function createPeerWorkersMemory(): PeerWorkersMemory {
@@ -52,7 +54,7 @@ export class PeerWorkers {
     this.#ownChannel.onmessage = (event) => this.#receive((event as { readonly data: ForwardedDatagram }).data);
   }
 
-  /** Joins for one listener. `onForwarded` receives the datagrams that peers forward to its flows. */
+  /** Registers a listener. `onForwarded` receives the datagrams that peer workers forward to the listener's flows. */
   join(key: ListenerKey, onForwarded: (bytes: Uint8Array, client: Client) => void): ListenerPeers {
     this.#listeners.set(key, onForwarded);
     const seed = hashText(key, LISTENER_HASH_SEED);
@@ -91,7 +93,8 @@ export class PeerWorkers {
   #channelTo(worker: number): BroadcastChannel {
     const known = this.#channels.get(worker);
     if (known !== undefined) return known;
-    // Most of these channels lead to workers that have ended.
+    // Closes all channels, because most of so many channels lead to workers that have ended. Channels are opened again
+    // when needed.
     if (this.#channels.size >= IN_FLIGHT_COUNTERS) this.#closeChannels();
     const channel = this.#openChannel(worker);
     this.#channels.set(worker, channel);
@@ -110,9 +113,12 @@ export class PeerWorkers {
   }
 }
 
-/** The peer workers from the view of one listener. */
+/** The access of one listener to the peer workers. */
 export interface ListenerPeers {
-  /** Returns whether another worker has the flow. Then the datagram is forwarded to it, or dropped if too many are in flight. */
+  /**
+   * If another worker has the flow of `client`, forwards the datagram to that worker, or drops the datagram if too many
+   * are in flight, and returns true. Otherwise returns false.
+   */
   forward(bytes: Uint8Array, client: Client): boolean;
   claim(client: Client): void;
   release(client: Client): void;

@@ -3,13 +3,13 @@ import { counterRow, UNROUTED_SLOT } from '../metering/counters.ts';
 import { type Session, SessionSet } from './session.ts';
 import type { SessionTerminator } from './session-terminator.ts';
 
-/** Open sessions, and the counters for new sessions. */
+/** A group of open sessions, and the counters for new sessions of the group. */
 export interface CountedSessions {
   readonly sessions: SessionSet<Session> | Set<Session>;
   readonly counters: Float64Array;
 }
 
-/** The open sessions of one Service. A suspension finds them by the Service's entry. */
+/** The open sessions of one Service. `entry` determines which suspensions apply to the sessions. */
 export class ServiceSessions implements CountedSessions {
   readonly sessions: SessionSet<Session> = new SessionSet();
   entry: ServiceEntry;
@@ -25,7 +25,7 @@ export class ServiceSessions implements CountedSessions {
     return this.#isSuspended;
   }
 
-  /** Returns whether the Service is suspended now. The caller terminates the open sessions. */
+  /** Updates and returns whether the Service is suspended. If it is, the caller must terminate the open sessions. */
   updateSuspension(suspensions: readonly Suspension[], now: number): boolean {
     this.#isSuspended = suspensionFor(suspensions, this.entry, now) !== undefined;
     return this.#isSuspended;
@@ -35,8 +35,8 @@ export class ServiceSessions implements CountedSessions {
 interface RegisteredService {
   readonly sessions: ServiceSessions;
   /**
-   * The number of listeners. At 0 the Service stays registered while sessions are open, because a suspension must find
-   * them.
+   * The number of listeners of the Service. Without a listener, the Service stays registered while it has open
+   * sessions, because a suspension must find these sessions.
    */
   listeners: number;
 }
@@ -61,8 +61,8 @@ export class ServiceSessionsRegistry {
   }
 
   /**
-   * Sets the counter slot of new sessions. `UNROUTED_SLOT` means that the Service is deleted. Its open sessions keep
-   * their former counters.
+   * Sets the counter slot for new sessions of the Service. `UNROUTED_SLOT` means that the Service was deleted. Open
+   * sessions keep their counters.
    */
   assignSlot(uid: string, slot: number): void {
     if (slot === UNROUTED_SLOT) {
@@ -74,7 +74,7 @@ export class ServiceSessionsRegistry {
     if (registered !== undefined) registered.sessions.counters = this.countersFor(uid);
   }
 
-  /** Registers a listener of the Service. Call `removeListener` when the listener closes. */
+  /** Registers a listener of the Service. `removeListener` must be called when the listener closes. */
   addListener(entry: ServiceEntry): ServiceSessions {
     const registered = this.#serviceByUid.get(entry.uid) ?? this.#register(entry);
     registered.listeners += 1;
@@ -84,7 +84,8 @@ export class ServiceSessionsRegistry {
   }
 
   /**
-   * Replaces the entry of a Service. A changed entry, for example with another tenant, may start or end a suspension.
+   * Replaces the entry of a Service. A changed entry, for example with a different tenant, may start or end a
+   * suspension.
    */
   updateService(service: ServiceSessions, entry: ServiceEntry): void {
     service.entry = entry;
@@ -101,7 +102,10 @@ export class ServiceSessionsRegistry {
     else this.#serviceByUid.delete(uid);
   }
 
-  /** Removes Services without listeners and sessions. Their slots stay, because a Service may get a listener again. */
+  /**
+   * Removes Services that have neither listeners nor sessions. Their counter slots stay, because a Service may get a
+   * listener again.
+   */
   removeIdle(): void {
     for (const uid of this.#uidsWithoutListeners) {
       if ((this.#serviceByUid.get(uid)?.sessions.sessions.size ?? 0) > 0) continue;

@@ -5,8 +5,8 @@ import type { TimeoutWheel } from './timeout-wheel.ts';
 const MAX_ITEMS_PER_ITERATION = 200;
 
 /**
- * Calls a function for many items without delaying other connections: for up to 200 items at once, and for as many in each
- * further iteration of the event loop.
+ * Calls a function for many items without delaying other connections: at once for up to 200 items, then for up to 200
+ * more items in each iteration of the event loop.
  */
 export class BatchedAction<T> {
   readonly #act: (item: T) => void;
@@ -14,7 +14,7 @@ export class BatchedAction<T> {
   #items: T[] = [];
   #nextIndex = 0;
 
-  /** If `act` throws for an item, `onThrow` is called and the next item follows. */
+  /** If `act` throws for an item, calls `onThrow` and continues with the next item. */
   constructor(act: (item: T) => void, onThrow: (thrown: unknown) => void) {
     this.#act = act;
     this.#onThrow = onThrow;
@@ -51,16 +51,19 @@ interface PendingEnd {
   readonly outcome: Outcome;
 }
 
-/** Ends many sessions without delaying the others. */
+/** Ends many sessions without delaying other sessions. */
 export class SessionTerminator {
   readonly #pendingEnds: BatchedAction<PendingEnd>;
 
-  /** If a session cannot be ended, `onThrow` is called and the next session follows. */
+  /** If ending a session throws, calls `onThrow` and continues with the next session. */
   constructor(onThrow: (thrown: unknown) => void) {
     this.#pendingEnds = new BatchedAction(({ session, outcome }) => session.end(outcome), onThrow);
   }
 
-  /** Ends the sessions that are open now. A session that ends by itself before its turn keeps its own outcome. */
+  /**
+   * Ends the sessions with this outcome, in batches. A session that has already ended when its turn comes keeps its own
+   * outcome.
+   */
   terminate(sessions: Iterable<Session>, outcome: Outcome): void {
     this.#pendingEnds.add(Array.from(sessions, (session) => ({ session, outcome })));
   }
@@ -69,15 +72,16 @@ export class SessionTerminator {
 const MAX_EXPIRED_PER_ITERATION = 200;
 
 /**
- * Ends idle sessions, at most 200 in one iteration of the event loop: when an endpoint stops answering, ten thousand sessions may
- * expire in the same second, and the active sessions must not wait for them.
+ * Calls `onExpired` for sessions whose deadline has passed, for at most 200 in one iteration of the event loop. When an
+ * endpoint stops answering, ten thousand sessions may expire in the same second, and the active sessions must not wait
+ * until all of these have ended.
  */
 export class SessionExpirer {
   readonly #wheel: TimeoutWheel<Session>;
   readonly #onThrow: (thrown: unknown) => void;
   #isScheduled = false;
 
-  /** If a session cannot be ended, `onThrow` is called and the next session follows. */
+  /** If ending a session throws, calls `onThrow` and continues with the next session. */
   constructor(wheel: TimeoutWheel<Session>, onThrow: (thrown: unknown) => void) {
     this.#wheel = wheel;
     this.#onThrow = onThrow;
@@ -92,7 +96,8 @@ export class SessionExpirer {
   readonly #run = (): void => {
     this.#isScheduled = false;
     for (let expired = 0; expired < MAX_EXPIRED_PER_ITERATION; expired += 1) {
-      // One by one, because the end of a session may end other sessions, which are then no longer due.
+      // Takes the sessions one by one, because the end of one session may end further sessions, which must not expire
+      // afterwards.
       const session = this.#wheel.takeDue();
       if (session === undefined) return;
       this.#expire(session);

@@ -4,11 +4,11 @@ import type { Outcome } from '../metering/outcome.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
 
-/** An open connection, handshake or flow. A suspension, a drain or its deadline can end it. */
+/** An open TCP connection, TLS handshake or UDP flow. A suspension, a drain or the session's deadline can end it. */
 export interface Session extends WheelEntry, IndexedEntry {
-  /** The endpoint to which the session is connected, or is connecting. */
+  /** The endpoint to which the session is connected or connecting, if any. */
   readonly endpointStats: EndpointStats | undefined;
-  /** Ends the session. Has no effect after it has ended. */
+  /** Ends the session. Does nothing if the session has already ended. */
   end(outcome: Outcome): void;
   onExpired(): void;
   /** Called when the endpoint has left the Service or fails its health check. */
@@ -16,14 +16,14 @@ export interface Session extends WheelEntry, IndexedEntry {
 }
 
 export interface IndexedEntry {
-  /** The index in the `SessionSet` that contains the entry. Only this set writes it. */
+  /** The index of the entry in the `SessionSet` that contains it. Only the `SessionSet` writes this field. */
   sessionIndex: number;
 }
 
 /**
- * The open sessions of one Service. This is not a Set, because V8 often rehashes a Set that thousands enter and leave each
- * second, and its former tables keep ended sessions alive until the old generation is collected. That would cost more than
- * relaying.
+ * The open sessions of one Service. A Set is not used, because it would cost more than relaying: if thousands of
+ * sessions enter and leave each second, V8 often rehashes the Set, and the former tables keep ended sessions alive
+ * until the next garbage collection of the old generation.
  */
 export class SessionSet<T extends IndexedEntry> {
   readonly #items: T[] = [];
@@ -37,7 +37,7 @@ export class SessionSet<T extends IndexedEntry> {
     this.#items.push(item);
   }
 
-  /** Deletes the item. Has no effect if it is not in the set. */
+  /** Deletes the item. Does nothing if the item is not in the set. */
   delete(item: T): void {
     const at = item.sessionIndex;
     if (this.#items[at] !== item) return;
@@ -47,19 +47,21 @@ export class SessionSet<T extends IndexedEntry> {
     last.sessionIndex = at;
   }
 
-  /** Iterates over a copy, so that items may be added and deleted meanwhile. */
+  /** Iterates over a copy, so that items may be added and deleted during the iteration. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.#items].values();
   }
 }
 
-/** The parts of its worker that a TCP connection uses. */
+/** The parts of the worker that a TCP connection uses. */
 export interface RelayContext {
   readonly transport: TcpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
-  /** Called when a defect has ended a connection. */
+  /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
-  /** Called when a connect has failed with this errno. Some codes are failures of this host, not of the endpoint. */
+  /**
+   * Called with the errno name of a failed connection attempt. Some names mean that this host failed, not the endpoint.
+   */
   onConnectError(code: string | undefined): void;
 }

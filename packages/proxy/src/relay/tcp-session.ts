@@ -1,5 +1,5 @@
-// Relays one client connection to an endpoint: counts the bytes, and passes FIN on as FIN and RST as RST. This is one long
-// class, because each part that became a class of its own would cost one more object per connection.
+// Relays one client connection to an endpoint. Counts the bytes, and passes FIN on as FIN and RST as RST. The class is
+// long on purpose: each part that became a class of its own would cost one more object per connection.
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
@@ -13,11 +13,11 @@ import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
 import type { RelayContext, Session } from './session.ts';
 import { ticksFor } from './timeout-wheel.ts';
 
-/** How long endpoints are tried one after the other, in multiples of the connect timeout. */
+/** How long a session tries endpoints one after another, in multiples of the connect timeout. */
 const CONNECT_RETRY_WINDOW = 3;
 /**
- * How many idle timeouts in a row a session may be throttled without a read. After that it is closed, because its
- * client may be gone and only a read would show that.
+ * How many idle timeouts in a row a session may be throttled without a read. After that it is closed, because the
+ * client may be gone, and only a read would show that the client is gone.
  */
 const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
 
@@ -35,7 +35,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   sessionIndex = -1;
   readonly #context: RelayContext;
   readonly #upstream: Upstream;
-  /** A session keeps its counters even if its Service gets other counters meanwhile. */
+  /** The counters of this session. They do not change, even if the Service gets other counters later. */
   readonly #counters: Float64Array;
   readonly #client: TcpStream;
   readonly #downstreamInfo: DownstreamInfo;
@@ -50,9 +50,9 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   #isEnded = false;
   #hasClientClosed = false;
   #hasEndpointClosed = false;
-  /** Bytes that are written to the client's stream but not yet accepted by the kernel. */
+  /** The number of bytes that were written to the client's stream but that the kernel has not taken yet. */
   #unsentBytes = 0;
-  /** How many idle timeouts in a row the session was throttled. */
+  /** How many idle timeouts in a row have ended while the session was throttled. */
   #throttledIdleTimeouts = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, { context, upstream, counters, admission }: TcpSessionOptions) {
@@ -70,12 +70,14 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     addToCounter(counters, ACTIVE, 1);
   }
 
-  /** The endpoint to which the session is connected, or is connecting. */
   get endpointStats(): EndpointStats | undefined {
     return this.#endpointStats;
   }
 
-  /** Connects to an endpoint. Until then the client is not read, and its bytes wait in the kernel. */
+  /**
+   * Connects to an endpoint. Until the connection is established, the client is not read, and its bytes wait in the
+   * kernel.
+   */
   start(): void {
     const { wheel } = this.#context;
     this.#guarded(() => {
@@ -88,7 +90,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     });
   }
 
-  /** Resets both sides unless the outcome is `completed`. The session stops counting as active even if the reset throws. */
+  /**
+   * Ends the session. Resets both streams unless the outcome is `completed`. The session no longer counts as active,
+   * even if the reset throws.
+   */
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
@@ -108,9 +113,9 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#guarded(() => this.#tryNextEndpoint('connect-timeout'));
   }
 
-  /** Tries another endpoint at once if the session is still connecting, because no byte of the client was sent yet. */
+  /** Tries another endpoint at once if the session is still connecting. No byte of the client has been sent by then. */
   onEndpointUnavailable(): void {
-    // After the retry window the current endpoint is the last one, and may still answer.
+    // After the retry deadline no further endpoint would be tried, and the current endpoint may still answer.
     if (this.#isEnded || this.#isConnected || this.#context.wheel.now >= this.#retryDeadline) return;
     this.#guarded(() => {
       if (this.#upstream.hasUntriedEndpoint(this.#triedEndpoints)) this.#tryNextEndpoint('connect-failed');
@@ -122,7 +127,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.#isConnected = true;
     this.#upstream.onConnected(this.#endpointStats);
     this.#extendIdleDeadline();
-    // The idle timeout may end before the connect timeout would have ended.
+    // The wheel has the session in the slot of the connect timeout, but the idle timeout may end earlier.
     if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
     this.#readUnlessThrottled(stream);
     const preamble = upstreamPreambleFor(this.#upstream.route.settings, this.#downstreamInfo);
@@ -161,7 +166,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#onCleanClose(isClient);
   }
 
-  /** Reads the throttled side again, unless the other side has queued bytes; then `onDrain` follows. */
+  /** Starts reading again in this direction. If the target stream has queued bytes, `onDrain` starts reading later. */
   onReadAllowed(direction: Direction): void {
     const source = direction === 'in' ? this.#client : this.#endpointStream;
     const target = direction === 'in' ? this.#endpointStream : this.#client;
@@ -173,10 +178,11 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.end('internal');
   }
 
-  /** Connects to the next endpoint, or ends the session with `failure` if all endpoints were tried. */
+  /** Connects to the next endpoint. If all endpoints were tried, ends the session with the outcome `failure`. */
   #connect(failure: Outcome): void {
     const { client } = this.#downstreamInfo;
-    // When all healthy endpoints have failed, excluded endpoints are tried as well: their exclusion may be wrong, too.
+    // When all healthy endpoints have failed, excluded endpoints are tried as well, because their exclusion may be
+    // wrong.
     const endpointStats =
       this.#upstream.choose(client, this.#triedEndpoints) ?? this.#upstream.chooseExcluded(this.#triedEndpoints);
     if (endpointStats === undefined) {
@@ -192,7 +198,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     );
   }
 
-  /** `code` is the errno of the failed connect, or undefined after a timeout. */
+  /**
+   * Gives up the current endpoint and connects to the next one. `code` is the errno name if the connection attempt has
+   * failed, and undefined after a timeout or if the endpoint became unavailable.
+   */
   #tryNextEndpoint(failure: Outcome, code?: string): void {
     const { wheel } = this.#context;
     const failed = this.#endpointStream;
@@ -261,12 +270,12 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     return stream === this.#client ? this.#endpointStream : this.#client;
   }
 
-  /** Reads the stream unless it is throttled. `onReadAllowed` reads a throttled stream later. */
+  /** Starts reading the stream unless it is throttled. `onReadAllowed` starts reading a throttled stream later. */
   #readUnlessThrottled(source: TcpStream): void {
     if (this.#throttle.mayRead(source === this.#client ? 'in' : 'out', 0)) source.readStart();
   }
 
-  /** Extends the deadline of a throttled session, which is not idle. */
+  /** Extends the deadline of a throttled session, because a throttled session is not idle. */
   #extendThrottledDeadline(): void {
     this.#throttledIdleTimeouts += 1;
     this.deadline = this.#context.wheel.now + this.#idleTicks;
@@ -279,8 +288,8 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   }
 
   /**
-   * Runs a call that does not come from a stream's event and ends the session if it throws. The transport guards the
-   * events of a stream.
+   * Calls `run`, and ends the session if `run` throws. Needed for calls that do not come from a stream, because the
+   * transport catches only the exceptions of a stream's event handlers.
    */
   #guarded(run: () => void): void {
     try {

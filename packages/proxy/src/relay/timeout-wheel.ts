@@ -1,27 +1,33 @@
 /**
- * The deadlines of many sessions with one timer. Activity of a session only writes its `deadline`. The wheel looks at an
- * entry when its slot is swept, and moves the entry to a later slot if the deadline has moved meanwhile. The slots are arrays
- * and not Sets, for the reason given at `SessionSet`.
+ * Keeps the deadlines of many sessions with a single timer. An active session only writes its own `deadline`. When the
+ * wheel sweeps a slot, it moves each entry whose deadline is later to a later slot. The slots are arrays and not Sets,
+ * for the reason given at `SessionSet`.
  */
 export class TimeoutWheel<T extends WheelEntry> {
   readonly #slots: T[][];
   #currentTick = 0;
-  /** All slots before this tick are empty. It is behind `#currentTick` while due entries have not been taken. */
+  /**
+   * All slots of earlier ticks are empty. `#sweptTick` is less than `#currentTick` while due entries have not been
+   * taken.
+   */
   #sweptTick = 0;
 
-  /** The wheel has `slots` ticks. An entry with a later deadline is looked at once per round. */
+  /**
+   * Creates a wheel with one slot for each of `slots` ticks. An entry with a deadline beyond the last slot is checked
+   * once per round.
+   */
   constructor(slots: number) {
     this.#slots = Array.from({ length: slots }, (): T[] => []);
   }
 
-  /** Ticks since the start. */
+  /** The current time, as the number of ticks since the start. */
   get now(): number {
     return this.#currentTick;
   }
 
   add(entry: T): void {
-    // Skips the slot of the current tick: it may be swept already, and the entry would wait for a whole round. Skips
-    // the slot that is being swept too, because the sweep would never end.
+    // Skips the slot of the current tick, because it may have been swept already, and the entry would wait for a whole
+    // round. Also skips the slot that is being swept, because the sweep would never end.
     entry.wheelSlot = Math.max(
       this.#currentTick + 1,
       Math.min(entry.deadline, this.#sweptTick + this.#slots.length - 1),
@@ -47,12 +53,15 @@ export class TimeoutWheel<T extends WheelEntry> {
     this.add(entry);
   }
 
-  /** Must be called once per tick, followed by `takeDue`. Time stands still while the sweep is nearly one round behind. */
+  /**
+   * Advances the time by one tick. Must be called once per tick, followed by `takeDue`. Does nothing while the sweep is
+   * nearly one round behind.
+   */
   tick(): void {
     if (this.#currentTick - this.#sweptTick < this.#slots.length - 2) this.#currentTick += 1;
   }
 
-  /** Removes and returns an entry whose deadline has come, or returns undefined if no entry is due. */
+  /** Removes and returns an entry whose deadline has been reached, or returns undefined if there is none. */
   takeDue(): T | undefined {
     for (; this.#sweptTick <= this.#currentTick; this.#sweptTick += 1) {
       const slot = this.#slotAt(this.#sweptTick);
@@ -70,9 +79,9 @@ export class TimeoutWheel<T extends WheelEntry> {
 }
 
 export interface WheelEntry {
-  /** The deadline in ticks. It may become later at any time without a call to the wheel. */
+  /** The deadline in ticks. The entry may move it to a later tick at any time without a call to the wheel. */
   readonly deadline: number;
-  /** The slot that contains the entry. Only the wheel writes it. */
+  /** The tick of the slot that contains the entry. Only the wheel writes this field. */
   wheelSlot: number;
   wheelIndex: number;
 }
@@ -80,8 +89,8 @@ export interface WheelEntry {
 export const TICK_MS = 1_000;
 
 /**
- * Returns the number of ticks that surely last `ms`: one more than the whole ticks, because the current tick has begun
- * already.
+ * Returns a number of ticks that lasts at least `ms`. It includes one extra tick, because part of the current tick has
+ * already passed.
  */
 export function ticksFor(ms: number): number {
   return Math.ceil(ms / TICK_MS) + 1;

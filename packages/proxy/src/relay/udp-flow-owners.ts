@@ -1,25 +1,26 @@
-// A hash table in shared memory that maps each flow to the worker that has it. The kernel spreads datagrams over the
-// sockets of a port by a hash of the client, and gives many flows to another socket when a worker starts or ends. A
-// worker that gets a datagram of an unknown flow looks up its owner here. Entries may be overwritten or collide; then
-// two workers have the flow, and the endpoint sees a second source port.
+// A hash table in shared memory that maps each flow to the worker that has the flow. The kernel chooses a socket of the
+// port for each datagram, by a hash of the client's address and port. When a worker starts or ends, the kernel chooses
+// different sockets for many flows. A worker that gets a datagram of an unknown flow looks up the flow's owner here. An
+// entry may be overwritten or may collide with another entry. In this case two workers may have the same flow, and the
+// endpoint sees a second source port.
 import { hashPair, hashText } from '@weir/model/data-plane';
 
 const OWNER_BUCKETS = 16_384;
 const ENTRIES_PER_BUCKET = 4;
 /**
- * The number of places for ids of live workers, indexed by the low bits of the id. Ids are assigned in sequence, so
- * live workers do not collide.
+ * The number of places for the ids of live workers. The low bits of an id are the index of its place. Ids are assigned
+ * in sequence, so live workers do not collide.
  */
 const MAX_LIVE_WORKERS = 256;
 const TAG_BITS = 18;
 const ID_MASK = 0x3fff;
 
-/** Creates the memory for all workers of a proxy: 257 KiB for 65,536 flows. */
+/** Creates the memory that all workers of a proxy share: 257 KiB, for 65,536 flows. */
 export function createFlowOwnersMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer((MAX_LIVE_WORKERS + OWNER_BUCKETS * ENTRIES_PER_BUCKET) * Uint32Array.BYTES_PER_ELEMENT);
 }
 
-/** Removes a worker that has ended from the live workers. Its entries become free. */
+/** Removes an ended worker from the live workers. The entries of its flows become free. */
 export function removeFlowOwner(memory: SharedArrayBuffer, worker: number): void {
   Atomics.compareExchange(new Uint32Array(memory), worker % MAX_LIVE_WORKERS, worker, 0);
 }
@@ -28,14 +29,14 @@ export class FlowOwners {
   readonly #cells: Uint32Array;
   readonly #self: number;
 
-  /** `worker` is positive and unique among the live workers. */
+  /** `worker` is the id of this worker, positive and unique among the live workers. */
   constructor(memory: SharedArrayBuffer, worker: number) {
     this.#cells = new Uint32Array(memory);
     this.#self = worker;
     Atomics.store(this.#cells, worker % MAX_LIVE_WORKERS, worker);
   }
 
-  /** Returns the live worker that has the flow, or 0 if no worker or this worker has it. */
+  /** Returns the id of another live worker that has the flow, or 0 if there is none. */
   ownerOf(flow: number): number {
     for (let way = 0; way < ENTRIES_PER_BUCKET; way += 1) {
       const entry = Atomics.load(this.#cells, cellOf(flow, way));
@@ -55,7 +56,7 @@ export class FlowOwners {
       const isFree = entry === 0 || hasTag(entry, flow) || this.#liveOwner(entry) === 0;
       if (isFree && Atomics.compareExchange(this.#cells, cell, entry, ownEntry) === entry) return;
     }
-    // The bucket is full: overwrite one entry.
+    // The bucket is full, so one entry is overwritten.
     Atomics.store(this.#cells, cellOf(flow, (flow >>> 14) % ENTRIES_PER_BUCKET), ownEntry);
   }
 
@@ -72,7 +73,7 @@ export class FlowOwners {
   }
 }
 
-/** Returns a 32-bit hash of the flow of `client`, seeded with the hash of its listener. */
+/** Returns a 32-bit hash of the flow of `client`. The seed `listener` is the hash of the listener's key. */
 export function hashOfFlow(listener: number, client: { readonly address: string; readonly port: number }): number {
   return hashPair(hashText(client.address, listener), client.port);
 }
@@ -82,8 +83,8 @@ function cellOf(flow: number, way: number): number {
 }
 
 /**
- * Returns whether the entry may belong to the flow. The tag is the high bits of the flow's hash; the low bits are the
- * index of the bucket.
+ * Returns whether the entry may belong to the flow. The tag in an entry is the high bits of the flow's hash. The low
+ * bits of the hash are the index of the bucket.
  */
 function hasTag(entry: number, flow: number): boolean {
   return entry !== 0 && (entry & (2 ** TAG_BITS - 1)) === flow >>> (32 - TAG_BITS);

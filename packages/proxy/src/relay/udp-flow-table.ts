@@ -1,12 +1,12 @@
-/** Identifies a flow of one listener. */
+/** The address and port of a client, which identify a flow of one listener. */
 export interface FlowKey {
   readonly address: string;
   readonly port: number;
 }
 
 /**
- * The flows of one listener by client address, then by port. Finding the flow of a datagram takes two look-ups and allocates no
- * string. The flows of a client address are ordered by their last activity.
+ * The flows of one listener by client address, then by port. Finding the flow of a datagram takes two look-ups and
+ * creates no string. The flows of a client address are ordered by last activity.
  */
 export class FlowTable<F extends FlowKey> {
   readonly #clients = new Map<string, Map<number, F>>();
@@ -36,7 +36,7 @@ export class FlowTable<F extends FlowKey> {
     flows.set(flow.port, flow);
   }
 
-  /** Removes the flow. Has no effect if another flow has taken its key meanwhile. */
+  /** Removes the flow. Does nothing if another flow has replaced it in the table. */
   remove(flow: F): void {
     const flows = this.#clients.get(flow.address);
     if (flows?.get(flow.port) !== flow) return;
@@ -56,18 +56,21 @@ export interface TenantFlow {
 const MAX_FLOWS_PER_TENANT = 16_384;
 
 /**
- * Returns the maximum number of flows of one tenant in one worker, given the descriptors that the process may open.
- * With eight workers, a tenant takes at most half of the descriptors.
+ * Returns the maximum number of flows that one tenant may have in one worker. `descriptors` is the number of
+ * descriptors that the process may open. With eight workers, a tenant takes at most half of the descriptors.
  */
 export function flowsPerTenant(descriptors: number): number {
   return Math.max(1, Math.min(MAX_FLOWS_PER_TENANT, Math.floor(descriptors / 16)));
 }
 
-/** Limits the flows of each tenant in this worker. Client addresses can be forged, so one tenant could fill all descriptors. */
+/**
+ * Limits the flows of each tenant in this worker. Otherwise the flows of one tenant could use all descriptors, because
+ * client addresses can be forged.
+ */
 export class TenantFlows<F extends TenantFlow> {
   /**
-   * The limit per client address and listener. It is half of the tenant's limit: many clients may share one address
-   * behind a NAT, but not all clients do.
+   * The maximum number of flows per client address and listener. It is half of the tenant's limit: many clients may
+   * share one address behind a NAT, but not all clients do.
    */
   readonly maxFlowsPerClient: number;
   readonly #limit: number;
@@ -79,7 +82,10 @@ export class TenantFlows<F extends TenantFlow> {
     this.maxFlowsPerClient = Math.ceil(limit / 2);
   }
 
-  /** Returns the tenant's least recently active flow if that flow must end before the tenant may open another. */
+  /**
+   * Returns the tenant's least recently active flow if the tenant has reached its limit, so that the flow must end
+   * before a new flow is opened. Otherwise returns undefined.
+   */
   flowToEvict(tenant: string): F | undefined {
     const flows = this.#flowsByTenant.get(tenant);
     return flows === undefined || flows.size < this.#limit ? undefined : flows.values().next().value;

@@ -1,5 +1,5 @@
-// Relays the datagrams of one client address and port. Each flow has its own socket to its endpoint, so that the endpoint can
-// tell clients apart by the source port, and ICMP errors reach the flow that caused them.
+// Relays the datagrams of one client address and port. Each flow has its own socket to its endpoint. So the endpoint
+// can distinguish clients by the source port, and ICMP errors reach the flow that caused them.
 import { type Client, type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
@@ -16,30 +16,31 @@ import type { Upstream } from '../upstream/upstream.ts';
 import type { Session } from './session.ts';
 import { type TimeoutWheel, ticksFor } from './timeout-wheel.ts';
 
-/** The parts of its worker and listener that a flow uses. */
+/** The parts of the worker and of the listener that a flow uses. */
 export interface FlowContext {
   readonly transport: UdpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly listener: UdpListenSocket;
-  /** Called at the first datagram of each tick, in either direction. */
+  /** Called for the first datagram of each tick, in either direction. */
   onActivity(flow: UdpFlow): void;
   onEnded(flow: UdpFlow): void;
   onInternalError(thrown: unknown): void;
 }
 
 /**
- * The errors after which a flow leaves its endpoint. After other errors (too long, filtered) only the datagram is lost.
+ * The error codes after which a flow leaves its endpoint. After any other error, for example because a datagram is too
+ * long or filtered, only the datagram is lost.
  */
 const ENDPOINT_GONE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
 /**
- * The maximum size of a retained datagram. The last datagram is kept until the endpoint answers, and sent to another
- * endpoint if this one fails.
+ * The maximum size of a retained datagram. A flow retains the client's last datagram until the endpoint answers. If the
+ * endpoint fails, the flow sends the retained datagram to another endpoint.
  */
 const MAX_RETAINED_DATAGRAM_BYTES = 2_048;
 /**
- * The maximum number of endpoints that are tried for one datagram. It limits what an attacker can probe with a forged
- * datagram.
+ * The maximum number of endpoints that a flow tries until an endpoint answers. It limits what an attacker can probe
+ * with forged datagrams.
  */
 const MAX_ENDPOINT_ATTEMPTS = 4;
 
@@ -57,12 +58,14 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   readonly address: string;
   readonly port: number;
   readonly upstream: Upstream;
-  /** The tenant whose flows are counted together; the Service's UID while its tenant is disputed. */
+  /**
+   * The tenant in whose number of flows the flow is counted, or the Service's UID while two policies claim the tenant.
+   */
   readonly tenant: string;
   readonly #admission: Admission;
   readonly #bandwidth: BandwidthLimiters;
   readonly #context: FlowContext;
-  /** A flow keeps its counters even if its Service gets other counters meanwhile. */
+  /** The counters of this flow. They do not change, even if the Service gets other counters later. */
   readonly #counters: Float64Array;
   readonly #idleTicks: number;
   #endpointStats: EndpointStats | undefined;
@@ -94,7 +97,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     return this.#endpointStats;
   }
 
-  /** Sends a datagram of the client to the endpoint. */
+  /** Sends a datagram from the client to the endpoint. */
   forward(bytes: Uint8Array): void {
     if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
@@ -105,7 +108,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     this.#send(bytes);
   }
 
-  /** Sends a datagram of the endpoint to the client. */
+  /** Sends a datagram from the endpoint to the client. */
   onMessage(bytes: Uint8Array): void {
     if (this.#isEnded || this.upstream.service.isSuspended) return;
     this.#touch();
@@ -114,21 +117,21 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   }
 
   /**
-   * Counts sent bytes. Counts nothing after the end of the flow, because the counters may belong to another tenant by
-   * then.
+   * Counts the bytes as sent. Does nothing after the end of the flow, because the counters may belong to another tenant
+   * by then.
    */
   onSent(bytes: number): void {
     if (!this.#isEnded) addToCounter(this.#counters, SENT, bytes);
   }
 
-  /** Called for an ICMP error of an earlier datagram. The endpoint may have answered before. */
+  /** Called with the ICMP error of an earlier datagram. The endpoint may have answered other datagrams before. */
   onError(code: string): void {
     if (this.#isEnded || !ENDPOINT_GONE_CODES.has(code)) return;
     const retained = this.#retainedDatagram;
     if (this.#leaveFailedEndpoint() && retained !== undefined) this.#send(retained);
   }
 
-  /** Does nothing, because the client's next datagram goes to another endpoint. */
+  /** Does nothing here, because the client's next datagram moves the flow to another endpoint. */
   onEndpointUnavailable(): void {}
 
   onExpired(): void {
@@ -156,7 +159,10 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     }
   }
 
-  /** Sends to the current endpoint, or to the next one if it fails. Ends the flow if no endpoint is left. */
+  /**
+   * Sends a datagram to the current endpoint, or to the next endpoint if the current endpoint fails. Ends the flow if
+   * no endpoint is left.
+   */
   #send(bytes: Uint8Array): void {
     for (;;) {
       const socket = this.#currentEndpointSocket();
@@ -168,8 +174,9 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   }
 
   /**
-   * Returns the socket to the flow's endpoint. If the endpoint is excluded (it has left the Service or fails its
-   * checks), the flow moves to another endpoint. Ends the flow and returns undefined if no endpoint can be tried.
+   * Returns the socket to the flow's endpoint. If the flow has no endpoint, or its endpoint is excluded (has left the
+   * Service or fails its checks), chooses another endpoint. If no endpoint can be tried, ends the flow and returns
+   * undefined.
    */
   #currentEndpointSocket(): UdpEndpointSocket | undefined {
     if (this.#endpointSocket !== undefined) {
@@ -191,7 +198,10 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     return undefined;
   }
 
-  /** Moves to another endpoint. Returns false if none is left and the flow has ended. */
+  /**
+   * Reports the failed endpoint and moves the flow to another endpoint. Returns false if no endpoint is left; the flow
+   * has then ended.
+   */
   #leaveFailedEndpoint(): boolean {
     const failed = this.#endpointStats;
     if (failed !== undefined) this.upstream.onConnectFailed(failed);
@@ -210,13 +220,13 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   #onFirstAnswer(): void {
     this.#isAnswered = true;
     this.#retainedDatagram = undefined;
-    // If an endpoint that has answered fails later, all other endpoints may be tried.
+    // If this endpoint fails later, all other endpoints may be tried again.
     if (this.#endpointStats === undefined) return;
     this.#triedEndpoints = [this.#endpointStats];
     this.upstream.onConnected(this.#endpointStats);
   }
 
-  /** Reports activity at most once per tick, because the order of eviction has the precision of a tick. */
+  /** Extends the deadline. Reports activity at most once per tick, because flows are evicted by activity in ticks. */
   #touch(): void {
     const deadline = this.#context.wheel.now + this.#idleTicks;
     if (deadline === this.deadline) return;

@@ -13,16 +13,16 @@ const SLOT_MS = 10;
 const LOOKAHEAD_MS = 1_000;
 const JITTER_SHARE = 0.1;
 /**
- * A check does not count as late up to this delay, in addition to a tenth of its interval. A busy main thread causes
- * such delays even below the rate limit.
+ * The delay up to which a check does not count as late, in addition to a tenth of its interval. A busy main thread
+ * causes such delays even below the rate limit.
  */
 const MAX_UNCOUNTED_DELAY_MS = 50;
 
 export interface ScheduledCheck {
   readonly key: string;
   /**
-   * The tenant, or the Service's UID if the tenant is unknown. Groups take turns, so that the checks of one tenant do
-   * not displace the checks of another.
+   * The tenant, or the Service's UID while two policies claim the tenant. Groups take turns, so that the checks of one
+   * tenant do not displace the checks of another.
    */
   readonly group: string;
   readonly intervalMs: number;
