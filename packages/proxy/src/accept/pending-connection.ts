@@ -10,16 +10,16 @@ import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 
-/** How long a client may take to send everything that is read before routing. */
+/** How long a client may take to send the bytes that are read before routing. */
 const PREREAD_TIMEOUT_MS = 10_000;
-/** How long a refused client may take to read the alert and close. */
+/** How long a refused client may take to read the TLS alert and close the connection. */
 const ALERT_LINGER_MS = 2_000;
 
-/** The parts of a connection that are read before it is routed. */
+/** What must be read from a connection before it is routed. */
 export interface PrereadSteps {
   /**
-   * Whether a PROXY header must come first: true for peers that the operator trusts. The proxy must not guess (PROXY
-   * protocol, section 2).
+   * Whether a PROXY header must come first, because the operator trusts the peer to send one. The proxy must not guess
+   * whether there is a header (PROXY protocol, section 2).
    */
   readonly proxyHeader: boolean;
   readonly clientHello: boolean;
@@ -28,21 +28,24 @@ export interface PrereadSteps {
 export interface PendingConnectionOptions {
   readonly destination: SocketAddress;
   readonly preread: PrereadSteps;
-  /** The Service of the listener, or the `PendingConnections` of a shared listener. */
+  /** The Service of the listener, or the `PendingConnections` if the listener is shared. */
   readonly owner: CountedSessions;
-  /** Released if the connection is refused, passed on if it is routed. */
+  /** Released if the connection is refused, or passed to `onRouted` if the connection is routed. */
   readonly admission: Admission;
   readonly wheel: TimeoutWheel<Session>;
-  /** Called once the ClientHello is read. */
+  /** Called when the ClientHello has been read. Decides about the client. */
   route(info: DownstreamInfo): RoutingDecision;
-  /** Called when everything is read. The stream is paused and belongs to the callee. */
+  /** Called when everything has been read and the client is routed. The stream is paused, and the callee owns it. */
   onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
   onInternalError(thrown: unknown): void;
 }
 
-/** The decision about a client after its ClientHello: route it or refuse it. */
+/** The decision about a client after its ClientHello: the client is routed or refused. */
 export type RoutingDecision = {
-  /** The Service of a client on a shared listener, which had no Service before. */
+  /**
+   * The Service that the connection belongs to from now on. Set only on a shared listener, where it had no Service
+   * before.
+   */
   readonly newOwner?: ConnectionOwner;
   readonly terminatesTls?: boolean;
 } & (
@@ -50,21 +53,24 @@ export type RoutingDecision = {
   | {
       readonly kind: 'refused';
       readonly outcome: Outcome;
-      /** Undefined if the client is reset without an alert. */
+      /** The alert for the client, or undefined if the client is reset without an alert. */
       readonly alert: TlsAlert | undefined;
     }
 );
 
 export interface ConnectionOwner {
   readonly service: CountedSessions;
-  /** The admission by the limits of the Service. Absent for a refused client, which keeps its former admission until it ends. */
+  /**
+   * The admission by the limits of the Service. Absent for a refused client, which keeps its former admission until the
+   * connection ends.
+   */
   readonly admission?: Admission;
 }
 
 /**
- * A client connection that needs a preread before it can be routed: the PROXY header of a load balancer, or the server
- * name in a ClientHello. On a listener of one Service the connection belongs to this Service from the start. On a
- * shared listener it belongs to a Service only after its ClientHello.
+ * A client connection of which a part must be read before it can be routed: the PROXY header of a load balancer, or the
+ * server name in a ClientHello. On a listener of one Service, the connection belongs to that Service from the start. On
+ * a shared listener, it belongs to a Service only after its ClientHello.
  */
 export class PendingConnection implements StreamEvents, Session {
   readonly endpointStats: undefined;
@@ -77,13 +83,16 @@ export class PendingConnection implements StreamEvents, Session {
   #owner: CountedSessions;
   #counters: Float64Array;
   #admission: Admission;
-  /** Bytes that are read but not counted, because the Service to count them for is known only after the ClientHello. */
+  /**
+   * The number of bytes that were read but not counted yet, because the Service may be known only after the
+   * ClientHello.
+   */
   #uncountedBytes = 0;
   #countsAlert = true;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
   #info: DownstreamInfo;
-  /** Set while a refused client, which has been sent an alert, may still close by itself. */
+  /** The outcome of a refused client that got an alert and may still close the connection. Otherwise undefined. */
   #lingerOutcome: Outcome | undefined;
   #isEnded = false;
 
@@ -140,7 +149,8 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /**
-   * Called when the client closes before it is routed, as a load balancer does that checks whether the port is open.
+   * Called when the client closes the connection before it is routed. Load balancers do so to check that the port is
+   * open.
    */
   onEnd(): void {
     if (this.#lingerOutcome === undefined) this.end('prelude-incomplete');
@@ -157,7 +167,7 @@ export class PendingConnection implements StreamEvents, Session {
     this.end('internal');
   }
 
-  /** Returns the bytes behind the header, or undefined if the header is incomplete or refused. */
+  /** Returns the bytes after the PROXY header, or undefined if the header is incomplete or refused. */
   #readProxyHeader(reader: ProxyHeaderReader, bytes: Uint8Array): Uint8Array | undefined {
     const result = reader.push(bytes);
     if (result === 'more') return undefined;
@@ -188,8 +198,8 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /**
-   * Moves the connection to its new owner. Counts it there before the former owner stops counting it, because counters
-   * without active connections may be reused.
+   * Moves the connection to its new owner. The new owner counts the connection as active before the former owner stops
+   * counting it, because counters without active connections may be reused.
    */
   #moveTo({ service, admission }: ConnectionOwner): void {
     addToCounter(service.counters, ACTIVE, 1);
@@ -209,8 +219,8 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /**
-   * Discards the bytes that are not counted yet if TLS is terminated here. Then only plaintext is counted, and neither
-   * a ClientHello nor an alert is plaintext.
+   * Discards the bytes that are not counted yet. Called if Weir terminates TLS, because then only plaintext is counted,
+   * and neither a ClientHello nor an alert is plaintext.
    */
   #discardUncounted(): void {
     this.#uncountedBytes = 0;
@@ -224,14 +234,15 @@ export class PendingConnection implements StreamEvents, Session {
     try {
       this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes }, this.#admission);
     } finally {
-      // Must come last: without active connections the counters may be reused for another tenant, and a drain ends.
+      // Must come last, because without active connections the counters may be reused for another tenant and a drain
+      // ends.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }
 
   /**
-   * Refuses the client. Continues to read after an alert, because the kernel resets a connection that is closed with
-   * unread bytes, and the client would not see the alert.
+   * Refuses the client. Continues to read after an alert. Otherwise there may be unread bytes when the connection is
+   * closed; the kernel would then send RST, and the client would not see the alert.
    */
   #refuse(outcome: Outcome, alert: TlsAlert | undefined): void {
     this.#countReceived();
@@ -257,14 +268,15 @@ export class PendingConnection implements StreamEvents, Session {
 }
 
 /**
- * The maximum number of pending connections. Each may occupy a descriptor and the 16 KiB of an incomplete ClientHello.
+ * The maximum number of pending connections of shared listeners in one worker. Each may occupy a descriptor and 16 KiB
+ * for an incomplete ClientHello.
  */
 const MAX_PENDING_CONNECTIONS = 1_024;
 
 /**
- * The clients of shared listeners whose Service is not known yet, so that no tenant's limits apply. Ends the oldest
- * client when there are too many. A flood of silent clients therefore evicts silent clients, and not clients that send
- * a ClientHello at once.
+ * The connections of shared listeners whose Service is not known yet, so that no tenant's limits apply to them. When
+ * there are too many, the oldest connection is ended. A flood of silent clients therefore evicts other silent clients,
+ * and not clients that send a ClientHello at once.
  */
 export class PendingConnections implements CountedSessions {
   /** The pending connections in the order in which they were accepted. */

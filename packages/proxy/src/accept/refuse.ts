@@ -15,7 +15,7 @@ export function refuse(stream: TcpStream, counters: Float64Array, outcome: Outco
   stream.reset();
 }
 
-/** Refuses a connection that the limits have admitted. */
+/** Refuses a connection that the limits have already admitted, and releases its admission. */
 export function refuseAdmitted(
   stream: TcpStream,
   { service }: Upstream,

@@ -1,6 +1,6 @@
-// Starts the session of a connection that is routed and admitted, after a TLS handshake if TLS is terminated here.
-// While the proxy waited for the client, the Service may have lost the listener or may have been suspended, so the
-// route is checked again.
+// Starts the session of a connection that is routed and admitted, after a TLS handshake if Weir terminates TLS. Checks
+// the route again, because the Service may have lost the listener or may have been suspended while the proxy waited for
+// the client.
 import { routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
 import type { TlsContexts } from '../protocol/tls-contexts.ts';
 import type { RelayContext } from '../relay/session.ts';
@@ -13,18 +13,20 @@ import { TlsHandshake } from './tls-handshake.ts';
 export interface SessionStarterOptions {
   readonly context: RelayContext;
   readonly certificates: TlsContexts;
-  /** Called when a defect has ended this connection. Its admission is released. */
+  /** Called with an unexpected exception, after the admission was released. The callee must close the stream. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
 
-/** The upstream to which a client was routed, and the upstream to which it would be routed now. */
+/**
+ * The upstream to which a client was routed, and a function that returns the upstream to which it would be routed now.
+ */
 export interface PendingRoute {
   readonly routedTo: Upstream | undefined;
   findCurrent(): Upstream | undefined;
 }
 
 interface SecuredRoute extends PendingRoute {
-  /** The CAs against which the client's certificate was verified in the handshake. */
+  /** The CAs against which the TLS handshake verified the client's certificate, if any. */
   readonly clientAuthorities: string | null | undefined;
 }
 
@@ -35,7 +37,10 @@ export class SessionStarter {
     this.#options = options;
   }
 
-  /** Relays a client that needs no preread. If anything throws, the admission is released first. */
+  /**
+   * Relays a client that needs no preread or handshake any more. If anything throws, releases the admission and
+   * rethrows.
+   */
   relay(stream: TcpStream, upstream: Upstream, admitted: AdmittedConnection): void {
     const { info, admission } = admitted;
     try {
@@ -47,7 +52,7 @@ export class SessionStarter {
     }
   }
 
-  /** Relays a client after its preread. Does not throw. */
+  /** Relays a client after its preread. Starts a TLS handshake first if Weir terminates TLS. Does not throw. */
   relayAfterPreread(stream: AcceptedStream, pendingRoute: PendingRoute, admitted: AdmittedConnection): void {
     const { info, admission } = admitted;
     const proceed = (upstream: Upstream): void => {
@@ -60,7 +65,8 @@ export class SessionStarter {
   }
 
   /**
-   * Checks the route again. Also checks the source ranges, because a PROXY header may have changed the client address.
+   * Checks the route again and calls `proceed` if it is still valid. The check includes the source ranges, because a
+   * PROXY header may have changed the client's address.
    */
   #recheckRoute(
     stream: TcpStream,
@@ -94,7 +100,7 @@ export class SessionStarter {
     const { routedTo: upstream } = pendingRoute;
     const { info, admission } = admitted;
     const tls = certificates.serverOptionsFor(upstream.route);
-    // A client without a ClientHello was accepted before TLS termination was configured.
+    // The connection was accepted before TLS termination was configured, so its ClientHello was not read.
     if (!info.hasClientHello) refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
     else if (tls === undefined) refuseAdmitted(stream, upstream, { admission, outcome: 'no-certificate' });
     else {
@@ -111,10 +117,10 @@ export class SessionStarter {
   #relayAfterHandshake(stream: TcpStream, securedRoute: SecuredRoute, admitted: AdmittedConnection): void {
     const { admission } = admitted;
     const proceed = (upstream: Upstream): void => {
-      // Decrypted bytes must not reach an endpoint that expects TLS from now on.
+      // The Service no longer terminates TLS. Its endpoints now expect TLS and must not get decrypted bytes.
       if (terminatingTlsPort(upstream.route) === undefined)
         refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
-      // The client was verified against other CAs, or was not asked for a certificate.
+      // The client CAs have changed since the handshake, which may not even have asked for a certificate.
       else if (clientAuthoritiesOf(upstream) !== securedRoute.clientAuthorities)
         refuseAdmitted(stream, upstream, { admission, outcome: 'tls-handshake-failed' });
       else this.#startSession(stream, upstream, admitted);

@@ -37,25 +37,28 @@ import { SessionStarter } from './session-starter.ts';
 
 export interface TcpListenerOptions {
   readonly context: RelayContext;
-  /** Limits the number of descriptors. If absent, the number is not limited. */
+  /** Limits the number of open descriptors. If absent, the number is not limited. */
   readonly descriptorLimiter?: DescriptorLimiter | undefined;
   /** Connections from these networks must begin with a PROXY header. */
   readonly trustedProxies: NetworkSet;
   /**
-   * Returns the upstream of the Service that has the listener for itself now, or undefined if no Service or several
-   * Services have it.
+   * Returns the upstream of the only Service that has the listener now, or undefined if no Service or several Services
+   * have the listener.
    */
   upstream(): Upstream | undefined;
   /** Whether several Services share the listener now. */
   isShared(): boolean;
   /**
-   * Returns the upstream of the Service that shares the listener and serves this server name. The name is null if the
-   * client sent none.
+   * Returns the upstream of the Service that shares the listener and serves this server name, or undefined if there is
+   * none. `serverName` is null if the client sent none.
    */
   upstreamFor(serverName: string | null): Upstream | undefined;
   readonly certificates: TlsContexts;
   readonly pendingConnections: PendingConnections;
-  /** Admits one more connection of this Service. `uid` is null if the Service is not known yet. */
+  /**
+   * Admits one more connection of this Service, or returns why it is refused. `uid` is null if the Service is not known
+   * yet.
+   */
   admit(uid: string | null): Admission | Outcome;
   /** Returns the counters of connections that belong to no Service. */
   unroutedCounters(): Float64Array;
@@ -139,8 +142,8 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 
   /**
-   * Whether the client must be refused if its address is unknown. The kernel gives no address for a client that has disconnected,
-   * and without an address no source range, limit or trusted network could be applied.
+   * Whether the client's address is needed: for a trusted network, a PROXY header, a source range or a limit. The
+   * kernel gives no address for a client that has disconnected, so such a client is refused if its address is needed.
    */
   #needsClientAddress({ route: { settings } }: Upstream): boolean {
     const { proxyProtocol, sourceRanges, limits } = settings;
@@ -199,7 +202,8 @@ export class TcpListener implements TcpListenSocketEvents {
         routeOnSharedListener(upstreamFor(info.serverName), info, { admit, hasCertificate: this.#hasCertificate }),
       onRouted: (_stream, info, admissionOfService) => {
         const findCurrent = (): Upstream | undefined => upstreamFor(info.serverName);
-        // The client was routed in the same call, so the current upstream is the one it was routed to.
+        // `route` found the upstream just before, in the same call. So the current upstream is the one to which the
+        // client was routed.
         this.#sessionStarter.relayAfterPreread(
           stream,
           { routedTo: findCurrent(), findCurrent },
@@ -231,10 +235,13 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 }
 
-/** Whether this proxy has a usable certificate for the route. */
+/** Returns whether this proxy has a usable certificate for the route. */
 type HasCertificate = (route: Route) => boolean;
 
-/** Routes a client after its ClientHello. Its Service has the listener for itself and has admitted the client. */
+/**
+ * Decides about a client after its ClientHello, on a listener that belongs to one Service. The Service's limits have
+ * already admitted the client.
+ */
 function routeOnOwnListener(
   upstream: Upstream,
   { serverName }: Pick<DownstreamInfo, 'serverName'>,
@@ -248,13 +255,13 @@ function routeOnOwnListener(
 
 interface SharedListenerRouting {
   readonly hasCertificate: HasCertificate;
-  /** Admits one more connection of this Service. */
+  /** Admits one more connection of this Service, or returns why it is refused. */
   admit(uid: string): Admission | Outcome;
 }
 
 /**
- * Routes a client of a shared listener after its ClientHello. Its suspension, source ranges and limits are checked
- * here, because the Service is known only now. `upstream` is undefined if no Service has the server name.
+ * Decides about a client of a shared listener after its ClientHello. Checks suspension, source ranges and limits here,
+ * because the Service is known only now. `upstream` is undefined if no Service has the server name.
  */
 function routeOnSharedListener(
   upstream: Upstream | undefined,

@@ -7,7 +7,7 @@ import type { AcceptedStream, StreamEvents, TcpStream } from '../transport/tcp-t
 import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-stream.ts';
 import type { AdmittedConnection } from './refuse.ts';
 
-/** The maximum time from the ClientHello to the end of the handshake. */
+/** The maximum time from the ClientHello to the end of the TLS handshake. */
 const HANDSHAKE_TIMEOUT_MS = 10_000;
 
 export interface TlsHandshakeOptions {
@@ -15,9 +15,9 @@ export interface TlsHandshakeOptions {
   readonly admitted: AdmittedConnection;
   readonly service: CountedSessions;
   readonly wheel: TimeoutWheel<Session>;
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   now(): number;
-  /** Called when the handshake is complete. The stream is paused and belongs to the callee. */
+  /** Called when the handshake is complete. The stream is paused, and the callee owns it. */
   onSecured(stream: TcpStream, admitted: AdmittedConnection): void;
   onInternalError(thrown: unknown): void;
 }
@@ -85,7 +85,8 @@ export class TlsHandshake implements StreamEvents, Session {
     try {
       onSecured(secured.stream, { ...admitted, info: { ...admitted.info, tls, prereadBytes: NO_BYTES } });
     } finally {
-      // Must come last: without active connections the counters may be reused for another tenant, and a drain ends.
+      // Must come last, because without active connections the counters may be reused for another tenant and a drain
+      // ends.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }

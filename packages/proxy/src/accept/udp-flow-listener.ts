@@ -21,11 +21,11 @@ export interface UdpFlowListenerOptions {
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly tenants: TenantFlows<UdpFlow>;
-  /** Absent if the worker has no peers to which datagrams could be forwarded. */
+  /** The peer workers to which datagrams can be forwarded. Absent if there are none. */
   readonly peerWorkers?: PeerWorkers | undefined;
-  /** Returns the upstream of the Service that has the listener now. */
+  /** Returns the upstream of the Service that has the listener now, or undefined if no Service has it. */
   upstream(): Upstream | undefined;
-  /** Admits one more flow of this Service. */
+  /** Admits one more flow of this Service, or returns why it is refused. */
   admit(uid: string): Admission | Outcome;
   /** Returns the counters of datagrams that belong to no Service. */
   unroutedCounters(): Float64Array;
@@ -36,7 +36,7 @@ export interface UdpFlowListenerOptions {
   onInternalError(thrown: unknown): void;
 }
 
-/** Finds or opens the flow of each datagram of one UDP listener. */
+/** Passes each datagram of one UDP listener to its flow. Opens the flow if there is none. */
 export class UdpFlowListener implements UdpListenSocketEvents {
   readonly #options: UdpFlowListenerOptions;
   readonly #flows = new FlowTable<UdpFlow>();
@@ -67,7 +67,10 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     };
   }
 
-  /** Closes the listener and ends its flows, because their clients accept answers only from this socket. */
+  /**
+   * Closes the listener. Also ends its flows, because the clients accept answers only from the socket that is closed
+   * now.
+   */
   close(): void {
     this.#listener.close();
     this.#peers?.leave();
@@ -96,8 +99,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   /**
-   * Handles a datagram from a peer worker. Catches exceptions, because a message channel, unlike a socket of the
-   * transport, does not.
+   * Handles a datagram from a peer worker. Catches exceptions here, because the message channel does not catch them,
+   * while the transport catches those of its event handlers.
    */
   #onForwarded(bytes: Uint8Array, client: Client): void {
     try {
@@ -108,8 +111,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   /**
-   * Sends the datagram to its flow. Opens a new flow if the client has none or if its flow belongs to the listener's
-   * former Service.
+   * Sends a datagram to its flow. Opens a new flow if the client has none, or if its flow belongs to a Service that no
+   * longer has the listener.
    */
   #forward(bytes: Uint8Array, client: Client): void {
     const upstream = this.#options.upstream();
@@ -155,7 +158,9 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     }
   }
 
-  /** Ends the least recently active flow of a client address or tenant that has its maximum number of flows. */
+  /**
+   * If the client address or the tenant has reached its maximum number of flows, ends its least recently active flow.
+   */
   #evictForNewFlow(upstream: Upstream, client: Client): void {
     const { tenants } = this.#options;
     if (this.#flows.countOf(client.address) >= tenants.maxFlowsPerClient) {
