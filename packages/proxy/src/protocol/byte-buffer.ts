@@ -4,7 +4,7 @@ export class ByteBuffer {
   #storage: Uint8Array = new Uint8Array(0);
   #length = 0;
 
-  /** Allocates at least `initialBytes` with the first segment. */
+  /** Creates a buffer that allocates at least `initialBytes` for the first segment. */
   constructor(initialBytes = 0) {
     this.#initialBytes = initialBytes;
   }
@@ -13,12 +13,12 @@ export class ByteBuffer {
     return this.#length;
   }
 
-  /** All bytes so far. The view is valid until the next `append`. */
+  /** All bytes that were appended so far. The view is valid until the next `append`. */
   get bytes(): Uint8Array {
     return this.#storage.subarray(0, this.#length);
   }
 
-  /** Copies `bytes`. The capacity doubles, so that many small segments cause few copies. */
+  /** Appends a copy of `bytes`. The capacity doubles when needed, so that many small segments cause few copies. */
   append(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
     if (length > this.#storage.length) {

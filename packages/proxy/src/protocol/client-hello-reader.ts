@@ -6,12 +6,15 @@ export type ClientHelloReadResult =
   | { readonly kind: 'refused'; readonly why: ClientHelloFault };
 
 /**
- * The maximum size of a ClientHello: the largest TLS record, as in nginx and Envoy. A ClientHello with a post-quantum
- * key share has 2 KB, with ECH, tickets and several key shares 4 KB. The limit bounds the memory that an unrouted
- * client can occupy.
+ * The maximum size of a ClientHello, which is the size of the largest TLS record, as in nginx and Envoy. It limits the
+ * memory that an unrouted client can occupy. A ClientHello with a post-quantum key share has about 2 KB; with ECH,
+ * tickets and several key shares it has about 4 KB.
  */
 export const MAX_CLIENT_HELLO_BYTES = 16_384;
-/** The maximum size with record headers. A client that sends one byte per record needs six bytes for each. */
+/**
+ * The maximum size of a ClientHello with its record headers. A client that sends one byte per record needs six bytes
+ * for each byte of the ClientHello.
+ */
 export const MAX_CLIENT_HELLO_WIRE_BYTES = 20_480;
 
 const HANDSHAKE = 22;
@@ -23,17 +26,20 @@ const NO_BYTES = new Uint8Array(0);
 /** Reads the ClientHello of one connection, segment by segment. */
 export class ClientHelloReader {
   readonly #buffer = new ByteBuffer();
-  /** The offset of the next record. */
+  /** The offset of the next record in `#buffer`. */
   #recordOffset = 0;
-  /** The part of the handshake message that the records so far contain. */
+  /** The part of the handshake message that was found in the records read so far. */
   #message: Uint8Array = NO_BYTES;
 
-  /** All bytes that were pushed, including bytes behind the ClientHello: they are sent to the endpoint unchanged. */
+  /** All bytes that were pushed, including bytes after the ClientHello, because all bytes are passed on unchanged. */
   get bytes(): Uint8Array {
     return this.#buffer.bytes;
   }
 
-  /** Copies `bytes`. Must not be called again after it has returned anything but `more`. */
+  /**
+   * Adds a copy of `bytes`. Returns `more` while the ClientHello is incomplete. Must not be called again after any
+   * other result.
+   */
   push(bytes: Uint8Array): 'more' | ClientHelloReadResult {
     this.#buffer.append(bytes);
     for (;;) {
@@ -42,7 +48,7 @@ export class ClientHelloReader {
       if (fault !== undefined) return refused(fault);
       if (record.length < RECORD_HEADER_BYTES) return 'more';
       const end = RECORD_HEADER_BYTES + lengthOf(record);
-      // Checked before the record is complete, because no continuation can make it acceptable.
+      // The size is checked before the record is complete, because further bytes cannot make the record acceptable.
       if (this.#recordOffset + end > MAX_CLIENT_HELLO_WIRE_BYTES) return refused('too-large');
       if (record.length < end) return 'more';
       this.#recordOffset += end;
@@ -59,7 +65,7 @@ export class ClientHelloReader {
     if (length > MAX_CLIENT_HELLO_BYTES) return refused('too-large');
     const body = this.#message.subarray(MESSAGE_HEADER_BYTES);
     if (body.length < length) return 'more';
-    // RFC 8446, 5.1: a message before a key change ends its record.
+    // A message before a key change must be the last message of its record (RFC 8446, 5.1).
     if (body.length > length) return refused('unexpected-message');
     const hello = parseClientHello(body);
     return typeof hello === 'string' ? refused(hello) : { kind: 'hello', hello };
@@ -79,7 +85,9 @@ function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
   return major === 3 ? sizeFault(record) : 'malformed';
 }
 
-/** Returns why the size of a record is wrong. A handshake record must not be empty (RFC 8446, 5.1). */
+/**
+ * Returns what is wrong with the size of a record, or undefined. A handshake record must not be empty (RFC 8446, 5.1).
+ */
 function sizeFault(record: Uint8Array): ClientHelloFault | undefined {
   if (record.length < RECORD_HEADER_BYTES) return undefined;
   const length = lengthOf(record);

@@ -1,15 +1,15 @@
 import { isIP } from 'node:net';
 
-/** The fields of a ClientHello (RFC 8446, 4.1.2) by which a connection is routed before anything is decrypted. */
+/** The fields of a ClientHello (RFC 8446, 4.1.2) that can be used for routing before anything is decrypted. */
 export interface ClientHello {
   /**
-   * `host_name` (RFC 6066, 3) in lower case, without a trailing dot. Null if the client sends no name or an IP address. With
-   * ECH this is the outer name.
+   * The `host_name` (RFC 6066, 3) in lower case, without a trailing dot. Null if the client sends no name or an IP
+   * address. With Encrypted ClientHello (ECH), the outer name.
    */
   readonly serverName: string | null;
-  /** The protocols in the client's order (RFC 7301), decoded as Latin-1. */
+  /** The offered ALPN protocols (RFC 7301) in the client's order, decoded as Latin-1. */
   readonly alpn: readonly string[];
-  /** In the client's order, without GREASE; 0x0304 is TLS 1.3. */
+  /** The offered TLS versions in the client's order, without GREASE values. 0x0304 is TLS 1.3. */
   readonly versions: readonly number[];
 }
 
@@ -18,7 +18,7 @@ export type ClientHelloFault =
   /** The ClientHello of SSL 2, which RFC 8446, appendix D.5 forbids. */
   | 'ssl2'
   | 'too-large'
-  /** TLS, but the first message is not a ClientHello, or more follows in its record. */
+  /** The first message is not a ClientHello, or another message follows in the same record. */
   | 'unexpected-message'
   | 'malformed'
   /** `server_name` is not a valid host name. */
@@ -31,7 +31,7 @@ const HOST_NAME_TYPE = 0;
 const RANDOM_BYTES = 32;
 const MAX_SESSION_ID_BYTES = 32;
 
-/** Parses the body of a ClientHello (RFC 8446, 4.1.2), or returns why it is refused. */
+/** Parses the body of a ClientHello (RFC 8446, 4.1.2). Returns a fault if the ClientHello is refused. */
 export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
@@ -48,8 +48,8 @@ export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFau
 }
 
 /**
- * Returns the extensions by type, or undefined if they are malformed or a type is repeated (RFC 8446, 4.2), because the
- * endpoint might use the other value.
+ * Returns the extensions by type, or undefined if they are malformed or a type is repeated. RFC 8446, 4.2 forbids
+ * repetition; Weir and the endpoint might use different values of the repeated extension.
  */
 function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
   const found = new Map<number, ByteCursor>();
@@ -75,7 +75,10 @@ function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCu
   return serverName === undefined ? 'bad-server-name' : { serverName, alpn, versions };
 }
 
-/** Reads the server name. RFC 6066, 3 allows one name per type, and defines only one type. */
+/**
+ * Returns the server name, null if there is no extension, or undefined if the extension is malformed. RFC 6066, 3
+ * allows one name per type and defines only one type.
+ */
 function readServerName(extension: ByteCursor | undefined): string | null | undefined {
   if (extension === undefined) return null;
   const list = extension.vector(2);
@@ -111,20 +114,24 @@ function readVersions(extension: ByteCursor | undefined, legacy: number): readon
 }
 
 /**
- * Returns whether a value is GREASE: clients send 0x0a0a, 0x1a1a … to check that servers ignore unknown values (RFC
- * 8701).
+ * Returns whether a value is GREASE (RFC 8701): clients send values such as 0x0a0a and 0x1a1a to check that servers
+ * ignore unknown values.
  */
 function isGrease(value: number): boolean {
   return (value & 0x0f0f) === 0x0a0a && value >> 8 === (value & 0xff);
 }
 
 const MAX_HOST_NAME_LENGTH = 253;
-/** One label of a host name. Underscores are allowed: Kubernetes forbids them, but real host names contain them. */
+/**
+ * Matches one label of a host name. Underscores are allowed, because real host names contain them, although Kubernetes
+ * forbids them.
+ */
 const LABEL_PATTERN = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
- * Returns a `host_name` in lower case, without a trailing dot. Returns null for an IP address, which RFC 6066 forbids
- * but some clients send. Returns undefined if it is not a valid host name (international names arrive as A-labels).
+ * Returns a `host_name` in lower case, without a trailing dot. Returns null for an IP address, because some clients
+ * send one although RFC 6066 forbids it. Returns undefined if `text` is not a valid host name. International names
+ * arrive as A-labels, which are ASCII.
  */
 export function parseHostName(text: string): string | null | undefined {
   if (isIP(text) !== 0) return null;
@@ -134,7 +141,10 @@ export function parseHostName(text: string): string | null | undefined {
     : undefined;
 }
 
-/** Reads the fields of a message in order. Every method returns undefined, or false, if the message is too short. */
+/**
+ * Reads the fields of a message in order. If the message is too short, `uint` and `vector` return undefined, and `skip`
+ * returns false.
+ */
 export class ByteCursor {
   readonly #bytes: Uint8Array;
   readonly #end: number;
@@ -164,7 +174,7 @@ export class ByteCursor {
     return size === 1 ? first : (first << 8) | (this.#bytes[at + 1] as number);
   }
 
-  /** Reads a field that begins with its length, a number of `lengthSize` bytes. */
+  /** Reads a field that begins with its own length, an integer of `lengthSize` bytes. */
   vector(lengthSize: 1 | 2): ByteCursor | undefined {
     const length = this.uint(lengthSize);
     if (length === undefined || !this.skip(length)) return undefined;

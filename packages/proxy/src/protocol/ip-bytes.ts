@@ -5,20 +5,20 @@ import { ipv6Bytes } from '@weir/model/data-plane';
 const IPV4_MAPPED_PREFIX: readonly number[] = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff];
 
 /**
- * Parses an IP literal. Returns undefined for other text and for an address with a zone (`%eth0`), because a zone means
- * nothing on another machine.
+ * Parses an IP literal. Returns undefined for any other text. Also returns undefined for an address with a zone
+ * (`%eth0`), because a zone means nothing on another machine.
  */
 export function parseIp(text: string): Uint8Array | undefined {
   if (isIPv4(text)) return Uint8Array.from(text.split('.'), Number);
   return isIPv6(text) && !text.includes('%') ? ipv6Bytes(text) : undefined;
 }
 
-/** Returns the IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2), or an IPv6 address unchanged. */
+/** Returns an IPv4 address as an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). Returns an IPv6 address unchanged. */
 export function toIpv4Mapped(address: Uint8Array): Uint8Array {
   return address.length === 4 ? Uint8Array.of(...IPV4_MAPPED_PREFIX, ...address) : address;
 }
 
-/** Returns the canonical text (RFC 5952), for a mapped IPv4 address that of the IPv4 address. */
+/** Returns the canonical text of an address (RFC 5952). An IPv4-mapped address is written as an IPv4 address. */
 export function formatIp(address: Uint8Array): string {
   if (address.length === 4) return address.join('.');
   if (isIpv4Mapped(address)) return address.subarray(IPV4_MAPPED_PREFIX.length).join('.');
@@ -45,7 +45,7 @@ function groupAt(address: Uint8Array, index: number): number {
   return ((address[index * 2] as number) << 8) | (address[index * 2 + 1] as number);
 }
 
-/** Returns the longest run of zero groups, the first if several are equally long (RFC 5952, 4.2.3). */
+/** Returns the longest run of zero groups, or the first of several equally long runs (RFC 5952, 4.2.3). */
 function longestZeroRun(groups: readonly number[]): { readonly start: number; readonly length: number } {
   let longest = { start: 0, length: 0 };
   let start = 0;

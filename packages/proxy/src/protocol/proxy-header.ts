@@ -6,32 +6,32 @@ export type ProxyVersion = 'v1' | 'v2';
 
 export interface ProxyHeader {
   /**
-   * Null if the header names no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). The proxy then uses the
-   * addresses of the connection itself (2.1, 2.2).
+   * The addresses in the header. Null if the header has no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). The
+   * proxy then uses the addresses of the connection itself (2.1, 2.2).
    */
   readonly addresses: ProxiedAddresses | null;
   /** The length of the header in bytes. */
   readonly length: number;
 }
 
-/** Addresses in canonical text. An IPv4-mapped IPv6 address becomes an IPv4 address. */
+/** Addresses in canonical text. An IPv4-mapped IPv6 address is converted to an IPv4 address. */
 export interface ProxiedAddresses {
   readonly source: SocketAddress;
   readonly destination: SocketAddress;
 }
 
-/** The numbers of TLV types, called PP2_TYPE_… in 2.2.2 to 2.2.6. */
+/** The numbers of the TLV types, which sections 2.2.2 to 2.2.6 call PP2_TYPE_…. */
 export const TLV_TYPE = { alpn: 0x01, authority: 0x02, crc32c: 0x03, uniqueId: 0x05, ssl: 0x20 } as const;
 
 export type ProxyHeaderFault =
-  /** v1 */
+  /** Faults of v1 headers. */
   | 'line-end'
   | 'too-long'
   | 'fields'
   | 'protocol'
   | 'address'
   | 'port'
-  /** v2 */
+  /** Faults of v2 headers. */
   | 'version'
   | 'command'
   | 'family'
@@ -47,7 +47,7 @@ export type ProxyHeaderParseResult =
   | { readonly kind: 'none' }
   | { readonly kind: 'invalid'; readonly why: ProxyHeaderFault };
 
-// RFC 4960, appendix B: the Castagnoli polynomial, bit-reversed.
+// The Castagnoli polynomial, bit-reversed (RFC 4960, appendix B).
 const CRC32C_POLYNOMIAL = 0x82f63b78;
 
 const CRC32C_TABLE: Uint32Array = Uint32Array.from({ length: 256 }, (_, byte) => {

@@ -9,7 +9,10 @@ import {
 } from './proxy-header.ts';
 
 export type ProxyHeaderReadResult =
-  /** The first `consumed` bytes of the last segment belong to the header. The client's bytes follow. */
+  /**
+   * `consumed` is the number of bytes in the last segment that belong to the header. The bytes after them are the
+   * client's.
+   */
   | (Extract<ProxyHeaderParseResult, { kind: 'header' }> & { readonly consumed: number })
   | Exclude<ProxyHeaderParseResult, { kind: 'header' }>;
 
@@ -17,13 +20,17 @@ export type ProxyHeaderReadResult =
 const INITIAL_BUFFER_BYTES = 256;
 
 /**
- * Reads the PROXY header of one connection, segment by segment. A header in one segment is parsed without a copy. Otherwise
- * the reader keeps only bytes that the peer has sent, at most the largest v2 header (65,551 bytes).
+ * Reads the PROXY header of one connection, segment by segment. A header in one segment is parsed without a copy.
+ * Otherwise the header is buffered. The buffer grows with the received bytes and not with the announced length, up to
+ * the largest v2 header (65,551 bytes).
  */
 export class ProxyHeaderReader {
   readonly #buffer = new ByteBuffer(INITIAL_BUFFER_BYTES);
 
-  /** Does not keep `bytes`. Must not be called again after it has returned anything but `more`. */
+  /**
+   * Reads a segment without keeping `bytes`. Returns `more` while the header is incomplete. Must not be called again
+   * after any other result.
+   */
   push(bytes: Uint8Array): 'more' | ProxyHeaderReadResult {
     const buffer = this.#buffer;
     const bufferedBefore = buffer.length;
@@ -52,8 +59,8 @@ function readResultOf(result: 'more' | ProxyHeaderParseResult, bufferedBefore: n
 const NO_HEADER: ProxyHeaderParseResult = { kind: 'none' };
 
 /**
- * Parses the first bytes of a connection. Returns `more` if they are too few to decide. Reads no byte behind the header, so
- * the result does not change when more bytes follow.
+ * Parses the first bytes of a connection. Returns `more` if there are too few bytes to decide. Ignores all bytes after
+ * the header, so the result does not change when more bytes follow.
  */
 export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
   const prefix = bytes[0] === V1_PREFIX[0] ? V1_PREFIX : V2_SIGNATURE;
@@ -64,17 +71,17 @@ export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseRe
 }
 
 /**
- * Returns how many bytes must be buffered before the next parse: up to the length field, or up to the end of the
- * header.
+ * Returns up to which length the buffer is filled before the next parse: the longest line for v1; for v2 first the end
+ * of the length field, then the end of the header.
  */
 function bytesNeeded(bytes: Uint8Array): number {
   if (bytes[0] === V1_PREFIX[0]) return MAX_V1_BYTES;
   return bytes.length < V2_PREAMBLE_BYTES ? V2_PREAMBLE_BYTES : v2Length(bytes);
 }
 
-// v1 (2.1) is one line of text, such as `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n`.
+// A v1 header (2.1) is one line of text, such as `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n`.
 const V1_PREFIX: Uint8Array = Buffer.from('PROXY', 'latin1');
-/** The length of the longest valid line with CRLF. */
+/** The length of the longest valid v1 line, including CRLF. */
 const MAX_V1_BYTES = 107;
 const CR = 13;
 const LF = 10;
@@ -88,7 +95,7 @@ function parseV1(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
     const isAfterCr = bytes[at - 1] === CR;
     const isLf = bytes[at] === LF;
     if (isAfterCr && isLf) return parseV1Line(latin1Text(bytes, at - 1), at + 1);
-    // A single CR or LF does not end the line. In an UNKNOWN line everything before CRLF is ignored.
+    // A CR without LF, or an LF without CR, does not end the line. An UNKNOWN line may contain anything before CRLF.
     const isSingle = isAfterCr !== isLf;
     if (isSingle && !latin1Text(bytes, at).startsWith(V1_UNKNOWN_PREFIX)) return invalid('line-end');
   }
@@ -125,7 +132,8 @@ function isPort(text: string): boolean {
   return PORT_PATTERN.test(text) && Number(text) <= 65_535;
 }
 
-// v2 (2.2) is a signature of 12 bytes, then version and command, family, and length; then addresses and TLVs.
+// A v2 header (2.2) begins with a signature of 12 bytes, a byte for version and command, a byte for the address family,
+// and the length. The addresses and TLVs follow.
 export const V2_SIGNATURE: Uint8Array = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** The size of a v2 header up to and including its length field. */
 const V2_PREAMBLE_BYTES = 16;
@@ -145,8 +153,8 @@ const IPV6_LAYOUT: AddressLayout = { addressBytes: 16, blockBytes: 36 };
 const UNIX_LAYOUT: AddressLayout = { addressBytes: 0, blockBytes: 216 };
 
 /**
- * The layout of the addresses by the 14th byte, which holds the address family, and stream (1) or datagram (2). A
- * receiver must refuse all other values.
+ * The layout of the addresses, by the 14th byte of the header. This byte contains the address family and the protocol:
+ * stream (1) or datagram (2). A receiver must refuse all other values.
  */
 const LAYOUT_BY_FAMILY: ReadonlyMap<number, AddressLayout> = new Map([
   [0x00, NO_ADDRESSES],
@@ -165,7 +173,7 @@ function parseV2(bytes: Uint8Array): 'more' | ProxyHeaderParseResult {
   if (versionAndCommand >> 4 !== 2) return invalid('version');
   if (!isLocal && versionAndCommand !== V2_PROXY) return invalid('command');
   if (bytes.length <= V2_SIGNATURE.length + 1) return 'more';
-  // The receiver of LOCAL ignores the family and everything behind it.
+  // In a LOCAL header, the receiver ignores the address family, the addresses and the TLVs.
   const layout = isLocal ? NO_ADDRESSES : LAYOUT_BY_FAMILY.get(family);
   if (layout === undefined) return invalid('family');
   if (bytes.length < V2_PREAMBLE_BYTES) return 'more';
@@ -204,7 +212,7 @@ function parseV2Addresses(bytes: Uint8Array, addressBytes: number): ProxiedAddre
 
 const TLV_HEADER_BYTES = 3;
 
-/** Checks that no TLV exceeds the header, and that the first checksum, if there is one, is right. No other TLV is used. */
+/** Returns a fault if a TLV exceeds the header or if the first checksum TLV is wrong. Other TLVs are not used. */
 function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefined {
   let checksum: { readonly from: number; readonly end: number } | undefined;
   for (let at = start; at < bytes.length; ) {
@@ -218,12 +226,13 @@ function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefi
 }
 
 /**
- * Returns whether the checksum is right. It is computed from the header with zeros in place of the checksum (2.2.3).
+ * Returns whether the checksum is right. The checksum is computed over the header with zeros in place of the checksum
+ * (2.2.3).
  */
 function hasValidChecksum(bytes: Uint8Array, { from, end }: { readonly from: number; readonly end: number }): boolean {
   if (end - from !== 4) return false;
   const expected = new DataView(bytes.buffer, bytes.byteOffset).getUint32(from);
-  // `slice` of a Buffer would not copy.
+  // Copies the bytes with `new Uint8Array`, because `slice` of a Buffer would not copy.
   return crc32c(new Uint8Array(bytes).fill(0, from, end)) === expected;
 }
 

@@ -1,6 +1,6 @@
 import type { ClientHelloFault } from './client-hello.ts';
 
-/** The numbers of alerts from RFC 8446, 6, and of `unrecognized_name` from RFC 6066, 3. */
+/** The numbers of TLS alerts (RFC 8446, 6), including `unrecognized_name` (RFC 6066, 3). */
 export const TLS_ALERT = {
   unexpectedMessage: 10,
   illegalParameter: 47,
@@ -24,14 +24,17 @@ export function tlsAlertFor(fault: ClientHelloFault): TlsAlert | undefined {
       return TLS_ALERT.unexpectedMessage;
     case 'malformed':
       return TLS_ALERT.decodeError;
-    // The value is well formed but out of range.
+    // The ClientHello is well formed, but a value is out of range.
     case 'too-large':
     case 'bad-server-name':
       return TLS_ALERT.illegalParameter;
   }
 }
 
-/** Returns a record with a fatal alert. Close the connection with FIN after it, because a reset may overtake it. */
+/**
+ * Returns a TLS record with a fatal alert. The caller must close the connection with FIN, because a reset may overtake
+ * the alert.
+ */
 export function encodeTlsAlert(alert: TlsAlert): Uint8Array {
   return Uint8Array.of(21, 3, 3, 0, 2, 2, alert);
 }

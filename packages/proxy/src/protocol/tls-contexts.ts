@@ -1,5 +1,6 @@
-// The TLS server contexts of Services whose TLS is terminated here. A context is made from a certificate entry when the first
-// client connects. A renewed certificate therefore applies to the next handshake, and open connections are not affected.
+// The TLS server contexts of Services whose TLS Weir terminates. A context is created from a certificate entry when the
+// first client connects. A renewed certificate is a new entry, so it applies to the next handshake and does not affect
+// open connections.
 import { constants, createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
@@ -13,14 +14,14 @@ export type CertificateFault =
   | 'no-key'
   /** The key was sealed with another secret, or is damaged. */
   | 'key-not-opened'
-  /** OpenSSL rejects the certificate: certificate, key or CAs are broken or do not belong together. */
+  /** OpenSSL rejects the certificate, because the certificate, key or CAs are broken or do not match. */
   | 'not-accepted';
 
-/** A certificate that cannot be used, for the log. Contains no part of the certificate or the key. */
+/** A report for the log about a certificate that cannot be used. Contains no part of the certificate or the key. */
 export interface CertificateFaultReport {
   /** `namespace/name` of the Service. */
   readonly service: string;
-  /** Identifies the certificate entry. All workers report the same digest. */
+  /** The digest of the certificate entry. All workers report the same digest. */
   readonly digest: string;
   readonly why: CertificateFault;
   /** The error code of OpenSSL, or null if OpenSSL was not called. */
@@ -28,9 +29,12 @@ export interface CertificateFaultReport {
 }
 
 export interface TlsContextsOptions {
-  /** Undefined if this proxy does not have the fleet's secret; then it cannot open any key. */
+  /**
+   * Opens the sealed keys of certificates. Undefined if this proxy does not have the fleet's secret and thus cannot
+   * open any key.
+   */
   readonly sealer: Sealer | undefined;
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   readonly now: () => number;
   /** Called once for each faulty certificate entry. */
   onCertificateFault(report: CertificateFaultReport): void;
@@ -44,17 +48,18 @@ export class TlsContexts {
     this.#options = options;
   }
 
-  /** Milliseconds since the epoch. */
+  /** Returns the time in milliseconds since the epoch. */
   now(): number {
     return this.#options.now();
   }
 
-  /** Returns the options for a handshake, or undefined if the listener has no usable certificate. */
+  /** Returns the options for a TLS handshake, or undefined if the route has no usable certificate. */
   serverOptionsFor(route: Route): TlsServerOptions | undefined {
     const { certificate, service, settings } = route;
     if (certificate === undefined) return undefined;
     const requestsClientCertificate = certificate.clientAuthorities !== null;
-    // Settings and certificate may briefly have different revisions. No client may connect without a certificate meanwhile.
+    // For a short time, settings and certificate may have different revisions. Even then no client may connect without
+    // a required client certificate.
     if (!requestsClientCertificate && settings.tls?.clientCaSecret) return undefined;
     const context = this.#contextFor(certificate, service);
     if (context === undefined) return undefined;
@@ -112,7 +117,7 @@ function contextFor(
   return loadNodeTls().createSecureContext({
     cert: chain,
     key,
-    // Without client certificates no CA is trusted. By default each context would hold all root CAs of Node.
+    // Without client certificates, no CA is trusted. By default each context would contain all root CAs of Node.js.
     ca: clientAuthorities === null ? [] : clientAuthorities,
     minVersion: 'TLSv1.2',
     honorCipherOrder: true,
@@ -123,13 +128,13 @@ function contextFor(
 }
 
 const TICKET_KEY_BYTES = 48;
-/** The length of a session id context. It is OpenSSL's maximum. */
+/** The length of a session id context, which is OpenSSL's maximum. */
 const SESSION_ID_CONTEXT_BYTES = 32;
 
 /**
- * Derives the session ticket keys of a day. Every worker of every proxy in the fleet derives the same keys, so that a
- * client may resume its session at any of them. The digest binds a ticket to the Service, its certificates and its
- * client CAs: an old ticket does not bypass a new client CA. A stolen ticket key opens the tickets of one day.
+ * Derives the session ticket keys of a day. Every worker of every proxy in the fleet derives the same keys, so a client
+ * can resume its session at any worker. The keys depend on a digest of the Service, its certificates and its client
+ * CAs. So an old ticket cannot bypass a new client CA. A stolen ticket key opens only the tickets of one day.
  */
 function deriveTicketKeys(
   entry: CertificateEntry,
@@ -149,7 +154,7 @@ function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateE
     .digest('hex');
 }
 
-/** Encodes a protocol list (RFC 7301, 3.1). Caches the result for each list. */
+/** Encodes a list of protocols in the wire format of ALPN (RFC 7301, 3.1). Caches the result for each list. */
 function encodeAlpn(protocols: readonly string[]): Uint8Array {
   const known = ALPN_BYTES_CACHE.get(protocols);
   if (known !== undefined) return known;

@@ -1,6 +1,6 @@
 import { parseCidr } from '@weir/model/data-plane';
 
-/** Returns one warning for each network of trusted load balancers that contains all addresses. */
+/** Returns a warning for each trusted network that contains every IPv4 address or every IPv6 address. */
 export function trustedProxyWarnings(trusted: readonly string[] = []): readonly string[] {
   return trusted
     .filter((network) => parseCidr(network)?.prefix === 0)

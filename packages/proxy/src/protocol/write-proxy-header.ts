@@ -4,21 +4,23 @@ import { type ProxiedAddresses, type ProxyVersion, TLV_TYPE } from './proxy-head
 import { V2_SIGNATURE } from './read-proxy-header.ts';
 
 export interface ProxyHeaderContent extends ProxiedAddresses {
-  /** At most 128 bytes (2.2.5). This field and all fields below are written in v2 only. */
+  /**
+   * The unique id of the connection, at most 128 bytes (2.2.5). This field and all fields below are written only in v2.
+   */
   readonly uniqueId?: Uint8Array | undefined;
-  /** The server name that the client asked for. */
+  /** The server name that the client requested. */
   readonly authority?: string | undefined;
   /** The negotiated protocol, such as `h2`. */
   readonly alpn?: string | undefined;
-  /** Set if TLS of the client was terminated. */
+  /** The client's TLS connection. Absent if Weir did not terminate TLS. */
   readonly tls?: { readonly version: string; readonly isVerified: boolean } | undefined;
 }
 
 /**
- * Writes the header of a TCP connection. If one address is IPv4 and the other IPv6, the IPv4 address is written as a mapped
- * IPv6 address; v1 would also allow UNKNOWN, but that would hide the client's address from the endpoint. If an address is
- * invalid (the kernel gives none for a client that has disconnected), the header is UNKNOWN or UNSPEC. Throws a RangeError if
- * the TLVs exceed 65,535 bytes.
+ * Returns the header of a TCP connection. If one address is IPv4 and the other is IPv6, the IPv4 address is written as
+ * a mapped IPv6 address. v1 would also allow UNKNOWN, but UNKNOWN would hide the client's address from the endpoint. If
+ * an address is invalid, the header is UNKNOWN (v1) or UNSPEC (v2); for example, the kernel gives no address for a
+ * client that has disconnected. Throws a RangeError if the TLVs exceed 65,535 bytes.
  */
 export function writeProxyHeader(version: ProxyVersion, content: ProxyHeaderContent): Uint8Array {
   const addresses = encodeAddresses(content);
@@ -41,8 +43,8 @@ function writeV1({ source, destination }: ProxiedAddresses, { family, from, to }
 }
 
 /**
- * Formats an address for v1, which allows only hexadecimal digits in an IPv6 address (2.1): a mapped address is written
- * without dots.
+ * Formats an address for v1. In v1 an IPv6 address may contain only hexadecimal digits and colons (2.1), so a mapped
+ * address is written without dots.
  */
 function v1AddressText(address: Uint8Array): string {
   const text = formatIp(address);
@@ -84,7 +86,10 @@ const PP2_CLIENT_SSL = 0x01;
 const PP2_CLIENT_CERT = 0x06;
 const PP2_SUBTYPE_SSL_VERSION = 0x21;
 
-/** Encodes the TLV of 2.2.6. Its field `verify` is 0 only if the client has sent a certificate that was verified. */
+/**
+ * Encodes the TLV of section 2.2.6 (PP2_TYPE_SSL). Its field `verify` is 0 only if the client has sent a certificate
+ * that was verified.
+ */
 function encodeSsl({ version, isVerified }: { readonly version: string; readonly isVerified: boolean }): Buffer {
   return Buffer.concat([
     Buffer.of(isVerified ? PP2_CLIENT_SSL | PP2_CLIENT_CERT : PP2_CLIENT_SSL),
@@ -106,7 +111,8 @@ function uint16(value: number): Buffer {
 }
 
 /**
- * Encodes both addresses. Removes the zone of a link-local address (`%eth0`), because it is valid only on this machine.
+ * Encodes both addresses, or returns undefined if an address is invalid. Removes the zone of a link-local address
+ * (`%eth0`), because a zone is valid only on this machine.
  */
 function encodeAddresses({ source, destination }: ProxiedAddresses): EncodedAddresses | undefined {
   const [from, to] = [source, destination].map(({ address }) => parseIp(address.replace(/%.*$/s, '')));
