@@ -1,4 +1,4 @@
-// Starts the real process, which must exit by itself with one line about the mistake.
+// These tests start the real process, which must exit with one line about the mistake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spawnProcess } from '@weir/testkit';

@@ -22,7 +22,7 @@ const shown = new Set(
     .flatMap(({ expr }) => expr.match(/weir_\w+/g) ?? [])
     .map((name) => name.replace(/_bucket$/, '')),
 );
-/** The tests of the proxy check that these metrics exist. */
+/** Metrics of the proxy that the dashboard uses. The tests of the proxy check that these metrics exist. */
 const proxyMetrics = ['weir_table_propagation_seconds', 'weir_proxy_event_loop_delay_seconds'];
 
 describe('the dashboard of the control plane', () => {

@@ -45,7 +45,7 @@ test('assumes the listeners published for the node, whatever changed before', ()
   const translator = new Translator(DEFAULT_FLEET_SETTINGS, NO_ALLOCATIONS);
   const proxies = new UnknownVersionProxies();
   for (let step = 0; step < 400; step += 1) {
-    // Each step selects another subset of the items, and few sequences of subsets repeat.
+    // Selects a subset of the items that differs from step to step and rarely repeats in the same sequence.
     const some = <T>(all: readonly T[], by: number): T[] => all.filter((_, index) => ((step * by) >> index) % 2 === 1);
     const services = some(NAMES, 3).map((name, index) =>
       servedAt(name, { port: 80 + ((step + index) % 3), ips: some(['10.0.0.1', '10.0.0.2'], 5 + index) }),
@@ -77,7 +77,7 @@ function idsOf(heartbeats: readonly Heartbeat[], node: string): readonly string[
     .sort();
 }
 
-/** A reference implementation without memory. */
+/** Computes the expected reports from scratch, as a reference. */
 function expectedAt(name: string, { entries }: RoutingTable, { services }: Snapshot): readonly string[] {
   const addresses = [...entries.values()].flatMap((entry) =>
     entry.kind === 'node' && entry.name === name ? entry.publishedAddresses : [],

@@ -69,7 +69,7 @@ describe(
 
     test('lists again after 410 on watches, and publishes only what changed', async (context) => {
       const { proxy, running, web, metric } = await startServing(context, cluster, 'gone');
-      // A new leader has listed every kind again.
+      // The count is not 0, because the new leader has listed every kind again.
       const before = await metric('weir_controller_relists_total');
       proxy.endWatches(EXPIRED);
       await eventually(async () => assert.equal(await metric('weir_controller_relists_total'), before + KINDS_WATCHED));
@@ -142,7 +142,7 @@ describe(
         if (isList(request)) oldLists.set(request.path, response);
         return response;
       });
-      // Newer than the old list are a Service with its port and status, and a Service with the port of a deleted Service.
+      // Two Services are newer than the old list: `new` has a new port, and `heir` has the port of the deleted Service `web`.
       await cluster.apply(service('new', 'stale', 431));
       await waitUntilProgrammed(cluster, running, 'stale', 'new');
       await cluster.kubectl('delete', 'service', '-n', 'stale', 'web');
@@ -207,7 +207,7 @@ const isLease = (path: string): boolean => path.includes('/leases');
 const isList = ({ method, path, isWatch }: ProxiedRequest): boolean =>
   method === 'GET' && !isWatch && path === SERVICES;
 
-/** Writes except those of Leases and of TenantUsages, which a new leader writes with the current time. */
+/** Returns the writes, except writes of Leases and TenantUsages, because a new leader writes both with the current time. */
 function writesOf(requests: readonly ProxiedRequest[]): string[] {
   const isExpected = (path: string): boolean => isLease(path) || path.includes('/tenantusages/');
   const writes = requests.filter(({ method, path }) => method !== 'GET' && !isExpected(path));
@@ -261,14 +261,14 @@ async function waitUntilProgrammed(
   });
 }
 
-/** Waits until the controller sends no more requests except those for Leases and watches. */
+/** Waits until the controller sends no more requests, except requests for Leases and watches. */
 async function waitUntilSettled({ store }: RunningController, proxy: ApiServerProxy): Promise<void> {
   const count = (): number => proxy.requests.filter(({ path, isWatch }) => !isWatch && !isLease(path)).length;
   const leases = (): number => proxy.requests.filter(({ path }) => isLease(path)).length;
   await eventually(async () => {
     const before = count();
     const renewals = leases();
-    // A renewal takes two requests every 2 s, which is longer than any other loop or pending request takes.
+    // Two requests for the Lease take one period of 2 s. By then all other runs and requests in progress have ended.
     await eventually(async () => {
       await sendHeartbeat(store, 'a');
       assert.ok(leases() >= renewals + 2);

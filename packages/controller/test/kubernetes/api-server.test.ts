@@ -155,7 +155,7 @@ describe(
         );
         assert.ok(conditionsOf(await serviceNow(cluster, 'pods', 'web')).includes('Accepted False EndpointForbidden'));
       });
-      // The namespace is deleted slowly, and its pods would change the tables of later tests.
+      // Deletes the Service first, because the namespace is deleted slowly, and its pods would change the tables of later tests.
       await cluster.kubectl('delete', 'service', '-n', 'pods', 'web');
       await cluster.kubectl('delete', 'namespace', 'pods', '--wait=false');
     });

@@ -1,4 +1,5 @@
-// `controller.cleanupFinalizer` on a real API server with the permissions of the chart, which do not depend on this setting.
+// Tests `controller.cleanupFinalizer` on a real API server with the permissions of the chart, which are the same with and without
+// this setting.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { silentLogger, systemClock } from '@weir/runtime';

@@ -15,9 +15,9 @@ const RESPONSE = { gitVersion: 'v1.36.0' };
 interface RotatingServer {
   readonly api: KubeApi;
   readonly authority: string;
-  /** The number of connections made to the API server. */
+  /** Returns the number of connections that clients have made to the API server. */
   connections(): number;
-  /** Gives server and kubeconfig a new certificate. */
+  /** Gives the server and the kubeconfig a new certificate. */
   rotate(): void;
 }
 

@@ -105,11 +105,11 @@ function startWatch(config: KubeConfig, options: KubeApiOptions): RecordedWatch 
   };
 }
 
-/** Numbers of timers and states in /proc/net/tcp. */
+/** The numbers of a timer and a state in /proc/net/tcp. */
 const KEEP_ALIVE = '02';
 const ESTABLISHED = '01';
 
-/** The kernel timers of this process's IPv4 connections to the port. */
+/** Returns the kernel timers of this process's IPv4 connections to the port. */
 function timersOfConnectionsTo(port: number): string[] {
   const remote = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')}`;
   const own = ownSockets();
@@ -125,7 +125,7 @@ function ownSockets(): ReadonlySet<string> {
     try {
       return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1] ?? [];
     } catch {
-      return []; // The descriptor was closed.
+      return []; // The descriptor was closed after `readdirSync`.
     }
   });
   return new Set(inodes);

@@ -68,18 +68,18 @@ describe('a node whose proxy is silent', { ...requirement, timeout: 180_000 }, (
 
 const STEP_SECONDS = 2;
 
-/** Longer than the time that a new leader waits for heartbeats. */
+/** Longer than the grace period in which a new leader does not count missing heartbeats. */
 const GRACE_SECONDS = 15;
 
 interface ManualTime {
-  /** Seconds of the monotonic clock. */
+  /** Returns the time of the monotonic clock in seconds. */
   seconds(): number;
   pass(seconds: number): Promise<void>;
   /** Advances the clock until the assertion holds. */
   passUntil<T>(assertion: () => Promise<T>): Promise<T>;
 }
 
-/** Starts a controller whose clock advances only as fast as it renews its Lease, so that it stays the leader. */
+/** Starts a controller whose clock advances only as fast as the controller renews its Lease, so that the controller stays the leader. */
 function startWithManualTime(context: TestContext, { cluster, store }: { cluster: Cluster; store: Store }): ManualTime {
   const { kubeConfig } = cluster;
   const [clock, log, where] = [new ManualClock(Date.now()), silentLogger(), 'weir-system'];
@@ -122,7 +122,10 @@ function startWithManualTime(context: TestContext, { cluster, store }: { cluster
   };
 }
 
-/** A leader renews its Lease every 2 s, and steps down after 10 s without a renewal. */
+/**
+ * How old the last renewal may be before the clock advances. A leader renews its Lease every 2 s, and steps down after 10 s without a
+ * renewal.
+ */
 const RENEWED_WITHIN_MS = 4_000;
 
 async function addressesOf(cluster: Cluster, name: string): Promise<string[]> {

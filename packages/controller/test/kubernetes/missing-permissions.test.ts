@@ -32,7 +32,7 @@ describe('a controller without the permission to read a kind', {
     const entries = copy === undefined ? [] : entriesOf(copy.table, 'endpoints');
     return entries.flatMap(({ endpoints }) => endpoints.map(({ address }) => address)).sort();
   };
-  /** The entries that proxies use, without problems. */
+  /** Returns the entries of the table, except problems, sorted by id. */
   const publishedEntries = async (store: MemoryStore): Promise<Entry[]> =>
     [...((await store.table.read())?.table.entries.values() ?? [])]
       .filter(({ kind }) => kind !== 'problem')

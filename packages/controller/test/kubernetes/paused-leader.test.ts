@@ -17,7 +17,7 @@ import {
 } from '../fixtures/cluster.ts';
 import { startControllerProcess } from '../fixtures/controller-process.ts';
 
-/** More Services than the controller writes at a time, so that it is paused between writes. */
+/** More Services than the controller writes at the same time, so that the controller is paused between writes. */
 const SERVICES = Array.from({ length: 20 }, (_, index) => `s${index}`);
 const WRITERS = 8;
 const FLEET = 'paused';
@@ -69,7 +69,7 @@ describe(
         assert.deepEqual(suspendedNames(await store.suspensions.read()), []);
         const written = await everythingWritten(cluster, store);
         assert.deepEqual(written.programmed, names);
-        // Events come after the conditions. With both Events for each Service all writes are done.
+        // Each Service gets its two Events after its conditions, so all writes are done when every Service has both Events.
         assert.deepEqual(await servicesWithEvent(cluster, 'Programmed'), names);
         assert.deepEqual(await servicesWithEvent(cluster, 'NoReadyEndpoints'), names);
         return { ...written, objects: (await everythingWritten(cluster, store)).objects };
@@ -134,7 +134,7 @@ interface EventJson {
   readonly regarding: { readonly kind: string; readonly name: string };
 }
 
-/** Names of the existing Services that have an Event with the reason. */
+/** Returns the names of the existing Services that have an Event with this reason. */
 async function servicesWithEvent(cluster: Cluster, reason: string): Promise<string[]> {
   const { items } = await cluster.get<{ items: readonly EventJson[] }>('events.events.k8s.io', '-n', 'shop');
   const events = items.filter(
@@ -143,7 +143,7 @@ async function servicesWithEvent(cluster: Cluster, reason: string): Promise<stri
   return [...new Set(events.map(({ regarding }) => regarding.name))].sort();
 }
 
-/** Versions of everything that a controller writes. */
+/** Returns the versions of all objects that a controller writes. */
 async function everythingWritten(cluster: Cluster, store: Store) {
   const { items } = await cluster.get<{ items: readonly Written[] }>(
     'services,events.events.k8s.io,tenantusages,tenantpolicies,suspensions',

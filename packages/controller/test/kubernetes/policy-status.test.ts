@@ -23,7 +23,7 @@ interface PolicyJson {
 const COUNTS = { tenantCount: 0, namespaceCount: 0, refusedCount: 0, overriddenCount: 0 };
 const eventually = <T>(assertion: () => Promise<T>): Promise<T> => eventuallyWithin(assertion, { timeoutMs: 30_000 });
 
-/** A policy for namespaces with the label. */
+/** Returns a policy for namespaces with the label. */
 const policy = (name: string, label: string, spec: object = {}): object => ({
   apiVersion: 'weir.dev/v1alpha1',
   kind: 'TenantPolicy',
@@ -50,7 +50,7 @@ describe(
       (await cluster.get<PolicyJson>('tenantpolicy', name)).status;
     const hasStatus = (name: string, status: object): Promise<void> =>
       eventually(async () => assert.deepEqual(await statusOf(name), { observedGeneration: 1, ...COUNTS, ...status }));
-    /** The number of status writes that the API server has answered, with any result. */
+    /** Returns the number of status writes that the API server has answered, with any result. */
     const countWrites = async (): Promise<number> => {
       const metrics = await cluster.kubectl('get', '--raw', '/metrics');
       const counts = metrics
@@ -60,7 +60,10 @@ describe(
         .map((line) => Number(line.split(' ').at(-1)));
       return counts.reduce((sum, count) => sum + count, 0);
     };
-    /** Asserts `count` writes since `from`. A marker policy, whose status takes one more write, comes after all pending writes. */
+    /**
+     * Asserts that `count` status writes happened since `from`. First waits for the status of a new marker policy, because this write
+     * comes after all pending writes.
+     */
     const assertWrites = async (count: number, from: number): Promise<void> => {
       markers += 1;
       await cluster.apply(policy(`marker-${markers}`, 'none', { priority: -markers }));
@@ -160,7 +163,7 @@ describe(
       const between = await countWrites();
       await cluster.kubectl('delete', 'tenantpolicy', 'high');
       await hasStatus('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
-      // The two writes are for the policy `low` and for the earlier marker, whose precedence changes.
+      // One write is for the policy `low`, and one for the earlier marker policy, because its precedence changes.
       await assertWrites(2, between);
       await cluster.kubectl('delete', 'tenantpolicy', 'low');
     });

@@ -54,7 +54,7 @@ describe('a controller without WEIR_SERVICE_CIDRS', {
 
   test('refuses endpoints in the ServiceCIDRs, including those added later', async () => {
     const web = service('web', 'shop', 443) as { spec: object };
-    // The first address is the cluster IP of `default/kubernetes`; the second is in the range but unused.
+    // In the slice, the first address is the cluster IP of `default/kubernetes`; the second address is in the same range but unused.
     await cluster.apply(namespace('shop'), WIDE, { ...web, spec: { ...web.spec, selector: undefined } });
     await cluster.apply(sliceOf(['10.96.0.1', '10.96.77.7', '10.99.0.1', '10.200.0.1']));
     await using running = startRunningController(cluster, { serviceCidrs: [] });

@@ -81,7 +81,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
   test('is overwritten by the leader after manual edits, and a delayed write reverts nothing', async () => {
     const api = new KubeApi(cluster.kubeConfig);
     const sent: string[] = [];
-    // `later` writes between two writes of `held`.
+    // The archive `later` writes between two writes of the archive `held`.
     const archives = ['held', 'later', 'read'].map((name) => {
       const request: KubeApi['request'] = (options) => {
         const { metadata } = (options.body ?? {}) as { metadata?: { resourceVersion?: string } };

@@ -1,4 +1,4 @@
-// Two fleets with different classes in one cluster. One of them also takes Services without a class.
+// Two fleets with different classes in one cluster. The fleet `all` also takes Services without a class.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';

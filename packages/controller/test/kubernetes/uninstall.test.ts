@@ -70,7 +70,7 @@ describe('the uninstall of a fleet', {
       return found;
     });
 
-  /** Field managers of a policy's status. */
+  /** Returns the field managers of a policy's status. */
   const statusManagersOf = async (policy: string): Promise<readonly string[]> => {
     const { metadata } = await cluster.get<PolicyJson>('tenantpolicy', policy, '--show-managed-fields');
     return metadata.managedFields.flatMap(({ manager, subresource }) => (subresource === 'status' ? [manager] : []));

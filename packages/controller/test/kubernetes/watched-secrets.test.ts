@@ -35,7 +35,7 @@ describe('a source that watches Secrets', {
   });
   after(() => cluster?.[Symbol.asyncDispose]());
 
-  /** Creates an account with the controller's other permissions, and a source that signs in as this account. */
+  /** Creates an account with the controller's permissions, but without access to Secrets, and a source that signs in as this account. */
   const start = async (context: TestContext, account: string, access: SecretAccess): Promise<KubernetesSource> => {
     await cluster.kubectl('create', 'serviceaccount', account, '-n', 'weir-system');
     await bind(account, { role: 'weir-controller' });
@@ -49,7 +49,7 @@ describe('a source that watches Secrets', {
     });
     return source;
   };
-  /** Binds a Role in the namespace, or a ClusterRole. */
+  /** Binds a Role in the namespace `within`, or a ClusterRole if `within` is undefined. */
   const bind = (
     account: string,
     { role, within }: { readonly role: string; readonly within?: string },

@@ -61,7 +61,7 @@ describe('planElection', () => {
   });
 });
 
-/** Keeps one Lease with optimistic concurrency, like an API server. */
+/** A fake API server that keeps one Lease with optimistic concurrency. */
 class FakeLeases {
   #lease: { spec: Json; version: number } | undefined;
 
@@ -115,13 +115,13 @@ test('does not lead after the process was stopped too long, even before a timer 
   assert.equal(election.isLeader, true);
   stoppedMs = RENEW_DEADLINE_MS;
   assert.deepEqual([election.isLeader, changes], [false, []]);
-  // It still holds the Lease and leads again. Listeners are called for both changes, because another controller may have led in
-  // between.
+  // The controller still holds the Lease, so it leads again. Listeners are called for the loss and for the election, because another
+  // controller may have led in between.
   await election.recheck();
   assert.deepEqual([election.isLeader, changes], [true, [false, true]]);
 });
 
-/** Closing makes requests, whose responses take time. */
+/** Closes the election. Advances the clock meanwhile, because closing waits for the responses to requests. */
 async function closeElection(clock: ManualClock, election: Leadership): Promise<void> {
   const closed = election.close();
   await clock.advance(100);
@@ -133,7 +133,7 @@ describe('two candidates', () => {
     const clock = new ManualClock();
     const lease = new FakeLeases();
     const unreachable = { a: false, b: false };
-    /** The API server answers reads just before their timeout, and never answers writes. */
+    /** For a slow candidate, the API server answers reads just before their timeout, and never answers writes. */
     const slow = { a: false, b: false };
     const join = (identity: 'a' | 'b'): Leadership => {
       const api = {

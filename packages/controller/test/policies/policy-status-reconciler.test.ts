@@ -32,12 +32,12 @@ const raw = (name: string, change: RawChange = {}): Json => {
   return { metadata: { uid, name, resourceVersion: version, generation }, ...(status !== undefined && { status }) };
 };
 
-/** Accepts every apply, or fails with `failure`. */
+/** A fake API server that accepts every apply, or fails with `failure`. */
 class FakeApi {
   readonly applied: KubeApiRequest[] = [];
   #version = 100;
   failure: KubeApiError | undefined;
-  /** Runs while a request is under way. */
+  /** Called while a request is in progress. */
   meanwhile: () => void = () => undefined;
 
   request = async (request: KubeApiRequest): Promise<Json> => {
@@ -57,7 +57,7 @@ class FakeApi {
     return bodies.map(({ metadata }) => (metadata as { resourceVersion: string }).resourceVersion);
   }
 
-  /** Returns a line such as `shop 1: 2 of 1` for each apply since the last call: precedence, namespaces and tenants. */
+  /** Returns a line for each apply since the last call. `shop 1: 2 of 1` stands for precedence 1, two namespaces and one tenant. */
   takeApplied(): string[] {
     return this.applied.splice(0).map(({ path, body }) => {
       const status = body?.status as Readonly<Record<string, number>>;
@@ -81,7 +81,7 @@ class FakeLeader implements Leadership {
   async close(): Promise<void> {}
 }
 
-/** Two namespaces, and the policies `high` and `low` that select both. */
+/** Starts a reconciler with two namespaces, and the policies `high` and `low` that select both namespaces. */
 async function start(context: TestContext, leader: Leadership = ALWAYS_LEADER) {
   const api = new FakeApi();
   const clock = new ManualClock();

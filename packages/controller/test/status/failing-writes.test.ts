@@ -30,7 +30,7 @@ test('writes all other Services, however many Services fail', async () => {
   for (const name of names) status.observe(name, rawOf(name));
   const views = names.map((name) => view({ uid: name, name }));
   const { signal } = new AbortController();
-  // Each write tries some Services that have not been tried before.
+  // Each call of `write` tries some Services that no earlier call has tried.
   status.setDesired({ kind: 'decided', views });
   for (let time = 0; time < 8; time += 1) await assert.rejects(status.write(signal), { code: 'AWAY' });
   assert.equal(writtenNames.size, COUNT);

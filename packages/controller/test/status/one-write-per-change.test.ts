@@ -1,5 +1,5 @@
-// Each status write costs the API server and every watcher. A thousand Services in a busy fleet are written once for each change of
-// their status, and not otherwise.
+// Each status write costs the API server and every watcher. A thousand Services in a busy fleet must be written once for each change
+// of their status, and at no other time.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { entriesOf, type Heartbeat, type ServiceObject, type SliceObject } from '@weir/model';
@@ -12,7 +12,7 @@ import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.t
 
 const SERVICES = 1_000;
 const NODES = ['a', 'b', 'c'];
-/** Changes of a heartbeat, by node. */
+/** Changes to the fields of a heartbeat, by node. */
 type HeartbeatChanges = Readonly<Record<string, Partial<Heartbeat>>>;
 
 const namespaceOf = (index: number): string => `shop-${index % 20}`;
@@ -58,7 +58,7 @@ async function startFleet(context: TestContext) {
   const harness = await startControllerHarness(context, { clock, source, status });
   const table = async () => (await harness.store.table.read())?.table ?? assert.fail('no table');
 
-  /** Reports every listener of the node as bound. */
+  /** Returns reports in which every listener of the node is bound. */
   async function reportOf(node: string): Promise<Heartbeat['listeners']> {
     const own = entriesOf(await table(), 'listener').filter((listener) => listener.node === node);
     return own.map(({ id, service }) => ({ id, service, bound: true, listening: true, error: null }));
@@ -67,7 +67,10 @@ async function startFleet(context: TestContext) {
     ...harness,
     api,
     reportOf,
-    /** Lets time pass while these proxies send heartbeats, then copies the published addresses from the API server to the source. */
+    /**
+     * Lets time pass while the proxies in `changes` send heartbeats. Then copies the published addresses from the API server to the
+     * source.
+     */
     async run(seconds: number, changes: HeartbeatChanges): Promise<void> {
       for (let second = 0; second < seconds; second += 1) {
         for (const [node, change] of Object.entries(changes)) {
@@ -83,11 +86,11 @@ async function startFleet(context: TestContext) {
       source.set({ services });
       await harness.advance(100);
     },
-    /** The UIDs of the Services that are allocated to a node. */
+    /** Returns the UIDs of the Services that are allocated to a node. */
     async at(node: string): Promise<string[]> {
       return entriesOf(await table(), 'service').flatMap(({ uid, nodes }) => (nodes.includes(node) ? [uid] : []));
     },
-    /** Asserts that exactly these Services were written `times` times each since the last call. */
+    /** Asserts that exactly these Services were written since the last call, each of them `times` times. */
     wereWritten(what: string, uids: readonly string[], times = 1): void {
       const expected = new Map([...uids].sort().map((uid) => [uid, times]));
       assert.deepEqual(new Map([...api.takeWriteCounts()].sort()), expected, what);

@@ -1,4 +1,4 @@
-// The desired status may change while it is written, which takes as long as the API server needs.
+// The desired status may change during a write, because a write takes as long as the API server needs.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -17,7 +17,7 @@ interface StatusRequest {
   respond(error?: KubeApiError): void;
 }
 
-/** A status sink on an API server that responds to a PATCH of a status when the test calls `respond`. */
+/** Creates a status sink whose API server responds to a PATCH of a status when the test calls `respond`. */
 function createSlowSink(names: readonly string[]) {
   const requests: StatusRequest[] = [];
   let version = 1;

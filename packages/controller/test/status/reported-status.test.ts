@@ -16,7 +16,7 @@ import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixt
 
 describe('the reported status of Services', () => {
   interface StatusHarness extends ControllerHarness {
-    /** Returns a line such as `web 10.0.0.1,10.0.0.2 Programmed` for each Service, as last desired. */
+    /** Returns the last desired status of each Service as a line such as `web 10.0.0.1,10.0.0.2 Programmed`. */
     readonly lines: () => string[];
     readonly writes: () => number;
   }

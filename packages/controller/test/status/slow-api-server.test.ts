@@ -15,7 +15,7 @@ import { FakeSource, nodeObject, serviceObject } from '../fixtures/fake-source.t
 import { rawService } from '../fixtures/views.ts';
 
 const COUNT = 40;
-/** The number of concurrent writes. */
+/** How many status writes the controller makes at the same time. */
 const WRITERS = 8;
 const NODES = { a: '10.0.0.1', b: '10.0.0.2' };
 
@@ -59,7 +59,7 @@ async function startSlow(context: TestContext) {
   const services = names.map((name, index) => serviceObject(name, { ports: [{ ...port, port: 20_000 + index }] }));
   const source = new FakeSource({ nodes: Object.entries(NODES).map(([name, ip]) => nodeObject(name, ip)), services });
   const harness = await startControllerHarness(context, { clock, source, status, leader });
-  // Runs before the controller is closed, which waits for the delayed requests.
+  // Runs before the controller is closed, because closing waits for the delayed requests.
   context.after(() => gate.resolve());
   const table = (await harness.store.table.read())?.table ?? assert.fail('no table');
   const heartbeatOf = (node: string): Heartbeat => {

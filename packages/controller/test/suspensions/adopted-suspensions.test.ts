@@ -23,7 +23,7 @@ const REQUEST: Suspension = {
 
 const REAL: Suspension = { ...REQUEST, uid: 'uid-1', origin: { kind: 'kubernetes' } };
 
-/** Keeps Suspensions by name, like an API server. */
+/** A fake API server that keeps Suspensions by name. */
 class FakeSuspensions implements SuspensionObjectWriter {
   readonly objects = new Map<string, SuspensionObject>();
   isUnreachable = false;
@@ -48,7 +48,7 @@ describe('a suspension made in the store while the API server was unreachable', 
     options: ControllerHarnessOptions = {},
   ) => {
     const clock = new ManualClock();
-    /** The UIDs in the store after each of its changes. */
+    /** The UIDs of the suspensions in the store, after each change of the store. */
     const states: string[] = [];
     const store = new MemoryStore({
       clock,

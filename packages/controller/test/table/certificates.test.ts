@@ -22,7 +22,7 @@ const services = [
 ];
 const clock = (): ManualClock => new ManualClock(0);
 
-/** Valid for 100 seconds from the start of the clock. */
+/** A Secret whose certificate is valid for 100 s from the start of the clock. */
 const secret: SecretObject = {
   namespace: 'shop',
   name: 'tls',

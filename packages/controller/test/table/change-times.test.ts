@@ -159,7 +159,7 @@ function lastChangedAt(store: MemoryStore): number | undefined {
 }
 
 function slices() {
-  // A full second, since Kubernetes rounds times to seconds.
+  // The clock starts at a full second, because Kubernetes rounds times to seconds.
   const clock = new ManualClock(1_700_000_000_000);
   const changes: (number | undefined)[] = [];
   const cache = new KindCache<'EndpointSlice'>(WATCHED_KINDS.EndpointSlice, {

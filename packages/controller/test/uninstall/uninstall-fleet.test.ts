@@ -27,7 +27,7 @@ interface Uninstall {
   lists(): number;
 }
 
-/** Uninstalls a fleet with one Service. `failureOf`: the error for the given attempt to write its status; undefined: success. */
+/** Uninstalls a fleet with one Service. `failureOf` returns the error of the nth write of its status; undefined if the write succeeds. */
 function startUninstall(failureOf: (write: number) => KubeApiError | undefined): Uninstall {
   const clock = new ManualClock();
   const messages: string[] = [];

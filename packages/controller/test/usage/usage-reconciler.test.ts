@@ -16,7 +16,7 @@ import type { ArchiveOutcome, TenantUsage } from '../../src/usage/tenant-usage.t
 import { recentMonths } from '../../src/usage/tenant-usage.ts';
 import { UsageReconciler } from '../../src/usage/usage-reconciler.ts';
 
-/** Keeps usages as JSON, like an API server. */
+/** A usage archive that keeps usages as JSON, as an API server does. */
 class FakeArchive {
   readonly textByNamespace = new Map<string, string>();
   writes = 0;

@@ -8,7 +8,7 @@ import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation
 import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/chart-release.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
 
-/** The API server needs a moment to load a policy or its parameters. */
+/** How long to wait for a policy to take effect, because the API server needs a moment to load a policy or its parameters. */
 const IN_FORCE = { timeoutMs: 30_000 };
 const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota'].map((each) => `weir-${each}`);
 
@@ -234,7 +234,7 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
   });
 });
 
-/** Adds the UID that an API server assigns. */
+/** Returns the object with a UID such as an API server assigns. */
 function withUid(object: object): object {
   return { ...object, metadata: { ...(object as { metadata: object }).metadata, uid: 'uid' } };
 }

@@ -1,4 +1,4 @@
-// Changes of watched directories in the ways in which editors, tools and mounts change files.
+// Tests changes to watched directories in the ways in which editors, tools and mounts change files.
 import assert from 'node:assert/strict';
 import { mkdirSync, mkdtempSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

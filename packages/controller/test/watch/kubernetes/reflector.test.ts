@@ -14,7 +14,7 @@ const list = (names: readonly string[], metadata: object): Json => ({
 type ListResponse = Json | KubeApiError;
 type Watch = (request: WatchRequest) => Promise<void> | void;
 
-/** Runs a reflector against an API server that answers by a script. A watch that the script lacks stays open. */
+/** Runs a reflector against an API server that answers by a script. A watch that is missing from the script stays open. */
 async function play(
   context: TestContext,
   {

@@ -6,7 +6,10 @@ import { ManualClock, silentLogger } from '@weir/runtime';
 import type { KubeApi } from '../../../src/kubernetes/kube-api.ts';
 import { KubernetesSource } from '../../../src/watch/kubernetes/kubernetes-source.ts';
 
-/** Watches an API server with one namespace, named after the server's version at the time of the request. Responses wait for `gate`. */
+/**
+ * Starts a source on an API server with one namespace. The namespace is named after the server's version at the time of the request.
+ * Responses wait for `gate`.
+ */
 function startSource(context: TestContext, gate: Promise<void> = Promise.resolve()) {
   const server = { version: 1, gate, lists: [] as string[] };
   const api = {

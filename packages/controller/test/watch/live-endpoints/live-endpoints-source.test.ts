@@ -42,7 +42,7 @@ const sliceObject = (...args: Parameters<typeof slice>) => {
   return object;
 };
 
-/** Opens a source over files with endpoints 10.0.0.1 and 10.0.0.2. */
+/** Opens a source on files with the endpoints 10.0.0.1 and 10.0.0.2. */
 async function open(
   context: TestContext,
   { api = new ScriptedApi(), cachePath }: { api?: ScriptedApi; cachePath?: string } = {},
