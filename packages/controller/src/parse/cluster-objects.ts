@@ -3,7 +3,7 @@ import type { Fields } from './fields.ts';
 import { CIDR, DNS_LABEL, DNS_SUBDOMAIN, IP_ADDRESS } from './fields.ts';
 import { type ParseResult, parseObject, readMeta } from './parse-object.ts';
 
-/** The label with the name of a namespace, which an API server adds to each namespace. */
+/** The label that an API server adds to each namespace. Its value is the name of the namespace. */
 export const NAMESPACE_NAME_LABEL = 'kubernetes.io/metadata.name';
 /** The label of nodes that run a proxy, and its value. */
 export const ROLE_LABEL = 'role';
@@ -25,7 +25,7 @@ export function parseNode(raw: unknown): ParseResult<NodeObject> {
   });
 }
 
-/** Returns the addresses in their order: the first address of an IP family is the node's main address. */
+/** Returns the addresses of a type in their original order, because the first address of an IP family is the node's main address. */
 function addressesOf(addresses: readonly Fields[], type: string): string[] {
   return addresses.filter((each) => each.text('type') === type).map((each) => each.requiredText('address', IP_ADDRESS));
 }
@@ -33,8 +33,8 @@ function addressesOf(addresses: readonly Fields[], type: string): string[] {
 const ENDED_PHASES = ['Succeeded', 'Failed'];
 
 /**
- * Parses a pod, and drops the addresses of a pod that has ended. Its status still lists them, but the network may have given them
- * to a pod of another namespace, which the owner of the ended pod could then reach.
+ * Parses a pod. Drops the addresses of a pod that has ended, although its status still lists them. The network may have given these
+ * addresses to a pod of another namespace, and the owner of the ended pod must not reach that pod.
  */
 export function parsePod(raw: unknown): ParseResult<PodObject> {
   return parseObject('Pod', raw, (fields) => {
@@ -52,7 +52,10 @@ export function parsePod(raw: unknown): ParseResult<PodObject> {
   });
 }
 
-/** Parses a ServiceCIDR. One that is being deleted counts until it is gone, because Services may still have addresses in its ranges. */
+/**
+ * Parses a ServiceCIDR. A ServiceCIDR that is being deleted counts until it is gone, because Services may still have addresses in its
+ * ranges.
+ */
 export function parseServiceCidr(raw: unknown): ParseResult<ServiceCidrObject> {
   return parseObject('ServiceCIDR', raw, (fields) => ({
     name: fields.object('metadata').requiredText('name', DNS_SUBDOMAIN),

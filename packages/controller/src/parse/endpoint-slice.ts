@@ -12,7 +12,7 @@ const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
   FQDN: DNS_SUBDOMAIN,
 };
 
-/** Returns no object and a warning for a slice whose labels name no Service. */
+/** Parses an EndpointSlice. If its labels name no Service, returns a warning and no object. */
 export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
   const result = parseObject('EndpointSlice', raw, (fields) => {
     if (!fields.has('addressType')) fields.noteMissing('addressType', ADDRESS_TYPES.join(', '));
@@ -53,7 +53,10 @@ function readPorts(fields: Fields): readonly SlicePort[] {
   return Object.freeze(ports);
 }
 
-/** The API server writes an empty name if the Service has a single port without a name. */
+/**
+ * The format of a port's name. An empty name is allowed, because the API server writes one if the Service has a single port without a
+ * name.
+ */
 const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => text === '' || DNS_LABEL.matches(text) };
 
 function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
@@ -74,7 +77,7 @@ function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
 
 const CHANGE_TRIGGER_ANNOTATION = 'endpoints.kubernetes.io/last-change-trigger-time';
 const MANAGED_BY_LABEL = 'endpointslice.kubernetes.io/managed-by';
-/** The controller whose slices carry a trustworthy time; in a slice made by hand the time may be any text. */
+/** The controller whose slices have a trustworthy trigger time. In a slice made by hand, the trigger time may be any text. */
 const ENDPOINT_SLICE_CONTROLLER = 'endpointslice-controller.k8s.io';
 
 interface RawObject {
@@ -86,9 +89,9 @@ interface RawObject {
 }
 
 /**
- * Returns when the pod or Service changed that caused this version of the EndpointSlice, in milliseconds since the epoch with a
- * resolution of one second. Returns undefined if the slice has no such annotation: Kubernetes removes it when a later write has
- * another cause.
+ * Returns when the pod or Service changed whose change caused this version of the EndpointSlice. The time is in milliseconds since
+ * the epoch, with a resolution of one second. Returns undefined if the slice has no such annotation, because Kubernetes removes the
+ * annotation when a later write has another cause.
  */
 export function changeTriggerTimeOf(raw: unknown): number | undefined {
   const { metadata } = raw as RawObject;

@@ -5,7 +5,7 @@ import { parseCidr, parseHost } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
 
 export interface TextFormat {
-  /** Follows "use " in a message. */
+  /** Describes the allowed text. Follows "use " in a message. */
   readonly allowed: string;
   matches(text: string): boolean;
 }
@@ -16,7 +16,7 @@ export interface IntegerRange {
 }
 
 export class Fields {
-  /** Path of this object in its document, such as `spec.ports[1]`; empty for the document. */
+  /** The path of this object in its document, such as `spec.ports[1]`; empty for the document itself. */
   readonly path: string;
   readonly #json: Json;
   readonly #mistakes: string[];
@@ -28,7 +28,7 @@ export class Fields {
     if (!isObject(json) && !isAbsent(json)) this.#note(path || 'the object', json, 'a mapping');
   }
 
-  /** Whether the field is set; Kubernetes writes null for a field that is not set. */
+  /** Whether the field is set. Null counts as not set, because Kubernetes writes null for a field that is not set. */
   has(name: string): boolean {
     return !isAbsent(this.#json[name]);
   }
@@ -37,7 +37,7 @@ export class Fields {
     return this.#json[name] ?? null;
   }
 
-  /** Returns null if the field is absent or wrong. */
+  /** Reads a text. Returns null if the field is absent or wrong. */
   text(name: string, format?: TextFormat): string | null {
     const value = this.#json[name];
     if (isAbsent(value)) return null;
@@ -80,7 +80,7 @@ export class Fields {
     return found ?? fallback;
   }
 
-  /** An absent object reads as an empty object. */
+  /** Reads an object. An absent object counts as an empty object. */
   object(name: string): Fields {
     return new Fields(this.#json[name], this.#mistakes, this.#pathOf(name));
   }
@@ -102,7 +102,7 @@ export class Fields {
     return found;
   }
 
-  /** Reads labels or annotations. */
+  /** Reads a mapping of text to text, such as labels or annotations. */
   textMap(name: string): Record<string, string> {
     const map = this.#json[name];
     if (isAbsent(map)) return {};
@@ -115,7 +115,7 @@ export class Fields {
     return Object.fromEntries(entries);
   }
 
-  /** Notes a mistake for each unknown field, because it must not look as if Weir honoured the field. */
+  /** Notes a mistake for each unknown field. Otherwise it would look as if Weir honoured the field. */
   refuseUnknown(known: readonly string[]): void {
     for (const name of this.names()) {
       if (!known.includes(name)) this.#mistakes.push(`${this.#pathOf(name)} is unknown; use ${known.join(', ')}`);
@@ -139,7 +139,7 @@ export class Fields {
     this.#note(this.#pathOf(name), this.#json[name], allowed);
   }
 
-  /** Notes a field that has no effect here. `reason` follows "remove it: ". */
+  /** Notes a mistake for a field that has no effect here. `reason` follows "remove it: " in the message. */
   noteUnused(name: string, reason: string): void {
     this.#mistakes.push(`${this.#pathOf(name)} is ${shown(this.#json[name])}; remove it: ${reason}`);
   }
@@ -189,8 +189,8 @@ function shown(value: unknown): string {
 }
 
 /**
- * Cuts text to `maxLength` UTF-16 code units without splitting a surrogate pair: an API server would replace half a pair, and the
- * object that carries the text would look changed.
+ * Cuts text to `maxLength` UTF-16 code units without splitting a surrogate pair. An API server would replace half a pair, and the
+ * object that contains the text would look changed.
  */
 export function truncateAt(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;
@@ -214,13 +214,13 @@ export const DNS_SUBDOMAIN: TextFormat = {
   matches: (text) => text.length <= 253 && SUBDOMAIN.test(text),
 };
 
-/** A label value that is not empty; tenants and pools are named like this. */
+/** A label value that is not empty. Names of tenants and pools have this format. */
 export const LABEL_TEXT: TextFormat = {
   allowed: 'letters, digits, "-", "_" and ".", at most 63, beginning and ending with a letter or digit',
   matches: (text) => text !== '' && LABEL_VALUE.test(text),
 };
 
-/** `name` or `prefix/name`. */
+/** The key of a label: `name` or `prefix/name`. */
 export const LABEL_KEY: TextFormat = {
   allowed: 'the key of a label, such as team or example.com/team',
   matches(text) {

@@ -1,18 +1,18 @@
 import { type NamespacedMeta, type ObjectMeta, type Problem, subjectFor, truncateMessage } from '@weir/model';
 import { DNS_LABEL, Fields, parseTimestamp, type TextFormat, TIMESTAMP, truncateAt } from './fields.ts';
 
-/** `object` is undefined if the object is invalid; then a problem of severity `error` says why. */
+/** A parsed object with its problems. If the object cannot be used, `object` is undefined and a problem says why. */
 export interface ParseResult<T> {
   readonly object: T | undefined;
   readonly problems: readonly Problem[];
 }
 
 /**
- * The most mistakes that are reported for one object: a slice may have thousands of wrong endpoints, and the routing table carries
- * every problem to all proxies.
+ * The maximum number of mistakes that are reported for one object. A slice may have thousands of wrong endpoints, and the routing
+ * table carries every problem to all proxies.
  */
 const MAX_REPORTED_MISTAKES = 20;
-/** Longest name in Kubernetes (RFC 1123 subdomain). */
+/** The length of the longest name in Kubernetes (an RFC 1123 subdomain). */
 const MAX_NAME_CHARACTERS = 253;
 
 /** Reads an object with `read`. The object is invalid if `read` noted mistakes. */
@@ -28,7 +28,7 @@ export function parseObject<T extends object>(kind: string, raw: unknown, read: 
   return { object: undefined, problems: reported.map((message) => invalidObject(subject, truncateMessage(message))) };
 }
 
-/** Returns the name of an object for a problem, even if the name in the object is missing or invalid. */
+/** Returns the subject for a problem of the object, even if the object's name is missing or invalid. */
 export function subjectOfRaw(kind: string, raw: unknown): string {
   const metadata = new Fields(raw, []).object('metadata');
   const namespace = metadata.text('namespace');
@@ -43,10 +43,10 @@ function invalidObject(subject: string, message: string): Problem {
   return Object.freeze({ code: 'InvalidObject', subject, severity: 'error', heals: false, message });
 }
 
-/** Prefix of Weir's annotations and conditions. */
+/** The prefix of Weir's annotations and conditions. */
 export const WEIR_PREFIX = 'weir.dev/';
 
-/** Annotations of Kubernetes for Services that Weir honours. */
+/** The annotations of Kubernetes that Weir honours on Services. */
 const KUBERNETES_ANNOTATIONS: ReadonlySet<string> = new Set([
   'service.beta.kubernetes.io/load-balancer-source-ranges',
   'service.kubernetes.io/topology-mode',
@@ -56,16 +56,17 @@ const KUBERNETES_ANNOTATIONS: ReadonlySet<string> = new Set([
 const UID: TextFormat = { allowed: 'the UID that the API server gives', matches: (text) => text !== '' };
 
 /**
- * Reads only the metadata that Weir needs: labels if `labels` is true, Weir's annotations and the few annotations of Kubernetes
- * that Weir honours. The caches hold every Service of the cluster, and the annotations of other tools are many times larger than
- * the rest of a Service.
+ * Reads only the metadata that Weir needs: labels if `labels` is true, Weir's annotations, and the few annotations of Kubernetes that
+ * Weir honours. The caches hold every Service of the cluster, and the annotations of other tools are many times larger than the rest
+ * of a Service.
  */
 export function readMeta(fields: Fields, options: { readonly name: TextFormat; readonly labels: boolean }): ObjectMeta {
   const metadata = fields.object('metadata');
   const labels = metadata.textMap('labels');
   const createdAt = metadata.text('creationTimestamp', TIMESTAMP);
   return {
-    // UIDs of objects in files are derived from the name, and a missing name is reported as a separate mistake.
+    // A missing UID is a mistake only if the object has a name. UIDs of objects in files are derived from the name, and a missing
+    // name is reported as a separate mistake.
     uid: metadata.has('name') ? metadata.requiredText('uid', UID) : (metadata.text('uid', UID) ?? ''),
     name: metadata.requiredText('name', options.name),
     labels: Object.freeze(options.labels ? labels : {}),

@@ -25,16 +25,16 @@ function readAuthorities(value: SecretValue): ClientAuthorities | UnusableSecret
   const certificates = readCertificates(value.text, 'ca.crt');
   if (certificates.kind === 'unusable') return certificates;
   const { list } = certificates;
-  // A certificate that does not belong to a CA verifies no client, and the user could not find out why.
+  // A certificate that is not a CA certificate would verify no client, and the user could not find out why.
   const nonCa = list.findIndex((each) => !each.ca);
   if (nonCa >= 0) return unusableSecret(`has a ca.crt whose certificate ${nonCa + 1} is not a CA certificate`);
   return Object.freeze({ kind: 'good', certificates: list.map(String).join('') });
 }
 
 export interface SecretPair {
-  /** `tls.crt` */
+  /** The value of `tls.crt`. */
   readonly chain: SecretValue;
-  /** `tls.key` */
+  /** The value of `tls.key`. */
   readonly key: SecretValue;
 }
 
@@ -73,18 +73,18 @@ export function readCertificatePair(
 }
 
 /**
- * The longest RSA key that is accepted. Each handshake signs once in a worker that also serves other clients, and the time grows
- * with the cube of the key's length.
+ * The length of the longest RSA key that is accepted. Each handshake makes a signature in a worker that also serves other clients,
+ * and the time for a signature grows with the cube of the key's length.
  */
 const MAX_RSA_BITS = 4_096;
 const KEY_TYPES: readonly (string | undefined)[] = ['rsa', 'rsa-pss', 'ec', 'ed25519', 'ed448'];
 /**
- * OpenSSL's names of P-256, P-384 and P-521, the only curves for signatures in TLS 1.3 (RFC 8446, 4.2.3). OpenSSL loads keys on
- * other curves, but then every handshake fails.
+ * The accepted curves P-256, P-384 and P-521, by their names in OpenSSL. No other curves are allowed for signatures in TLS 1.3 (RFC
+ * 8446, 4.2.3). OpenSSL loads keys on other curves, but then every handshake fails.
  */
 const CURVES: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
-/** Digests of RSA-PSS in TLS, with the length of the digest in bytes, which is also the length of the salt (RFC 8446, 4.2.3). */
+/** The digests of RSA-PSS in TLS, and the length of each digest in bytes. The salt is as long as the digest (RFC 8446, 4.2.3). */
 const PSS_DIGESTS: ReadonlyMap<string, number> = new Map([
   ['sha256', 32],
   ['sha384', 48],
@@ -120,8 +120,8 @@ function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: 
 }
 
 /**
- * Returns why OpenSSL, with which the proxies load the pair, refuses it, for example because the key is too short; undefined if
- * OpenSSL accepts the pair.
+ * Loads the pair with OpenSSL, as the proxies do. Returns why OpenSSL refuses the pair, for example because the key is too short;
+ * undefined if OpenSSL accepts the pair.
  */
 function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key: string }): string | undefined {
   try {
@@ -129,7 +129,7 @@ function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key:
     createSecureContext({ cert: chain, key, ca: [] });
     return undefined;
   } catch (error) {
-    // The reason is one of OpenSSL's constant texts, so it contains nothing of the key.
+    // The reason is one of OpenSSL's constant texts, so the reason contains nothing of the key.
     const { reason } = error as { reason?: unknown };
     return typeof reason === 'string' ? reason : 'it gives no reason';
   }
@@ -142,8 +142,8 @@ function publicKeyDigest(publicKey: KeyObject): string {
 }
 
 /**
- * Returns the period in which the server certificate and its issuer are both valid. Further certificates do not count: a client may
- * not need them, for example an expired cross-signed root whose key the client trusts anyway.
+ * Returns the period in which the server certificate and its issuer are both valid. Ignores further certificates, because a client
+ * may not need them: for example, an expired cross-signed root whose key the client trusts anyway.
  */
 function validityPeriodOf([server, ...others]: PemCertificates['list']): Pick<
   CertificatePair,
@@ -162,12 +162,18 @@ export interface PemCertificates {
   readonly list: readonly [X509Certificate, ...X509Certificate[]];
 }
 
-/** The most certificates in one value, because the controller reads them all and every proxy keeps them. */
+/**
+ * The maximum number of certificates in one value of a Secret. The number is limited because the controller reads all certificates
+ * and every proxy keeps them.
+ */
 const MAX_CERTIFICATES = 20;
 const PEM_BEGIN = '-----BEGIN CERTIFICATE-----';
 const PEM_END = '-----END CERTIFICATE-----';
 
-/** Reads the certificates of a value. Ignores text between them, such as comments or a private key. `key` is the key in the Secret. */
+/**
+ * Reads the certificates of a Secret's value. Ignores text between the certificates, such as comments or a private key. `key` names
+ * the value, such as `tls.crt`.
+ */
 export function readCertificates(text: string, key: string): PemCertificates | UnusableSecret {
   const blocks = pemBlocksIn(text);
   if (blocks.length > MAX_CERTIFICATES)
@@ -191,7 +197,7 @@ export function unusableSecret(why: string): UnusableSecret {
   return Object.freeze({ kind: 'unusable', why });
 }
 
-/** Returns at most one block more than is allowed. A block without an end mark extends to the end of the text. */
+/** Returns the PEM blocks in the text, but at most `MAX_CERTIFICATES` + 1. A block without an end mark extends to the end of the text. */
 function pemBlocksIn(text: string): string[] {
   const blocks: string[] = [];
   for (let from = text.indexOf(PEM_BEGIN); from >= 0 && blocks.length <= MAX_CERTIFICATES; ) {
@@ -215,20 +221,20 @@ function readCertificate(pem: string): X509Certificate | undefined {
 }
 
 export type SecretValue = { readonly kind: 'none' } | { readonly kind: 'text'; readonly text: string } | UnusableSecret;
-/** The longest value that is read: three times the size of twenty long certificates. */
+/** The size of the longest value that is read: three times the size of twenty long certificates. */
 const MAX_VALUE_BYTES = 64 * 1024;
 const NO_VALUE: SecretValue = { kind: 'none' };
 
 /**
- * Reads a value of a Secret from a manifest or an API server. `Fields` is not used, because it quotes wrong values in its messages,
- * and no message may contain anything from a Secret.
+ * Reads a value of a Secret from a manifest or an API server. Does not use `Fields`, because `Fields` quotes wrong values in its
+ * messages, and no message may contain anything from a Secret.
  */
 export function readSecretValue(raw: unknown, key: string): SecretValue {
   const { data, stringData } = (raw ?? {}) as { data?: unknown; stringData?: unknown };
   for (const map of [data, stringData]) if (!isMapping(map)) return unusableSecret('has data that is not a mapping');
   const plain = (stringData as Mapping | null | undefined)?.[key] ?? null;
   const encoded = (data as Mapping | null | undefined)?.[key] ?? null;
-  // As in the API server, stringData wins.
+  // As in the API server, `stringData` takes precedence over `data`.
   const value = plain ?? encoded;
   if (value === null || value === '') return NO_VALUE;
   if (typeof value !== 'string') return unusableSecret(`has a ${key} that is not text`);
@@ -250,7 +256,7 @@ function tooLongValue(key: string): UnusableSecret {
   return unusableSecret(`has a ${key} of more than ${MAX_VALUE_BYTES / 1024} KiB`);
 }
 
-/** Base64 of RFC 4648, section 4, with line breaks. */
+/** Decodes base64 (RFC 4648, section 4) with optional line breaks. Returns undefined if the text is not base64. */
 function decodeBase64(text: string): Buffer | undefined {
   const digits = text.replaceAll(/[\r\n]/g, '');
   return digits.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(digits) ? Buffer.from(digits, 'base64') : undefined;

@@ -4,7 +4,7 @@ import { DNS_LABEL, IP_ADDRESS, PORT } from './fields.ts';
 import { type ParseResult, parseObject, readNamespacedMeta } from './parse-object.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;
-/** The defaults of the API server. */
+/** The default and the maximum of `sessionAffinityConfig.clientIP.timeoutSeconds` in the API server. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 const MAX_AFFINITY_SECONDS = 86_400;
 
@@ -35,7 +35,7 @@ export function parseService(raw: unknown): ParseResult<ServiceObject> {
 
 const IP_FAMILY: TextFormat = { allowed: 'IPv4, IPv6', matches: (text) => text === 'IPv4' || text === 'IPv6' };
 
-/** Reads the cluster IPs, without `None` and without text in files that is not an address. */
+/** Reads the cluster IPs. Ignores `None`, and text in files that is not an address. */
 function readClusterIPs(spec: Fields): string[] {
   return spec.texts('clusterIPs').filter(IP_ADDRESS.matches);
 }
@@ -49,7 +49,7 @@ function readPorts(spec: Fields, { required }: { readonly required: boolean }): 
     const port = readPort(item);
     if (!item.has('name') && items.length > 1) item.noteMissing('name', 'a name for each port when there are several');
     if (port.name !== null && names.has(port.name)) item.noteInvalid('name', 'another name: two ports have this one');
-    // A wrong number reads as port 1, so it must not count as a duplicate of another port.
+    // A wrong number is read as port 1, so such a port must not count as a duplicate of another port.
     const number = item.raw('port') === port.port ? `${port.port}/${port.protocol}` : item.path;
     if (numbers.has(number)) item.noteInvalid('port', `another number: two ports are ${number}`);
     if (port.name !== null) names.add(port.name);

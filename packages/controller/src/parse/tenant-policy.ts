@@ -57,7 +57,7 @@ export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject>
   };
 }
 
-/** Reads `spec` of a TenantPolicy. The fleet's `defaultTenantPolicy`, which is configuration, has the same format. */
+/** Reads the `spec` of a TenantPolicy. The `defaultTenantPolicy` in the fleet's configuration has the same format. */
 export function readTenantPolicySpec(spec: Fields): TenantPolicySpec {
   const limits = spec.object('limits');
   spec.refuseUnknown([...ENFORCED_FIELDS, ...UNENFORCED_FIELDS]);
@@ -122,7 +122,7 @@ function readLimits(fields: Fields): TenantLimits {
   return Object.freeze(Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null)));
 }
 
-/** Reads a Quantity, which is text or a number in JSON. */
+/** Reads a Kubernetes quantity, which is a string or a number in JSON. Returns null if the field is absent or wrong. */
 function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_LIMITS)[number]): number | null {
   const value = fields.raw(name);
   if (value === null) return null;
@@ -142,7 +142,7 @@ function readQuantity(fields: Fields, { name, unit, example }: (typeof QUANTITY_
   }
 }
 
-/** Returns warnings about fields that are valid but have no effect, because they must not look as if Weir enforced them. */
+/** Returns warnings about fields that are valid but have no effect. Without a warning, it would look as if Weir enforced these fields. */
 export function unenforcedProblems(subject: string, spec: Fields): readonly Problem[] {
   const limits = spec.object('limits');
   const pathOf = (name: string): string => (spec.path === '' ? name : `${spec.path}.${name}`);
@@ -158,8 +158,8 @@ export function unenforcedProblems(subject: string, spec: Fields): readonly Prob
 }
 
 /**
- * Returns messages about unused fields: `tenantFrom.name` without type Name would make each namespace a separate tenant with its
- * own limits.
+ * Returns messages about unused fields. For example, a user who sets `tenantFrom.name` without type Name does not get one tenant:
+ * each namespace becomes a separate tenant with separate limits.
  */
 function unusedFieldMessages(tenantFrom: Fields): string[] {
   const type = tenantFrom.oneOf('type', TENANT_FROM_TYPES, 'Namespace');
@@ -193,7 +193,7 @@ const DURATION: TextFormat = {
   matches: (text) => (parseDuration(text) ?? 0) > 0,
 };
 
-/** Notes mistakes in `spec.rules` as strictly as the CRD. This version does not enforce rules (see `unenforcedProblems`). */
+/** Notes mistakes in `spec.rules`, as strictly as the CRD. This version of Weir does not enforce rules (see `unenforcedProblems`). */
 export function validateRules(spec: Fields): void {
   const rules = spec.objects('rules');
   const limits = spec.object('limits');
