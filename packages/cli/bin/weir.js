@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// The entry point is plain JavaScript that Node.js 14 can parse, so that an old Node.js prints a message, not a syntax error.
-// In a checkout it runs the sources. If the Node.js that started it is too old, it uses the Node.js of the npm package `node`.
-// When installed, it loads the compiled program.
+// Starts the `weir` command. This file is plain JavaScript that Node.js 14 can parse, so that an old Node.js prints a message instead of a
+// syntax error. In a checkout it runs the sources, with the Node.js of the npm package `node` if the current Node.js is too old. In an
+// installation it loads the compiled program.
 import { spawn } from 'node:child_process';
 import { existsSync, realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -31,7 +31,10 @@ function isRecent(version) {
   return major > MIN_NODE_VERSION[0] || (major === MIN_NODE_VERSION[0] && minor >= MIN_NODE_VERSION[1]);
 }
 
-/** Returns the launcher of the npm package `node`, a development dependency. The launcher knows where its libraries are. */
+/**
+ * Returns the path of the launcher of the npm package `node`, a development dependency. Only the launcher knows where the libraries of this
+ * Node.js are.
+ */
 function findCheckoutNode() {
   try {
     const binary = join(dirname(createRequire(import.meta.url).resolve('node/package.json')), '..', '.bin', 'node');
@@ -47,7 +50,8 @@ function runFromSource(node) {
   if (typeof process.execve === 'function') return process.execve(node, [node, ...args], process.env);
   const child = spawn(node, args, { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-  // A terminal sends Ctrl-C to the child as well. Forwarding it would count as a second signal, which ends the command at once.
+  // Forwards SIGINT only if stdin is not a terminal. A terminal sends Ctrl-C to the child as well, and a second signal would end the
+  // command at once.
   process.on('SIGINT', () => process.stdin.isTTY || child.kill('SIGINT'));
   child.on('error', (error) => {
     process.stderr.write(`weir failed to start ${node}: ${error.message}; run npm ci again\n`);

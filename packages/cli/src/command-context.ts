@@ -8,6 +8,6 @@ export interface CommandContext {
 
 export const EXIT_OK = 0;
 export const EXIT_PROBLEM = 1;
-/** Exit code for wrong usage and for a command that cannot start, for example because no console answers or its port is in use. */
+/** Exit code for wrong usage and for a command that cannot start, for example because no console answers or a port is in use. */
 export const EXIT_USAGE = 2;
 export type ExitCode = typeof EXIT_OK | typeof EXIT_PROBLEM | typeof EXIT_USAGE;

@@ -28,7 +28,7 @@ export async function runWeir(args: readonly string[], terminal: Terminal): Prom
     await program.parseAsync(args, { from: 'user' });
     return code;
   } catch (error) {
-    // SIGINT or SIGTERM while the command was starting.
+    // A signal such as SIGINT or SIGTERM arrived while the command was starting.
     if (terminal.signal.aborted && error === terminal.signal.reason) return EXIT_OK;
     return exitCodeForError(error, terminal);
   }
@@ -43,7 +43,7 @@ function exitCodeForError(error: unknown, terminal: Terminal): ExitCode {
   return code;
 }
 
-/** The message of a `UsageError` is complete; other messages include their cause. */
+/** Returns the exit code and the message for an error. The message of a `UsageError` is complete without the messages of its causes. */
 function errorOutcomeFor(error: unknown): { readonly code: ExitCode; readonly message: string } {
   return error instanceof UsageError ? { code: EXIT_USAGE, message: error.message } : exitStatusFor(error);
 }

@@ -1,27 +1,29 @@
-/** The environment of a command: variables, output streams and signals. Tests pass their own; `main.ts` passes the process. */
+/**
+ * The environment of a command: variables, output streams and signals. `main.ts` passes the environment of the process; tests pass a fake.
+ */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Writes the result of the command. */
+  /** Writes the result of the command to stdout. */
   out(text: string): void;
-  /** Writes everything else: progress, problems, the line `ready`. */
+  /** Writes progress, problems and the line `ready` to stderr. */
   err(text: string): void;
   /** Whether stdout is a terminal, so that a live view can redraw itself. */
   readonly isTerminal: boolean;
   /** Returns the width of the terminal, or undefined if stdout is not a terminal. */
   columns(): number | undefined;
   readonly colour: boolean;
-  /** Aborted by SIGINT, SIGTERM, SIGHUP, or when the launcher process ends. */
+  /** Aborted by SIGINT, SIGTERM or SIGHUP, or when the launcher process ends. */
   readonly signal: AbortSignal;
 }
 
-/** Whether to print colours: only to a terminal, and only if NO_COLOR is unset or empty (https://no-color.org). */
+/** Whether to print colours: only if stdout is a terminal, TERM is not `dumb`, and NO_COLOR is unset or empty (https://no-color.org). */
 export function wantsColour(env: Terminal['env'], isTerminal: boolean): boolean {
   return isTerminal && (env.NO_COLOR ?? '') === '' && env.TERM !== 'dumb';
 }
 
 const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-/** The terminal of this process. The first signal aborts `terminal.signal`; a second one ends the process at once. */
+/** Returns the terminal of this process. The first signal aborts `terminal.signal`, and the second signal ends the process at once. */
 export function processTerminal(): { readonly terminal: Terminal; exit(code: number): void } {
   const stopping = new AbortController();
   for (const signal of STOP_SIGNALS) {
@@ -50,13 +52,13 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
     },
     exit(code) {
       process.exitCode = code;
-      // Waits only until the pipe behind stdout has taken all output.
+      // Exits as soon as the pipe behind stdout has taken all output.
       process.stdout.write('', () => process.exit(code));
     },
   };
 }
 
-/** Stops this process when its launcher (`bin/weir.js` on an old Node.js) is killed and can no longer forward signals. */
+/** Stops this process when its launcher (`bin/weir.js` on an old Node.js) is killed, because the launcher then forwards no more signals. */
 function stopWithParent(stopping: AbortController): void {
   if (process.channel === undefined || process.channel === null) return;
   process.channel.unref();

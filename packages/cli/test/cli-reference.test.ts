@@ -1,4 +1,4 @@
-// docs/cli.md is generated from the help texts: `UPDATE_GOLDEN=1` rewrites the page.
+// Generates docs/cli.md from the help texts: `UPDATE_GOLDEN=1` rewrites the page.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { golden } from '@weir/testkit';
@@ -28,7 +28,7 @@ async function helpOf(command: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** The commands in the order of the overview, without commander's own `help`. */
+/** Returns the names of the commands in the order of the overview, without commander's own `help`. */
 function commandNames(overview: string): string[] {
   const [, list = ''] = /\nCommands:\n([\s\S]*?)\n\n/.exec(overview) ?? [];
   const names = [...list.matchAll(/^ {2}([a-z]+)/gm)].map(([, name = '']) => name);

@@ -1,4 +1,4 @@
-// Commands of a user who has only a kubeconfig. A real API server forwards the requests to the console.
+// Tests commands of a user who has only a kubeconfig. A real API server forwards the requests to the console.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -120,7 +120,7 @@ describe(
   },
 );
 
-/** Uses a credential plugin, as kubeconfigs of cloud providers do. */
+/** Returns the kubeconfig with a credential plugin that prints the token. Kubeconfigs of cloud providers use such plugins. */
 function signedInByProgram(config: { users: { user: object }[] }, token: string): object {
   const apiVersion = 'client.authentication.k8s.io/v1';
   const credential = JSON.stringify({ apiVersion, kind: 'ExecCredential', status: { token } });
@@ -128,7 +128,7 @@ function signedInByProgram(config: { users: { user: object }[] }, token: string)
   return { ...config, users: config.users.map((each) => ({ ...each, user: { exec } })) };
 }
 
-/** A store with one tenant per name. Each tenant has one Service without an address. */
+/** Returns a store with one tenant per name. Each tenant has one Service without an address. */
 async function storeOf(...names: readonly string[]): Promise<MemoryStore> {
   const store = new MemoryStore({ clock });
   const changes = names.flatMap(entriesOf).map((entry) => ({ kind: 'put', entry }) as const);

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { test } from 'node:test';
 import { runWeirProcess } from './fixtures/weir-process.ts';
 
-/** Loopback addresses that no other test uses, nor a demo that a person runs on this machine. */
+/** Loopback addresses that differ from those of other tests and of a demo that a person runs on this machine. */
 const network = `127.${100 + (process.pid % 100)}.${Math.floor(process.pid / 100) % 256}`;
 
 test('passes every check in one round of the demo', async () => {

@@ -10,7 +10,7 @@ export type ConsoleErrorCode =
   | 'REFUSED';
 
 export class ConsoleError extends WeirError<ConsoleErrorCode> {
-  /** The `error.code` of the response body, or an empty text if the response has none. */
+  /** The `error.code` of the response body, or empty if the body has no `error.code`. */
   readonly reason: string;
 
   constructor(
@@ -27,7 +27,7 @@ type Query = Readonly<Record<string, string | undefined>>;
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Sends requests to the console's HTTP API. Looks for the console on the first request. */
+/** Sends requests to the console's HTTP API. Chooses the console on the first request. */
 export class ConsoleClient {
   readonly #findTransport: () => Promise<Transport>;
   #transport: Promise<Transport> | undefined;
@@ -83,7 +83,10 @@ async function send(transport: Transport, request: ConsoleRequest): Promise<Cons
   }
 }
 
-/** Whether Node.js does not trust the issuer of the certificate. An error about a wrong host name does not count. */
+/**
+ * Whether a request failed because Node.js does not trust the issuer of the server's certificate. A certificate for a wrong host name does
+ * not count.
+ */
 function isUntrustedCertificate(error: unknown): boolean {
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
   return /SELF_SIGNED|UNABLE_TO_(VERIFY|GET_ISSUER)/.test(code);
@@ -120,7 +123,10 @@ function withQuery(path: string, query: Query): string {
   return parameters.size === 0 ? path : `${path}?${parameters}`;
 }
 
-/** Returns the message of a Kubernetes `Status` object, which an API server sends instead of forwarding a request. */
+/**
+ * Returns the message of a Kubernetes `Status` object, or undefined for any other body. An API server that cannot forward a request to the
+ * console answers with a `Status`.
+ */
 function parseKubernetesStatus(body: unknown): string | undefined {
   if (typeof body !== 'object' || body === null || !('kind' in body) || body.kind !== 'Status') return undefined;
   return 'message' in body ? String(body.message) : undefined;

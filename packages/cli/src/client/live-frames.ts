@@ -7,7 +7,7 @@ export async function* liveFrames(
   signal: AbortSignal,
 ): AsyncGenerator<LiveFrame> {
   for await (const { name, data } of serverSentEvents(await client.stream('/api/v1/live', signal))) {
-    // The first event, `history`, is for the graphs of the console's page.
+    // Skips the `history` events, which are for the graphs of the console's page.
     if (name === 'rates') yield JSON.parse(data);
   }
 }
@@ -17,7 +17,9 @@ export interface ServerSentEvent {
   readonly data: string;
 }
 
-/** Yields each complete server-sent event. Joins the chunks of a line only once, so that long lines take linear time. */
+/**
+ * Yields each complete server-sent event. Joins the parts of a line only when the line is complete, so that long lines take linear time.
+ */
 export async function* serverSentEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerSentEvent> {
   const decoder = new TextDecoder();
   let lineParts: string[] = [];

@@ -1,4 +1,4 @@
-// Response bodies of the console's API that combine views of the model.
+// Types of response bodies of the console's API.
 import type { Explanation, Rate, SuspensionItem } from '@weir/console';
 import type { TenantView } from '@weir/model';
 

@@ -53,8 +53,8 @@ export const DEFAULT_SERVER = 'http://127.0.0.1:8686';
 const PROBE_TIMEOUT_MS = 1_000;
 
 /**
- * Chooses the console. The URL of `--server` or WEIR_SERVER comes first, then a console on this machine (such as the console
- * of `weir standalone`), and last the console of the kubeconfig's cluster.
+ * Chooses the console in this order: the cluster that `--kubeconfig` names, the URL of `--server` or WEIR_SERVER, a console on this machine
+ * (such as the console of `weir standalone`), the cluster of the default kubeconfig.
  */
 async function findTransport({ env }: Pick<Terminal, 'env'>, options: ServerOptions): Promise<Transport> {
   const { kubeconfig, caFile, token, tokenFile, plainHttp: allowPlainHttp } = options;
@@ -66,7 +66,7 @@ async function findTransport({ env }: Pick<Terminal, 'env'>, options: ServerOpti
     return clusterTransport(kubeconfig);
   }
   const isServerMeant = server !== undefined || [token, tokenFile, caFile].some((each) => each !== undefined);
-  // WEIR_TOKEN goes only to a server that the user named, never to an unknown process that listens on this machine.
+  // Sends WEIR_TOKEN only to a server that the user named, never to an unknown process that listens on this machine.
   const direct = (): Transport =>
     directTransport({
       server: server ?? DEFAULT_SERVER,
@@ -82,7 +82,7 @@ async function findTransport({ env }: Pick<Terminal, 'env'>, options: ServerOpti
 const CONFLICTING_SIGN_IN =
   '--token, --token-file and --ca-file need --server; with --kubeconfig leave them out, since the kubeconfig contains user and CA';
 
-/** The syntax of a bearer token (RFC 6750, section 2.1). */
+/** Matches a bearer token (RFC 6750, section 2.1). */
 const TOKEN_PATTERN = /^[A-Za-z0-9._~+/-]+=*$/;
 
 function tokenFrom({ token, tokenFile }: ServerOptions, env: Terminal['env']): string | undefined {
@@ -105,7 +105,10 @@ function hasKubeconfig({ KUBECONFIG, KUBERNETES_SERVICE_HOST, HOME }: Terminal['
   return Boolean(KUBECONFIG || KUBERNETES_SERVICE_HOST) || existsSync(join(HOME ?? homedir(), '.kube', 'config'));
 }
 
-/** Whether a console on this machine answers plain HTTP. A console with TLS is not used: it is in the same pod and needs a token. */
+/**
+ * Whether a console at `DEFAULT_SERVER` answers plain HTTP. A console with TLS does not count, because it belongs to the pod in which this
+ * command runs and needs a token.
+ */
 function isLocalConsoleListening(): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const request = get(`${DEFAULT_SERVER}/healthz`, { agent: false, timeout: PROBE_TIMEOUT_MS }, () => resolve(true));

@@ -5,7 +5,7 @@ export type SuspensionTargetJson =
   | { readonly type: 'Tenant'; readonly tenant: string }
   | { readonly type: 'Service'; readonly namespace: string; readonly service: string };
 
-/** Parses `TENANT` or `NAMESPACE/SERVICE`. */
+/** Parses the target of a Suspension, written as `TENANT` or `NAMESPACE/SERVICE`. */
 export function parseSuspensionTarget(text: string): SuspensionTargetJson {
   const parts = text.split('/');
   const [first = '', second] = parts;

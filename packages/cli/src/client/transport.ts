@@ -3,10 +3,10 @@ import http from 'node:http';
 import type { RequestOptions } from 'node:https';
 import { errorMessage, isLoopback, UsageError } from '@weir/runtime';
 
-// Sends requests to the console, either directly by URL or through the API server of its cluster.
+// Transports send requests to the console: either directly to the console's URL, or through the API server of the console's cluster.
 export interface ConsoleRequest {
   readonly method: string;
-  /** Includes the query: `/api/v1/services?tenant=shop`. */
+  /** Path and query, such as `/api/v1/services?tenant=shop`. */
   readonly path: string;
   readonly body?: unknown;
   readonly isStream: boolean;
@@ -29,7 +29,7 @@ export interface Transport {
 export interface ErrorHints {
   readonly unreachable: string;
   readonly notAConsole: string;
-  /** The issuer of the server's certificate is not trusted. */
+  /** Advice if the issuer of the server's certificate is not trusted. */
   readonly untrusted: string;
 }
 
@@ -52,7 +52,7 @@ interface SendOptions extends RequestOptions {
   readonly request: ConsoleRequest;
 }
 
-/** Resolves with a response of any status. Rejects if the connection fails or the signal is aborted. */
+/** Resolves with the response, whatever its status is. Rejects if the connection fails or the signal is aborted. */
 async function sendRequest({
   url,
   request: consoleRequest,
@@ -144,11 +144,11 @@ function parseServerUrl(text: string): URL {
 const AGGREGATED_API_PATH = '/apis/console.weir.dev/v1';
 
 /**
- * Creates a transport to the console of a cluster, through its API server and with the credentials of the kubeconfig. If
+ * Creates a transport to the console of a cluster. Requests go through the cluster's API server, with the credentials of the kubeconfig. If
  * `kubeconfig` is undefined, uses the kubeconfig that kubectl would use.
  */
 export async function clusterTransport(kubeconfig: string | undefined): Promise<Transport> {
-  // Loaded on demand: the Kubernetes client is slow to load, and a console that is reached by URL does not need it.
+  // Loaded on demand, because the Kubernetes client loads slowly and a direct transport does not need it.
   const { loadKubeConfig } = await import('@weir/controller');
   const config = loadKubeConfig(kubeconfig, '--kubeconfig or KUBECONFIG');
   const server = config.getCurrentCluster()?.server ?? '';

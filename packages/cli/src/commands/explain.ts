@@ -108,7 +108,7 @@ function endpointLines({ endpointList }: ServiceExplanation): string[] {
   });
 }
 
-/** Returns ` (10.0.0.1:8080, 10.0.0.2:8080)`, or an empty text if there are no endpoints. */
+/** Returns text such as ` (10.0.0.1:8080, 10.0.0.2:8080)`, or an empty text if there are no endpoints. */
 function endpointListText(endpoints: readonly { readonly address: string; readonly port: number }[]): string {
   return endpoints.length > 0 ? ` (${joinList(endpoints.map(({ address, port }) => `${address}:${port}`))})` : '';
 }
@@ -179,7 +179,7 @@ function limitLines({ limits, used }: ServiceExplanation): string[] {
 
 type PerProxyLimits = { readonly [limit in keyof ServiceLimits | 'newConnectionsPerSecond']?: number | null };
 
-/** Returns one line per limit that each proxy enforces by itself, for a tenant or a Service. */
+/** Returns one line per limit of a tenant or Service that each proxy enforces separately. */
 function perProxyLimitLines(limits: PerProxyLimits): string[] {
   const line = (limit: number | null | undefined, text: (limit: number) => string): string[] =>
     limit === undefined || limit === null ? [] : [`${text(limit)} on each proxy`];

@@ -113,7 +113,7 @@ function portsText({ ports, portErrors }: ServiceView): string {
   return [...new Set([...open, ...refused])].join(',') || '-';
 }
 
-/** Returns the reason column. For a programmed Service it contains only conditions that report a problem. */
+/** Returns the text of the REASON column. For a programmed Service the text contains only conditions that report a problem. */
 function reasonText({ state, reason, message, conditions }: ServiceView): string {
   if (state !== 'Programmed') return `${reason}: ${message}`;
   const unwanted = conditions.filter(

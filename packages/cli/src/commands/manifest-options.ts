@@ -4,7 +4,7 @@ import { PORT_RANGE_FORMAT, type PortRange, parsePortRange, parseSharedPort, SHA
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { FleetOptions } from '../standalone/directory-settings.ts';
 
-/** The options that `weir translate` and `weir standalone` have in common. */
+/** The options that `weir translate` and `weir standalone` share. */
 export interface ManifestOptions extends Partial<FleetOptions> {
   readonly filename: readonly string[];
   readonly node?: readonly CommandLineNode[];

@@ -92,7 +92,7 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
   }
 }
 
-/** Parses WEIR_LOG_LEVEL. The default is `error`, because the command prints problems itself. */
+/** Parses WEIR_LOG_LEVEL. The default is `error`, because the command itself prints all problems. */
 function logLevelFrom({ WEIR_LOG_LEVEL }: Terminal['env']): LogLevel {
   if (WEIR_LOG_LEVEL === undefined || WEIR_LOG_LEVEL === '') return 'error';
   const level = LOG_LEVELS.find((each) => each === WEIR_LOG_LEVEL);
@@ -108,7 +108,7 @@ function parseConsoleAddress(text: string): HostPort | 'off' {
   return address;
 }
 
-/** Highest number of worker threads that `--workers` accepts. It is far above the cores of any node. */
+/** Highest number of worker threads that `--workers` accepts, far above the number of cores of any node. */
 const MAX_WORKERS = 128;
 
 function parseWorkers(text: string): number {

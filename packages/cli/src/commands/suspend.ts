@@ -99,7 +99,7 @@ interface ResumeResult {
   readonly refusals: readonly string[];
 }
 
-/** Deletes every Suspension that can be deleted, even if another one cannot. */
+/** Deletes the Suspensions. If the console refuses to delete a Suspension, continues with the next Suspension. */
 async function resumeAll(client: ConsoleClient, items: readonly SuspensionItem[]): Promise<ResumeResult> {
   const lifted: SuspensionItem[] = [];
   const refusals: string[] = [];

@@ -20,7 +20,9 @@ interface TopOptions extends ServerOptions {
   readonly output: OutputFormat;
 }
 
-/** Escape sequences that move the cursor home and erase the rest, so that a frame replaces the previous frame without flicker. */
+/**
+ * Escape sequences that move the cursor to the top left and erase the screen, so that a frame replaces the previous frame without flicker.
+ */
 const REDRAW = '\u001b[H\u001b[J';
 const CLEAR = '\u001b[2J';
 
@@ -53,7 +55,7 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
       }
     });
 
-  /** Yields frames until Ctrl-C. */
+  /** Yields frames until the user presses Ctrl-C. */
   async function* framesOf(options: TopOptions): AsyncGenerator<LiveFrame> {
     try {
       yield* liveFrames(clientFor(terminal, options), terminal.signal);

@@ -101,7 +101,7 @@ function servicesText({ table, statuses }: DryRun, paint: Colourize): string {
   );
 }
 
-/** Returns the number of ready endpoints of each port. A port may have several chunks of endpoints. */
+/** Returns the number of ready endpoints of each port. The table may store the endpoints of a port in several chunks. */
 function endpointCounts(chunks: DryRun['table']['endpoints']): number[] {
   const ports = Map.groupBy(chunks, (chunk) => `${chunk.protocol}/${chunk.port}`);
   return [...ports.values()].map((ofPort) => ofPort.reduce((sum, chunk) => sum + chunk.endpoints.length, 0));

@@ -1,4 +1,4 @@
-// The applications of the demo's tenants. In a cluster they would run in pods.
+// The applications of the demo's tenants. In a cluster these applications would run in pods.
 import { once } from 'node:events';
 import { createServer as createHttpServer } from 'node:http';
 import { createServer, type Server, type Socket } from 'node:net';
@@ -17,7 +17,7 @@ interface BackendServer {
   readonly port: number;
 }
 
-/** Starts servers at the addresses of the EndpointSlices in the manifests. */
+/** Starts the applications at the endpoint addresses that the manifests contain. */
 export async function startBackends(network: DemoNetwork): Promise<Backends> {
   let receivedUploadBytes = 0;
   const count = (bytes: number): void => {
@@ -65,7 +65,7 @@ async function listen({ server, host, port }: BackendServer): Promise<void> {
   }
 }
 
-/** Size of the shop's page. */
+/** Size of the page that the shop serves. */
 export const PAGE_BYTES = 30_000;
 
 function shopServer(): Server {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '@weir/runtime';
 
-/** The prefix of all addresses in the manifests. */
+/** The prefix of all addresses in the manifests. `rewriteAddresses` replaces it by the prefix of the `DemoNetwork`. */
 const MANIFEST_ADDRESS_PREFIX = '127.0.0.';
 
 export interface DemoNetwork {
@@ -12,7 +12,7 @@ export interface DemoNetwork {
   readonly prefix: string;
 }
 
-/** Parses `127.0.5`. */
+/** Parses the first three numbers of a loopback address, such as `127.0.5`. */
 export function parseNetwork(text: string): DemoNetwork {
   const numbers = /^127\.(\d{1,3})\.(\d{1,3})$/.exec(text);
   if (numbers === null || numbers.slice(1).some((part) => Number(part) > 255)) {

@@ -23,7 +23,7 @@ import { type DemoClients, startDemoClients } from './traffic.ts';
 export interface DemoOptions {
   readonly network: DemoNetwork;
   readonly console: HostPort;
-  /** Runs one round, then compares the usage with the clients' counts. */
+  /** Whether the demo ends after one round, and then compares the usage with the clients' own counts. */
   readonly once: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface DemoOptions {
 const STEP_PAUSE_MS = 12_000;
 const WARM_UP_MS = 1_500;
 
-/** Runs three tenants on this machine. The exit code says whether every check passed. */
+/** Runs the demo: three tenants on this machine. The exit code says whether every check passed. */
 export async function runDemo(options: DemoOptions, terminal: Terminal): Promise<ExitCode> {
   const report = new DemoReport(terminal);
   const closers: (() => Promise<void>)[] = [];
@@ -51,7 +51,7 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
       signal: terminal.signal,
     };
     const services = await showAddresses(context);
-    // Without addresses the clients cannot start.
+    // The clients cannot start if a Service has no address.
     if (report.failures.length > 0) return conclude(report, terminal);
     const clients = startDemoClients(services);
     closers.unshift(clients.stop);
@@ -60,7 +60,7 @@ export async function runDemo(options: DemoOptions, terminal: Terminal): Promise
   } catch (error) {
     if (!terminal.signal.aborted) throw error;
   } finally {
-    // The clients close first, so that the end of the demo does not reset their connections.
+    // Closes in reverse order of the start: the clients first, so that the end of the demo does not reset their connections.
     for (const close of closers) await close();
   }
   return conclude(report, terminal);

@@ -22,7 +22,9 @@ export interface DemoContext {
 
 const REFUSED_SERVICE = 'shop/web-preview';
 
-/** Whether `showAddresses` reports this problem later. An error message before that step would look like a failure of the demo. */
+/**
+ * Whether the demo hides a problem, because `showAddresses` reports it later. An error message before that step would look like a failure.
+ */
 export function isExpectedProblem({ code, subject }: Pick<FleetProblem, 'code' | 'subject'>): boolean {
   return code === 'QuotaExceeded' && subject === `Service ${REFUSED_SERVICE}`;
 }
@@ -45,7 +47,7 @@ export async function showAddresses({ client, report }: DemoContext): Promise<re
   return items;
 }
 
-/** Number of frames to wait for. Rates are means over three seconds, so the fourth frame covers three full seconds of traffic. */
+/** Number of live frames to wait for. A rate is a mean over three seconds, so the first frames cover less than three seconds of traffic. */
 const FRAMES_TO_WAIT = 4;
 
 export async function showBandwidth({ client, report, signal }: DemoContext): Promise<void> {
@@ -81,7 +83,7 @@ const SUSPENSION_MESSAGE = 'Your uploads fill the shared link; call the platform
 const MAX_TERMINATION_MS = 1_000;
 const SUSPENSION_DURATION_MS = 3_000;
 
-/** Suspends the uploader and resumes it. Checks that the other tenants are not affected. */
+/** Suspends the uploader and then resumes it. Checks that the suspension does not affect the other tenants. */
 export async function showSuspension({ client, report, signal }: DemoContext, clients: DemoClients): Promise<void> {
   report.title('An operator cuts off the uploader: weir suspend uploader --message …');
   const { shop, game, uploader } = clients;
@@ -139,7 +141,7 @@ function checkUndisturbed(report: DemoReport, { name, before, after }: TenantTra
   report.check(`${name} is not affected`, isUndisturbed, details);
 }
 
-/** Compares the usage with the clients' own counts, after all clients have closed their connections. */
+/** Compares the usage of each tenant with the counts of its clients, after all clients have closed their connections. */
 export async function showUsage(
   { client, report, signal }: DemoContext,
   clients: DemoClients,
@@ -155,7 +157,7 @@ export async function showUsage(
   await pollUntil(
     async () => {
       items = await read();
-      // The proxies flush their usage once a second, at different moments.
+      // Each proxy flushes its usage once a second, so the ledger may not contain the last traffic yet.
       return isExact('shop') && isExact('game') && billed() >= backends.receivedUploadBytes();
     },
     { withinMs: 10_000, signal },
@@ -169,7 +171,8 @@ export async function showUsage(
     const { failures } = counts[tenant];
     report.check(`${tenant}: no request failed during the whole demo`, failures.length === 0, failures[0] ?? '');
   }
-  // When the connections were reset, some bytes had left the client but had not reached the backend.
+  // The usage of the uploader is between two counts: when its connections were reset, some bytes had left the client but had not reached
+  // the backend.
   const isBetween = billed() > 0 && billed() <= counts.uploader.sentBytes && billed() >= backends.receivedUploadBytes();
   report.check(
     'uploader: usage is at least what the backend received and at most what the client sent, despite the resets',
@@ -218,7 +221,7 @@ export class DemoReport {
     this.#terminal.out(`${text.replace(/^/gm, '  ')}\n`);
   }
 
-  /** `expectation` is a whole sentence, `details` are the measured values. */
+  /** Prints the result of a check. `expectation` is a whole sentence, and `details` are the measured values. */
   check(expectation: string, isMet: boolean, details = ''): void {
     const mark = isMet ? this.#paint('green', 'ok    ') : this.#paint('red', 'FAILED');
     this.#terminal.out(`  ${mark} ${expectation}${details === '' ? '' : `: ${details}`}\n`);

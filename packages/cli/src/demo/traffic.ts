@@ -18,7 +18,7 @@ export interface Traffic {
 }
 
 export interface TrafficTarget {
-  /** The addresses of the Service. */
+  /** The addresses of the Service to which the clients connect. */
   readonly addresses: readonly string[];
   readonly port: number;
 }
@@ -104,7 +104,7 @@ function bodyBytes(response: Buffer): number {
 const PLAYERS = 6;
 const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
-/** Moves without an echo after which the demo fails. They correspond to a delay of 2 s. */
+/** Number of a player's moves without an echo at which the demo fails: the moves of 2 s. */
 const MAX_UNANSWERED_MOVES = 40;
 
 /** Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. */
@@ -153,7 +153,7 @@ class Player {
       this.#fail('a move was not echoed within 2 s');
   }
 
-  /** Half-closes and reads the remaining echoes, so that client and proxy count the same bytes. */
+  /** Half-closes the connection and reads the remaining echoes, so that client and proxy count the same bytes. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
     if (this.socket.destroyed) return;
@@ -168,20 +168,26 @@ class Player {
 }
 
 const PARALLEL_UPLOADS = 4;
-/** Data of one write. Four writes every 10 ms are about 50 Mbit/s: far more than the other tenants use, but little load for a machine. */
+/**
+ * Data of one write. Four connections that each write it every 10 ms send about 50 Mbit/s: far more than the other tenants use, but little
+ * load for a machine.
+ */
 const CHUNK = Buffer.alloc(16_384, 'more ');
 const CHUNK_INTERVAL_MS = 10;
 const UPLOAD_RETRY_DELAY_MS = 100;
 
 export interface UploadTraffic extends Traffic {
   openConnections(): number;
-  /** Resolves when every connection that is open now has been closed or reset. */
+  /** Resolves when every connection that was open at the call has been closed or reset. */
   allClosed(): Promise<void>;
   /** Number of connection attempts that were refused so far. */
   refusedConnections(): number;
 }
 
-/** Starts a client that uploads in a loop and reconnects at once. Resets are expected, so they do not count as failures. */
+/**
+ * Starts a client that uploads on four connections, and reconnects 100 ms after a connection was closed or refused. Resets are expected, so
+ * they do not count as failures.
+ */
 function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
   const address = roundRobin(addresses);
   const open = new Set<Socket>();

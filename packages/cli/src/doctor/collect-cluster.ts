@@ -32,7 +32,7 @@ interface CollectClusterOptions {
   readonly signal: AbortSignal;
 }
 
-/** Reads the cluster and changes nothing. If the API server does not answer the first request, no further request is sent. */
+/** Collects the facts about the cluster, and changes nothing. Sends no further request if the first request fails. */
 export async function collectCluster(options: CollectClusterOptions): Promise<ClusterFacts> {
   const { kubeConfig, clock, signal } = options;
   const server = await attemptFact(signal, () => withTimes(clock, () => probeServer(kubeConfig, signal)));
@@ -55,7 +55,7 @@ export async function collectCluster(options: CollectClusterOptions): Promise<Cl
   }
 }
 
-/** Returns unknown facts for the whole cluster, all with the reason in `server`. */
+/** Returns facts about the cluster that are all unknown. Only the fact `server` contains the reason; the others refer to it. */
 export function unknownCluster(server: UnknownFact): ClusterFacts {
   const unavailable = API_SERVER_UNAVAILABLE;
   return {
@@ -69,7 +69,10 @@ export function unknownCluster(server: UnknownFact): ClusterFacts {
   };
 }
 
-/** Reads only the fleet's Lease if its namespace is known, because the controller's account may not list Leases. */
+/**
+ * Lists the Leases of controllers. If the fleet's namespace is known, reads only the fleet's Lease, because the controller's account has no
+ * right to list Leases.
+ */
 async function listControllerLeases(
   api: KubeApi,
   { fleet, namespace, signal }: CollectClusterOptions,
@@ -83,7 +86,7 @@ async function listControllerLeases(
   return lease === undefined ? [] : [lease];
 }
 
-/** Returns an empty list if the API server does not serve ServiceCIDR (before Kubernetes 1.33). */
+/** Returns the ranges of cluster IPs, or an empty list if the API server does not serve ServiceCIDR (before Kubernetes 1.33). */
 async function listServiceRanges(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
   const path = '/apis/networking.k8s.io/v1/servicecidrs';
   return (await undefinedIfNotFound(listAllPages(api, { path, signal, read: readServiceRanges })))?.flat() ?? [];
@@ -98,7 +101,10 @@ async function undefinedIfNotFound<T>(request: Promise<T>): Promise<T | undefine
   }
 }
 
-/** Reads Weir's resources from the discovery document. Every user may read that document, unlike the CustomResourceDefinitions. */
+/**
+ * Returns Weir's resources from the discovery document. Every user may read this document, but not every user may read
+ * CustomResourceDefinitions.
+ */
 async function listServedResources(api: KubeApi, signal: AbortSignal): Promise<readonly string[]> {
   const discovery = (await undefinedIfNotFound(api.request({ method: 'GET', path: WEIR_API_PATH, signal }))) as
     | { resources?: { name: string }[] }
@@ -106,7 +112,10 @@ async function listServedResources(api: KubeApi, signal: AbortSignal): Promise<r
   return (discovery?.resources ?? []).map(({ name }) => name);
 }
 
-/** Returns an unknown fact if `collect` fails, so that the other checks still run. Throws only if `signal` is aborted. */
+/**
+ * Resolves with the collected fact, or with an unknown fact if `collect` fails, so that the other checks still run. Rejects only if
+ * `signal` is aborted.
+ */
 export async function attemptFact<T>(signal: AbortSignal, collect: () => Promise<T>): Promise<Fact<T>> {
   try {
     return knownFact(await collect());
@@ -124,7 +133,7 @@ export async function withTimes<T>(clock: Clock, request: () => Promise<T>): Pro
 
 const PAGE_LIMIT = '500';
 
-/** Lists every object of a kind, page by page. `read` keeps only what the checks need, because a cluster may have thousands. */
+/** Lists every object of a kind, page by page. `read` extracts what the checks need, because a cluster may have thousands of objects. */
 export async function listAllPages<T>(
   api: Pick<KubeApi, 'request'>,
   { path, signal, read }: { readonly path: string; readonly signal: AbortSignal; read(raw: unknown): T | undefined },
@@ -197,7 +206,7 @@ interface RawService {
   };
 }
 
-/** Returns undefined if the Service is not of type LoadBalancer. */
+/** Returns the facts about a Service, or undefined if the Service is not of type LoadBalancer. */
 export function readService(raw: unknown): ServiceFact | undefined {
   const { metadata, spec, status = {} } = raw as RawService;
   if (spec.type !== 'LoadBalancer') return undefined;
@@ -226,7 +235,7 @@ interface RawLease {
   };
 }
 
-/** Returns undefined if the Lease does not belong to a Weir controller. Kubelets have Leases as well. */
+/** Returns the facts about a Lease of a Weir controller, or undefined for any other Lease, such as a kubelet's. */
 export function readLease(raw: unknown): LeaseFact | undefined {
   const { metadata, spec = {} } = raw as RawLease;
   if (!metadata.name.startsWith(LEASE_PREFIX)) return undefined;

@@ -35,7 +35,10 @@ export async function collectFacts(options: CollectOptions): Promise<Facts> {
   return { now: clock.now(), fleet, loadBalancerClass, serviceCidrs, version, ...cluster, ...redis, host };
 }
 
-/** Returns unknown facts if no kubeconfig is found, so that Redis is still checked. A kubeconfig that the user named must exist. */
+/**
+ * Collects the facts about the cluster. If no kubeconfig is found, resolves with unknown facts, so that Redis is still checked. Rejects if
+ * a kubeconfig that the user named does not exist.
+ */
 async function collectClusterIfConfigured({
   kubeconfig,
   redis,

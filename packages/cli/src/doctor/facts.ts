@@ -2,9 +2,9 @@ import type { ServerProbe } from '@weir/controller';
 import { EXCLUDE_NODE_LABEL, type Heartbeat, isExcludedNode, isLoadBalancerNode, nodeAddressesOf } from '@weir/model';
 import type { RedisInspection } from '@weir/store';
 
-// The facts that `weir doctor` collects. The checks are pure functions of these facts.
+// The facts that `weir doctor` collects. Each check is a pure function of these facts.
 export interface Facts {
-  /** Milliseconds since the epoch, on this machine's clock. */
+  /** Time at which the facts were collected, in milliseconds since the epoch, on this machine's clock. */
   readonly now: number;
   readonly fleet: string;
   readonly loadBalancerClass: string;
@@ -39,7 +39,7 @@ export interface LeaseFact {
   readonly namespace: string;
   readonly name: string;
   readonly holder: string | null;
-  /** Milliseconds since the epoch, on the holder's clock. */
+  /** Time of the last renewal, in milliseconds since the epoch, on the holder's clock. */
   readonly renewedAt: number | null;
   readonly durationMs: number;
 }
@@ -61,19 +61,19 @@ export interface ServiceFact {
   readonly name: string;
   readonly loadBalancerClass: string | null;
   readonly ignored: boolean;
-  /** The annotation `weir.dev/pool`. */
+  /** Value of the annotation `weir.dev/pool`. */
   readonly pool: string | null;
   readonly createdAt: number | null;
   readonly isDeleting: boolean;
   readonly ports: readonly number[];
   readonly nodePorts: readonly number[];
   readonly ingress: readonly IngressFact[];
-  /** Whether Weir has written a condition. */
+  /** Whether the status of the Service has a condition that Weir wrote. */
   readonly hasWeirCondition: boolean;
 }
 
 export interface IngressFact {
-  /** Null for a host name. */
+  /** Null if the ingress has a host name instead of an IP address. */
   readonly ip: string | null;
   readonly ipMode: string | null;
 }
@@ -98,7 +98,7 @@ interface KnownFact<T> {
   readonly value: T;
 }
 
-/** `failed`: the request failed. `not-asked`: no address was given, so no request was sent. */
+/** `failed`: the request failed. `not-asked`: no kubeconfig or Redis URL was found, so no request was sent. */
 export interface UnknownFact {
   readonly kind: 'unknown';
   readonly cause: 'failed' | 'not-asked';

@@ -7,10 +7,10 @@ export function pluralize(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
-/** Items of a list that a text shows. The user can print longer lists with `-o json`. */
+/** Maximum number of items of a list that a text shows. Users can print the whole list with `-o json`. */
 export const MAX_LISTED_ITEMS = 10;
 
-/** Joins the first items and counts the rest: `a, b and 12 more`. */
+/** Joins up to `maxItems` items, and adds the number of further items: `a, b and 12 more`. */
 export function joinList(items: readonly string[], maxItems: number = MAX_LISTED_ITEMS): string {
   if (items.length <= maxItems) return items.join(', ');
   return `${items.slice(0, maxItems).join(', ')} and ${items.length - maxItems} more`;
@@ -33,12 +33,12 @@ export function countText(count: number): string {
     : Math.round(count).toLocaleString('en-US');
 }
 
-/** Returns the used part of a limit: `37 %`. A limit of 0 counts as used up. */
+/** Returns the used part of a limit as text, such as `37 %`. Returns `100 %` for a limit of 0. */
 export function percentText(used: number, limit: number): string {
   return limit === 0 ? '100 %' : `${Math.floor((used / limit) * 100)} %`;
 }
 
-/** Returns three digits, a space and the unit's prefix: `12.4 M`. */
+/** Returns up to three digits, a space and the prefix of the unit: `12.4 M`. */
 function scaled(amount: number): string {
   let value = amount;
   let step = 0;

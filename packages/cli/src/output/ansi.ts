@@ -24,7 +24,7 @@ export function stateText(paint: Colourize, state: string): string {
   return style === undefined ? state : paint(style, state);
 }
 
-/** Matches every control character except line feeds and the colours of this file, because other escape sequences could hide text. */
+/** Matches the control characters that could hide text: all except line feeds and the colour sequences of `Colourize`. */
 const CONTROL_CHARACTERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about control characters
   /\u001b(?!\[(?:[012]|22|3[1-5]|39)m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
@@ -34,7 +34,7 @@ export function stripControlCharacters(text: string): string {
   return text.replace(CONTROL_CHARACTERS, '');
 }
 
-/** Removes escape sequences and line breaks. */
+/** Removes escape sequences, and replaces line breaks and tabs by spaces. */
 export function toSingleLine(text: string): string {
   return stripControlCharacters(text.replace(/[\r\n\t]+/g, ' '));
 }

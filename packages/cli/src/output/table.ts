@@ -9,7 +9,7 @@ export interface Column<Row> {
 
 const GAP = '   ';
 
-/** Each column is as wide as its widest cell. The text ends with a line break. Without rows the text contains only the titles. */
+/** Returns a table as text: a line of titles, and a line per row. Each column is as wide as its widest cell. */
 export function tableText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
   const cells = [
     columns.map((column) => column.title),

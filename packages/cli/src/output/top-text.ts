@@ -18,7 +18,7 @@ export interface FrameFilter {
   readonly sort: SortColumn;
 }
 
-/** Keeps one tenant or all tenants, and sorts tenants and Services by the column. */
+/** Returns the frame with its tenants and Services sorted by the column. Keeps only `tenant`, or all tenants if `tenant` is undefined. */
 export function sortedFrame(frame: LiveFrame, { tenant, sort }: FrameFilter): LiveFrame {
   const bySortColumn = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
     (sort === 'name' ? 0 : b[RATE_FIELD_BY_COLUMN[sort]] - a[RATE_FIELD_BY_COLUMN[sort]]) || (a.name < b.name ? -1 : 1);

@@ -11,7 +11,7 @@ import { UsageError } from '@weir/runtime';
 /** The fleet settings that the command line can set. */
 export type FleetOptions = Pick<FleetSettings, 'classless' | 'sharedPorts' | 'reservedPorts'>;
 
-/** Adds the defaults. Throws `UsageError` if a port is both shared and reserved. */
+/** Returns the options with defaults for missing options. Throws `UsageError` if a port is both shared and reserved. */
 export function resolveFleetOptions(options: Partial<FleetOptions>): FleetOptions {
   const { classless = false, sharedPorts = [], reservedPorts = [] } = options;
   const conflicting = reservedSharedPorts({ sharedPorts, reservedPorts });
@@ -24,8 +24,8 @@ export function resolveFleetOptions(options: Partial<FleetOptions>): FleetOption
 }
 
 /**
- * Returns the settings of a fleet that runs from a directory. nodesPerService is at most the number of usable nodes at the
- * start. Otherwise every Service would be degraded on a machine with one node.
+ * Returns the settings of a fleet that runs from a directory. Limits `nodesPerService` to the number of usable nodes at the start. Without
+ * this limit, every Service would be degraded on a machine with one node.
  */
 export function fleetSettingsFor(
   nodes: readonly NodeObject[],

@@ -5,9 +5,9 @@ import { ensureDirectory, errorMessage, readFileIfPresent, Secret, UsageError, w
 import { FLEET_SECRET_FORMAT, type RedisAccess } from '@weir/store';
 
 export interface ResolvedFleetSecret {
-  /** Undefined if no secret is configured. Secrets are then not read. */
+  /** Undefined if no fleet secret is configured. Kubernetes Secrets are then not read. */
   readonly secret: Secret | undefined;
-  /** Whether private keys in the state directory were encrypted with another secret. */
+  /** Whether the secret is new, although the state directory may contain private keys that an older secret encrypted. */
   readonly cannotOpenState: boolean;
 }
 
@@ -19,9 +19,9 @@ export interface FleetSecretOptions {
 }
 
 /**
- * Returns the secret that encrypts private keys. Without Redis this process creates the secret and keeps it in the state
- * directory, so that a restarted process can decrypt that directory. With Redis it never creates a secret, because all
- * processes must have the same secret.
+ * Returns the fleet secret, which encrypts private keys. Without Redis, creates a missing secret and keeps it in the state directory, so
+ * that a restarted process can decrypt the keys in that directory. With Redis, never creates a secret, because all processes must have the
+ * same secret.
  */
 export async function resolveFleetSecret({
   given = '',
@@ -61,7 +61,7 @@ async function readOrCreateSecret(directory: string): Promise<ResolvedFleetSecre
   return { secret, cannotOpenState: false };
 }
 
-/** Turns a failure into a `UsageError`, because the user chose the state directory. */
+/** Rejects with a `UsageError` if the operation fails, because the user chose the state directory. */
 async function asUsageError<T>(operation: Promise<T>): Promise<T> {
   try {
     return await operation;

@@ -4,7 +4,7 @@ import { MemoryStore, openMemoryStore, openRedisStore, type RedisAccess, type St
 export interface StoreOptions {
   /** Undefined for a store in memory. */
   readonly redis?: RedisAccess | undefined;
-  /** Directory that keeps the store in memory over restarts. */
+  /** Directory to which a store in memory writes its data, so that the data survives a restart. */
   readonly state?: string | undefined;
   readonly log: Logger;
 }
@@ -24,7 +24,7 @@ export async function openStore({ redis, state, log }: StoreOptions): Promise<St
   }
 }
 
-/** Rejects at once if Redis is unreachable, because a user waits for the command. Other Weir processes retry. */
+/** Opens a store in Redis. Rejects at once if Redis is unreachable, because a user waits for the command. Other Weir processes retry. */
 async function openRedis(access: RedisAccess, log: Logger): Promise<Store> {
   const store = await openRedisStore({ ...access, fleet: STANDALONE_FLEET, log });
   if (store.connection === 'ready') return store;

@@ -28,14 +28,14 @@ import { resolveFleetSecret } from './fleet-secret.ts';
 import { openStore, STANDALONE_FLEET } from './open-store.ts';
 import { untilAborted } from './waiting.ts';
 
-// Runs controller, proxies and console over one store in one process. A cluster runs the same components in separate processes.
+// Runs the controller, the proxies and the console in one process with one store. In a cluster each component runs in a separate process.
 
 export interface StandaloneOptions extends Partial<FleetOptions> {
   /** Files and directories of manifests. */
   readonly filename: readonly string[];
   readonly node?: readonly CommandLineNode[];
   readonly console: HostPort | 'off';
-  /** Worker threads of each proxy. */
+  /** Number of worker threads of each proxy. */
   readonly workers?: number;
   /** CIDRs of load balancers whose connections must begin with a PROXY header. */
   readonly trustProxyProtocol?: readonly string[];
@@ -57,18 +57,18 @@ export interface RunningStandalone {
   readonly consoleUrl: string | undefined;
   /** Rejects if a component fails. */
   readonly failed: Promise<unknown>;
-  /** Resolves when a drain is requested on the admin socket of a proxy. The caller then closes, as after SIGTERM. */
+  /** Resolves when a drain is requested on the admin socket of a proxy. The caller must then call `close`, as after SIGTERM. */
   readonly drained: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Resolves when every Service of the manifests is served or has a reported problem. */
+/** Starts all components. Resolves when every Service of the manifests is served or has a reported problem. */
 export async function startStandalone(options: StandaloneOptions): Promise<RunningStandalone> {
   const { filename, node = [], state, redis, log, onProblemChanges, onWarning } = options;
   const fleetOptions = resolveFleetOptions(options);
   const drained = Promise.withResolvers<void>();
   const failures: Promise<unknown>[] = [];
-  /** Undefined if Secrets are not read. */
+  /** Undefined if Kubernetes Secrets are not read. */
   let fleetSecret: Secret | undefined;
   let source: Source;
   let store: Store;
@@ -128,7 +128,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
           log: log.child({ part: 'proxies' }),
           start: ({ name }) =>
             startProxy({
-              // A second proxy with the same fleet and node on this machine would wait until the first one ends.
+              // A second proxy with the same fleet and node on this machine would wait until the first proxy ends.
               fleet: fleetNameFor(options),
               node: name,
               store,
@@ -173,7 +173,10 @@ const NEW_FLEET_SECRET_WARNING =
 const SECRETS_NOT_READ_WARNING =
   'Secrets are not read: with --redis, private keys are stored encrypted in Redis, and WEIR_FLEET_SECRET is not set; set WEIR_FLEET_SECRET to the same secret of at least 32 characters for all processes of the fleet';
 
-/** Waits for the start of a component. Closes the component if its start fails, because `startParts` does not, and rethrows the error. */
+/**
+ * Waits for the start of a component. If the start fails, closes the component and rethrows the error, because `startParts` closes only
+ * components that have started.
+ */
 async function closeOnFailure(part: { close(): Promise<void> }, started: Promise<unknown>): Promise<void> {
   try {
     await started;
@@ -195,7 +198,10 @@ function openConsole(store: Store, address: HostPort, log: Logger): Promise<Runn
   });
 }
 
-/** Without Redis the name is unique, because each process is its own fleet. With Redis one process at a time serves each node. */
+/**
+ * Returns the fleet name for the proxies. Without Redis the name is unique, because each process is a separate fleet. With Redis the name
+ * is the same in each process, so that one process at a time serves a node.
+ */
 function fleetNameFor({ redis }: StandaloneOptions): string {
   return redis === undefined ? `${STANDALONE_FLEET}-${pid}` : STANDALONE_FLEET;
 }
@@ -207,12 +213,14 @@ export interface SourceOptions {
 }
 
 /**
- * Timeouts of requests to the API server. They are short, because the connection may go through a proxy of this process:
- * then only a timeout shows that the API server is lost. The next connection goes to another API server.
+ * Timeouts of requests to the API server. They are short, because the connection may go through a proxy of this process. In this case only
+ * a timeout shows that an API server is lost, and the next connection goes to another API server.
  */
 const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, watchIdleTimeoutMs: 30_000 };
 
-/** The source of the manifests, with the endpoints of an API server if a kubeconfig is given. */
+/**
+ * Returns the source of the manifests. With a kubeconfig, EndpointSlices of that API server replace the EndpointSlices of the manifests.
+ */
 export async function openSource(files: DirectorySource, { kubeconfig, state, log }: SourceOptions): Promise<Source> {
   if (kubeconfig === undefined) return files;
   const api = new ReloadingKubeApi(kubeconfig, API_SERVER_TIMEOUTS);

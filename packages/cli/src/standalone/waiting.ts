@@ -15,7 +15,9 @@ export interface PollOptions {
   readonly signal: AbortSignal;
 }
 
-/** Checks the condition every 20 ms. Resolves with whether the condition became true in time. Rejects if the signal is aborted. */
+/**
+ * Checks the condition every 20 ms. Resolves with whether the condition became true within `withinMs`. Rejects if the signal is aborted.
+ */
 export async function pollUntil(
   condition: () => boolean | Promise<boolean>,
   { withinMs, signal }: PollOptions,

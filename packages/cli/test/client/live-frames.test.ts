@@ -16,7 +16,7 @@ test('drops an incomplete frame at the end of the stream', async () => {
   assert.deepEqual(await framesFrom([Buffer.from(RATES.slice(0, -1))]), []);
 });
 
-// The test would exceed its timeout if the line were joined again for each chunk, because that copies 100 GB.
+// The test would exceed its timeout if each chunk were joined with all earlier chunks of the line, because this would copy 100 GB.
 test('reads a long history event in many chunks in linear time', { timeout: 30_000 }, async () => {
   const history = `event: history\ndata: ${JSON.stringify({ tenants: ['x'.repeat(1_000_000)] })}\n\n`;
   assert.deepEqual(await framesFrom(split(Buffer.from(history + RATES), 5)), [FRAME]);

@@ -1,4 +1,4 @@
-// Commands reach the console by its URL or through the API server, with a token or the kubeconfig's credentials.
+// Tests how commands reach the console: by URL or through the API server, with a token or the kubeconfig's credentials.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';

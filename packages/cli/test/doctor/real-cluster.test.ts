@@ -78,7 +78,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     says('ProxySourceAddresses', /: 10\.0\.0\.1$/);
     says('PublishedAddresses', /^default\/web: an address is published without ipMode: Proxy/);
     says('NodePorts', /^2 Services can be reached by node ports.*default\/quiet \(3\d+\), default\/web \(3\d+\)/);
-    // The Services are younger than 30 s, so a controller may not have seen them yet.
+    // The check does not report Services that are younger than 30 s, because a controller may not have seen them yet.
     says('UntakenServices', /^3 Services of type LoadBalancer, each with a controller$/);
   });
 

@@ -12,7 +12,7 @@ export interface AttackTargets {
   readonly backends: readonly number[];
 }
 
-/** The text of each file, by name. A file that is absent here is deleted. */
+/** The text of each file, by file name. A file that is missing in this record is deleted. */
 export type ManifestFiles = Readonly<Record<string, string>>;
 
 export function hostileManifests(targets: AttackTargets): fc.Arbitrary<ManifestFiles> {
@@ -36,7 +36,7 @@ export function hostileManifests(targets: AttackTargets): fc.Arbitrary<ManifestF
   return fc.record({ 'one.yaml': file, 'two.yaml': file }, { requiredKeys: [] }) as fc.Arbitrary<ManifestFiles>;
 }
 
-/** Chooses among values that the API server would accept and values that it would reject. */
+/** Chooses between values that the API server would accept and values that the API server would reject. */
 type ValueChooser = (valid: readonly unknown[], invalid: readonly unknown[]) => fc.Arbitrary<unknown>;
 
 const validValues: ValueChooser = (valid) => fc.constantFrom(...valid);
@@ -47,7 +47,7 @@ const names = fc.constantFrom('web', 'api', 'db');
 const metadata = <T>(more: fc.Arbitrary<T>): fc.Arbitrary<unknown> =>
   fc.tuple(names, more).map(([name, rest]) => ({ namespace: 'a', name, ...rest }));
 
-/** Mostly few annotations; rarely an annotation that the API server accepts and Weir refuses. */
+/** Generates annotations: mostly none, otherwise some with values from `pick`, or one that the API server accepts and Weir refuses. */
 const annotationsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
   fc.oneof(
     { arbitrary: fc.constant({}), weight: 3 },
@@ -66,7 +66,7 @@ const annotationsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
     fc.constantFrom({ 'weir.dev/__proto__': 'x' }, { 'weir.dev/nodes': 'all' }),
   );
 
-/** Claims hosts of tenant a, hosts of tenant b, and parent and child domains of both. */
+/** Generates annotations that claim hosts of tenant a, hosts of tenant b, and parent and child domains of these hosts. */
 const hostClaimsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
   fc
     .uniqueArray(
@@ -91,7 +91,7 @@ const hostClaimsOf = (pick: ValueChooser): fc.Arbitrary<object> =>
       ),
     );
 
-/** The ports of tenant b, free ports, and a reserved port. */
+/** Generates ports of a Service: ports of tenant b, free ports, and invalid or reserved ports. */
 function portsOf({ tcpPort, udpPort, sharedPort }: AttackTargets, pick: ValueChooser): fc.Arbitrary<unknown> {
   const port = fc.record(
     {
@@ -129,13 +129,13 @@ function serviceOf(
     .map(([meta, own]) => ({ apiVersion: 'v1', kind: 'Service', metadata: meta, spec: own }));
 }
 
-/** A Service on the shared port that claims hosts. */
+/** Generates a Service on the shared port that claims hosts. */
 function sharedPortServiceOf(targets: AttackTargets, pick: ValueChooser): fc.Arbitrary<unknown> {
   const ports = fc.constant([{ name: 'main', port: targets.sharedPort, protocol: 'TCP' }]);
   return serviceOf(targets, pick, { annotations: hostClaimsOf(pick), ports });
 }
 
-/** EndpointSlices for names of Services of both tenants, with the backends and listener addresses of tenant b as endpoints. */
+/** Generates an EndpointSlice for the name of a Service of either tenant. Its endpoints are backends or listener addresses of tenant b. */
 function sliceOf(
   { listeners, tcpPort, sharedPort, backends }: AttackTargets,
   pick: ValueChooser,

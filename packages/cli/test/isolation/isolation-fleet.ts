@@ -1,5 +1,5 @@
-// Runs two tenants, a and b, on two nodes with the components of `weir standalone`: a directory of manifests, a store in
-// memory, and a proxy for each node.
+// Runs a fleet with tenants a and b on two nodes. It has the components of `weir standalone`: a directory of manifests, a store in memory,
+// and a proxy for each node.
 import assert from 'node:assert/strict';
 import { randomInt, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -20,14 +20,17 @@ export interface IsolationFleet extends AsyncDisposable {
   readonly targets: AttackTargets;
   /** Replaces the manifests of tenant a. Resolves with the new routing table once every proxy has applied it. */
   apply(files: ManifestFiles): Promise<RoutingTable>;
-  /** The entries of tenant b in the routing table, and the views of its Services. */
+  /** Resolves with the entries of tenant b in the routing table and the views of tenant b's Services. */
   stateOfB(): Promise<{ readonly entries: readonly Entry[]; readonly views: readonly ServiceView[] }>;
-  /** Connects clients of tenant b. */
+  /** Connects clients to the Services of tenant b. */
   connect(): Promise<LongLivedClients>;
 }
 
 const [TCP_PORT, UDP_PORT, SHARED_PORT] = [8_080, 5_353, 8_443];
-/** Hosts of tenant b. The policy of tenant a also allows the first host, which b has claimed first; only b may have the second host. */
+/**
+ * Hosts of tenant b. Tenant a's policy also allows the first host, but tenant b has claimed it first. Only tenant b's policy allows the
+ * second host.
+ */
 const HOSTS = ['b.example.com', 'www.b.test'];
 
 export async function startIsolationFleet(): Promise<IsolationFleet> {
@@ -147,7 +150,7 @@ function withAllowedHosts(manifest: unknown, allowedHosts: readonly string[]): u
   return { ...rest, spec: { ...spec, allowedHosts } };
 }
 
-/** Changes the protocol of all ports to UDP. */
+/** Returns the manifest with UDP as the protocol of all ports. */
 function overUdp(manifest: unknown): unknown {
   return JSON.parse(JSON.stringify(manifest), (key, value) =>
     key === 'ports' ? value.map((port: object) => ({ ...port, protocol: 'UDP' })) : value,

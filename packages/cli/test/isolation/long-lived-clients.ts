@@ -4,13 +4,13 @@ import { once } from 'node:events';
 import { connectClient, type TestClient } from '@weir/testkit';
 import { connectTls, greetingFrom } from '../fixtures/tls-echo-server.ts';
 
-/** Clients with open connections: TCP and one UDP flow to each host, and TLS to each server name on each host. */
+/** Clients with open connections. Each host has three TCP connections, one UDP flow, and one TLS connection per server name. */
 export interface LongLivedClients extends AsyncDisposable {
-  /** Each client sends several messages and receives their echo. */
+  /** Sends several messages on each connection and flow, and checks the echoes. */
   echoAll(): Promise<void>;
   /** Connects once to each server name on each host, and checks that tenant b responds. */
   connectNewClients(): Promise<void>;
-  /** Closes all connections, and checks that every byte was echoed and that no UDP flow was restarted. */
+  /** Closes the TCP connections. Checks that every byte was echoed and that each UDP flow kept its source port at the endpoint. */
   closeAll(): Promise<void>;
 }
 
@@ -20,7 +20,7 @@ interface ClientOptions {
   readonly udpPort: number;
   /** The port that tenants share by host name, and the server names of tenant b. */
   readonly secure: { readonly port: number; readonly names: readonly string[] };
-  /** Source addresses of the flows that have reached the endpoint of the UDP Service. */
+  /** Source addresses from which datagrams have reached the endpoint of the UDP Service. */
   readonly udpPeers: ReadonlySet<string>;
 }
 

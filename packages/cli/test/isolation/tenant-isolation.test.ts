@@ -1,4 +1,5 @@
-// Tenant a applies generated valid and invalid manifests, while tenant b serves TCP, TLS and UDP clients through real proxies.
+// Tests that tenant b is not affected while tenant a applies generated valid and invalid manifests. Tenant b serves TCP, TLS and UDP
+// clients through real proxies.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entriesOf, type RoutingTable } from '@weir/model';
@@ -7,7 +8,7 @@ import { hostileManifests } from './hostile-manifests.ts';
 import { startIsolationFleet } from './isolation-fleet.ts';
 
 const RUNS = 80;
-/** Ends a run that hangs; a slow machine needs much less. */
+/** Time after which a run that hangs is ended. Even a slow machine needs much less time. */
 const timeout = 240_000;
 
 test('keeps connections, traffic and status of a tenant unchanged while another tenant applies any manifests', {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 export interface UdpEchoServer extends AsyncDisposable {
   readonly port: number;
-  /** The source `address:port` of each received datagram. Each flow of a proxy has its own source port. */
+  /** The source `address:port` of each received datagram. Each flow of a proxy has a different source port. */
   readonly peers: ReadonlySet<string>;
 }
 

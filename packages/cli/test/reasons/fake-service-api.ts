@@ -1,4 +1,4 @@
-// A fake API server for the writers of status and Events. It stores each status and sends it back to the watch.
+// A fake API server for the writers of status and Events. It stores each status and reports it to the observer, as a watch would.
 import { type KubeApi, KubeApiError, type KubernetesStatus } from '@weir/controller';
 
 type Request = Parameters<KubeApi['request']>[0];
@@ -35,12 +35,12 @@ export class FakeServiceApi {
   #version = 0;
   #sink: Pick<KubernetesStatus, 'observe'> | undefined;
 
-  /** Sets the observer that receives every change of a Service, as a watch would. */
+  /** Sets the observer that receives every change of a Service. */
   setSink(sink: Pick<KubernetesStatus, 'observe'>): void {
     this.#sink = sink;
   }
 
-  /** Creates these Services and deletes all other Services. */
+  /** Creates these Services if they are missing, and deletes all other Services. */
   setServices(services: readonly ServiceName[]): void {
     const paths = new Set(services.map(({ namespace, name }) => `${namespace}/${name}`));
     for (const path of [...this.#services.keys()].filter((known) => !paths.has(known))) {
@@ -57,7 +57,7 @@ export class FakeServiceApi {
     return this.#services.get(path)?.status ?? {};
   }
 
-  /** Returns and removes the Events about a Service since the last call. */
+  /** Returns the Events about a Service that were written since the last call. */
   takeEventsOf(path: string): readonly ReportedEvent[] {
     const events = this.#events.get(path) ?? [];
     this.#events.delete(path);

@@ -1,5 +1,5 @@
-// One scenario per reason: `scenarios/REASON.yaml` contains objects and events, `scenarios/REASON.golden.txt` the resulting
-// status and Events of the Service and the output of `weir explain`.
+// Tests one scenario per reason. `scenarios/REASON.yaml` contains the steps and their objects. `scenarios/REASON.golden.txt` contains the
+// resulting status and Events of the Service and the output of `weir explain`.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

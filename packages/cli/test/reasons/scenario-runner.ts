@@ -1,5 +1,5 @@
-// Runs a scenario with controller, store and console in this process and a manual clock. The heartbeats of the proxies come
-// from the scenario. The result of a step is what a tenant sees: status and Events of the Service, and `weir explain`.
+// Runs a scenario with controller, store and console in this process and with a manual clock. The scenario says which heartbeats the
+// proxies send. The result of a step is what a tenant sees: status and Events of the Service, and `weir explain`.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,7 +24,7 @@ import { type Manifest, manifestName, type Scenario, type Step } from './scenari
 
 export interface StepResult {
   readonly status: ReportedStatus;
-  /** The Events since the previous step. */
+  /** The Events about the Service since the previous step. */
   readonly events: readonly ReportedEvent[];
   /** The output of `weir explain`. */
   readonly explanation: string;
@@ -164,7 +164,10 @@ interface ProxyState {
   readonly now: number;
 }
 
-/** Reports listeners as a proxy does: a port without a ready endpoint, or of a suspended Service, is bound but does not listen. */
+/**
+ * Returns the listeners as a proxy reports them. A port without a ready endpoint and a port of a suspended Service are bound, but do not
+ * listen.
+ */
 function listenerReportsFor(table: RoutingTable, { node, error, cutoffs, now }: ProxyState): Heartbeat['listeners'] {
   const services = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
   const ready = new Set(

@@ -1,5 +1,5 @@
-// A scenario is a YAML file. A document with `step` sets the state of the fleet from this step on; the documents after it
-// are objects to apply. The last step produces the reason of the scenario.
+// Parses scenarios, which are YAML files. A document with `step` sets the state of the fleet, and the documents after it are objects to
+// apply in this step. After the last step, the Service has the reason of the scenario.
 import type { SecretAccess } from '@weir/model';
 import { parseAllDocuments } from 'yaml';
 
@@ -15,13 +15,15 @@ export interface Step {
   readonly title: string;
   /** The Service whose status is checked, as NAMESPACE/NAME. */
   readonly about: string;
-  /** By node, the bind error of its proxy, or `silent` for a proxy without heartbeats. Other proxies bind every port. */
+  /**
+   * What the proxies report, by node: a bind error, or `silent` for a proxy without heartbeats. The proxies of other nodes bind every port.
+   */
   readonly proxies: Readonly<Record<string, string>>;
   readonly store: 'up' | 'away';
   readonly seconds: number;
-  /** By tenant, the bytes of the current month. */
+  /** Bytes that tenants have used in the current month, by tenant. */
   readonly used: Readonly<Record<string, number>>;
-  /** TLS Secrets to create, by name: first and last day of validity, counted from now. */
+  /** TLS Secrets to create, by name. `days` are the first and the last day of validity, counted from now. */
   readonly certificates: Readonly<Record<string, { readonly days: readonly [from: number, until: number] }>>;
   /** Objects to delete, such as `Service shop/web`. */
   readonly remove: readonly string[];
@@ -38,7 +40,7 @@ type StepDocument = Partial<Omit<Step, 'title' | 'objects'>> & {
   readonly step: string;
 } & Partial<ScenarioFleet>;
 
-/** A step inherits the settings of the previous step, except `remove`, `certificates` and objects. */
+/** Parses a scenario. A step inherits the settings of the previous step, except `remove`, `certificates` and objects. */
 export function parseScenario(text: string): Scenario {
   const steps: Step[] = [];
   let fleet: ScenarioFleet = { trust: 'files', sharedPorts: [], secretAccess: 'cluster' };
@@ -57,7 +59,7 @@ export function parseScenario(text: string): Scenario {
   return { ...fleet, steps };
 }
 
-/** A proxy without heartbeats is reported in less than 20 seconds. */
+/** Values of the first step. 20 seconds are enough, because a proxy without heartbeats is reported sooner. */
 const DEFAULT_STEP = { about: 'shop/web', proxies: {}, store: 'up', seconds: 20, used: {} } as const;
 
 export function manifestName({ kind, metadata: { namespace, name } }: Manifest): string {

@@ -1,4 +1,4 @@
-// A proxy reads the PROXY header and the ClientHello of a connection before it routes the connection.
+// Tests connections whose PROXY header or ClientHello a proxy reads before it routes them.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Tenants that share one port of one address, from manifests to the wire.
+// Tests tenants that share one port of one address, from their manifests to their clients' connections.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { freePort } from '@weir/testkit';

@@ -37,7 +37,7 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
   const withoutTime = items.filter((heartbeat) => heartbeat.sentAt === undefined).map((heartbeat) => heartbeat.node);
   const clocks = items.map(({ node, sentAt, startedAt }) => ({
     name: node,
-    // A heartbeat of an old version has no `sentAt`, but its `startedAt` cannot be in the future.
+    // A heartbeat of an old version has no `sentAt`. The check then only finds a `startedAt` that is in the future.
     reading: {
       from: sentAt ?? startedAt,
       to: sentAt === undefined ? Number.POSITIVE_INFINITY : sentAt + MAX_HEARTBEAT_AGE_MS,
@@ -53,8 +53,8 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
 }
 
 /**
- * One reading of another clock; all times are in milliseconds. At some moment between `askedAt` and `answeredAt` on this
- * machine's clock, the other clock showed a time between `from` and `to`.
+ * A reading of another machine's clock. All times are in milliseconds. At some moment between `askedAt` and `answeredAt` on this machine's
+ * clock, the other clock showed a time between `from` and `to`.
  */
 export interface ClockReading {
   readonly from: number;
@@ -71,7 +71,7 @@ export function minSkewMs({ from, to, askedAt, answeredAt }: ClockReading): numb
 }
 
 const WARNING_SKEW_MS = 2_000;
-/** Skew that is an error: usage is counted in the wrong minute, and Suspensions end at the wrong time. */
+/** Skew from which the finding is an error, because usage is counted in the wrong minute and Suspensions end at the wrong time. */
 const ERROR_SKEW_MS = 60_000;
 
 interface NamedClockReading {
@@ -79,7 +79,7 @@ interface NamedClockReading {
   readonly reading: ClockReading;
 }
 
-/** Compares other clocks with this machine's clock. `okSubject` is the start of the message if no clock differs. */
+/** Compares other clocks with this machine's clock. `okSubject` begins the message if no clock differs. */
 function checkClockSkew(clocks: readonly NamedClockReading[], okSubject: string): CheckResult {
   const skews = clocks
     .map(({ name, reading }) => ({ name, skew: minSkewMs(reading) }))

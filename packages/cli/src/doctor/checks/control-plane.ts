@@ -33,7 +33,10 @@ export function customResources({ customResources: served }: Facts): CheckResult
 const INSTALL_HINT =
   "install Weir's custom resources: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions (if they are installed, kubectl get crd shows why they are not served)";
 
-/** Checks that Weir knows the ranges of cluster IPs. An endpoint at a cluster IP would lead to another tenant's Service. */
+/**
+ * Checks that Weir knows the ranges of cluster IPs. Weir refuses endpoints in these ranges, because they would lead to another tenant's
+ * Service.
+ */
 export function serviceRanges({ serviceRanges: published, serviceCidrs }: Facts): CheckResult {
   if (serviceCidrs !== undefined)
     return ok(`${serviceCidrs} (WEIR_SERVICE_CIDRS)${publishedRangesText(published)}; ${NO_ENDPOINT_RULE}`);

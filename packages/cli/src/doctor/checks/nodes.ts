@@ -36,7 +36,10 @@ export function loadBalancingNodes({ nodes }: Facts): CheckResult {
   return ok(`${pluralize(names.length, 'node')}: ${joinList(names)}`);
 }
 
-/** Lists labelled nodes that get no Services or may lose them. A node that is not ready stays usable while its proxy sends heartbeats. */
+/**
+ * Reports labelled nodes that get no Services or may lose their Services. A node that is not ready keeps its Services while its proxy sends
+ * heartbeats.
+ */
 export function nodesLeftOut({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const labelled = labelledNodes(nodes.value);
@@ -104,7 +107,7 @@ export function nodePools(facts: Facts): CheckResult {
   );
 }
 
-/** Lists the addresses from which proxies connect to pods. They belong to the nodes, and NetworkPolicies must allow them. */
+/** Lists the addresses from which proxies connect to pods. NetworkPolicies must allow these addresses, which belong to the nodes. */
 export function proxySourceAddresses({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const usable = usableNodes(nodes.value);
@@ -115,7 +118,7 @@ export function proxySourceAddresses({ nodes }: Facts): CheckResult {
   );
 }
 
-/** Annotations in which network plugins store the address that a node uses towards pods of other nodes. */
+/** Annotations in which network plugins store the address from which a node connects to pods of other nodes. */
 const TUNNEL_ADDRESS_ANNOTATIONS = [
   'network.cilium.io/ipv4-cilium-host',
   'network.cilium.io/ipv6-cilium-host',

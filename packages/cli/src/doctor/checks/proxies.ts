@@ -11,7 +11,7 @@ export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
   const expected = nodes.kind === 'known' ? usableNodes(nodes.value).map((node) => node.name) : [];
   const silent = expected.filter((node) => !byNode.has(node));
   const unlabelled = [...byNode.keys()].filter((node) => labelled !== undefined && !labelled.includes(node));
-  // During an upgrade a node has the heartbeats of two proxies.
+  // A node counts as draining only if all its proxies drain, because during an upgrade a node has the heartbeats of two proxies.
   const draining = [...byNode]
     .filter(([, heartbeatsOfNode]) => heartbeatsOfNode.every((heartbeat) => heartbeat.draining))
     .map(([node]) => node);
@@ -63,7 +63,10 @@ export function proxyPorts({ heartbeats }: Facts): CheckResult {
 const RUN_ON_NODE_HINT =
   'run weir doctor on one of these nodes, or search the logs of their proxies for "this host is not set"';
 
-/** Lists the kernel warnings that proxies report. If the proxy of this machine's node reports none, reads this machine's settings. */
+/**
+ * Lists the kernel warnings that proxies report. If the proxy on this machine does not report kernel settings, this command reads them
+ * itself.
+ */
 export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult {
   const items = heartbeats.kind === 'known' ? heartbeats.value.items : [];
   const usable = nodes.kind === 'known' ? usableNodes(nodes.value) : [];
@@ -87,12 +90,12 @@ export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult 
     : warning(problems.join('; '));
 }
 
-/** Marks a warning about this process, because its limit of open files may differ from the proxy's limit. */
+/** Marks a warning about this command's process, because the limit of open files may be different for the proxy. */
 function localWarningText(text: string): string {
   return `in this shell, ${text}`;
 }
 
-/** Lists a warning once, with all nodes that have it. */
+/** Returns one text per warning, with the names of all nodes that have this warning. */
 function groupWarnings(warningsByNode: ReadonlyMap<string, readonly string[]>): string[] {
   const all = [...warningsByNode].flatMap(([node, texts]) => texts.map((text) => ({ node, text })));
   const byText = Map.groupBy(all, ({ text }) => text);

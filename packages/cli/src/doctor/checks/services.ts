@@ -30,7 +30,7 @@ export function nodePorts(facts: Facts): CheckResult {
   );
 }
 
-/** The default value of the kernel setting `net.ipv4.ip_local_port_range`. */
+/** The default range of the kernel setting `net.ipv4.ip_local_port_range`. */
 const EPHEMERAL_PORTS = { from: 32_768, to: 60_999 } as const;
 
 export function ephemeralPorts(facts: Facts): CheckResult {
@@ -48,7 +48,7 @@ export function ephemeralPorts(facts: Facts): CheckResult {
   );
 }
 
-/** Age up to which a Service is not reported, because a controller may not have seen it yet. */
+/** Age up to which a Service is not reported, because a controller may not have seen the Service yet. */
 const NEW_SERVICE_GRACE_MS = 30_000;
 
 export function untakenServices(facts: Facts): CheckResult {
