@@ -64,9 +64,9 @@ export class AdmissionController {
   }
 
   /**
-   * Admits one more connection or flow of the Service, or returns the limit that refuses it. `uid` is null while the
-   * Service of a connection is not known. The limit per client is not checked here but by `Admission.admitClient`, when
-   * the client is known.
+   * Admits one more connection or flow of the Service, or returns why it is refused. `uid` is null while the Service of
+   * a connection is not known. The limit per client is not checked here but by `Admission.admitClient`, when the client
+   * is known.
    */
   admit(uid: string | null): Admission | AdmissionRefusal {
     return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);

@@ -13,8 +13,8 @@ const MIN_QUANTUM_BYTES = 2_048;
 const MAX_UNCHARGED_SECONDS = 0.000_5;
 const MAX_UNCHARGED_BYTES = 65_536;
 /**
- * The length of a period. While streams wait, datagrams pass only in every second period. A period is longer than the
- * shaper's tick (`TICK_MS`) and shorter than the burst (`BYTES_BURST_NS`).
+ * While streams wait, datagrams pass only in every second period of this length (see `tryTake`). The period is longer
+ * than the shaper's tick (`TICK_MS`) and shorter than the burst (`BYTES_BURST_NS`).
  */
 const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
@@ -57,9 +57,9 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Counts bytes that have passed as uncharged. Returns true if they must be charged now, because there are many
-   * uncharged bytes or a reader waits. Charging is deferred because it takes atomic operations on memory that all
-   * workers share. The traffic can exceed the rate only a little before it is charged.
+   * Adds bytes that have passed to the uncharged bytes. Returns true if the uncharged bytes must be charged now,
+   * because they are many or a reader waits. Charging is deferred because it takes atomic operations on memory that all
+   * workers share. Until the bytes are charged, traffic can exceed the rate only a little.
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
@@ -84,8 +84,8 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Returns the bucket for which a stream must wait after `bucket` has served it, or undefined. A stream waits first
-   * for the Service's bucket and last for the tenant's bucket.
+   * Returns the bucket for which a stream must wait after `bucket` has served it, or undefined if its wait is over. A
+   * stream waits first for the Service's bucket and then for the tenant's bucket.
    */
   blockingBucketAfter(bucket: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
     return bucket === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;

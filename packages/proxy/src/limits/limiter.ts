@@ -64,7 +64,7 @@ export class Limiter {
     return this.state.openCount(this.row);
   }
 
-  /** Infinity if there is no limit. */
+  /** The maximum number of open connections. Infinity if there is no limit. */
   get maxOpen(): number {
     return this.state.limit(this.row, MAX_OPEN_FIELD);
   }
@@ -90,7 +90,7 @@ export class Limiter {
     }
   }
 
-  /** Infinity if there is no limit. */
+  /** Returns the limit of the rate. Infinity if there is no limit. */
   bitsPerSecond(direction: Direction): number {
     return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
   }
@@ -123,8 +123,8 @@ const RATE_FIELDS = [
 ] as const;
 
 /**
- * Writes the limits of a row. If a rate changes, a debt is still the same number of bytes or connections. Only the main
- * thread calls this function.
+ * Writes the limits of a row. If a rate changes, debts are converted so that they remain the same number of bytes or
+ * connections. Only the main thread calls this function.
  */
 export function configureLimiter(
   state: LimiterState,

@@ -148,7 +148,7 @@ export class SlotRegistry {
     return this.#formerTotals.size > this.#maxFormerOwners;
   }
 
-  /** Starts all totals from 0, except the open connections. Returns the readings from immediately before. */
+  /** Starts all totals from 0, except the open connections. Returns the readings that the slots had before. */
   startIncarnation(): SlotReading[] {
     this.#formerTotals.clear();
     const readings: SlotReading[] = [];

@@ -1,5 +1,6 @@
 // The TCP port of the admin server. A host has only one such port, but two proxies during an upgrade. The proxy that
-// serves the node has the port. The other proxy tries again until the port is free, while it drains or serves clients.
+// serves the node has the port. The other proxy retries until the port is free, and drains or serves clients in the
+// meantime.
 import {
   type AdminServer,
   type Clock,

@@ -4,7 +4,7 @@ import { countOpenDescriptors, descriptorLimit, descriptorsForConnections } from
 const MIN_DESCRIPTORS = 16_384;
 /**
  * The highest value of `tcp_notsent_lowat` that causes no warning. With a higher value, clients that do not read
- * exhaust the memory of `tcp_mem`, which all tenants share.
+ * exhaust the kernel's memory for TCP (`tcp_mem`), which all tenants share.
  */
 const MAX_NOTSENT_LOWAT_BYTES = 1_048_576;
 

@@ -6,7 +6,7 @@ import type { ProxySelfView } from './proxy-view.ts';
 
 export interface ProxyAdminSources {
   readonly metricsSources: ProxyMetricsSources;
-  /** Resolves when the first table is in effect. Rejects if the proxy closes before. */
+  /** Resolves when the first table is in effect. Rejects if the proxy closes first. */
   readonly ready: Promise<void>;
   readonly view: () => ProxySelfView;
   readonly isOtherProxyServing: () => boolean;

@@ -1,5 +1,5 @@
-// Creates the parts of a proxy's main thread and connects them. The callbacks refer to parts that are created below
-// them, because no callback runs before the supervisor starts the worker pool.
+// Creates the parts of a proxy's main thread and connects them. A callback may refer to parts that are created after
+// it, because no callback runs before the supervisor starts the worker pool.
 import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
 import type { Loop } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
@@ -48,7 +48,7 @@ export interface ProxyComponents {
 export interface ComponentsOptions {
   /** The state from the disk. Undefined if the proxy has no state directory. */
   readonly state: StateDirectory | undefined;
-  /** Resolves when the first table is in effect. Rejects if the proxy closes before. */
+  /** Resolves when the first table is in effect. Rejects if the proxy closes first. */
   readonly ready: Promise<void>;
   readonly isDraining: () => boolean;
   /** Called when the applied table, a listener, a worker or the health of an endpoint has changed. */

@@ -5,7 +5,7 @@
 export class MarkTracker<T> {
   #waiting: { readonly mark: number; readonly value: T }[] = [];
 
-  /** Marks must not decrease from call to call. */
+  /** Adds a value that waits for `mark`. Marks must not decrease from call to call. */
   add(mark: number, value: T): void {
     this.#waiting.push({ mark, value });
   }

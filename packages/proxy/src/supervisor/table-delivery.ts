@@ -21,8 +21,8 @@ import type { LazyService, PackedTableCommand, SentCommand, TableCommand, Worker
  */
 const MAX_UNANSWERED_MARKS = 8;
 /**
- * Waiting commands are merged only if there are at least this many. Merging takes time for every waiting command, so it
- * must not run each time a command is added.
+ * Waiting commands are merged only if there are at least this many of them. Merging takes time for every waiting
+ * command, so it must not run each time a command is added.
  */
 const MIN_COMMANDS_TO_MERGE = 256;
 
@@ -77,7 +77,7 @@ export class CommandQueue {
   }
 }
 
-/** Returns fewer commands that leave a worker in the same state as `commands`. */
+/** Returns a list of fewer commands that leaves a worker in the same state as `commands`. */
 export function mergeCommands(commands: readonly WorkerCommand[]): WorkerCommand[] {
   const merged: (WorkerCommand | MergedTable | undefined)[] = [];
   const openIndexes = new Map<number, number>();

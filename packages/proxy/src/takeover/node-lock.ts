@@ -8,7 +8,7 @@ import type { TakeoverActions } from './takeover-actions.ts';
 
 // The lock that allows only one proxy per fleet and node to serve. The lock is an abstract Unix socket. Like the ports
 // of the proxy, the socket belongs to the network namespace, and the kernel releases it when the process ends for any
-// reason. Two proxies hand over the node by messages over connections to this socket (ADR 9).
+// reason. One proxy hands over the node to another with messages on connections to this socket (ADR 9).
 
 /**
  * The wait before another attempt to take the lock, if an attempt failed or the proxy that has the lock cannot be
@@ -28,7 +28,7 @@ export type NodeOwnership =
   /** Only this proxy serves the node. */
   | { readonly kind: 'own' }
   /**
-   * The predecessor is handing over, and this proxy opens its listeners as well. `open` lists the predecessor's
+   * The predecessor is handing the node over, and this proxy opens the same listeners. `open` lists the predecessor's
    * listeners.
    */
   | { readonly kind: 'joining'; readonly open: readonly ListenerKey[] }
@@ -83,15 +83,15 @@ export class NodeLock {
 
   /**
    * To be called when every listener is open or has failed. `problem` is why a listener that the predecessor has open
-   * could not be opened; undefined if all of them were opened.
+   * could not be opened; undefined if there is no such listener.
    */
   onListenersSettled(problem: string | undefined): void {
     this.#successor?.settled(problem);
   }
 
   /**
-   * Notifies waiting proxies that this proxy is about to end. Resolves when a successor has taken over, when no waiting
-   * proxy can take over, or after `limitMs`. To be called before a drain.
+   * Notifies waiting proxies that this proxy is about to end. Resolves when a successor has taken over, no waiting
+   * proxy can take over, `limitMs` has passed, or `signal` aborts. To be called before a drain.
    */
   async leave(limitMs: number, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;

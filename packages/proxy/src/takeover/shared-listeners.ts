@@ -57,8 +57,8 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
 }
 
 /**
- * Returns an address in the format of /proc/net, such as `0100007F:1F90` for 127.0.0.1:8080. The address is printed as
- * 32-bit words in the byte order of this machine.
+ * Returns an address in the format of /proc/net: 32-bit words in the byte order of this machine, and the port. On a
+ * little-endian machine, 127.0.0.1:8080 is `0100007F:1F90`.
  */
 export function procNetAddress({ address, port }: SocketAddress): string {
   const bytes = isIPv6(address) ? [...ipv6Bytes(address)] : address.split('.').map(Number);

@@ -60,8 +60,8 @@ export class Successor {
   }
 
   /**
-   * To be called after `onJoin`, when every listener is open or has failed. `problem` is why a listener failed that the
-   * predecessor has open, or undefined. Repeated calls are ignored.
+   * To be called after `onJoin`, when every listener is open or has failed. `problem` is why a listener that the
+   * predecessor has open could not be opened; undefined if there is no such listener. Repeated calls are ignored.
    */
   settled(problem: string | undefined): void {
     if (!this.#hasJoined || this.#hasSettled) return;

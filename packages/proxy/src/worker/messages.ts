@@ -129,7 +129,7 @@ export type WorkerMessage =
   | { readonly kind: 'passive-health'; readonly reports: readonly PassiveHealthReport[] }
   /** The connection attempts that failed because of this host since the last message of this kind. */
   | { readonly kind: 'local-failures'; readonly counts: LocalFailureCounts }
-  /** A certificate cannot be used, so clients are refused. */
+  /** A certificate cannot be used, so the clients that need it are refused. */
   | { readonly kind: 'certificate-fault'; readonly report: CertificateFaultReport }
   | { readonly kind: 'error'; readonly origin: 'accept' | 'internal'; readonly text: string };
 

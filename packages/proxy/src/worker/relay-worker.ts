@@ -153,7 +153,7 @@ export class RelayWorker {
         for (const key of command.listeners) this.#upstreams.get(key)?.setHealth(command, this.#wheel.now);
         return;
       case 'suspensions':
-        // `apply` handles suspensions.
+        // `apply` has already handled suspensions.
         return;
       case 'open-listener':
         this.#listeners.open(command.listener);

@@ -1,5 +1,5 @@
-// The listeners that the workers were asked to open, the answers of each worker, and the ports that a worker may still
-// have open after they were closed.
+// The listeners that the workers were asked to open, the answers of each worker, and the ports that workers were asked
+// to close but may still have open.
 import type { ListenerEntry, ListenerKey } from '@weir/model/data-plane';
 import type { ListenerConfig, WorkerCommand } from '../../worker/messages.ts';
 import type { WorkerPool } from '../worker-pool.ts';
@@ -71,14 +71,14 @@ export class ListenerOpenings {
     });
   }
 
-  /** Returns the opening if the answer of `worker` was the last pending one. */
+  /** Records that a worker listens. Returns the opening if this was the last pending answer. */
   recordListening(worker: number, listenerId: number): ListenerOpening | undefined {
     const opening = this.#openings.get(listenerId);
     opening?.listeningWorkers.add(worker);
     return opening && recordAnswer(opening, worker);
   }
 
-  /** To be called when a worker has ended. Returns the openings that have no pending answer any more. */
+  /** Removes a worker that has ended. Returns the openings that have no pending answer any more. */
   removeWorker(worker: number): ListenerOpening[] {
     return [...this.#openings.values()].flatMap((opening) => {
       opening.listeningWorkers.delete(worker);
