@@ -68,9 +68,9 @@ export interface ConnectionOwner {
 }
 
 /**
- * A client connection of which a part must be read before it can be routed: the PROXY header of a load balancer, or the
- * server name in a ClientHello. On a listener of one Service, the connection belongs to that Service from the start. On
- * a shared listener, it belongs to a Service only after its ClientHello.
+ * A client connection that cannot be routed until its first bytes are read: the PROXY header of a load balancer, or a
+ * ClientHello with the server name. On a listener of one Service, the connection belongs to that Service from the
+ * start. On a shared listener, it belongs to a Service only after its ClientHello.
  */
 export class PendingConnection implements StreamEvents, Session {
   readonly endpointStats: undefined;
@@ -234,8 +234,7 @@ export class PendingConnection implements StreamEvents, Session {
     try {
       this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes }, this.#admission);
     } finally {
-      // Must come last, because without active connections the counters may be reused for another tenant and a drain
-      // ends.
+      // Must come last: when no connection is active, the counters may be reused for another tenant, and a drain ends.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }

@@ -65,8 +65,8 @@ export class SessionStarter {
   }
 
   /**
-   * Checks the route again and calls `proceed` if it is still valid. The check includes the source ranges, because a
-   * PROXY header may have changed the client's address.
+   * Checks the route again and calls `proceed` if the route is still valid. The check includes the source ranges,
+   * because a PROXY header may have changed the client's address.
    */
   #recheckRoute(
     stream: TcpStream,

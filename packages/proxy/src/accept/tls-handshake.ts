@@ -85,8 +85,7 @@ export class TlsHandshake implements StreamEvents, Session {
     try {
       onSecured(secured.stream, { ...admitted, info: { ...admitted.info, tls, prereadBytes: NO_BYTES } });
     } finally {
-      // Must come last, because without active connections the counters may be reused for another tenant and a drain
-      // ends.
+      // Must come last: when no connection is active, the counters may be reused for another tenant, and a drain ends.
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }

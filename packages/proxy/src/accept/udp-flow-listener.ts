@@ -99,8 +99,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   /**
-   * Handles a datagram from a peer worker. Catches exceptions here, because the message channel does not catch them,
-   * while the transport catches those of its event handlers.
+   * Handles a datagram from a peer worker. Catches exceptions here, because a message channel does not catch them. For
+   * datagrams from a socket, the transport catches exceptions.
    */
   #onForwarded(bytes: Uint8Array, client: Client): void {
     try {
@@ -111,8 +111,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   /**
-   * Sends a datagram to its flow. Opens a new flow if the client has none, or if its flow belongs to a Service that no
-   * longer has the listener.
+   * Sends a datagram to its flow. Opens a new flow if the client has none, or if the client's flow belongs to a Service
+   * that no longer has the listener.
    */
   #forward(bytes: Uint8Array, client: Client): void {
     const upstream = this.#options.upstream();
@@ -159,7 +159,8 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   /**
-   * If the client address or the tenant has reached its maximum number of flows, ends its least recently active flow.
+   * If the client address or the tenant has reached its maximum number of flows, ends the least recently active flow of
+   * that client address or tenant.
    */
   #evictForNewFlow(upstream: Upstream, client: Client): void {
     const { tenants } = this.#options;

@@ -1,5 +1,5 @@
-// Forwards a datagram from one worker thread to another worker that has its flow (ADR 8). The kernel delivers the
-// datagrams of a flow to a different worker only after a worker has started or ended. Forwarding costs more than
+// Forwards a datagram from one worker thread to the worker that has the datagram's flow (ADR 8). The kernel delivers
+// the datagrams of a flow to a different worker only after a worker has started or ended. Forwarding costs more than
 // relaying, so the number of forwarded datagrams in flight is limited.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';

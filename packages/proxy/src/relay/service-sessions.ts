@@ -25,7 +25,10 @@ export class ServiceSessions implements CountedSessions {
     return this.#isSuspended;
   }
 
-  /** Updates and returns whether the Service is suspended. If it is, the caller must terminate the open sessions. */
+  /**
+   * Recomputes whether the Service is suspended and returns the result. If the Service is suspended, the caller must
+   * terminate the open sessions.
+   */
   updateSuspension(suspensions: readonly Suspension[], now: number): boolean {
     this.#isSuspended = suspensionFor(suspensions, this.entry, now) !== undefined;
     return this.#isSuspended;

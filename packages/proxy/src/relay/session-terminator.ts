@@ -61,7 +61,7 @@ export class SessionTerminator {
   }
 
   /**
-   * Ends the sessions with this outcome, in batches. A session that has already ended when its turn comes keeps its own
+   * Ends the sessions with `outcome`, in batches. A session that has already ended when its turn comes keeps its own
    * outcome.
    */
   terminate(sessions: Iterable<Session>, outcome: Outcome): void {

@@ -166,7 +166,7 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#onCleanClose(isClient);
   }
 
-  /** Starts reading again in this direction. If the target stream has queued bytes, `onDrain` starts reading later. */
+  /** Starts reading again in `direction`. If the target stream has queued bytes, `onDrain` starts reading later. */
   onReadAllowed(direction: Direction): void {
     const source = direction === 'in' ? this.#client : this.#endpointStream;
     const target = direction === 'in' ? this.#endpointStream : this.#client;

@@ -226,7 +226,10 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     this.upstream.onConnected(this.#endpointStats);
   }
 
-  /** Extends the deadline. Reports activity at most once per tick, because flows are evicted by activity in ticks. */
+  /**
+   * Extends the deadline. Reports activity at most once per tick, which is precise enough to decide which flow to
+   * evict.
+   */
   #touch(): void {
     const deadline = this.#context.wheel.now + this.#idleTicks;
     if (deadline === this.deadline) return;

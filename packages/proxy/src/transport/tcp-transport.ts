@@ -1,9 +1,9 @@
 // The interface to TCP. Each implementation passes `test/transport/tcp/transport.test.ts`. No implementation allocates
-// a closure or a timer per chunk. `write` queues the bytes that the kernel does not take, without a limit. So a caller
-// must check the returned number of queued bytes, and stop reading the stream from which it forwards bytes.
+// a closure or a timer per chunk. `write` queues the bytes that the kernel does not take. The queue has no limit, so a
+// caller must check the returned number of queued bytes and stop reading the stream from which it forwards bytes.
 import type { Socket } from 'node:net';
 
-/** The maximum length of a listen socket's accept queue. The kernel lowers this value to `net.core.somaxconn`. */
+/** The maximum length of a listen socket's accept queue. The kernel caps the length at `net.core.somaxconn`. */
 export const LISTEN_BACKLOG = 4_096;
 
 export interface TcpTransport {
@@ -46,8 +46,8 @@ export interface TcpListenSocket {
 
 /**
  * The event handlers of a stream, implemented by the stream's owner. If `onConnect`, `onData`, `onEnd` or `onDrain`
- * throws, the stream passes the exception to `onThrow`. In the event loop the exception would end the worker and all of
- * its connections.
+ * throws, the stream passes the exception to `onThrow`. If the exception reached the event loop, it would end the
+ * worker and all of its connections.
  */
 export interface StreamEvents {
   /**

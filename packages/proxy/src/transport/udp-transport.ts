@@ -27,7 +27,7 @@ export interface UdpListenSocketEvents {
   onFailed(code: string): void;
   /** Called for each datagram. The handler owns `bytes`, which may be empty. */
   onMessage(bytes: Uint8Array, address: string, port: number): void;
-  /** Called with an exception of another handler. In the event loop the exception would end the worker. */
+  /** Called with an exception of another handler. If the exception reached the event loop, it would end the worker. */
   onThrow(thrown: unknown): void;
 }
 

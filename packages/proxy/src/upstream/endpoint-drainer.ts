@@ -19,8 +19,8 @@ interface DrainDeadline {
 }
 
 /**
- * Ends the sessions of endpoints that were removed or fail their checks, when the drain timeout is over. Before, after
- * `NOTIFY_DELAY_MS`, notifies the sessions of such an endpoint: a session that is still connecting tries another
+ * Ends the sessions of endpoints that were removed or fail their checks, when the drain timeout is over. Notifies these
+ * sessions earlier, `NOTIFY_DELAY_MS` after the drain starts: a session that is still connecting tries another
  * endpoint, because a deleted Pod does not answer.
  */
 export class EndpointDrainer {
@@ -82,8 +82,8 @@ export class EndpointDrainer {
 }
 
 /**
- * Returns, for each Service, its sessions to the given endpoints. Groups by Service so that each Service's sessions are
- * searched only once: a rollout replaces hundreds of endpoints of a Service with thousands of sessions.
+ * Returns the sessions with the given endpoints, grouped by Service. The sessions of each Service are searched only
+ * once, because a Service with thousands of sessions may lose hundreds of endpoints in one rollout.
  */
 function sessionsByService(deadlines: readonly (readonly [EndpointStats, DrainDeadline])[]): Iterable<Session>[] {
   const endpointsBySessions = new Map<Iterable<Session>, Set<EndpointStats>>();

@@ -43,7 +43,7 @@ function endIteration(): void {
 }
 
 /**
- * The stream of this worker that has read last. If a reading stream finds itself here, no other stream has read since
- * its own previous read.
+ * The stream of this worker that has read last. If a stream finds itself here when it reads again, no other stream has
+ * read in between.
  */
 export const lastReader: { stream: unknown } = { stream: undefined };

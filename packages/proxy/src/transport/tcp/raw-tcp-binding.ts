@@ -115,8 +115,8 @@ export function createRawTcpBinding(tcp: TcpBinding, stream: StreamBinding): Raw
 }
 
 /**
- * Returns the binding, or throws if it is missing. For modules that are loaded only if `findRawTcpBinding` found the
- * binding.
+ * Returns the binding, or throws if it is missing. Called only by modules that are loaded after `findRawTcpBinding` has
+ * found the binding.
  */
 export function requireRawTcpBinding(): RawTcpBinding {
   const found = findRawTcpBinding();

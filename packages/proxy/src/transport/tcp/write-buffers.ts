@@ -1,6 +1,6 @@
 /** The size of the smallest buffers in the pool. */
 const MIN_BUFFER_BYTES = 8_192;
-/** Free buffers are released if the pool was not used for this long. */
+/** How long the pool must be unused, at least, before it releases its free buffers. */
 const IDLE_TIMEOUT_MS = 5_000;
 
 /**
@@ -99,9 +99,9 @@ export class PrefixViews {
 }
 
 /**
- * A buffer for copies of written bytes. If the kernel takes a write at once, the next write reuses the buffer. If a
- * write is pending, it keeps the buffer, and `keep` allocates a new buffer for later writes. So almost nothing is
- * allocated while peers keep up, and no later write overwrites the bytes of a pending write.
+ * A buffer for copies of written bytes. If the kernel takes a write at once, the next write reuses the buffer. A
+ * pending write keeps the buffer, and `keep` allocates a new buffer for later writes. So almost nothing is allocated
+ * while peers keep up, and no later write overwrites the bytes of a pending write.
  */
 export class CopyBuffer {
   readonly #size: number;

@@ -70,8 +70,8 @@ export const tlsSocketInternals = {
 let loadedTls: typeof tls | undefined;
 
 /**
- * Returns `node:tls`. It is loaded on first use, because it takes megabytes and tens of milliseconds, and most workers
- * have no TLS client.
+ * Returns `node:tls`, which is loaded on first use. Loading takes tens of milliseconds and megabytes of memory, and
+ * most workers have no TLS client.
  */
 export function loadNodeTls(): typeof tls {
   loadedTls ??= process.getBuiltinModule('node:tls');

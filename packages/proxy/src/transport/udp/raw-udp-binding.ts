@@ -74,8 +74,8 @@ export function findRawUdpBinding(): RawUdpBinding | undefined {
 }
 
 /**
- * Returns the binding, or throws if it is missing. For modules that are loaded only if `findRawUdpBinding` found the
- * binding.
+ * Returns the binding, or throws if it is missing. Called only by modules that are loaded after `findRawUdpBinding` has
+ * found the binding.
  */
 export function requireRawUdpBinding(): RawUdpBinding {
   const found = findRawUdpBinding();

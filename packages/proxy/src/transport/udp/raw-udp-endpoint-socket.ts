@@ -51,7 +51,7 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
     this.#handle.close();
   }
 
-  /** Handles a datagram or an error. If `status` is below 0, it is the error, and `bytes` is ignored. */
+  /** Handles a datagram or an error. A `status` below 0 is an error; `bytes` is then ignored. */
   take(status: number, bytes: Uint8Array | undefined): void {
     if (this.#isClosed) return;
     try {

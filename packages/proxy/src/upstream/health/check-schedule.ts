@@ -1,9 +1,7 @@
 // Decides when each health check begins. Sets no timers. `now` is the time of a monotonic clock in milliseconds.
 import { type RateLimit, takeWithinRate } from '@weir/model/data-plane';
 
-/**
- * The rate limit of all checks: at most 500 checks of cost 1 in any second, which are 480 per second and a burst of 20.
- */
+/** The rate limit of all checks: 480 checks of cost 1 per second and a burst of 20, thus at most 500 in any second. */
 const CHECK_RATE: RateLimit = { ratePerSecond: 480, burstNs: 20n * BigInt(Math.ceil(1_000_000_000 / 480)) };
 /** The maximum number of checks that run at the same time. */
 const MAX_RUNNING_CHECKS = 512;

@@ -63,7 +63,7 @@ export class HealthChecker {
     this.#schedule = new CheckSchedule(random, clock.monotonic());
   }
 
-  /** Replaces the checks of this subscriber. A check that has no subscribers any more ends. */
+  /** Replaces the checks of this subscriber. A check ends when its last subscriber is removed. */
   subscribe(subscriber: string, group: string, checks: Iterable<WantedCheck>): void {
     const before = this.#keysBySubscriber.get(subscriber);
     const now = new Set<string>();
