@@ -19,7 +19,7 @@ export interface AssumedReportsInput {
 /**
  * Assumes that an unknown-version proxy has opened a listener if the status of its Service already shows an address of the node. This
  * assumption neither withdraws a working address nor publishes an unconfirmed address. The list of assumed reports stays the same
- * object until a report changes, because it is requested several times a second, perhaps for days.
+ * object until a report changes, because the list is requested several times a second, perhaps for days.
  */
 export class UnknownVersionProxies {
   #table: RoutingTable = EMPTY_TABLE;
@@ -107,7 +107,8 @@ interface LastReport {
 
 /**
  * Remembers which listeners the proxies failed to open. A proxy that is silent, or that has not applied a table yet, does not report
- * them. Without this memory, the Service of a failed listener would be reported as programmed, and soon after as failed again.
+ * these failures. Without this memory, the Service of a failed listener would be reported as programmed, and soon after as failed
+ * again.
  */
 export class LastListenerErrors {
   readonly #lastReportByNode = new Map<string, LastReport>();

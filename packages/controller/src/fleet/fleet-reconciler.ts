@@ -140,7 +140,7 @@ export class FleetReconciler {
     const { signal: termSignal } = this.#term;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
-    // The term has ended during the read, so using these heartbeats would undo `reset`.
+    // If the term has ended during the read, using these heartbeats would undo `reset`.
     if (termSignal.aborted) return;
     if (heartbeats === undefined) this.#liveness.storeUnreachable();
     else this.#liveness.heartbeatsRead(heartbeats, now);

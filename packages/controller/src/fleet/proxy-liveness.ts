@@ -7,8 +7,8 @@ import type { Heartbeat, NodeUnreachability } from '@weir/model';
 export const GRACE_PERIOD_MS = 10_000;
 
 /**
- * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat counts only outside of grace periods,
- * which also follow each time that the store was unreachable. Times are milliseconds of the monotonic clock.
+ * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat does not count during a grace period. A
+ * grace period also begins each time that the store is reachable again. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
   readonly #heartbeatByIncarnation = new Map<string, Heartbeat>();
@@ -32,7 +32,7 @@ export class ProxyLiveness {
     }
   }
 
-  /** Call this when the store did not answer. Proxies that were alive then still count as alive. */
+  /** Call this when the store did not answer. Proxies that were alive before still count as alive. */
   storeUnreachable(): void {
     this.#isStoreReachable = false;
   }
@@ -64,7 +64,7 @@ export interface HeartbeatRound {
   readonly nodes: readonly string[];
   /** Names of the nodes with a live proxy. */
   readonly heardNodes: ReadonlySet<string>;
-  /** Milliseconds of the monotonic clock. */
+  /** When the heartbeats were read, in milliseconds of the monotonic clock. */
   readonly now: number;
   /** Names of the nodes that have ever had a proxy, under any leader. Used only in the first round of a term. */
   readonly known?: ReadonlySet<string>;

@@ -21,7 +21,7 @@ export interface ConcurrentRun {
   /** Resolves when `next` has returned undefined and no call is running. Rejects after a failure or an abort. */
   readonly done: Promise<void>;
   /**
-   * Call this when `next` has new items after it returned undefined. Starts calls at once while fewer than `concurrency` calls are
+   * Call this when `next` has returned undefined but has new items now. Starts calls at once while fewer than `concurrency` calls are
    * running.
    */
   wake(): void;

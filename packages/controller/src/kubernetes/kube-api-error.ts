@@ -1,7 +1,7 @@
 import { WeirError } from '@weir/runtime';
 
 export type KubeApiErrorCode =
-  /** The API server is unreachable: no connection, a time-out, or an overloaded server. A retry helps. */
+  /** The API server is unreachable: no connection, a time-out, or an overloaded server. A later retry may succeed. */
   | 'AWAY'
   /** 401: the credentials are not accepted. */
   | 'UNAUTHORIZED'

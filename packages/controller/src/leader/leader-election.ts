@@ -32,7 +32,7 @@ class LeaderElector implements Leadership {
   #lastRound: Promise<void> = Promise.resolve();
   #observedLease: ObservedLease | undefined;
   #isLeader = false;
-  /** Milliseconds of the monotonic clock. */
+  /** When leadership ends unless the Lease is renewed, in milliseconds of the monotonic clock. */
   #leaderUntil = Number.NEGATIVE_INFINITY;
   /** Ends leadership in time even if a request to the API server hangs. */
   #deadline: Timer | undefined;
@@ -173,8 +173,8 @@ class LeaderElector implements Leadership {
 }
 
 // The leader is elected by a Lease of coordination.k8s.io/v1, as in kube-controller-manager. The holder renews the Lease. Another
-// controller may take the Lease after it has seen no change for the Lease's duration, measured by its own clock. Clocks of different
-// machines are never compared.
+// controller may take a Lease that has not changed for its whole duration, measured by the clock of that controller. Clocks of
+// different machines are never compared.
 export const LEASE_DURATION_MS = 15_000;
 /**
  * How long a holder leads after its last renewal. This is shorter than `LEASE_DURATION_MS`, so that the holder stops leading before

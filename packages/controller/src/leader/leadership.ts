@@ -13,7 +13,7 @@ export interface Leadership {
   readonly isLeader: boolean;
   /** Calls the listener at each change of `isLeader`; returns the function that unsubscribes. */
   onChange(listener: () => void): () => void;
-  /** Reads the Lease now. Call this when the store refuses a table because its claim is lost. */
+  /** Reads the Lease now. Call this when the store refuses a table because this controller has lost its claim. */
   recheck(): Promise<void>;
   /** Releases the Lease, so that the next leader need not wait until it expires. */
   close(): Promise<void>;

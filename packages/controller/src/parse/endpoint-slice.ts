@@ -89,9 +89,9 @@ interface RawObject {
 }
 
 /**
- * Returns when the pod or Service changed whose change caused this version of the EndpointSlice. The time is in milliseconds since
- * the epoch, with a resolution of one second. Returns undefined if the slice has no such annotation, because Kubernetes removes the
- * annotation when a later write has another cause.
+ * Returns the time of the pod's or Service's change that caused this version of the EndpointSlice, in milliseconds since the epoch
+ * with a resolution of one second. Returns undefined if the slice has no such annotation, because Kubernetes removes the annotation
+ * when a later write has another cause.
  */
 export function changeTriggerTimeOf(raw: unknown): number | undefined {
   const { metadata } = raw as RawObject;

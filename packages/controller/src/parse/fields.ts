@@ -202,13 +202,13 @@ const SUBDOMAIN = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?(?:\.[a-z0-9](?:[-a-z0-9]*[a-
 const LABEL_VALUE = /^(?:[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$/;
 const LABEL_NAME = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/;
 
-/** RFC 1123 label. */
+/** The format of an RFC 1123 label. */
 export const DNS_LABEL: TextFormat = {
   allowed: 'lower-case letters, digits and "-", at most 63, beginning and ending with a letter or digit',
   matches: (text) => LABEL.test(text),
 };
 
-/** RFC 1123 subdomain. */
+/** The format of an RFC 1123 subdomain. */
 export const DNS_SUBDOMAIN: TextFormat = {
   allowed: 'lower-case letters, digits, "-" and ".", at most 253, beginning and ending with a letter or digit',
   matches: (text) => text.length <= 253 && SUBDOMAIN.test(text),

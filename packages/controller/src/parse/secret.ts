@@ -129,7 +129,7 @@ function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key:
     createSecureContext({ cert: chain, key, ca: [] });
     return undefined;
   } catch (error) {
-    // The reason is one of OpenSSL's constant texts, so the reason contains nothing of the key.
+    // The reason is one of OpenSSL's constant texts, so it contains no part of the key.
     const { reason } = error as { reason?: unknown };
     return typeof reason === 'string' ? reason : 'it gives no reason';
   }

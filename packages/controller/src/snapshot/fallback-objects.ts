@@ -21,8 +21,8 @@ import { LOAD_BALANCER_ROLE, ROLE_LABEL } from '../parse/cluster-objects.ts';
 import { fallbackPolicies } from './fallback-policies.ts';
 
 /**
- * Kinds whose objects can be derived from the table. Services are missing because the table contains only part of each Service.
- * Suspensions are missing because the store keeps them separately.
+ * Kinds whose objects can be derived from the table. Services are not in this list, because the table contains only part of each
+ * Service. Suspensions are not in this list, because the store keeps them separately.
  */
 export const FALLBACK_KINDS = ['Namespace', 'Node', 'EndpointSlice', 'Pod', 'TenantPolicy'] as const;
 export type FallbackKind = (typeof FALLBACK_KINDS)[number];
@@ -31,8 +31,8 @@ type FallbackLists = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' |
 
 export interface FallbackObjects extends FallbackLists {
   /**
-   * Whether the pods could be read when the policies were derived. The policies depend on the pods, because they allow exactly the
-   * endpoints that belong to no pod.
+   * Whether the pods could be read when the policies were derived. The policies depend on the pods, because policies allow exactly
+   * the endpoints that belong to no pod.
    */
   readonly arePodsReadable: boolean;
 }

@@ -11,7 +11,7 @@ import type { ObservedService } from './service-status.ts';
 const EVENT_RENEWAL_MS = 30 * 60_000;
 const EVENT_RETRY_MS = 60_000;
 
-/** Errors of the API server that a retry after `EVENT_RETRY_MS` would meet again. */
+/** Errors of the API server that a retry after a minute cannot resolve. */
 const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
   'FORBIDDEN',
   'UNAUTHORIZED',

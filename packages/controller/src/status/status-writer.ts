@@ -103,8 +103,8 @@ export class StatusWriter {
         case 'CONFLICT':
           return { kind: 'conflict' };
         case 'NOT_FOUND':
-          // At the first 404 the object may have been deleted. At the second 404 its kind has no status subresource: the installed
-          // custom resource definition is older than this version.
+          // At the first 404, the object may have been deleted. At the second 404, the kind of the object has no status subresource,
+          // because the installed custom resource definition is older than this version of Weir.
           if (this.#notFoundUids.has(uid)) return this.#refuse(target, fingerprint, error);
           this.#notFoundUids.add(uid);
           return { kind: 'gone' };

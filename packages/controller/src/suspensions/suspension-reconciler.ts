@@ -156,7 +156,7 @@ export interface SuspensionPlanInput {
   readonly madeInStore: readonly Suspension[];
   /** The kind of origin that the Suspensions of the source have. */
   readonly origin: SuspensionOrigin['kind'];
-  /** Milliseconds since the epoch. */
+  /** The current time in milliseconds since the epoch. */
   readonly now: number;
 }
 

@@ -34,7 +34,7 @@ export class TableReconciler {
   readonly #publisher: TablePublisher;
   readonly #store: TableStore;
   readonly #log: Logger;
-  /** The last complete table in the store. A new translation keeps its allocations. */
+  /** The last complete table in the store. A new translation keeps the allocations of this table. */
   #publishedTable: RoutingTable | undefined;
   /**
    * The part of a new table that the last leader had written before it ended. Undefined if the store holds a complete table or no

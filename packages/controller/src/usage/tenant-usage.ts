@@ -95,7 +95,7 @@ function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): 
 
 /**
  * Returns the namespace of each Service, by UID. A deleted Service with usage is only in the rows. A Service that was idle in these
- * months is only in the table, but its bases still count.
+ * months is only in the table, but the `bases` of the ledger may contain it.
  */
 function namespacesByService({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, string> {
   const namespaces = new Map(months.flatMap(({ rows }) => rows.map((row) => [row.service, row.namespace] as const)));

@@ -81,7 +81,10 @@ export class UsageReconciler {
     return this.#exhausted;
   }
 
-  /** Call this when leadership is lost. Another controller may archive newer usage, which outdates what this controller remembers. */
+  /**
+   * Call this when leadership is lost. Another controller may then archive newer usage, so what this controller remembers may be
+   * outdated.
+   */
   reset(): void {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;
@@ -135,7 +138,7 @@ export class UsageReconciler {
     return entriesOf(table, 'service').some(({ namespace }) => !this.#attemptedNamespaces.has(namespace));
   }
 
-  /** Folds ended incarnations into the totals. Otherwise the bases of every incarnation would stay in the store forever. */
+  /** Folds ended incarnations into the totals. Otherwise the store would keep the base counters of every incarnation forever. */
   async #fold(): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
     for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
@@ -189,8 +192,8 @@ export class UsageReconciler {
 
 /**
  * How long an incarnation must run before earlier incarnations of its node are folded. In this time the new incarnation reports the
- * usage that earlier incarnations left in the node's state directory. Without the bases of the earlier incarnations, a repeated
- * report would be counted twice.
+ * usage that earlier incarnations left in the node's state directory. Folding removes the base counters of the earlier incarnations,
+ * and without them a repeated report would be counted twice.
  */
 const MIN_SERVED_MS = 24 * 3_600_000;
 

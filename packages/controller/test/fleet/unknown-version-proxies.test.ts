@@ -45,7 +45,7 @@ test('assumes the listeners published for the node, whatever changed before', ()
   const translator = new Translator(DEFAULT_FLEET_SETTINGS, NO_ALLOCATIONS);
   const proxies = new UnknownVersionProxies();
   for (let step = 0; step < 400; step += 1) {
-    // Selects a subset of the items that differs from step to step and rarely repeats in the same sequence.
+    // Selects a subset of the items. The subset differs from step to step, and sequences of subsets rarely repeat.
     const some = <T>(all: readonly T[], by: number): T[] => all.filter((_, index) => ((step * by) >> index) % 2 === 1);
     const services = some(NAMES, 3).map((name, index) =>
       servedAt(name, { port: 80 + ((step + index) % 3), ips: some(['10.0.0.1', '10.0.0.2'], 5 + index) }),

@@ -268,7 +268,7 @@ async function waitUntilSettled({ store }: RunningController, proxy: ApiServerPr
   await eventually(async () => {
     const before = count();
     const renewals = leases();
-    // Two requests for the Lease take one period of 2 s. By then all other runs and requests in progress have ended.
+    // Waits for two requests for the Lease, which take 2 s. By then all other runs and requests in progress have ended.
     await eventually(async () => {
       await sendHeartbeat(store, 'a');
       assert.ok(leases() >= renewals + 2);

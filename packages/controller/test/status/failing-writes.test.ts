@@ -1,4 +1,5 @@
-// The API server answers 500 for a single object, for example if it is too large for etcd or a webhook of its namespace is down.
+// The API server answers 500 for a single object, for example if the object is too large for etcd, or if a webhook of its namespace
+// is down.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock, silentLogger } from '@weir/runtime';

@@ -30,7 +30,7 @@ const MAX_REMEMBERED_DELETIONS = 10_000;
 /** The timeout of a request that confirms a deletion. After a timeout, the caller tries again later. */
 const CONFIRM_TIMEOUT_MS = 5_000;
 
-/** Watches the objects of an API server from its construction on, and retries while the API server is unreachable. */
+/** Watches the objects of an API server, beginning in the constructor. Retries while the API server is unreachable. */
 export class KubernetesSource implements Source {
   readonly kind = 'kubernetes';
   readonly #options: KubernetesSourceOptions;
@@ -108,7 +108,7 @@ export class KubernetesSource implements Source {
       const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_TIMEOUT_MS });
       return (found.metadata as { uid?: string } | undefined)?.uid !== uid;
     } catch (error) {
-      // A 404 without the object's name means that the kind is missing. It does not prove that the object was deleted.
+      // A 404 without the object's name means that the kind is missing, which does not prove that the object was deleted.
       return error instanceof KubeApiError && error.code === 'NOT_FOUND' && error.missingName === name;
     }
   }

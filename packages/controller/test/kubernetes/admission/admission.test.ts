@@ -8,7 +8,7 @@ import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation
 import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/chart-release.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
 
-/** How long to wait for a policy to take effect, because the API server needs a moment to load a policy or its parameters. */
+/** How long to wait for a policy to take effect. The API server needs a moment to load a policy or its parameters. */
 const IN_FORCE = { timeoutMs: 30_000 };
 const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota'].map((each) => `weir-${each}`);
 

@@ -14,7 +14,7 @@ const ASKED =
 const NUMBERED =
   /node port 3\d{4} is requested, and node ports bypass limits, accounting and cut-off; remove spec\.ports\[\]\.nodePort and set/;
 
-/** How long to wait for a policy to take effect, because the API server needs a moment to load a policy. */
+/** How long to wait for a policy to take effect. The API server needs a moment to load a policy. */
 const IN_FORCE = { timeoutMs: 30_000 };
 
 interface Spec {
