@@ -12,8 +12,8 @@ export type ClientHelloReadResult =
  */
 export const MAX_CLIENT_HELLO_BYTES = 16_384;
 /**
- * The maximum size of a ClientHello with its record headers. A client that sends one byte per record needs six bytes
- * for each byte of the ClientHello.
+ * The maximum size of a ClientHello with its record headers. It limits clients that split a ClientHello into many
+ * records: with one byte per record, six bytes are sent for each byte.
  */
 export const MAX_CLIENT_HELLO_WIRE_BYTES = 20_480;
 
@@ -65,7 +65,7 @@ export class ClientHelloReader {
     if (length > MAX_CLIENT_HELLO_BYTES) return refused('too-large');
     const body = this.#message.subarray(MESSAGE_HEADER_BYTES);
     if (body.length < length) return 'more';
-    // A message before a key change must be the last message of its record (RFC 8446, 5.1).
+    // A message before a key change must be the last message of its record (RFC 8446 §5.1).
     if (body.length > length) return refused('unexpected-message');
     const hello = parseClientHello(body);
     return typeof hello === 'string' ? refused(hello) : { kind: 'hello', hello };
@@ -86,7 +86,7 @@ function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
 }
 
 /**
- * Returns what is wrong with the size of a record, or undefined. A handshake record must not be empty (RFC 8446, 5.1).
+ * Returns what is wrong with the size of a record, or undefined. A handshake record must not be empty (RFC 8446 §5.1).
  */
 function sizeFault(record: Uint8Array): ClientHelloFault | undefined {
   if (record.length < RECORD_HEADER_BYTES) return undefined;

@@ -1,9 +1,9 @@
 import { isIP } from 'node:net';
 
-/** The fields of a ClientHello (RFC 8446, 4.1.2) that can be used for routing before anything is decrypted. */
+/** The fields of a ClientHello (RFC 8446 §4.1.2) that can be used for routing before anything is decrypted. */
 export interface ClientHello {
   /**
-   * The `host_name` (RFC 6066, 3) in lower case, without a trailing dot. Null if the client sends no name or an IP
+   * The `host_name` (RFC 6066 §3) in lower case, without a trailing dot. Null if the client sends no name or an IP
    * address. With Encrypted ClientHello (ECH), the outer name.
    */
   readonly serverName: string | null;
@@ -15,7 +15,7 @@ export interface ClientHello {
 
 export type ClientHelloFault =
   | 'not-tls'
-  /** The ClientHello of SSL 2, which RFC 8446, appendix D.5 forbids. */
+  /** The ClientHello of SSL 2, which RFC 8446 appendix D.5 forbids. */
   | 'ssl2'
   | 'too-large'
   /** The first message is not a ClientHello, or another message follows in the same record. */
@@ -31,7 +31,7 @@ const HOST_NAME_TYPE = 0;
 const RANDOM_BYTES = 32;
 const MAX_SESSION_ID_BYTES = 32;
 
-/** Parses the body of a ClientHello (RFC 8446, 4.1.2). Returns a fault if the ClientHello is refused. */
+/** Parses the body of a ClientHello (RFC 8446 §4.1.2). Returns a fault if the ClientHello is refused. */
 export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
@@ -48,7 +48,7 @@ export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFau
 }
 
 /**
- * Returns the extensions by type, or undefined if they are malformed or a type is repeated. RFC 8446, 4.2 forbids
+ * Returns the extensions by type, or undefined if they are malformed or a type is repeated. RFC 8446 §4.2 forbids
  * repetition; Weir and the endpoint might use different values of the repeated extension.
  */
 function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
@@ -76,7 +76,7 @@ function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCu
 }
 
 /**
- * Returns the server name, null if there is no extension, or undefined if the extension is malformed. RFC 6066, 3
+ * Returns the server name, null if there is no extension, or undefined if the extension is malformed. RFC 6066 §3
  * allows one name per type and defines only one type.
  */
 function readServerName(extension: ByteCursor | undefined): string | null | undefined {

@@ -13,7 +13,7 @@ export function parseIp(text: string): Uint8Array | undefined {
   return isIPv6(text) && !text.includes('%') ? ipv6Bytes(text) : undefined;
 }
 
-/** Returns an IPv4 address as an IPv4-mapped IPv6 address (RFC 4291, 2.5.5.2). Returns an IPv6 address unchanged. */
+/** Returns an IPv4 address as an IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2). Returns an IPv6 address unchanged. */
 export function toIpv4Mapped(address: Uint8Array): Uint8Array {
   return address.length === 4 ? Uint8Array.of(...IPV4_MAPPED_PREFIX, ...address) : address;
 }
@@ -45,7 +45,7 @@ function groupAt(address: Uint8Array, index: number): number {
   return ((address[index * 2] as number) << 8) | (address[index * 2 + 1] as number);
 }
 
-/** Returns the longest run of zero groups, or the first of several equally long runs (RFC 5952, 4.2.3). */
+/** Returns the longest run of zero groups, or the first of several equally long runs (RFC 5952 §4.2.3). */
 function longestZeroRun(groups: readonly number[]): { readonly start: number; readonly length: number } {
   let longest = { start: 0, length: 0 };
   let start = 0;

@@ -7,7 +7,7 @@ export type ProxyVersion = 'v1' | 'v2';
 export interface ProxyHeader {
   /**
    * The addresses in the header. Null if the header has no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). The
-   * proxy then uses the addresses of the connection itself (2.1, 2.2).
+   * proxy then uses the addresses of the connection itself (sections 2.1 and 2.2).
    */
   readonly addresses: ProxiedAddresses | null;
   /** The length of the header in bytes. */
@@ -43,11 +43,11 @@ export type ProxyHeaderFault =
 
 export type ProxyHeaderParseResult =
   | { readonly kind: 'header'; readonly header: ProxyHeader }
-  /** The first bytes are not a PROXY header. The receiver must refuse the connection and must not guess (2). */
+  /** The first bytes are not a PROXY header. The receiver must refuse the connection and must not guess (section 2). */
   | { readonly kind: 'none' }
   | { readonly kind: 'invalid'; readonly why: ProxyHeaderFault };
 
-// The Castagnoli polynomial, bit-reversed (RFC 4960, appendix B).
+// The Castagnoli polynomial, bit-reversed (RFC 4960 appendix B).
 const CRC32C_POLYNOMIAL = 0x82f63b78;
 
 const CRC32C_TABLE: Uint32Array = Uint32Array.from({ length: 256 }, (_, byte) => {

@@ -71,15 +71,15 @@ export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseRe
 }
 
 /**
- * Returns up to which length the buffer is filled before the next parse: the longest line for v1; for v2 first the end
- * of the length field, then the end of the header.
+ * Returns the length up to which the buffer is filled before the next parse. For v1 this is the longest line; for v2 it
+ * is first the end of the length field and then the end of the header.
  */
 function bytesNeeded(bytes: Uint8Array): number {
   if (bytes[0] === V1_PREFIX[0]) return MAX_V1_BYTES;
   return bytes.length < V2_PREAMBLE_BYTES ? V2_PREAMBLE_BYTES : v2Length(bytes);
 }
 
-// A v1 header (2.1) is one line of text, such as `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n`.
+// A v1 header (section 2.1) is one line of text, such as `PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\n`.
 const V1_PREFIX: Uint8Array = Buffer.from('PROXY', 'latin1');
 /** The length of the longest valid v1 line, including CRLF. */
 const MAX_V1_BYTES = 107;
@@ -132,8 +132,8 @@ function isPort(text: string): boolean {
   return PORT_PATTERN.test(text) && Number(text) <= 65_535;
 }
 
-// A v2 header (2.2) begins with a signature of 12 bytes, a byte for version and command, a byte for the address family,
-// and the length. The addresses and TLVs follow.
+// A v2 header (section 2.2) begins with a signature of 12 bytes, a byte for version and command, a byte for the address
+// family, and the length. The addresses and TLVs follow.
 export const V2_SIGNATURE: Uint8Array = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 /** The size of a v2 header up to and including its length field. */
 const V2_PREAMBLE_BYTES = 16;
@@ -227,7 +227,7 @@ function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefi
 
 /**
  * Returns whether the checksum is right. The checksum is computed over the header with zeros in place of the checksum
- * (2.2.3).
+ * (section 2.2.3).
  */
 function hasValidChecksum(bytes: Uint8Array, { from, end }: { readonly from: number; readonly end: number }): boolean {
   if (end - from !== 4) return false;

@@ -1,6 +1,6 @@
 import type { ClientHelloFault } from './client-hello.ts';
 
-/** The numbers of TLS alerts (RFC 8446, 6), including `unrecognized_name` (RFC 6066, 3). */
+/** The numbers of TLS alerts (RFC 8446 §6), including `unrecognized_name` (RFC 6066 §3). */
 export const TLS_ALERT = {
   unexpectedMessage: 10,
   illegalParameter: 47,

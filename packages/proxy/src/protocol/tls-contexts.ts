@@ -154,7 +154,7 @@ function digestOf({ service, chain, keyDigest, clientAuthorities }: CertificateE
     .digest('hex');
 }
 
-/** Encodes a list of protocols in the wire format of ALPN (RFC 7301, 3.1). Caches the result for each list. */
+/** Encodes a list of protocols in the wire format of ALPN (RFC 7301 §3.1). Caches the result for each list. */
 function encodeAlpn(protocols: readonly string[]): Uint8Array {
   const known = ALPN_BYTES_CACHE.get(protocols);
   if (known !== undefined) return known;

@@ -5,7 +5,8 @@ import { V2_SIGNATURE } from './read-proxy-header.ts';
 
 export interface ProxyHeaderContent extends ProxiedAddresses {
   /**
-   * The unique id of the connection, at most 128 bytes (2.2.5). This field and all fields below are written only in v2.
+   * The unique id of the connection, at most 128 bytes (section 2.2.5). This field and all fields below are written
+   * only in v2.
    */
   readonly uniqueId?: Uint8Array | undefined;
   /** The server name that the client requested. */
@@ -43,8 +44,8 @@ function writeV1({ source, destination }: ProxiedAddresses, { family, from, to }
 }
 
 /**
- * Formats an address for v1. In v1 an IPv6 address may contain only hexadecimal digits and colons (2.1), so a mapped
- * address is written without dots.
+ * Formats an address for v1. In v1 an IPv6 address may contain only hexadecimal digits and colons (section 2.1), so a
+ * mapped address is written without dots.
  */
 function v1AddressText(address: Uint8Array): string {
   const text = formatIp(address);
