@@ -32,8 +32,9 @@ export function authorizationHeaders(bearer = token()) {
 }
 
 /**
- * Resolves with the JSON of the response. Otherwise rejects with an Error whose message the page can show. Without a response the error has
- * the field `isUnreachable`. With an error response it has the `status` of the response and the `authorization` header of the request.
+ * Resolves with the JSON of a successful response. Otherwise rejects with an Error whose message the page can show. The error has
+ * `isUnreachable` if there was no response. After an error response it has the `status` of the response and the `authorization` header of
+ * the request.
  */
 export async function requestJson(path, { headers, ...init } = {}) {
   const requestHeaders = { ...authorizationHeaders(), ...headers };

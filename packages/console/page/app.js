@@ -90,7 +90,8 @@ function showNotice(text) {
 }
 
 /**
- * Starts to follow the live rates, at the first call only. Called after the first successful refresh, because then the user is signed in.
+ * Follows the live rates from the first call on; later calls do nothing. `refresh` calls this function after it succeeded, because the user
+ * is then signed in.
  */
 function startLive() {
   if (isLive) return;

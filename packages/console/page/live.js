@@ -29,7 +29,7 @@ async function* serverSentEvents(body) {
   let chunks = [];
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     chunks.push(read.value);
-    // Only a chunk with a line break can complete an event. If each chunk were joined with the previous ones, long events would take
+    // Only a chunk with a line break can complete an event. If each chunk were joined with the previous chunks, long events would take
     // quadratic time.
     if (!read.value.includes('\n')) continue;
     const events = chunks.join('').split('\n\n');

@@ -5,8 +5,8 @@ const HEIGHT = 48;
 const SECONDS = 120;
 
 /**
- * Creates a graph of the last two minutes: an area for outbound and a line for inbound traffic. Hidden from screen readers, because the
- * rates stand next to it as text.
+ * Creates a graph of the last two minutes: an area for outbound and a line for inbound traffic. The graph is hidden from screen readers,
+ * because the page shows the rates as text, too.
  */
 export function sparkline() {
   const area = svg('path', { class: 'spark-out' });

@@ -12,7 +12,7 @@ const TLS_HANDSHAKE_TIMEOUT_MS = 10_000;
 export interface TlsOptions {
   readonly keyPair: CertificateReloader;
   /**
-   * The front proxy with whose authorities the server verifies client certificates. If undefined, the server requests no client
+   * The front proxy whose certificate authorities the server trusts for client certificates. If undefined, the server requests no client
    * certificates.
    */
   readonly frontProxy: FrontProxy | undefined;

@@ -37,7 +37,7 @@ export interface ConsoleOptions {
   /** The name of the fleet. */
   readonly fleet: string;
   readonly host: string;
-  /** 0 for any free port. */
+  /** The port to listen on. 0 means any free port. */
   readonly port: number;
   readonly suspensionWriter: SuspensionWriter;
   readonly auth: ConsoleAuth;

@@ -104,7 +104,7 @@ function bodyBytes(response: Buffer): number {
 const PLAYERS = 6;
 const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
-/** Number of a player's moves without an echo at which the demo fails: the moves of 2 s. */
+/** Maximum number of a player's moves that wait for an echo: the moves of 2 s. With more moves the demo fails. */
 const MAX_UNANSWERED_MOVES = 40;
 
 /** Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. */
@@ -169,8 +169,8 @@ class Player {
 
 const PARALLEL_UPLOADS = 4;
 /**
- * Data of one write. Four connections that each write it every 10 ms send about 50 Mbit/s: far more than the other tenants use, but little
- * load for a machine.
+ * Data of one write. Four connections that each write this data every 10 ms send about 50 Mbit/s: far more than the other tenants use, but
+ * little load for a machine.
  */
 const CHUNK = Buffer.alloc(16_384, 'more ');
 const CHUNK_INTERVAL_MS = 10;

@@ -55,7 +55,7 @@ export async function collectCluster(options: CollectClusterOptions): Promise<Cl
   }
 }
 
-/** Returns facts about the cluster that are all unknown. Only the fact `server` contains the reason; the others refer to it. */
+/** Returns facts about the cluster that are all unknown. Only the fact `server` contains the reason; the other facts refer to `server`. */
 export function unknownCluster(server: UnknownFact): ClusterFacts {
   const unavailable = API_SERVER_UNAVAILABLE;
   return {

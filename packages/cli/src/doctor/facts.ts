@@ -32,7 +32,7 @@ export type Timed<T> = T & { readonly askedAt: number; readonly answeredAt: numb
 /** The name of the node label and of the Service annotation that choose a node pool. */
 export const POOL_KEY = 'weir.dev/pool';
 
-/** The name of a controller's Lease is this prefix and the name of the fleet. */
+/** Prefix of the name of a controller's Lease. The name of the fleet follows the prefix. */
 export const LEASE_PREFIX = 'weir-controller-';
 
 export interface LeaseFact {
@@ -138,7 +138,7 @@ export function exclusionReason(node: NodeFact): string | undefined {
 }
 
 /**
- * Returns the Services that Weir manages: Services of its class, and Services on which Weir has written a condition. A
+ * Returns the Services that Weir manages: Services with Weir's loadBalancerClass, and Services on which Weir has written a condition. A
  * controller with WEIR_CLASSLESS=true writes conditions on Services without a class.
  */
 export function managedServices(

@@ -6,7 +6,7 @@ export interface Finding {
   readonly severity: Severity;
   /** The object that was checked. */
   readonly subject: string;
-  /** The result. For a problem: what is wrong, where, and what to do. */
+  /** The result as text. If there is a problem, the text says what is wrong, where, and what to do. */
   readonly message: string;
 }
 

@@ -219,7 +219,8 @@ export interface SourceOptions {
 const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, watchIdleTimeoutMs: 30_000 };
 
 /**
- * Returns the source of the manifests. With a kubeconfig, EndpointSlices of that API server replace the EndpointSlices of the manifests.
+ * Returns the source of the manifests. If `kubeconfig` is given, the EndpointSlices of its API server replace the EndpointSlices of the
+ * manifests.
  */
 export async function openSource(files: DirectorySource, { kubeconfig, state, log }: SourceOptions): Promise<Source> {
   if (kubeconfig === undefined) return files;

@@ -37,7 +37,7 @@ export interface Explanation extends ServiceView {
 }
 
 interface ExplainedUsage extends Omit<TenantView['used'], 'trafficThisMonth'> {
-  /** Null if the store is unreachable. */
+  /** The tenant's bytes of this month. Null if the store is unreachable. */
   readonly trafficThisMonth: number | null;
 }
 

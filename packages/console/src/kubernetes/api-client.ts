@@ -22,7 +22,7 @@ const MAX_CONNECTIONS = 32;
 export interface ApiRequest {
   readonly method: string;
   readonly path: string;
-  /** Sent as JSON. */
+  /** The body of the request, which is sent as JSON. */
   readonly body?: object;
   /** Default: `application/json`. */
   readonly contentType?: string;

@@ -10,7 +10,7 @@ import {
 
 /** The rows of the ledger at one time. */
 export interface UsageSample {
-  /** Milliseconds since the epoch. */
+  /** Time of the sample, in milliseconds since the epoch. */
   readonly at: number;
   readonly month: UsagePeriod;
   /** Counters since the start of the month. */
@@ -23,7 +23,7 @@ export interface RateFrame {
   readonly at: number;
   readonly spanMs: number;
   readonly tenants: ReadonlyMap<string, Counters>;
-  /** By Service UID. */
+  /** The increase by Service UID. */
   readonly services: ReadonlyMap<string, Counters>;
 }
 
@@ -97,7 +97,7 @@ export interface RatePoint extends Rate {
 export interface CurrentRates {
   readonly at: number;
   readonly tenants: ReadonlyMap<string, Rate>;
-  /** By Service UID. */
+  /** The rates by Service UID. */
   readonly services: ReadonlyMap<string, Rate>;
 }
 

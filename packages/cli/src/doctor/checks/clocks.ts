@@ -37,7 +37,7 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
   const withoutTime = items.filter((heartbeat) => heartbeat.sentAt === undefined).map((heartbeat) => heartbeat.node);
   const clocks = items.map(({ node, sentAt, startedAt }) => ({
     name: node,
-    // A heartbeat of an old version has no `sentAt`. The check then only finds a `startedAt` that is in the future.
+    // A heartbeat of an old version has no `sentAt`. The check can then only notice that `startedAt` is in the future.
     reading: {
       from: sentAt ?? startedAt,
       to: sentAt === undefined ? Number.POSITIVE_INFINITY : sentAt + MAX_HEARTBEAT_AGE_MS,

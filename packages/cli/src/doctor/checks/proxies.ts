@@ -64,8 +64,8 @@ const RUN_ON_NODE_HINT =
   'run weir doctor on one of these nodes, or search the logs of their proxies for "this host is not set"';
 
 /**
- * Lists the kernel warnings that proxies report. If the proxy on this machine does not report kernel settings, this command reads them
- * itself.
+ * Lists the kernel warnings that proxies report. If the proxy on this machine does not report kernel settings, uses the settings that this
+ * command has read.
  */
 export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult {
   const items = heartbeats.kind === 'known' ? heartbeats.value.items : [];
