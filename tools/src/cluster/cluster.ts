@@ -11,7 +11,7 @@ import { podImagesArchive } from './pod-images.ts';
 
 export type ClusterOptions = {
   readonly nodes?: number;
-  /** Addresses of 10.250.0.0/24, from 10.250.0.100 on, that clients of the test may bind. */
+  /** Addresses from 10.250.0.100 to 10.250.0.254 that clients of the test may bind. */
   readonly clientAddresses?: readonly string[];
   /** See `ControlPlaneOptions`. */
   readonly certificateNames?: readonly string[];
@@ -20,7 +20,7 @@ export type ClusterOptions = {
   readonly apiServer?: string;
   /** Static pod manifests of every node by file name. */
   readonly staticPods?: Readonly<Record<string, string>>;
-  /** Writes files that must exist before a node starts. */
+  /** Called before the nodes start, to write files that the nodes need. */
   readonly prepare?: (control: ControlPlane) => void;
   /** Image archives that nodes import in addition to the images of `pod-images.ts`. */
   readonly images?: readonly string[];
@@ -30,13 +30,13 @@ export type Cluster = ControlPlane & {
   /** Address of the control plane on the bridge of the cluster. */
   readonly address: string;
   readonly nodes: readonly ClusterNode[];
-  /** The last output of the processes of all nodes, for the report of a failing test. */
+  /** Returns the last output of the processes of all nodes, for the report of a failing test. */
   output(): string;
 };
 
 /**
  * Starts a Kubernetes cluster with real nodes. Each node is a network namespace with containerd, kubelet and kube-proxy
- * (nftables) and the label `role=loadbalancer`. Pods run the images of `pod-images.ts` and reach other nodes' pods over routes.
+ * (nftables) and the label `role=loadbalancer`. Pods run the images of `pod-images.ts` and reach the pods of other nodes over routes.
  * The test file must have called `insideSandbox`. Resolves when all nodes are ready.
  */
 export async function startCluster({
@@ -51,7 +51,7 @@ export async function startCluster({
 }: ClusterOptions = {}): Promise<Cluster> {
   const networks = nodeNetworks(nodes);
   createNetwork(networks, clientAddresses);
-  // The directory disappears with the sandbox, together with the mounts that kubelets make below the directory.
+  // The directory is never removed, because it disappears with the sandbox, like the mounts that kubelets make in the directory.
   const directory = mkdtempSync(join(tmpdir(), 'cluster-'));
   const podImages = join(directory, 'images.tar');
   writeFileSync(podImages, podImagesArchive());

@@ -1,4 +1,4 @@
-// CoreDNS runs next to the control plane; pods reach CoreDNS through the Service kube-dns, as in other clusters.
+// Starts CoreDNS as a process beside the control plane. Pods reach CoreDNS through the Service kube-dns, as in other clusters.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type SpawnedProcess, spawnProcess } from '@weir/testkit';
@@ -6,7 +6,7 @@ import type { ControlPlane } from '../kubernetes/control-plane.ts';
 import { programPath } from '../programs/require-program.ts';
 import { API_SERVER_ADDRESS } from './network.ts';
 
-/** The tenth address of the Service range, as is common in Kubernetes. */
+/** Cluster IP of the Service kube-dns: the tenth address of the Service range, as is common in Kubernetes. */
 export const DNS_ADDRESS = '10.96.0.10';
 
 export async function startDns(control: ControlPlane, directory: string): Promise<SpawnedProcess> {

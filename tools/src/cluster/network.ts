@@ -59,11 +59,11 @@ function connectNode(network: NodeNetwork, all: readonly NodeNetwork[]): void {
     ['-netns', name],
   );
   setIpv4Sysctl(namespacePath, 'ip_forward', 1);
-  // By default the kernel reports only a few refused datagrams per second to a client; tests expect every report.
+  // Removes the kernel's limit of ICMP messages, because tests expect an ICMP message for every refused datagram.
   setIpv4Sysctl(namespacePath, 'icmp_ratelimit', 0);
 }
 
-/** Sets the state of the node's interface at the bridge. */
+/** Sets the state of the interface that connects the node to the bridge. */
 export function setLink({ name }: NodeNetwork, state: 'up' | 'down'): void {
   ip([`link set w-${name} ${state}`]);
 }

@@ -11,7 +11,7 @@ export type NodePaths = {
   readonly runc: string;
 };
 
-/** Configures the pod network: a bridge per node. The nodes have routes to the pods of other nodes. */
+/** Returns the configuration of the pod network: one bridge per node. The nodes have routes to the pods of other nodes. */
 export function cniConfig({ podCidr }: NodeNetwork, { directory }: NodePaths): string {
   return JSON.stringify({
     cniVersion: '1.0.0',
@@ -34,7 +34,7 @@ export function cniConfig({ podCidr }: NodeNetwork, { directory }: NodePaths): s
   });
 }
 
-/** `restrict_oom_score_adj` is set because most containers lack CAP_SYS_RESOURCE and may not lower a process's OOM score. */
+/** Sets `restrict_oom_score_adj`, because lowering OOM scores needs CAP_SYS_RESOURCE, which most containers that run tests lack. */
 export function containerdConfig({ directory, socket, cniPlugins, runc }: NodePaths): string {
   return `version = 3
 root = '${directory}/containerd'
@@ -71,7 +71,7 @@ export function kubeletConfig({ podCidr }: NodeNetwork, { directory, socket }: N
     podLogsDir: join(directory, 'pod-logs'),
     resolvConf: '',
     failSwapOn: false,
-    // Control groups of version 1 suffice, because memory and CPU limits of pods are not enforced.
+    // Lets kubelet start with control groups of version 1. They suffice, because no test needs memory or CPU limits of pods.
     failCgroupV1: false,
     cgroupDriver: 'cgroupfs',
     cgroupsPerQOS: false,

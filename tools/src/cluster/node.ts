@@ -11,7 +11,7 @@ export type ClusterNode = {
   readonly address: string;
   /** Starts a process in the network namespace of the node, like a pod with `hostNetwork`. */
   spawn(options: SpawnOptions): Promise<SpawnedProcess>;
-  /** The nftables rules of the node's namespace, as nft(8) prints them. */
+  /** Returns the nftables rules of the node's namespace, as nft(8) prints them. */
   nftRuleset(): Promise<string>;
   /** Disconnects the node from the network, or connects the node again; the processes keep running. */
   setLink(state: 'up' | 'down'): void;
@@ -56,7 +56,7 @@ export async function startNode(
   for (const [file, text] of Object.entries(staticPods))
     writeFileSync(join(paths.directory, 'static-pods', file), text);
   const close = async (): Promise<void> => {
-    // Stops the kubelet first, because kubelet restarts the processes that it started.
+    // Stops kubelet before containerd, because kubelet would restart containers.
     for (const process of running.toReversed()) await process.stop('SIGKILL');
   };
   const bootContainerd = (): Promise<void> =>
@@ -115,7 +115,7 @@ async function killContainers({ socket }: NodePaths): Promise<void> {
   const ctr = (...args: string[]): Promise<string> =>
     runCommand(programPath('ctr'), ['--address', socket, '--namespace', 'k8s.io', ...args]);
   const tasks = (await ctr('tasks', 'list', '--quiet')).split('\n').filter((id) => id !== '');
-  // A task that has exited in the meantime needs no signal.
+  // The error is ignored, because a task that has exited after the listing needs no signal.
   await Promise.all(tasks.map((id) => ctr('tasks', 'kill', '--signal', 'SIGKILL', id).catch(() => undefined)));
 }
 
@@ -134,7 +134,7 @@ function writeNodeConfig(network: NodeNetwork, directory: string): NodePaths {
   return paths;
 }
 
-/** The programs start each other by name, so PATH must contain their directories. */
+/** Returns an environment whose PATH contains the folders of all programs of a node, because the programs start each other by name. */
 function nodeEnvironment(): NodeJS.ProcessEnv {
   const folders = (['containerd-shim-runc-v2', 'runc', 'nft', 'ip'] as const).map((name) => dirname(programPath(name)));
   return { ...process.env, PATH: [...folders, process.env.PATH, '/usr/sbin', '/sbin'].filter(Boolean).join(delimiter) };

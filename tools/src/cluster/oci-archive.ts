@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 export type OciImage = { readonly name: string; readonly entrypoint: readonly string[] };
 
-/** Creates an archive in the OCI image layout, which `ctr images import` reads, with images that share one layer. */
+/** Creates an archive for `ctr images import`, in the OCI image layout. All images share one layer with these files. */
 export function ociArchive(images: readonly OciImage[], files: readonly TarEntry[]): Buffer {
   const layer = tarArchive(files);
   const blobs = [layer];
@@ -57,7 +57,7 @@ export type TarEntry = { readonly path: string; readonly mode: number } & (
 
 const BLOCK_BYTES = 512;
 
-/** Creates a POSIX (ustar) archive with these entries, owned by root. Paths have at most 100 bytes. The result is deterministic. */
+/** Creates a POSIX (ustar) archive with these entries, owned by root. Equal entries give equal bytes. Throws if a path has over 100 bytes. */
 export function tarArchive(entries: readonly TarEntry[]): Buffer {
   return Buffer.concat([...entries.flatMap(tarEntry), Buffer.alloc(2 * BLOCK_BYTES)]);
 }
@@ -80,7 +80,7 @@ function tarHeader({ kind, path, mode }: TarEntry, size: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(0, 136, 12);
-  fields.fill(' ', 148, 156); // the checksum counts its own field as spaces
+  fields.fill(' ', 148, 156); // the checksum is computed as if its own field contained spaces
   fields.write(kind === 'file' ? '0' : '5', 156);
   fields.write('ustar\x0000', 257, 'latin1');
   octal(

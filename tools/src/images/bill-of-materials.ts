@@ -23,16 +23,16 @@ type License =
   | { readonly expression: string };
 
 export type ImageContents = {
-  /** Name, version and license of each npm package; packages of the scope @weir belong to Weir. */
+  /** The npm packages of the image, including Weir's own packages, which have the scope @weir. */
   readonly npm: readonly { readonly name: string; readonly version: string; readonly license?: string | undefined }[];
   readonly debian: readonly { readonly name: string; readonly version: string; readonly architecture: string }[];
-  /** Release of Debian, such as `12`. */
+  /** Debian release, such as `12`. */
   readonly release: string;
   /** `process.versions` of the image's Node. */
   readonly node: Readonly<Record<string, string | undefined>>;
 };
 
-/** Lists the components of an image. The order is fixed and no date is included: equal contents give an equal result. */
+/** Lists the components of an image. Equal contents give an equal result, because components are sorted and no date is included. */
 export function billOfMaterials(image: string, { npm, debian, release, node }: ImageContents): BillOfMaterials {
   const components = [
     nodeComponent(node),
@@ -49,7 +49,7 @@ export function billOfMaterials(image: string, { npm, debian, release, node }: I
   };
 }
 
-/** Versions of interfaces and data sets in `process.versions`, for which no security advisories exist. */
+/** Keys of `process.versions` that are not libraries: Node itself, interfaces and data sets, which have no security advisories. */
 const NOT_LIBRARIES: ReadonlySet<string> = new Set(['node', 'modules', 'napi', 'cldr', 'tz', 'unicode']);
 
 function nodeComponent(versions: ImageContents['node']): Component {
@@ -78,7 +78,7 @@ function debianComponent({ name, version, architecture }: ImageContents['debian'
 function npmComponent({ name, version, license }: ImageContents['npm'][number]): Component {
   const purl = `pkg:npm/${name.replace('@', '%40')}@${version}`;
   const licenses = license === undefined ? {} : { licenses: [licenseFor(license)] };
-  // Weir's packages have no package URL: they are in no registry, and somebody else may take their names there.
+  // Weir's packages have no package URL, because they are not in the npm registry, where others could publish packages of these names.
   if (name.startsWith('@weir/')) return { type: 'application', 'bom-ref': name, name, version, ...licenses };
   return { type: 'library', 'bom-ref': purl, name, version, purl, ...licenses };
 }

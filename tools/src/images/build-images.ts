@@ -9,8 +9,9 @@ import type { ImageBuilder } from './image-builder.ts';
 import { baseImagesFingerprint, chartAppVersion, copyBuildContext, imageNames } from './image-sources.ts';
 
 /**
- * Builds both images from their Dockerfiles and writes `proxy.tar`, `controller.tar` and `redis.tar` into a folder named by a
- * digest of the sources. The folder is renamed into place when complete. The caller must hold the lock of the cache.
+ * Builds the images of the proxy and the controller from their Dockerfiles. Writes `proxy.tar`, `controller.tar` and `redis.tar` into
+ * a folder of the cache that is named by a digest of the sources. The folder gets this name only when it is complete. The caller must
+ * hold the lock of the cache.
  */
 export async function buildImages(progress: (text: string) => void): Promise<void> {
   const base = join(imagesDirectory(), 'base', baseImagesFingerprint());
@@ -22,7 +23,7 @@ export async function buildImages(progress: (text: string) => void): Promise<voi
   mkdirSync(context, { recursive: true });
   await builder.buildah('rm', '--all');
   copyBuildContext(context);
-  // The path is computed after the copy, because an editor may have changed the sources while the base image was built.
+  // Computes the digest after the copy, because somebody may have edited the sources while the base image was built.
   const archives = cachedProgramPath('weir-images');
   const npmVolumes = await hostNpmVolumes(scratch);
   for (const kind of ['proxy', 'controller'] as const) {
@@ -56,7 +57,7 @@ async function buildImage(
   const values = { NODE_IMAGE: NODE_IMAGE, VERSION: chartAppVersion(), REVISION: revision };
   const args = Object.entries(values).map(([name, value]) => `--build-arg=${name}=${value}`);
   const file = join(context, `Dockerfile.${kind}`);
-  // With these flags equal sources give equal bytes.
+  // With these flags, equal sources give images with equal bytes.
   const reproducible = ['--timestamp=0', '--pull-never'];
   await buildah('bud', ...reproducible, ...args, ...npmVolumes, `--tag=${tag}`, `--file=${file}`, context);
   await buildah('push', '--quiet', tag, `oci-archive:${archive}:${imageNames()[kind]}`);
@@ -77,8 +78,8 @@ const NPM_SETTINGS = [
 type NpmSettings = Readonly<Record<(typeof NPM_SETTINGS)[number], string | undefined>>;
 
 /**
- * Returns arguments of `buildah build` that give npm inside a build the host's access to its registry. The settings are mounted
- * only while the build runs, so no registry, credential or certificate ends up in a layer. Additions to the npm cache are
+ * Returns arguments of `buildah build` with which npm in a build uses the npm settings and the npm cache of the host. The files are
+ * mounted only while the build runs, so no registry, credential or certificate ends up in a layer. Changes of the cache are
  * discarded.
  */
 export async function hostNpmVolumes(scratch: string): Promise<string[]> {
@@ -135,7 +136,7 @@ function volumeArgument(from: string, to: string, mode: 'ro' | 'O'): string {
 }
 
 export type WeirImages = {
-  /** Paths of archives for `ctr images import`. */
+  /** Path of the archive for `ctr images import`, as are `controller` and `redis`. */
   readonly proxy: string;
   readonly controller: string;
   readonly redis: string;

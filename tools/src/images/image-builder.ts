@@ -9,7 +9,7 @@ import { runCommand } from '../programs/run-command.ts';
 export type ImageBuilder = {
   /** Runs buildah(1) and returns what it prints. */
   buildah(...args: string[]): Promise<string>;
-  /** Runs another command in the same mount namespace, so that its mounts disappear when the command exits. */
+  /** Runs another command in a new mount namespace, set up as for buildah. Mounts of the command disappear when the command exits. */
   run(command: string, ...args: string[]): Promise<string>;
 };
 
@@ -18,7 +18,7 @@ const SCRIPT = fileURLToPath(new URL('../../bin/image-builder', import.meta.url)
 export function openImageBuilder(folder: string): ImageBuilder {
   const env = { ...process.env, ...prepareFolder(folder) };
   const program = programPath('buildah');
-  // Packages unpacked into the cache lie next to the launcher; a buildah on PATH needs no unpacked packages.
+  // The folder exists if buildah is the launcher in the cache. A buildah on PATH needs no unpacked packages.
   const root = join(dirname(program), '..', 'root');
   const unpacked = existsSync(root) ? root : 'none';
   const enter = (args: string[]): Promise<string> => runCommand(SCRIPT, [cacheDirectory(), unpacked, ...args], { env });
@@ -30,12 +30,12 @@ export function openImageBuilder(folder: string): ImageBuilder {
 
 function prepareFolder(folder: string): NodeJS.ProcessEnv {
   const path = (name: string): string => join(folder, name);
-  // containers/image reads the policy in the home directory first.
+  // buildah prefers a policy file in the home directory to the policy file of the system.
   const policies = path('home/.config/containers');
   // Removes the remains of an interrupted build.
   rmSync(path('tmp'), { recursive: true, force: true });
   for (const each of [policies, path('tmp')]) mkdirSync(each, { recursive: true });
-  // Any unsigned image is accepted, because no image is pulled.
+  // Accepting unsigned images is safe, because the builder pulls no image.
   writeFileSync(join(policies, 'policy.json'), JSON.stringify({ default: [{ type: 'insecureAcceptAnything' }] }));
   writeFileSync(path('registries.conf'), '');
   writeFileSync(path('containers.conf'), '');

@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 const CHECKOUT: string = fileURLToPath(new URL('../../../', import.meta.url));
 
 /**
- * Returns the paths of the files that images are built from: allowed by .dockerignore, and tracked or untracked but not ignored
- * by git.
+ * Returns the paths of the files that images are built from: the files that .dockerignore allows and that git does not ignore.
+ * Includes untracked files.
  */
 export function buildContextFiles(): string[] {
   const allowed = readFileSync(join(CHECKOUT, '.dockerignore'), 'utf8').matchAll(/^!(.+)$/gm);
@@ -17,7 +17,7 @@ export function buildContextFiles(): string[] {
   const dockerfiles = ['.dockerignore', 'Dockerfile.proxy', 'Dockerfile.controller'];
   const args = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', ...dockerfiles, ...patterns];
   const listed = execFileSync('git', args, { cwd: CHECKOUT, encoding: 'utf8', maxBuffer: 1 << 26 });
-  // git lists deleted files until the deletion is committed.
+  // git also lists files that were deleted in the working tree.
   return listed.split('\0').filter((path) => path !== '' && existsSync(join(CHECKOUT, path)));
 }
 
@@ -30,7 +30,7 @@ export function copyBuildContext(into: string): void {
   for (const path of buildContextFiles()) cpSync(join(CHECKOUT, path), join(into, path));
 }
 
-/** Digest of everything that the images are built from, which names their folder in the cache. */
+/** Returns the digest of everything that the images are built from. The digest names the folder of the images in the cache. */
 export function imagesFingerprint(): string {
   return digestOf(
     [baseImagesFingerprint(), JSON.stringify(imageNames())],
@@ -38,7 +38,7 @@ export function imagesFingerprint(): string {
   );
 }
 
-/** Digest of the inputs that do not change with Weir's sources: system, Node, Redis and the build scripts. */
+/** Returns the digest of the inputs of the base images: processor architecture, Node, the Dockerfile of Redis and the build scripts. */
 export function baseImagesFingerprint(): string {
   const files = [...recipeFiles('build-base-images'), 'tools/images/Dockerfile.redis'];
   return digestOf([process.arch, npmNodeBinary().version], files);
@@ -56,7 +56,7 @@ function digestOf(words: readonly string[], paths: readonly string[]): string {
 
 export type ImageKind = 'proxy' | 'controller' | 'redis';
 
-/** Names of the images, equal to the chart's defaults. */
+/** Returns the names of the images, which equal the defaults of the chart. */
 export function imageNames(): Readonly<Record<ImageKind, string>> {
   const version = chartAppVersion();
   return {
@@ -74,7 +74,7 @@ export function chartAppVersion(): string {
   return version;
 }
 
-/** The Node program of the npm package `node`, not the launcher that `ensure-node-runs` may have put in its place. */
+/** Returns the Node program of the npm package `node`, and not the launcher that `ensure-node-runs` may have written. */
 export function npmNodeBinary(): { readonly path: string; readonly version: string } {
   const description = createRequire(import.meta.url).resolve('node/package.json');
   const { version } = JSON.parse(readFileSync(description, 'utf8')) as { version: string };

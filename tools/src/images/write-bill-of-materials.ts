@@ -1,6 +1,6 @@
 /*
- * write-bill-of-materials.ts IMAGE ROOT WEIR: lists the contents of the image's root folder ROOT and of its folder WEIR, and writes the
- * list to WEIR/sbom.cdx.json. Runs during the image build on the image's Node; imports only bill-of-materials.ts.
+ * write-bill-of-materials.ts IMAGE ROOT WEIR: lists the Debian packages in the image's root folder ROOT and the npm packages in the folder
+ * WEIR. Writes the list to WEIR/sbom.cdx.json. Runs during the image build on the image's Node. Imports only bill-of-materials.ts.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const bill = billOfMaterials(image, {
 });
 writeFileSync(join(weir, 'sbom.cdx.json'), `${JSON.stringify(bill, undefined, 2)}\n`);
 
-/** Includes nested packages; skips links, because they are packages of Weir. */
+/** Returns all packages in a folder node_modules, including nested packages. Skips links, because they lead to packages of Weir. */
 function npmPackagesIn(folder: string): ImageContents['npm'][number][] {
   return foldersIn(folder).flatMap((name) => {
     const path = join(folder, name);
@@ -31,7 +31,7 @@ function weirPackages(): ImageContents['npm'][number][] {
 
 function readPackage(path: string): ImageContents['npm'][number] {
   const { name, version, license } = JSON.parse(readFileSync(join(path, 'package.json'), 'utf8'));
-  // Old packages have an object with a `type` instead of a string.
+  // In old packages, `license` is an object with the field `type` instead of a string.
   return { name, version, license: typeof license === 'object' ? license?.type : license };
 }
 

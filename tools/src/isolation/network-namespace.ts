@@ -7,19 +7,18 @@ import { replaceProcess } from '../replace-process.ts';
 export type NamespaceOptions = {
   /** IPv4 or IPv6 addresses for `lo`, without prefix length. */
   readonly addresses?: readonly string[];
-  /** Values by path below /proc/sys, such as `net/ipv4/tcp_migrate_req`. */
+  /** Values of kernel settings, by path below /proc/sys, such as `net/ipv4/tcp_migrate_req`. */
   readonly sysctls?: Readonly<Record<string, string | number>>;
 };
 
-/** Holds the original namespace: a process in a different namespace has already moved. */
+/** Environment variable with the original namespace. A process that has the variable and is in another namespace has already moved. */
 const ORIGIN_VARIABLE = 'WEIR_OUTER_NAMESPACE';
 
 /**
  * Moves this test file, and every process it starts, into a new network namespace in which `lo` is up and has these addresses.
- * Call `insideNamespace` before declaring any test, and pass the result to `describe` as options: the tests are skipped where
- * namespaces are unavailable (or fail with `WEIR_REQUIRE=all`). The process replaces itself by the same command under unshare(1)
- * and runs the file again from its first line. Pid, stdio and environment stay the same, so the test runner notices no
- * difference.
+ * Call `insideNamespace` before declaring any test, and pass the result to `describe` as options. If namespaces are unavailable, the
+ * tests are skipped, or fail with `WEIR_REQUIRE=all`. The process replaces itself with the same command under unshare(1), and the file
+ * runs again from its first line. Pid and stdio stay the same, so the test runner does not notice the replacement.
  */
 export function insideNamespace(options: NamespaceOptions = {}): SkipOptions {
   const missing = requireProgram('ip');
@@ -58,14 +57,14 @@ function configureNamespace({ addresses = [], sysctls = {} }: NamespaceOptions):
   for (const [path, value] of Object.entries(sysctls)) writeFileSync(join('/proc/sys', path), String(value));
 }
 
-/** How to start a command in a new network namespace, or why this is impossible here. */
+/** The prefix that starts a command in a new network namespace, or the reason why this machine does not allow that. */
 export type NamespaceSupport =
   | { readonly kind: 'available'; readonly command: readonly [string, ...string[]] }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
 const UNSHARE = 'unshare';
 
-/** Root creates a network namespace directly; other users need a user namespace, if the system allows user namespaces. */
+/** Tries to create a network namespace: directly, as root may do, and then within a user namespace, which some systems forbid. */
 export function namespaceSupport(): NamespaceSupport {
   if (process.platform !== 'linux') {
     return { kind: 'missing', reason: 'network namespaces exist only on Linux', remedy: 'run the tests on Linux' };

@@ -7,7 +7,7 @@ import { type SkipOptions, skipFor } from '../programs/require-program.ts';
 import { replaceProcess } from '../replace-process.ts';
 import { type ControlGroup, joinControlGroups } from './control-groups.ts';
 
-/** Set inside a sandbox only. */
+/** Environment variable that is set only inside a sandbox, with the `Sandbox` as JSON. */
 const SANDBOX_VARIABLE = 'WEIR_SANDBOX';
 
 type Sandbox = {
@@ -16,13 +16,13 @@ type Sandbox = {
   readonly groups: readonly ControlGroup[];
 };
 
-/** A tmpfs that disappears with the sandbox: everything that tests, kubelets and containers write is below this folder. */
+/** Folder for everything that tests, kubelets and containers write. It is in a tmpfs that disappears with the sandbox. */
 const SCRATCH_FOLDER = '/run/weir';
 
 /**
- * Moves this test file, and every process it starts, into a sandbox with its own processes, mounts and network. Changes below
- * /etc, /opt, /run, /usr/libexec and /var, and every process, disappear when the sandbox ends, even by SIGKILL. Call
- * `insideSandbox` like `insideNamespace`, but not both.
+ * Moves this test file, and every process it starts, into a sandbox with its own processes, mounts and network. When the sandbox ends,
+ * even by SIGKILL, its processes end, and all changes below /etc, /opt, /run, /usr/libexec, /var/lib and /var/log disappear. Call
+ * `insideSandbox` in the way that is described at `insideNamespace`. A test file must call only one of the two functions.
  */
 export function insideSandbox(): SkipOptions {
   const sandbox = currentSandbox();
@@ -34,7 +34,7 @@ export function insideSandbox(): SkipOptions {
   return requirement.skip ? requirement : enterSandbox();
 }
 
-/** Skips tests that need `insideSandbox` in a child process. */
+/** Returns options that skip tests if no sandbox is available. For tests whose child process calls `insideSandbox`. */
 export function requireSandbox(): SkipOptions {
   const support = sandboxSupport();
   return skipFor(support.kind === 'missing' ? [missingSandboxMessage(support)] : []);
@@ -42,14 +42,14 @@ export function requireSandbox(): SkipOptions {
 
 function currentSandbox(): Sandbox | undefined {
   const text = process.env[SANDBOX_VARIABLE];
-  // A test file that only inherited the variable is not the first process of its pid namespace.
+  // A test file in the sandbox has pid 1. A process with another pid has only inherited the variable.
   return process.pid === 1 && text !== undefined ? (JSON.parse(text) as Sandbox) : undefined;
 }
 
 function enterSandbox(): never {
   const name = `weir-${randomBytes(4).toString('hex')}`;
-  // Starts before this process joins the groups, and in its own session: signals to our process group or to us do not stop the
-  // cleanup.
+  // Starts before this process joins the groups, so that the cleanup is not in the groups that it removes. Starts in its own session,
+  // so that signals to the process group of this process do not end the cleanup.
   const cleanup = spawn(scriptPath('remove-control-groups'), [String(process.pid), name], {
     detached: true,
     stdio: 'ignore',
@@ -73,12 +73,12 @@ function configureSandbox({ groups }: Sandbox): void {
   mkdirSync(join(SCRATCH_FOLDER, 'tmp'), { recursive: true });
   for (const path of ['/etc', '/opt', '/usr/libexec', '/var/lib', '/var/log']) overlayWithMemory(path);
   shadowKernelSettings();
-  // Programs that create control groups at the root create them below our group.
+  // Shows the group of the sandbox as the root, so that programs in the sandbox create their groups below this group.
   for (const { tree, group } of groups) mount('--bind', group, tree);
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
 }
 
-/** Makes writes to a path temporary: kubelet and containerd write to some paths that no flag changes. */
+/** Makes all changes below a path temporary, because no flag of kubelet and containerd moves their files away from some paths. */
 function overlayWithMemory(path: string): void {
   if (!existsSync(path)) return;
   const [upper, work] = ['upper', 'work'].map((kind) => join(SCRATCH_FOLDER, kind, path));
@@ -86,7 +86,7 @@ function overlayWithMemory(path: string): void {
   mount('-t', 'overlay', 'overlay', '-o', `lowerdir=${path},upperdir=${upper},workdir=${work}`, path);
 }
 
-/** A kubelet writes these kernel-wide settings unless they have the expected values, so the sandbox shows the expected values. */
+/** Hides kernel settings that kubelet would change for the whole machine. The sandbox shows the values that kubelet expects. */
 function shadowKernelSettings(): void {
   const wanted = {
     'vm/overcommit_memory': '1',
@@ -109,12 +109,12 @@ function mount(...args: string[]): void {
   execFileSync('/usr/bin/mount', args, { stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Whether a sandbox that can run kubelets can be created here, or why not. */
+/** Whether this machine allows a sandbox that can run kubelets, and otherwise the reason. */
 export type SandboxSupport =
   | { readonly kind: 'available' }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
-/** A user namespace does not suffice: kubelets and containers need control groups and devices of the real root. */
+/** Tries to create a sandbox. Needs root: in a user namespace, kubelets and containers would lack control groups and devices. */
 export function sandboxSupport(): SandboxSupport {
   const missing = (reason: string, remedy: string): SandboxSupport => ({ kind: 'missing', reason, remedy });
   if (process.platform !== 'linux') return missing('namespaces exist only on Linux', 'run the tests on Linux');
@@ -137,7 +137,7 @@ export function missingSandboxMessage({ reason, remedy }: Extract<SandboxSupport
   return `cannot create a sandbox for kubelets (${reason}); to fix: ${remedy}`;
 }
 
-/** Version 2 has one hierarchy, version 1 one hierarchy per controller. */
+/** Reports whether control groups are writable: the only hierarchy of version 2, or the memory hierarchy of version 1. */
 function canMakeControlGroups(): boolean {
   return ['/sys/fs/cgroup/cgroup.procs', '/sys/fs/cgroup/memory/cgroup.procs'].some((path) => {
     try {

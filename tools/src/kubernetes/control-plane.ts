@@ -26,22 +26,22 @@ import {
 } from './control-plane-flags.ts';
 
 export type ControlPlaneOptions = {
-  /** Address to serve on, in the current network namespace. */
+  /** Address on which the API server listens, in the current network namespace. */
   readonly host?: string;
   /** Ranges of cluster IPs of one or both IP families; default 10.96.0.0/16. */
   readonly serviceCidrs?: readonly string[];
   readonly readyTimeoutMs?: number;
   /**
-   * Names and addresses for the certificate of all API servers, in addition to `host`. Default: the names that the API server
-   * chooses.
+   * Names and addresses in the certificate of all API servers, in addition to `host`. Default: the API server generates a certificate
+   * and chooses the names.
    */
   readonly certificateNames?: readonly string[];
   /**
-   * Default `made-by-hand`: node objects without kubelet. `with-kubelets`: a node becomes unreachable when its kubelet stops
-   * reporting.
+   * `made-by-hand` (default): tests create node objects that have no kubelet. `with-kubelets`: a node becomes unreachable when its
+   * kubelet stops reporting.
    */
   readonly nodes?: NodeSimulation;
-  /** Namespace whose service accounts' requests are audited; default: none. */
+  /** Namespace in which the requests of all service accounts are recorded; default: none. */
   readonly auditedNamespace?: string;
 };
 
@@ -49,7 +49,7 @@ export type ControlPlaneOptions = {
 export type ApiServer = {
   readonly server: string;
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
-  /** Stops the process with SIGSTOP: the kernel still accepts connections, but no request is answered. Only SIGKILL ends it then. */
+  /** Stops the process with SIGSTOP: the kernel accepts connections, but no request is answered. Then only SIGKILL ends the process. */
   freeze(): void;
   /** Starts on the same address and port; resolves when the API server is ready. */
   start(): Promise<void>;
@@ -59,23 +59,23 @@ export type ControlPlane = AsyncDisposable & {
   readonly server: string;
   /** Path of a kubeconfig file with an administrator's token. */
   readonly kubeconfig: string;
-  /** Runs kubectl as administrator and returns its stdout; a failure throws its stderr. */
+  /** Runs kubectl as administrator and returns its stdout. Throws an error with its stderr if kubectl fails. */
   kubectl(...args: string[] | [...string[], { stdin: string }]): Promise<string>;
   /** Applies these objects in order. */
   apply(...objects: readonly object[]): Promise<void>;
-  /** Stops the first API server (default SIGKILL, because a graceful stop waits for watches); data and other processes stay. */
+  /** Stops the first API server, by default with SIGKILL, because a graceful stop waits for watches. Etcd keeps the data. */
   stopApiServer(options?: { signal?: NodeJS.Signals }): Promise<void>;
   startApiServer(): Promise<void>;
-  /** Starts another API server on this address and the same port; resolves when ready. `certificateNames` must contain the address. */
+  /** Starts another API server on this address and the port of the first API server. `certificateNames` must contain the address. */
   addApiServer(host: string): Promise<ApiServer>;
-  /** The authorized requests of service accounts in `auditedNamespace` so far. */
+  /** Returns the authorized requests of service accounts in `auditedNamespace` so far. */
   auditedRequests(): readonly AuditedRequest[];
   close(): Promise<void>;
 };
 
 /**
- * Starts etcd, kube-apiserver and kube-controller-manager without kubelets: tests create nodes and pods as objects and make pods
- * ready by a status patch. EndpointSlices may not contain loopback addresses, so tests with endpoints need `insideNamespace`.
+ * Starts etcd, kube-apiserver and kube-controller-manager without kubelets. Tests create nodes and pods as objects, and make pods ready
+ * by patching their status. Tests with endpoints need `insideNamespace`, because EndpointSlices must not contain loopback addresses.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
   const {
@@ -157,7 +157,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       mode: 0o600,
     });
     await launch('kube-controller-manager', controllerManagerFlags({ ...layout, kubeconfig, nodes }));
-    // The controller manager creates this account, and no pod is admitted before the account exists.
+    // The API server admits no pod before the controller manager has created this service account.
     await eventually(() => kubectl('get', 'serviceaccount', 'default'), { timeoutMs: readyTimeoutMs, intervalMs: 50 });
   } catch (error) {
     await close();
@@ -193,7 +193,7 @@ function serverUrl(host: string, port: number): string {
   return `https://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
-/** Writes the certificate to the path where the API server looks before generating its own certificate. */
+/** Writes a certificate to the path where the API server would otherwise generate one. */
 function writeCertificate(pki: string, names: readonly string[]): void {
   const { certificate, key } = makeCertificate({ name: 'kube-apiserver', names });
   mkdirSync(pki);
@@ -209,7 +209,7 @@ function serviceAccountKey(): string {
   }).privateKey;
 }
 
-/** The API server generates and signs its certificate when it starts, unless the files exist. */
+/** Returns the certificate of the API server. The API server generates the certificate when it starts, unless the files exist. */
 function readCertificate(pki: string): string {
   return readFileSync(join(pki, 'apiserver.crt'), 'utf8');
 }
