@@ -42,7 +42,7 @@ const reporterFlags = flags.some((flag) => flag.startsWith('--test-reporter'))
   ? []
   : [`--test-reporter=${reporter}`, '--test-reporter-destination=stdout'];
 process.chdir(root);
-// The process is replaced, so that signals and the exit code belong to node --test.
+// Replaces the process, so that node --test receives the signals and determines the exit code.
 replaceProcess(
   [
     process.execPath,

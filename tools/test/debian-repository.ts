@@ -10,8 +10,8 @@ export type FakePackage = {
 };
 
 /**
- * Creates a Debian repository in a folder and returns the environment in which apt uses only this repository, without the
- * network. Files below a bin folder are executable.
+ * Creates a Debian repository in a folder. Returns an environment in which apt uses only this repository and no network. The files of
+ * a package in a folder `bin` are executable.
  */
 export function debianRepository(folder: string, packages: readonly FakePackage[]): NodeJS.ProcessEnv {
   const index = packages.map((each) => addPackage(folder, each));

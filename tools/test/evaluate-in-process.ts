@@ -4,7 +4,7 @@ const index = new URL('../src/index.ts', import.meta.url);
 
 export type Evaluation<T> = { readonly value: T; readonly progress: string };
 
-/** Evaluates an expression over exports of src/index.ts in a new process with this environment. `progress` is the whole output. */
+/** Evaluates an expression with functions of src/index.ts in a new process. `progress` is everything that the process prints. */
 export async function evaluateInProcess<T>(expression: string, env: NodeJS.ProcessEnv): Promise<Evaluation<T>> {
   const script = `
     import { findProgram, providePrograms, requireProgram } from '${index}';

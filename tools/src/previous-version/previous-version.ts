@@ -20,13 +20,13 @@ import { type SkipOptions, skipFor } from '../programs/require-program.ts';
 import { type FoundVersion, findVersion } from './find-version.ts';
 
 const CHECKOUT = fileURLToPath(new URL('../../../', import.meta.url));
-/** The last commit without images and charts, used until the first release tag exists. */
+/** The previous version until the first release tag exists: the last commit before images and charts were added. */
 const FALLBACK_COMMIT = '5ebcdc77726659cf475b05540c85b3f2a853cf0a';
 
 /**
- * Declares that a test runs processes of the previous version: `WEIR_PREVIOUS`, else the last release. Call this function before
- * the file enters a namespace, where no npm registry is reachable. Skips the test if the sources have no history; throws if the
- * version only needs to be fetched.
+ * Declares that a test runs processes of the previous version, which is `WEIR_PREVIOUS` or else the last release. Skips the test if
+ * the sources have no git history. Throws if the history exists but this clone lacks the version. Call this function before
+ * `insideNamespace`, because it may install npm packages, and no npm registry is reachable from the network namespace.
  */
 export function requirePreviousVersion(): SkipOptions {
   const found = previousVersion();
@@ -35,7 +35,7 @@ export function requirePreviousVersion(): SkipOptions {
   return {};
 }
 
-/** Unpacks the previous version into a temporary folder, ready to run: `packages/proxy/src/main.ts` and so on. */
+/** Unpacks the previous version into a temporary folder, from which its programs can run, such as `packages/proxy/src/main.ts`. */
 export function unpackPreviousVersion(): TemporaryDirectory & { readonly name: string } {
   const found = previousVersion();
   if (found.kind === 'missing') throw new Error(`no previous version is available: ${found.reason}`);
@@ -57,9 +57,8 @@ type PackageLock = {
 };
 
 /**
- * Returns the folder whose `node_modules` a commit of this checkout needs: the checkout if both lock files pin the same packages,
- * else a folder in the cache, named by a digest of the lock file and filled by `npm ci` on first use. Development dependencies
- * are ignored.
+ * Returns a folder whose `node_modules` contains the runtime dependencies of a commit. Returns the checkout if its lock file contains
+ * all of them. Otherwise returns a folder in the cache, which `npm ci` fills on first use.
  */
 export function modulesFor(checkout: string, commit: string): string {
   const lock = execFileSync('git', ['show', `${commit}:package-lock.json`], { cwd: checkout, maxBuffer: 1 << 26 });
@@ -71,7 +70,7 @@ export function modulesFor(checkout: string, commit: string): string {
   return folder;
 }
 
-/** Tells whether the first lock contains every runtime package of the second lock at the same path with the same integrity. */
+/** Reports whether `lock` contains every runtime package of `other` at the same path and with the same integrity. */
 export function hasAllPackages(lock: string, other: string): boolean {
   const available = (JSON.parse(lock) as PackageLock).packages;
   const required = Object.entries((JSON.parse(other) as PackageLock).packages);
@@ -80,13 +79,13 @@ export function hasAllPackages(lock: string, other: string): boolean {
     .every(([path, { integrity }]) => integrity !== undefined && available[path]?.integrity === integrity);
 }
 
-/** Installs into a draft folder that is renamed when complete. */
+/** Installs the dependencies of a commit. Installs into a draft folder and renames it, so that `folder` is never incomplete. */
 function installModules(checkout: string, commit: string, folder: string): void {
   mkdirSync(join(folder, '..'), { recursive: true });
   const draft = mkdtempSync(`${folder}-`);
   try {
     unpackCommit(checkout, commit, { into: draft, paths: ['.npmrc', 'package-lock.json', ':(glob)**/package.json'] });
-    // Install scripts of dependencies do not run, and the commit's Node is not needed: the current Node runs its code.
+    // Does not install the commit's version of Node, which is a development dependency: the current Node runs the commit's code.
     const flags = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
     execFileSync('npm', ['ci', ...flags], { cwd: draft, stdio: ['ignore', 'ignore', 'inherit'] });
     if (!existsSync(folder)) renameSync(draft, folder);
@@ -108,8 +107,8 @@ export function unpackCommit(checkout: string, commit: string, { into, paths }: 
 }
 
 /**
- * Links the modules of another folder into a tree, without copying them. The tree's own packages link to the tree itself; with
- * the folder's links, a program of one version would load packages of the other version.
+ * Links the third-party packages of the folder `from` into the sources in `tree`. Weir's own packages are linked to their sources in
+ * `tree`, because with the links of `from` a program of one version would load packages of another version.
  */
 export function linkModules(tree: string, from: string): void {
   const packages = readdirSync(join(tree, 'packages')).map((name) => join('packages', name));
@@ -121,7 +120,7 @@ export function linkModules(tree: string, from: string): void {
   for (const path of packages) symlinkTo(join(tree, path), join(tree, 'node_modules', packageName(join(tree, path))));
 }
 
-/** Returns installed third-party packages; npm links packages of the workspace. */
+/** Returns the names of the installed third-party packages. Skips links, because npm links the packages of the workspace. */
 function installedPackages(modules: string): string[] {
   if (!existsSync(modules)) return [];
   const names = readdirSync(modules).flatMap((name) =>

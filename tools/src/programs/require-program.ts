@@ -5,9 +5,9 @@ import { findProgram } from './find-program.ts';
 export type SkipOptions = { readonly skip?: string };
 
 /**
- * Declares the programs that a test needs: `describe('…', requireProgram('redis'), () => …)`. The test is skipped with the reason
- * if a program is missing, and fails if `WEIR_REQUIRE=all`. `npm test` searches test files for these calls, so the name must be a
- * string literal in the test file itself.
+ * Declares the programs that a test needs: `describe('…', requireProgram('redis'), () => …)`. If a program is missing, the test is
+ * skipped with the reason, or fails with `WEIR_REQUIRE=all`. The names must be string literals in the test file itself, because
+ * `npm test` searches the text of test files for these calls.
  */
 export function requireProgram(...needs: readonly ProgramOrSet[]): SkipOptions {
   const missing = needs
@@ -17,7 +17,7 @@ export function requireProgram(...needs: readonly ProgramOrSet[]): SkipOptions {
   return skipFor(missing.map(missingProgramMessage));
 }
 
-/** Returns the path of a program that a fixture is about to start. */
+/** Returns the path of a program for a fixture that starts the program. */
 export function programPath(name: ProgramLookup['name']): string {
   const program = findProgram(name);
   if (program.kind === 'missing') throw new Error(missingProgramMessage(program));
@@ -34,14 +34,14 @@ export function missingProgramMessage({ name, reason, remedy }: Extract<ProgramL
   return `${name} is missing (${reason}); to install: ${remedy}`;
 }
 
-/** The needs that a test file may declare: a program, or a set of programs. */
+/** What a test file may pass to `requireProgram`: the name of a program or of a set of programs. */
 export type ProgramOrSet = ProgramName | ProgramSet;
 type ProgramSet = 'redis' | 'kubernetes' | 'nodes' | 'images';
 
 const PROGRAM_SETS: Readonly<Record<ProgramSet, readonly ProgramName[]>> = {
   redis: ['redis-server'],
   kubernetes: ['etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'],
-  // Programs that run pods on nodes; tests also need the set `kubernetes`.
+  // Programs that run pods on nodes. A test that needs this set also needs the set `kubernetes`.
   nodes: [
     'kube-scheduler',
     'kubelet',
@@ -56,7 +56,7 @@ const PROGRAM_SETS: Readonly<Record<ProgramSet, readonly ProgramName[]>> = {
     'nft',
     'ip',
   ],
-  // Weir's images, built as in production on a replacement of the official base image.
+  // Weir's images. They are built as in production, but on a replacement of the official Node image.
   images: ['debootstrap', 'buildah', 'weir-images'],
 };
 

@@ -11,13 +11,13 @@ export type RunCommandOptions = {
   readonly onErrorLine?: (line: string) => void;
 };
 
-/** Runs a program until it exits and returns its stdout. A failure throws the last lines of its output. */
+/** Runs a program until it exits and returns its stdout. If the program fails, throws an error with the last lines of its output. */
 export function runCommand(command: string, args: readonly string[], options: RunCommandOptions = {}): Promise<string> {
   const { cwd, env = process.env } = options;
   return new Promise((resolve, reject) => {
     if (!isOnPath(command, env.PATH)) throw new Error(`${command} is not on PATH`);
     const child = spawn(...withParentDeathSignal('TERM', command, args), { cwd, env, stdio: 'pipe' });
-    child.stdin.on('error', () => {}); // the program may exit without reading its stdin; the exit code decides
+    child.stdin.on('error', () => {}); // ignored, because a program may exit without reading its stdin
     child.stdin.end(options.stdin ?? '');
     let output = '';
     let errors = '';
@@ -48,7 +48,7 @@ function lastLines(text: string): string {
   return text.trim().split('\n').slice(-3).join(' | ');
 }
 
-/** Returns the paths of executable files with this name in the folders of PATH and in further folders. */
+/** Returns the paths of executable files with this name in the folders of PATH and in the folders `further`. */
 export function findExecutables(name: string, path: string | undefined, further: readonly string[] = []): string[] {
   const folders = [...(path ?? '').split(delimiter).filter(Boolean), ...further];
   return [...new Set(folders)].map((folder) => join(folder, name)).filter(isExecutable);

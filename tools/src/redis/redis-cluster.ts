@@ -2,7 +2,7 @@ import { eventually, freePort } from '@weir/testkit';
 import type { Redis } from './redis.ts';
 import { type RedisGroup, type RedisGroupOptions, redisLauncher, serverWithRole } from './redis-group.ts';
 
-/** Starts a Redis Cluster of three primaries, the minimum for an election. One primary has nearly all slots and a replica. */
+/** Starts a Redis Cluster with three primaries, the minimum for an election. One primary has a replica and nearly all slots. */
 export async function startRedisCluster(
   options: RedisGroupOptions = {},
 ): Promise<RedisGroup & { readonly others: readonly Redis[] }> {

@@ -5,22 +5,22 @@ import { type Certificate, eventually, makeCertificate } from '@weir/testkit';
 import { type Redis, type RedisOptions, startRedis } from './redis.ts';
 
 export interface RedisGroupOptions {
-  /** Password of clients and of replication. */
+  /** Password for clients and for replication. */
   readonly password?: string;
   readonly sentinelPassword?: string;
-  /** A primary that is silent for this time is replaced; default 1 s, which a busy host may exceed without a failure. */
+  /** A primary is replaced if it does not respond for this time. On a busy host, the default of 1 s may replace a healthy primary. */
   readonly downAfterMs?: number;
-  /** Issues a certificate for 127.0.0.1 to each server; all connections then use TLS. */
+  /** If set, all connections use TLS, and the authority issues a certificate for 127.0.0.1 to each server. */
   readonly certificateAuthority?: Certificate;
 }
 
 /** Redis servers that elect a new primary when the primary fails. */
 export interface RedisGroup extends AsyncDisposable {
-  /** URL without user and password. */
+  /** URL of the group, without user and password. */
   readonly url: string;
-  /** Two servers: one primary and its replica. */
+  /** The two servers that are a primary and its replica. Their roles may change. */
   readonly pair: readonly [Redis, Redis];
-  /** The current primary of the pair. */
+  /** Returns the server of the pair that is the primary now. */
   primary(): Promise<Redis>;
   replica(): Promise<Redis>;
   /** Sends a command to one server and returns its raw reply. */
@@ -34,7 +34,7 @@ export interface RedisGroup extends AsyncDisposable {
 export interface RedisLauncher {
   start(options?: RedisOptions): Promise<Redis>;
   command(server: Pick<Redis, 'host' | 'port'>, command: string, password?: string): Promise<string>;
-  /** Whether the server reports the role of a primary; false if it does not respond. */
+  /** Reports whether the server is a primary; false if the server does not respond. */
   isPrimary(server: Redis): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -66,7 +66,7 @@ export function redisCertificate(issuer: Certificate): Certificate {
   return makeCertificate({ name: 'redis', names: ['127.0.0.1', 'localhost'], issuer });
 }
 
-/** Returns the server of the pair with this role. Waits while both servers report the same role. */
+/** Returns the server of the pair that has the wanted role. Waits while both servers report the same role. */
 export async function serverWithRole(
   launcher: RedisLauncher,
   pair: readonly [Redis, Redis],
@@ -89,11 +89,11 @@ export interface RedisCommandOptions {
   readonly ca?: string | undefined;
 }
 
-/** The reply to a PING sent after the command marks the end of the command's reply: Sentinel has no QUIT. */
+/** Argument of a PING that follows the command. Its reply marks the end of the command's reply, because Sentinel has no QUIT. */
 const END_MARKER = 'that-is-all';
 const END_REPLY = `$${END_MARKER.length}\r\n${END_MARKER}\r\n`;
 
-/** Sends one command and returns the raw reply (RESP 2); an error reply rejects. Words must not contain spaces. */
+/** Sends one command and returns the raw reply (RESP 2). Rejects on an error reply. The arguments must not contain spaces. */
 export async function sendRedisCommand(
   { host, port }: Pick<Redis, 'host' | 'port'>,
   command: string,

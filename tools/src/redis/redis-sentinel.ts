@@ -30,7 +30,7 @@ export async function startRedisSentinel(
         }),
       ),
     );
-    // By default sentinels check roles every 10 s, and a test would wait that long whenever a server comes back.
+    // Shortens the default interval of 10 s between two checks of roles, because a test would wait that long for a restarted server.
     for (const sentinel of sentinels) {
       await launcher.command(sentinel, 'SENTINEL DEBUG INFO-PERIOD 500 PUBLISH-PERIOD 500', sentinelPassword);
     }

@@ -9,14 +9,14 @@ export type RedisOptions = {
   readonly port?: number;
   /** Data directory; default: a temporary directory that `close` removes. */
   readonly dir?: string;
-  /** Default true: acknowledged writes survive `restart`, even with SIGKILL. */
+  /** Whether acknowledged writes survive `restart`, even with SIGKILL; default true. */
   readonly appendonly?: boolean;
   readonly password?: string;
   /** Server certificate; the server then accepts TLS connections only. */
   readonly certificate?: Certificate;
   /** Additional lines of redis.conf. */
   readonly settings?: readonly string[];
-  /** Default `server`. */
+  /** Whether the process is a Redis server or a sentinel; default `server`. */
   readonly mode?: 'server' | 'sentinel';
 };
 
@@ -31,10 +31,10 @@ export type Redis = AsyncDisposable & {
   restart(options?: { signal?: NodeJS.Signals }): Promise<void>;
   /** Restarts on the same port without data. */
   wipe(): Promise<void>;
-  /** Stops the server until `start`; the port and the data stay. */
+  /** Stops the server. `start` starts the server again on the same port and with the same data. */
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
   start(): Promise<void>;
-  /** Stops the process with SIGSTOP: connections stay open and nothing answers. */
+  /** Stops the process with SIGSTOP. Connections stay open, but the server does not respond until `resume`. */
   pause(): void;
   resume(): void;
   close(): Promise<void>;
@@ -50,7 +50,7 @@ export async function startRedis(options: RedisOptions = {}): Promise<Redis> {
     writeSettingFiles(home.path, {
       'tls-cert-file': ['tls.crt', chain],
       'tls-key-file': ['tls.key', key],
-      // The server verifies the other servers of a group with this authority.
+      // The server verifies the certificates of other servers of its group with this authority.
       'tls-ca-cert-file': ['ca.crt', issuer?.certificate ?? chain],
     });
   const tls = certificate === undefined ? undefined : { 'tls-auth-clients': 'no', ...replaceCertificate(certificate) };

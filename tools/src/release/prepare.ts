@@ -32,7 +32,7 @@ console.log(
   `Prepared ${version} from ${fragments.length} fragments; review CHANGELOG.md, then continue with docs/releasing.md.`,
 );
 
-/** `changeset status` writes machine-readable output to a file only. */
+/** Returns the pending fragments. Reads them from a file, because `changeset status` prints JSON only to a file. */
 function pendingChangesets(): readonly Changeset[] {
   const folder = mkdtempSync(join(tmpdir(), 'weir-release-'));
   try {
@@ -49,7 +49,7 @@ function runChangeset(...args: readonly string[]): void {
   execFileSync(process.execPath, [program, ...args], { cwd: root, stdio: ['ignore', 'ignore', 'inherit'] });
 }
 
-/** Uses the date of SOURCE_DATE_EPOCH if set, so that a repeated release is identical. */
+/** Returns the date of SOURCE_DATE_EPOCH, so that a release can be reproduced, or today if the variable is not set. */
 function releaseDate(): string {
   const epoch = process.env.SOURCE_DATE_EPOCH;
   return (epoch ? new Date(Number(epoch) * 1000) : new Date()).toISOString().slice(0, 10);

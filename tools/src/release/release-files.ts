@@ -13,7 +13,7 @@ const HEADINGS: Readonly<Record<Bump, string>> = {
   patch: 'Fixes',
 };
 
-/** Returns CHANGELOG.md with the release above earlier releases. Each fragment appears once, even if it names several packages. */
+/** Returns CHANGELOG.md with the release above earlier releases. A fragment that names several packages appears only once. */
 export function addRelease(changelog: string, release: Release): string {
   const [head = '', ...earlier] = changelog.split(/^(?=## )/m);
   return [`${head.trimEnd()}\n\n`, `${sectionFor(release).trimEnd()}\n\n`, ...earlier].join('').trimEnd().concat('\n');
@@ -33,7 +33,7 @@ const entryFor = ({ summary }: Changeset): string =>
     .split(/\s*\n\s*/)
     .join('\n  ')}`;
 
-/** A file of .changeset, as in the output of `changeset status --output`. */
+/** A fragment of .changeset, in the format of `changeset status --output`. */
 export interface Changeset {
   readonly id: string;
   readonly summary: string;
@@ -43,12 +43,12 @@ export interface Changeset {
 export type Bump = 'major' | 'minor' | 'patch';
 const BUMPS: readonly Bump[] = ['major', 'minor', 'patch'];
 
-/** Returns the highest bump among a fragment's packages, or undefined if the fragment releases no package. */
+/** Returns the highest of the bumps in a fragment, or undefined if the fragment bumps no package. */
 export function highestBump({ releases }: Changeset): Bump | undefined {
   return BUMPS.find((bump) => releases.some(({ type }) => type === bump));
 }
 
-// The files below contain the product version in addition to each package.json, which changesets updates.
+// The following functions set the version in the files that changesets does not update: charts, docs and the lock file.
 
 /** Sets the version and appVersion of a Chart.yaml, and the version of its dependencies on local charts. */
 export function setChartVersion(chart: string, version: string): string {
@@ -73,7 +73,7 @@ interface PackageLock {
   readonly packages: Record<string, { version?: string }>;
 }
 
-/** Sets the version of our packages in package-lock.json, which repeats the version of each package.json. */
+/** Sets the version of Weir's packages in package-lock.json, which contains a copy of the version of each package.json. */
 export function setLockVersions(
   lock: string,
   { version, folders }: { version: string; folders: readonly string[] },

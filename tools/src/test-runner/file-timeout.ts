@@ -1,10 +1,10 @@
 /*
- * Loaded into the process of every test file by `npm test`. node --test limits each test but not a file: a file that left a handle open
- * after its tests would block the run forever. This timeout ends the process and prints the open handles.
+ * Ends the process of a test file after a timeout and prints the open handles. `npm test` loads this module into the process of every
+ * test file. node --test limits the time of a test but not of a file, so a file with an open handle would block the run forever.
  */
 const FILE_TIMEOUT_MINUTES = 10;
 
-// Set in the processes of test files, but not in the process of node --test itself.
+// The variable is set in the processes of test files, but not in the process of node --test itself.
 if (process.env.NODE_TEST_CONTEXT) {
   const failFile = (): void => {
     const open = [...new Set(process.getActiveResourcesInfo())].join(', ');

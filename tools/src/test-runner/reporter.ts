@@ -1,10 +1,10 @@
 import type { TestEvent } from 'node:test/reporters';
 import { spec } from 'node:test/reporters';
 
-/** A JSON list of lines, one per reason why tests are skipped. */
+/** Environment variable with a JSON list of the reasons why tests are skipped. */
 export const SKIP_REASONS_VARIABLE = 'WEIR_SKIP_REASONS';
 
-/** Node's spec reporter, which also prints the reasons of skipped tests before the final summary. */
+/** Prints what Node's spec reporter prints. Before the final summary, also prints the reasons why tests are skipped. */
 // biome-ignore lint/style/noDefaultExport: node --test-reporter asks for a default export
 export default async function* reporter(events: AsyncIterable<TestEvent>): AsyncGenerator<string> {
   const reasons = JSON.parse(process.env[SKIP_REASONS_VARIABLE] || '[]') as string[];
@@ -23,7 +23,7 @@ export default async function* reporter(events: AsyncIterable<TestEvent>): Async
   yield* drainStream(inner);
 }
 
-/** The summary of the run begins with a line such as "tests 12" at nesting 0; deeper lines count one file. */
+/** Reports whether an event starts the final summary: a line such as "tests 12" at nesting 0. Deeper lines are for one file. */
 function isSummaryStart(event: TestEvent): boolean {
   return event.type === 'test:diagnostic' && event.data.nesting === 0 && /^tests \d+$/.test(event.data.message);
 }

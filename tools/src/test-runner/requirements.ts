@@ -4,7 +4,7 @@ import { missingSandboxMessage, sandboxSupport } from '../isolation/sandbox.ts';
 import { catalog, type ProgramLookup, type ProgramName } from '../programs/catalog.ts';
 import { isProgramOrSet, missingProgramMessage, type ProgramOrSet, programsFor } from '../programs/require-program.ts';
 
-/** Where a test file moves before its tests start. */
+/** What isolates the tests of a file: `insideNamespace` or `insideSandbox`. */
 export type Isolation = 'namespace' | 'sandbox';
 
 export type TestFileRequirements = {
@@ -13,8 +13,8 @@ export type TestFileRequirements = {
 };
 
 /**
- * Reads the requirements of a test file from its text: `requireProgram('…')`, `insideNamespace(…)`, `insideSandbox()`. Only these
- * programs are fetched, so a run of a few unit tests neither downloads nor builds anything.
+ * Reads the requirements of a test file from the calls in its text: `requireProgram('…')`, `insideNamespace(…)`, `insideSandbox()`.
+ * `npm test` fetches only the required programs, so a run of a few unit tests does not download or build anything.
  */
 export function requirementsOf(file: string): TestFileRequirements {
   const text = readFileSync(file, 'utf8');
@@ -27,7 +27,7 @@ export function requirementsOf(file: string): TestFileRequirements {
   return { programs: isolation === 'namespace' ? [...programs, 'ip'] : programs, isolation };
 }
 
-/** Returns the programs to fetch: programs needed only by files that cannot run here are left out. */
+/** Returns the programs to fetch. Leaves out programs that only files with an unavailable isolation need. */
 export function programsToProvide(
   needs: readonly TestFileRequirements[],
   missing: ReadonlySet<Isolation>,
@@ -44,7 +44,7 @@ function declaredPrograms(text: string): ProgramOrSet[] {
     .filter(isProgramOrSet);
 }
 
-/** Returns the required kinds of isolation that are unavailable here, with the reason. */
+/** Returns the required kinds of isolation that are unavailable on this machine, each with the reason. */
 export function unavailableIsolation(needs: readonly TestFileRequirements[]): ReadonlyMap<Isolation, string> {
   const wanted = new Set(needs.map(({ isolation }) => isolation));
   const missing = new Map<Isolation, string>();

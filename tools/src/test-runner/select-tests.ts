@@ -3,13 +3,13 @@ import { normalize } from 'node:path';
 
 export type TestSelection = {
   readonly suite: 'all' | 'e2e';
-  /** Substrings of paths of test files. */
+  /** Selects the test files whose path contains one of these words. */
   readonly filters: readonly string[];
-  /** Flags for node. */
+  /** Flags for node --test. */
   readonly flags: readonly string[];
 };
 
-/** Flags of node --test whose value may be the next argument. */
+/** Flags of node --test that have a value, which may be the next argument. */
 const FLAGS_WITH_VALUE: ReadonlySet<string> = new Set([
   '--test-name-pattern',
   '--test-skip-pattern',
@@ -35,10 +35,10 @@ export function parseTestArguments(args: readonly string[]): TestSelection {
 
 const UNIT_TESTS = ['packages/*/test/**/*.test.ts', 'tools/test/**/*.test.ts', 'bench/test/**/*.test.ts'];
 const END_TO_END_TESTS = ['e2e/test/**/*.test.ts'];
-/** These tests need root and programs that take minutes to build, so only `npm run e2e` runs them. */
+/** Folder of tests that only `npm run e2e` runs, because they need root and programs that take minutes to build. */
 const REAL_NODE_TESTS = 'e2e/test/cluster/';
 
-/** Returns paths relative to the root, end-to-end tests first: they take longest, and shorter tests fill the idle workers. */
+/** Returns the paths of the selected tests. The end-to-end tests are first, because they take longest and should not start last. */
 export function selectTestFiles(
   root: string,
   { suite, filters }: { suite: 'all' | 'e2e'; filters: readonly string[] },
