@@ -138,7 +138,10 @@ export class UsageReconciler {
     return entriesOf(table, 'service').some(({ namespace }) => !this.#attemptedNamespaces.has(namespace));
   }
 
-  /** Folds ended incarnations into the totals. Otherwise the store would keep the base counters of every incarnation forever. */
+  /**
+   * Folds ended incarnations: the store deletes their bases and refuses their later reports. Otherwise the bases of every incarnation
+   * would stay in the store forever.
+   */
   async #fold(): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
     for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
@@ -192,8 +195,8 @@ export class UsageReconciler {
 
 /**
  * How long an incarnation must run before earlier incarnations of its node are folded. In this time the new incarnation reports the
- * usage that earlier incarnations left in the node's state directory. Folding removes the base counters of the earlier incarnations,
- * and without them a repeated report would be counted twice.
+ * usage that earlier incarnations left in the node's state directory. Usage that is reported after the fold is lost, because the
+ * store refuses reports of folded incarnations.
  */
 const MIN_SERVED_MS = 24 * 3_600_000;
 
