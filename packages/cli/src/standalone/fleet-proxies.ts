@@ -79,31 +79,40 @@ export class FleetProxies {
 }
 
 /** Maximum wait for the listeners of all nodes. A node whose address is not on this machine never reports its listeners. */
-const MAX_SERVING_WAIT_MS = 5_000;
+const MAX_SERVING_WAIT_MS = 15_000;
 
 /**
- * Resolves once the proxy of every node has applied the table and has reported each of its listeners as bound or failed.
- * Resolves after 5 s in any case.
+ * Waits until the proxy of every node has applied the table and has reported each of its listeners as bound or failed, at most 15 s.
+ * Resolves with the names of the nodes whose proxies have not done so.
  */
-export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<void> {
+export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<readonly string[]> {
+  let silent: readonly string[] = [];
+  const isServing = async (): Promise<boolean> => {
+    const nodes = await readUnreportedNodes(store);
+    silent = nodes ?? [];
+    return nodes?.length === 0;
+  };
   try {
-    await pollUntil(() => areAllListenersReported(store), { withinMs: MAX_SERVING_WAIT_MS, signal });
+    await pollUntil(isServing, { withinMs: MAX_SERVING_WAIT_MS, signal });
   } catch (error) {
     if (!signal.aborted) throw error;
   }
+  return silent;
 }
 
-async function areAllListenersReported(store: Store): Promise<boolean> {
+/** Returns the nodes whose proxies have not applied the table or reported each of their listeners; undefined if there is no table. */
+async function readUnreportedNodes(store: Store): Promise<readonly string[] | undefined> {
   const [snapshot, heartbeats] = await Promise.all([store.table.read(), store.heartbeats.list()]);
-  if (snapshot === undefined) return false;
+  if (snapshot === undefined) return undefined;
   const byNode = new Map(heartbeats.map((heartbeat) => [heartbeat.node, heartbeat]));
   const listeners = Map.groupBy(entriesOf(snapshot.table, 'listener'), (listener) => listener.node);
-  return entriesOf(snapshot.table, 'node').every(({ name }) => {
+  const hasReported = (name: string): boolean => {
     const heartbeat = byNode.get(name);
     if (heartbeat?.applied?.id !== snapshot.position.id) return false;
     const reported = new Set(
       heartbeat.listeners.filter((report) => report.bound || report.error !== null).map((report) => report.id),
     );
     return (listeners.get(name) ?? []).every((listener) => reported.has(listener.id));
-  });
+  };
+  return entriesOf(snapshot.table, 'node').flatMap(({ name }) => (hasReported(name) ? [] : [name]));
 }

@@ -143,7 +143,8 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
             }),
         });
         const serving = Promise.race([waitUntilServing(store, signal), proxies.failed, untilAborted(signal)]);
-        await closeOnFailure(proxies, serving);
+        const unreported = await closeOnFailure(proxies, serving);
+        if (unreported?.length) onWarning?.(unreportedNodesWarning(unreported));
         failures.push(proxies.failed);
       },
       close: () => proxies.close(),
@@ -173,13 +174,17 @@ const NEW_FLEET_SECRET_WARNING =
 const SECRETS_NOT_READ_WARNING =
   'Secrets are not read: with --redis, private keys are stored encrypted in Redis, and WEIR_FLEET_SECRET is not set; set WEIR_FLEET_SECRET to the same secret of at least 32 characters for all processes of the fleet';
 
+function unreportedNodesWarning(nodes: readonly string[]): string {
+  return `no proxy reported its listeners within 15 s on: ${nodes.join(', ')}; "weir get problems" shows what is missing`;
+}
+
 /**
- * Waits for the start of a component. If the start fails, closes the component and rethrows the error, because `startParts` closes only
- * components that have started.
+ * Waits for the start of a component and resolves with its result. If the start fails, closes the component and rethrows the error,
+ * because `startParts` closes only components that have started.
  */
-async function closeOnFailure(part: { close(): Promise<void> }, started: Promise<unknown>): Promise<void> {
+async function closeOnFailure<T>(part: { close(): Promise<void> }, started: Promise<T>): Promise<T> {
   try {
-    await started;
+    return await started;
   } catch (error) {
     await part.close().catch(() => {}); // The caller gets the error of the start instead.
     throw error;

@@ -1,3 +1,4 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net';
@@ -167,15 +168,24 @@ export async function listenTestServer(server: Server, where: ListenOptions = {}
   };
 }
 
+const FREE_PORTS = { from: 11_000, to: 29_999 };
+
 /**
- * Returns a TCP port that is free now, for programs that cannot choose a port themselves. Another process may take the
- * port before the program listens on it.
+ * Returns a TCP port that is free now, for programs that cannot choose a port themselves. The port is random and outside of the range
+ * from which the kernel takes ports, so no connection and no listener with port 0 takes the port before the program listens on it.
  */
 export async function freePort(host = '127.0.0.1'): Promise<number> {
-  const server = createServer().listen({ port: 0, host });
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
+  for (;;) {
+    const port = randomInt(FREE_PORTS.from, FREE_PORTS.to + 1);
+    const server = createServer().listen({ port, host });
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') continue;
+      throw error;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 }
