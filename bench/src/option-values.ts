@@ -32,7 +32,7 @@ export function parseOptions<Defaulted extends string, Optional extends string =
 
 export type NumberRange = { readonly min: number; readonly max: number };
 
-/** Throws if the text is not a whole number within the range. */
+/** Parses a whole number. Throws if the text is not a whole number within the range. */
 export function parseIntegerOption(option: string, text: string, { min, max }: NumberRange): number {
   const value = Number(text);
   if (!/^\d+$/.test(text) || value < min || value > max) {
@@ -41,7 +41,7 @@ export function parseIntegerOption(option: string, text: string, { min, max }: N
   return value;
 }
 
-/** Throws if the text is not a decimal number within the range. */
+/** Parses a decimal number. Throws if the text is not a decimal number within the range. */
 export function parseNumberOption(option: string, text: string, { min, max }: NumberRange): number {
   const value = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || value < min || value > max) {

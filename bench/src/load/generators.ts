@@ -82,7 +82,7 @@ export function datagramReportErrors({ sent, roundTrips, corrupted, lost }: Data
 
 const IDLE_CONNECTIONS_PROGRAM = fileURLToPath(new URL('./idle-connections-process.ts', import.meta.url));
 
-/** Resolves when all connections are open and idle; disposing the result closes the connections. */
+/** Opens connections. Resolves when all connections are open and idle. Disposing the result closes the connections. */
 export function openIdleConnections(port: number, connections: number): Promise<AsyncDisposable> {
   return spawnProcess({
     command: process.execPath,

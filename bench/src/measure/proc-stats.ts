@@ -90,7 +90,7 @@ export function readProcessorTicks(): ProcessorTicks | undefined {
   try {
     return parseProcessorTicks(readFileSync('/proc/stat', 'utf8'));
   } catch {
-    return undefined; // not Linux
+    return undefined; // /proc/stat exists only on Linux
   }
 }
 

@@ -70,7 +70,7 @@ const MIN_ROUNDS = 10;
 export type ComparisonConditions = {
   readonly rounds: number;
   readonly subjects: readonly SubjectName[];
-  /** The selected scenarios; absent if all ran. */
+  /** The selected scenarios; absent if all scenarios ran. */
   readonly scenarios?: readonly string[];
   readonly profileDirectory?: string;
 };

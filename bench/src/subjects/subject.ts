@@ -37,5 +37,5 @@ export const SELECTABLE_SUBJECTS = ['weir', 'haproxy', 'nginx', 'envoy', 'pipe']
 export type SelectableSubjectName = (typeof SELECTABLE_SUBJECTS)[number];
 /** Subjects that can be started: the selectable subjects, and variants of Weir that only some scenarios start. */
 export type StartableSubjectName = SelectableSubjectName | 'weir-limits' | 'weir-2-workers';
-/** `direct` is the backend without a proxy. */
+/** Names of all subjects. `direct` is a connection to the backend without a proxy. */
 export type SubjectName = StartableSubjectName | 'direct';

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { programPath } from '../programs/require-program.ts';
 
-/** The addresses of the cluster are constant, because every cluster runs in its own network namespace. */
+/** Address of the API server. It is the same in every cluster, because every cluster runs in its own network namespace. */
 export const API_SERVER_ADDRESS = '10.250.0.1';
 export const POD_CIDR = '10.244.0.0/16';
 

@@ -45,7 +45,7 @@ export type ControlPlaneOptions = {
   readonly auditedNamespace?: string;
 };
 
-/** One of several API servers on the same etcd. */
+/** One API server of a control plane. All API servers of a control plane use the same etcd. */
 export type ApiServer = {
   readonly server: string;
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;

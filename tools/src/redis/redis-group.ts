@@ -85,7 +85,7 @@ export async function serverWithRole(
 // A minimal Redis client for fixtures.
 export interface RedisCommandOptions {
   readonly password?: string | undefined;
-  /** PEM of the authority; enables TLS. */
+  /** Certificate of the authority as PEM. If set, the connection uses TLS. */
   readonly ca?: string | undefined;
 }
 

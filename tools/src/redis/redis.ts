@@ -25,7 +25,7 @@ export type Redis = AsyncDisposable & {
   readonly port: number;
   readonly url: string;
   readonly pid: number;
-  /** Overwrites the certificate files and returns the settings that make the server read the files again with `CONFIG SET`. */
+  /** Overwrites the certificate files. Returns settings for `CONFIG SET`, with which the server reads the new files. */
   replaceCertificate(certificate: Certificate): Readonly<Record<string, string>>;
   /** Restarts on the same port with the same data. */
   restart(options?: { signal?: NodeJS.Signals }): Promise<void>;
