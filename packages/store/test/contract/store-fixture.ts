@@ -25,6 +25,6 @@ export interface StoreFixture extends AsyncDisposable {
   wipe(): Promise<void>;
   /** Saves the content. Returns a function that restores the saved content, as a failover to a stale replica does. */
   checkpoint(): Promise<() => Promise<void>>;
-  /** Retries the assertion until it holds; fails after `ms` milliseconds. */
+  /** Waits until the assertion holds, for about `ms` milliseconds of `clock` at most. */
   eventually(ms: number, assertion: () => Promise<void>): Promise<void>;
 }

@@ -123,7 +123,7 @@ describe('the content of Redis', requireProgram('redis'), () => {
     const { listeners } = heartbeat('n', 1);
     await heartbeats.record(heartbeat('n', 1, { listeners }));
     const key = keysFor(world.fleet).proxy('n', 1);
-    // Changes the stored chunk. The change survives the next heartbeat only if the heartbeat does not send the chunk again.
+    // Replaces the stored chunk by an empty list. The empty list stays only if the next heartbeat does not send the chunk again.
     await redis().hset(key, 'chunk:0', '[]');
     await heartbeats.record(heartbeat('n', 1, { listeners, connections: 9 }));
     assert.deepEqual(await heartbeats.list(), [heartbeat('n', 1, { listeners: [], connections: 9 })]);

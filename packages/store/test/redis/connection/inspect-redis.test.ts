@@ -11,7 +11,7 @@ describe('inspectRedis', requireProgram('redis'), () => {
     const before = Date.now();
     const seen = await inspectRedis({ fleet: 'f', url: redis.url });
     assert.match(seen.version ?? '', /^\d+\.\d+\.\d+$/);
-    // Allows a difference of 1 ms: the test and Redis use the same clock, but round its time differently.
+    // Allows a difference of 1 ms between the clock of Redis and `Date.now()`.
     assert.ok(seen.now >= before - 1 && seen.now <= Date.now() + 1, `${seen.now} is not now`);
     assert.deepEqual(
       { ...seen, version: '', now: 0 },
