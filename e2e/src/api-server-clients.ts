@@ -3,11 +3,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { spawnProcess } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 
-// Runs kubectl commands one after another and continues after a failure.
+// A loop that runs one kubectl command again and again, also after a failure.
 export interface KubectlLoop {
-  /** Number of successful commands. */
+  /** The number of successful commands. */
   readonly succeeded: number;
-  /** Failed commands, each with the number of consecutive failures at that time. */
+  /** The failed commands. `consecutive` counts the commands that had failed in a row, including this command. */
   readonly failures: readonly { readonly consecutive: number; readonly output: string }[];
   close(): Promise<void>;
 }
@@ -44,8 +44,7 @@ export function startKubectlLoop(kubeconfig: string, args: readonly string[]): K
   };
 }
 
-// Imitates a kubelet: one HTTP/2 connection that stays open for days, a watch that is reopened when it ends, and a ping after 30
-// s of silence.
+// Imitates a kubelet: uses one HTTP/2 connection, opens a new watch whenever the watch ends, and sends a ping after 30 s of silence.
 export interface KubeletWatchOptions {
   readonly server: string;
   readonly ca: string;
@@ -54,16 +53,16 @@ export interface KubeletWatchOptions {
 }
 
 export interface KubeletWatch {
-  /** Names of the ConfigMaps in received events. */
+  /** The names of the ConfigMaps in received events. */
   readonly seenNames: ReadonlySet<string>;
-  /** Number of watches that were opened one after another. */
+  /** The number of watches that were opened so far. */
   readonly openedWatches: number;
-  /** Failures to open a watch, each with the number of consecutive failures at that time. */
+  /** The failed attempts to open a watch. `consecutive` counts the attempts that had failed in a row, including this attempt. */
   readonly failures: readonly { readonly consecutive: number; readonly error: string }[];
   close(): Promise<void>;
 }
 
-/** The values of client-go. */
+/** The idle timeout and the ping timeout of client-go. */
 const IDLE_TIMEOUT_MS = 30_000;
 const PING_TIMEOUT_MS = 15_000;
 const RETRY_DELAY_MS = 800;
@@ -111,7 +110,7 @@ export function startKubeletWatch(options: KubeletWatchOptions): KubeletWatch {
 
 function openSession({ server, ca }: KubeletWatchOptions): ClientHttp2Session {
   const session = connect(server, { ca });
-  // The open stream of the session reports the error.
+  // Ignores the error, because the stream of the watch reports the error too.
   session.on('error', () => undefined);
   session.setTimeout(IDLE_TIMEOUT_MS, () => {
     const pingTimer = setTimeout(() => session.destroy(new Error('no response to a ping')), PING_TIMEOUT_MS);
@@ -126,7 +125,7 @@ interface WatchHooks {
   onName(name: string): void;
 }
 
-/** Resolves when an opened watch has ended for any reason; rejects if the watch could not be opened. */
+/** Opens a watch. Resolves when the open watch has ended for any reason; rejects if the watch could not be opened. */
 async function watchOnce(session: ClientHttp2Session, options: KubeletWatchOptions, hooks: WatchHooks): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const stream: ClientHttp2Stream = session.request({

@@ -10,24 +10,24 @@ import { parse, stringify } from 'yaml';
 const EXAMPLES = fileURLToPath(new URL('../../docs/examples/api-server/', import.meta.url));
 const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
 
-/** Address at which every program on the node reaches the API servers. */
+/** The address at which every program on the node reaches the API servers. */
 export const LOCAL_API_SERVER = 'https://127.0.0.1:7443';
 
 export interface ApiServerMode extends AsyncDisposable {
-  /** Path of an administrator's kubeconfig for 127.0.0.1:7443. */
+  /** The path of an administrator's kubeconfig for 127.0.0.1:7443. */
   readonly kubeconfig: string;
-  /** Credentials of the administrator. */
+  /** The administrator's credentials. */
   readonly credentials: { readonly ca: string; readonly token: string };
-  /** Addresses of API servers in the state directory. */
+  /** Returns the addresses of API servers that Weir has stored in the state directory. */
   storedAddresses(): readonly string[];
   output(): string;
-  /** Replaces the token that Weir authenticates with. */
+  /** Replaces the token with which Weir authenticates to the API servers. */
   setToken(token: string): void;
   start(): Promise<void>;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
-/** Prepares Weir without starting it. `addresses` are the API servers listed in the settings file. */
+/** Writes the files that Weir needs, without starting Weir. `addresses` are the API servers listed in the settings file. */
 export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly string[]): ApiServerMode {
   const directory = temporaryDirectory('api-server-mode');
   const settings = join(directory.path, 'settings');
@@ -75,7 +75,7 @@ export function prepareApiServerMode(cluster: ControlPlane, addresses: readonly 
   };
 }
 
-/** Writes the example manifest with other addresses. */
+/** Writes the manifest `endpoints.yaml` of the docs with other addresses and another port. */
 function writeEndpoints(settings: string, addresses: readonly string[], port: number): void {
   const path = join(settings, 'endpoints.yaml');
   copyFileSync(join(EXAMPLES, 'endpoints.yaml'), path);

@@ -1,15 +1,15 @@
-// Assertions about what clients of a Service observe.
+// Assertions about the behaviour of a Service that its clients observe.
 import assert from 'node:assert/strict';
 import { connectClient, type EventuallyOptions, eventually } from '@weir/testkit';
 
 const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 15_000, intervalMs: 50 };
 
 interface ClientOptions {
-  /** The client's local address. */
+  /** The local address of the client. */
   readonly from?: string;
 }
 
-/** Asserts that the port echoes at each address, within 15 s. */
+/** Asserts that each address echoes on the port within 15 s. */
 export async function assertEchoed(
   hosts: readonly string[],
   port: number,
@@ -18,7 +18,7 @@ export async function assertEchoed(
   for (const host of hosts) await eventually(() => echoOnce(host, port, from), DEFAULT_WAIT);
 }
 
-/** Asserts that the port echoes at each address until `act` resolves; returns the number of echoes. */
+/** Asserts that each address echoes on the port again and again until `act` resolves. Returns the number of echoes. */
 export async function assertEchoedDuring(
   hosts: readonly string[],
   port: number,
@@ -37,19 +37,19 @@ export async function assertEchoedDuring(
   return echoes;
 }
 
-/** Asserts that each address refuses connections within 15 s: no listener is open. */
+/** Asserts that each address refuses connections within 15 s, because no listener is open. */
 export async function assertRefused(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) {
     await eventually(() => connectRefused(host, port), DEFAULT_WAIT);
   }
 }
 
-/** Asserts that each address refuses connections now. */
+/** Asserts that each address refuses connections now, without waiting. */
 export async function assertRefusedNow(hosts: readonly string[], port: number): Promise<void> {
   for (const host of hosts) await connectRefused(host, port);
 }
 
-/** Asserts that each address accepts the client and closes the connection without sending data, within 15 s. */
+/** Asserts that, within 15 s, each address accepts the client and closes the connection without sending data. */
 export async function assertClosedWithoutData(
   hosts: readonly string[],
   port: number,
@@ -71,7 +71,7 @@ export async function assertClosedWithoutData(
 async function connectRefused(host: string, port: number): Promise<void> {
   await assert.rejects(
     async () => {
-      // `await using` closes an accepted connection.
+      // `await using` closes a connection that was accepted by mistake.
       await using _ = await connectClient({ host, port });
     },
     { code: 'ECONNREFUSED' },

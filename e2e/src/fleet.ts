@@ -15,24 +15,24 @@ export interface Fleet extends AsyncDisposable {
   weir(...args: string[]): Promise<string>;
   /** Returns the problems that `weir get problems` prints. */
   problems(): Promise<readonly FleetProblem[]>;
-  /** Restarts the controller, with new settings if given. */
+  /** Restarts the controller. `settings`, if given, replaces its settings. */
   restartController(settings?: ControllerSettings): Promise<void>;
   stopController(): Promise<void>;
   startController(): Promise<void>;
   restartProxy(node: NodeName): Promise<void>;
-  /** Kills the proxy with SIGKILL, as a power failure would. */
+  /** Kills the proxy with SIGKILL, which has the effect of a power failure. */
   killProxy(node: NodeName): Promise<void>;
   startProxy(node: NodeName): Promise<void>;
-  /** Restarts the process from the sources of another checkout. */
+  /** Restarts the controller or the console from the sources of another checkout. */
   restartFromCheckout(checkout: string, part: 'controller' | 'console'): Promise<void>;
   /**
-   * Upgrades a proxy: starts the new proxy next to the old one, sends SIGTERM to the old proxy when the new one is ready, and
-   * returns the old process while it drains.
+   * Upgrades a proxy. Starts the new proxy next to the old proxy, sends SIGTERM to the old proxy when the new proxy is ready, and returns
+   * the old process while that process drains.
    */
   replaceProxyFromCheckout(checkout: string, node: NodeName): Promise<SpawnedProcess>;
   /** Runs the `weir` command of another checkout. */
   weirFromCheckout(checkout: string, ...args: string[]): Promise<string>;
-  /** The last output of each process, for the report of a failing test. */
+  /** Returns the last output of each process, for the report of a failing test. */
   output(): string;
   close(): Promise<void>;
 }
@@ -46,17 +46,17 @@ export interface FleetProblem {
 type ControllerSettings = Readonly<Record<string, string>>;
 
 export interface FleetOptions {
-  /** Environment variables of the controller. */
+  /** Additional environment variables of the controller. */
   readonly settings?: ControllerSettings;
-  /** False: the CRDs are missing until `applyCustomResources`. */
+  /** Whether to install the CRDs at the start. If false, the CRDs are missing until `applyCustomResources`. */
   readonly customResources?: boolean;
-  /** Gives nodes and Services addresses of both IP families. */
+  /** Whether nodes and Services get addresses of both IP families. */
   readonly dualStack?: boolean;
-  /** The folder of the version that all processes start from; default: this checkout. */
+  /** The folder of the checkout from which all processes start. Default: this checkout. */
   readonly checkout?: string;
 }
 
-/** The folder of this version. */
+/** The root folder of this checkout. */
 export const CHECKOUT: string = fileURLToPath(new URL('../../', import.meta.url));
 type FleetProcess = 'controller' | 'console' | NodeName;
 
@@ -75,7 +75,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     customResources && applyCustomResources(cluster),
     ...NODES.map((name) => addNode(cluster, name, addressesOf(name))),
   ]);
-  // By default a Service is served by two nodes, but clients of the tests connect to all three.
+  // Publishes each Service on all nodes, because the tests' clients connect to all three. The default is two nodes.
   writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
   const running = new Map<FleetProcess, SpawnedProcess>();
   const all: SpawnedProcess[] = [];
@@ -155,7 +155,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
   };
 }
 
-/** Creates a Node object without a kubelet. */
+/** Creates a Node object. No kubelet belongs to the node. */
 async function addNode({ kubectl, apply }: ControlPlane, name: NodeName, addresses: readonly string[]): Promise<void> {
   await apply({ apiVersion: 'v1', kind: 'Node', metadata: { name, labels: { role: 'loadbalancer' } } });
   const status = { addresses: addresses.map((address) => ({ type: 'InternalIP', address })) };

@@ -26,7 +26,7 @@ export const loadBalancer = (
   };
 };
 
-/** Returns a hand-written EndpointSlice of the Service `namespace/name` with one port. */
+/** Returns an EndpointSlice with one port for the Service `namespace/name`, as a user would write it. */
 export const endpointSlice = (path: string, addresses: readonly string[], overrides: object = {}): object => {
   const [namespace = '', service = ''] = path.split('/');
   return {
@@ -40,7 +40,7 @@ export const endpointSlice = (path: string, addresses: readonly string[], overri
   };
 };
 
-/** Returns a policy for the namespaces with the label `team: name`. */
+/** Returns a TenantPolicy for the namespaces with the label `team: name`. */
 export const tenantPolicy = (name: string, spec: object): object => ({
   apiVersion: 'weir.dev/v1alpha1',
   kind: 'TenantPolicy',
@@ -57,13 +57,13 @@ export const suspension = (name: string, spec: object): object => ({
 
 // A Deployment of pods that return their names, and a Service for these pods.
 
-/** TCP and UDP port of every echo pod. */
+/** The TCP and UDP port of every echo pod. */
 const ECHO_PORT = 7000;
 
 export interface EchoPodOptions {
   readonly namespace: string;
   readonly replicas: number;
-  /** Duration of the preStop hook: a deleted pod still responds for this time, so that the proxies learn of the deletion first. */
+  /** How long a deleted pod still responds (the duration of its preStop hook), so that the proxies learn of the deletion first. */
   readonly preStopSeconds?: number;
 }
 

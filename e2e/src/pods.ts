@@ -1,5 +1,5 @@
-// Creates pods without a kubelet: kubectl creates the object, a patch sets its status, and a server in the test's process
-// replaces the container.
+// Creates pods without a kubelet. kubectl creates the Pod object, a patch sets its status, and a server in the process of the test replaces
+// the container.
 import { type ByteCountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
 import type { ControlPlane } from '@weir/tools';
 import { NODES, podAddress, podAddress6 } from './addresses.ts';
@@ -8,12 +8,12 @@ export interface PodOptions {
   readonly namespace: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Index of the pod's address. */
+  /** The number that determines the pod's address. */
   readonly number: number;
   readonly port: number;
-  /** Default IPv4. */
+  /** The IP family of the pod's address. Default: IPv4. */
   readonly family?: 'IPv4' | 'IPv6';
-  /** Default true. */
+  /** Whether the pod is ready. Default: true. */
   readonly ready?: boolean;
 }
 
@@ -23,7 +23,7 @@ export type Pod<Server> = PodOptions & {
   setReady(isReady: boolean): Promise<void>;
 };
 
-/** The pods of one test file; `close` closes their servers. */
+/** The pods of one test file. `close` closes the servers of all pods. */
 export class Pods {
   readonly #cluster: ControlPlane;
   readonly #servers: { close(): Promise<void> }[] = [];
@@ -41,7 +41,7 @@ export class Pods {
     return this.#addPod(options, await echoServer({ host: podIp(options), port: options.port }));
   }
 
-  /** Creates another pod of the Service `namespace/name` with the next free number. */
+  /** Creates another pod for the Service `namespace/name`. The pod's name and address get the next number, counted from 1. */
   echoForService(path: string, change: Partial<PodOptions> = {}): Promise<Pod<ByteCountingServer>> {
     const [namespace = '', app = ''] = path.split('/');
     this.#podCount += 1;
@@ -49,13 +49,13 @@ export class Pods {
     return this.echo({ namespace, name: `${app}-${number}`, labels: { app }, number, port: 8080, ...change });
   }
 
-  /** Creates a pod like the pods of the tests on real nodes: sends its name on one line, then echoes. */
+  /** Creates a pod that sends its name on one line and then echoes, like the pods of the tests on real nodes. */
   async echoWithName(options: PodOptions): Promise<Pod<ByteCountingServer>> {
     const greeting = `${options.name}\n`;
     return this.#addPod(options, await echoServer({ host: podIp(options), port: options.port, greeting }));
   }
 
-  /** Starts a server without a pod. */
+  /** Starts an echo server that belongs to no pod. */
   async echoServerAt(where: { readonly host: string; readonly port: number }): Promise<ByteCountingServer> {
     const server = await echoServer(where);
     this.#servers.push(server);
@@ -86,7 +86,7 @@ async function createReadyPod<Server extends { close(): Promise<void> }>(
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { namespace, name, labels },
-    // EndpointSlices omit pods that are not assigned to a node.
+    // Assigns the pod to a node, because EndpointSlices omit pods without a node.
     spec: {
       nodeName: NODES[0],
       containers: [{ name: 'main', image: 'test.invalid/none', ports: [{ name: 'main', containerPort: pod.port }] }],
@@ -106,7 +106,7 @@ async function createReadyPod<Server extends { close(): Promise<void> }>(
   };
 }
 
-/** Marks the pod unready and terminating, as a kubelet does; its server still serves open connections. */
+/** Marks the pod as unready and terminating, as a kubelet does. The pod's server still serves open connections. */
 async function deletePodGracefully(
   cluster: ControlPlane,
   pod: PodOptions & { server: { close(): Promise<void> } },

@@ -2,8 +2,7 @@ import assert from 'node:assert/strict';
 import { eventually, spawnProcess } from '@weir/testkit';
 import { type ControlPlane, programPath } from '@weir/tools';
 
-// Two ways to wait for the status of a Service: polling with `waitForStatus`, and `watchServices`, which also sees transient
-// states.
+// Waits for the status of a Service. `waitForStatus` polls the status; `watchServices` also sees transient states.
 export interface ServiceStatus {
   readonly loadBalancer?: {
     readonly ingress?: readonly {
@@ -43,10 +42,10 @@ export async function patchService(cluster: ControlPlane, path: string, change: 
   await cluster.kubectl('patch', 'service', name, '-n', namespace, '--type=merge', '-p', JSON.stringify(change));
 }
 
-/** Long, because four clusters may start at the same time on two cores. */
+/** Waits up to 60 s, because four clusters may start at the same time on two cores. */
 const STATUS_WAIT = { timeoutMs: 60_000, intervalMs: 100 };
 
-/** Polls until `isRight` accepts the status of a Service, and returns the status. */
+/** Polls the status of the Service `namespace/name` until `isRight` accepts the status, and returns the status. */
 export async function waitForStatus(
   cluster: ControlPlane,
   path: string,
@@ -69,7 +68,7 @@ export function waitForAddresses(
   return waitForStatus(cluster, path, (now) => addressesIn(now).join() === [...addresses].sort().join());
 }
 
-/** Waits until the Service is not accepted and returns the condition as `reason: message`. */
+/** Waits until the condition Accepted of the Service is False. Returns the condition as `reason: message`. */
 export async function waitForRefusal(cluster: ControlPlane, path: string): Promise<string> {
   const status = await waitForStatus(cluster, path, (now) => conditionIn(now, 'Accepted')?.status === 'False');
   const { reason, message } = conditionIn(status, 'Accepted') ?? {};
@@ -78,15 +77,15 @@ export async function waitForRefusal(cluster: ControlPlane, path: string): Promi
 
 // Follows `kubectl get services --watch` and records each change, including transient changes.
 export interface ServiceWatch {
-  /** Waits until the assertion about the status of Service `namespace/name` holds, and returns its result. */
+  /** Waits until the assertion about the status of the Service `namespace/name` holds. Returns the result of the assertion. */
   waitFor<T>(path: string, assertion: (status: ServiceStatus) => T): Promise<T>;
-  /** Waits until the condition has this status and reason, such as `False QuotaExceeded`, and returns its message. */
+  /** Waits until the condition of this type has a status and reason such as `False QuotaExceeded`. Returns the condition's message. */
   waitForCondition(path: string, type: string, wanted: string): Promise<string>;
   /** Waits until the Service has no condition of this type. */
   waitForNoCondition(path: string, type: string): Promise<void>;
   /** Waits until the Service has exactly these addresses. */
   waitForAddresses(path: string, addresses: readonly string[]): Promise<void>;
-  /** All address lists that the Service has had, oldest first. */
+  /** Returns all lists of addresses that the Service has had, oldest first. */
   addressHistory(path: string): readonly (readonly string[])[];
   close(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-// Runs `weir standalone` as a user would, with manifests written by the test.
+// Runs `weir standalone` with manifests that the test writes.
 import { mkdirSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -9,13 +9,13 @@ const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', imp
 export interface Standalone extends AsyncDisposable {
   readonly process: SpawnedProcess;
   readonly port: number;
-  /** Replaces the manifest by renaming a new file, as editors do. */
+  /** Replaces the manifest file by a renamed new file, as editors do. */
   writeEndpoints(endpoints: readonly number[]): void;
   /** Runs `weir … -o json` and returns the parsed output. */
   weir<T>(...args: string[]): Promise<T>;
 }
 
-/** Serves the Service `shop/web` with endpoints at these ports of 127.0.0.1. */
+/** Starts `weir standalone`, which serves the Service `shop/web`. The endpoints are these ports of 127.0.0.1. */
 export async function startStandalone(endpoints: readonly number[]): Promise<Standalone> {
   const directory = temporaryDirectory('standalone');
   const manifests = join(directory.path, 'manifests');
@@ -55,7 +55,7 @@ export async function startStandalone(endpoints: readonly number[]): Promise<Sta
   };
 }
 
-/** One EndpointSlice per endpoint, because all endpoints of a slice share their port number. */
+/** Returns a manifest with one EndpointSlice per endpoint, because all endpoints of a slice share their port number. */
 function manifestFor(port: number, endpoints: readonly number[]): string {
   const slices = endpoints.map(
     (endpoint) => `---

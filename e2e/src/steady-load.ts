@@ -1,24 +1,24 @@
 import { Agent, get } from 'node:http';
 import { connectClient, eventually } from '@weir/testkit';
 
-// Clients that send requests continuously while a test changes the fleet: a failure is what a user would have seen.
+// Clients that send requests continuously while a test changes the fleet. A user would have seen each recorded failure.
 export interface SteadyRequests extends AsyncDisposable {
   readonly answered: number;
   readonly failures: readonly string[];
-  /** Resolves after this many further responses, or rejects with the first failure. */
+  /** Resolves after `more` further responses, or rejects with the first failure. */
   waitForMore(more: number): Promise<void>;
-  /** Stops new requests and waits for open requests. */
+  /** Starts no more requests and waits for the open requests. */
   stop(): Promise<void>;
 }
 
 interface SteadyRequestsOptions {
   readonly urls: readonly string[];
-  /** Half of the clients reuse their connection, the other half open a connection per request. */
+  /** The number of clients. Every second client reuses its connection; the other clients open a connection per request. */
   readonly clients: number;
   readonly pauseMs?: number;
 }
 
-/** Each client requests the URLs in rotation, one request at a time, until `stop`. */
+/** Starts clients. Each client requests the URLs in rotation, one request at a time, until `stop`. */
 export function steadyRequests({ urls, clients, pauseMs = 2 }: SteadyRequestsOptions): SteadyRequests {
   const failures: string[] = [];
   const watchers = new Set<() => void>();
@@ -82,19 +82,19 @@ function request(url: string, agent: Agent): Promise<void> {
   return promise;
 }
 
-// Clients that connect continuously while a test changes the fleet: a failure is what a user would have seen.
+// Clients that connect continuously while a test changes the fleet. A user would have seen each recorded failure.
 export interface SteadyConnections extends AsyncDisposable {
   readonly completed: number;
   readonly failures: readonly string[];
-  /** Names of the pods that have responded so far. */
+  /** The names of the pods that have responded so far. */
   readonly pods: ReadonlySet<string>;
-  /** Resolves after this many further connections, or rejects with the first failure. */
+  /** Resolves after `more` further completed connections, or rejects with the first failure. */
   waitForMore(more: number): Promise<void>;
-  /** Stops new connections and waits for open connections. */
+  /** Starts no more connections and waits for the open connections. */
   stop(): Promise<void>;
 }
 
-/** Each client connects, reads a pod's name, sends a word, reads the echo, closes the connection, and repeats. */
+/** Starts clients. Each client connects, reads the name of a pod, sends a word, reads the echo, closes the connection, and repeats. */
 export function steadyConnections({
   hosts,
   port,

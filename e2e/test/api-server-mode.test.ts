@@ -1,4 +1,4 @@
-// docs/api-server.md: all API servers of a cluster behind 127.0.0.1:7443, while API servers start, stop, hang and die.
+// Follows docs/api-server.md: all API servers of a cluster are behind 127.0.0.1:7443, while API servers start, stop, hang and die.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -9,7 +9,7 @@ import { type ApiServerMode, LOCAL_API_SERVER, prepareApiServerMode } from '../s
 
 const FIRST = '10.250.0.1';
 const SECOND = '10.250.0.2';
-/** Listed in the settings files, but no API server runs at this address. */
+/** An address in the settings files at which no API server runs. */
 const THIRD = '10.250.0.3';
 const example = (name: string): string =>
   fileURLToPath(new URL(`../../docs/examples/api-server/${name}`, import.meta.url));
@@ -20,7 +20,7 @@ const requirement = {
   timeout: 600_000,
 };
 
-/** A leader's lease lasts 15 s, and the other API server checks the lease every 10 s. */
+/** The lease of the API server that leads lasts 15 s, and the other API server checks the lease every 10 s. */
 const FAILOVER_WAIT = { timeoutMs: 45_000, intervalMs: 200 };
 const DEFAULT_WAIT = { timeoutMs: 20_000, intervalMs: 100 };
 
@@ -43,7 +43,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     await cluster?.close();
   });
 
-  /** Asserts that a new object reaches the watch and that kubectl continues to succeed. */
+  /** Asserts that the watch receives a new object and that the kubectl loop continues to succeed. */
   async function isServed(wait = DEFAULT_WAIT): Promise<void> {
     createdCount += 1;
     const name = `seen-${createdCount}`;
@@ -92,7 +92,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     await admin('apply', '-f', example('rbac.yaml'));
     const asNode = ['--as=system:node:a', '--as-group=system:nodes', '--as-group=system:authenticated'];
     assert.match(await admin('auth', 'can-i', 'watch', 'endpointslices', ...asNode), /^yes/);
-    // Node credentials need a client CA, which this cluster does not have, so a service account gets the role.
+    // Gives the role to a service account, because node credentials need a client CA, which this cluster does not have.
     await admin('create', 'rolebinding', 'node', '--role=weir-api-server', '--serviceaccount=default:node');
     await eventually(() => assert.deepEqual(weir.storedAddresses(), [FIRST]), DEFAULT_WAIT);
     assert.match(weir.output(), /EndpointsNotRefined.*\n(.*\n)*.*EndpointsNotRefined/);
@@ -123,10 +123,10 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     assert.deepEqual(weir.storedAddresses(), [FIRST, SECOND]);
     assert.ok((kubelet?.openedWatches ?? 0) > before, 'the watch was not connected to the hanging API server');
     assertNoConsecutiveFailures();
-    // Restarted instead of resumed, because a resumed API server would serve an old state to watches for a while.
+    // Restarts the API server instead of resuming it, because a resumed API server would serve an old state to watches for a while.
     await second.stop();
     await second.start();
-    // A starting API server removes itself from the list until it is ready.
+    // Waits for both lists, because a starting API server removes itself from the list until it is ready.
     const list = ['get', 'endpointslice', 'kubernetes', '-o', 'jsonpath={.endpoints[*].addresses}'];
     await eventually(async () => {
       assert.ok((await cluster.kubectl(...list)).includes(`"${SECOND}"`));
@@ -146,7 +146,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     await Promise.all([second.stop(), weir.stop('SIGKILL')]);
     await weir.start();
     await assert.rejects(admin('get', '--raw', '/readyz'), /EOF|reset|closed/);
-    // The second API server is not in the settings files.
+    // Starts only the second API server, which Weir knows only from the stored list: the settings files do not list it.
     await second.start();
     await eventually(() => admin('get', '--raw', '/readyz'), DEFAULT_WAIT);
     await cluster.startApiServer();

@@ -1,4 +1,4 @@
-// docs/api.md is generated from the CRDs, so that both always agree.
+// Generates docs/api.md from the CRDs and compares it with the page, so that the page and the CRDs agree.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { golden } from '@weir/testkit';

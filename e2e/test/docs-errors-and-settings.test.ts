@@ -1,4 +1,4 @@
-// Reference pages list exactly what the code defines.
+// Tests that the reference pages list exactly what the code defines.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 
 const read = (path: string): string => readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8');
 
-/** Returns the string literals in unions and lists of these files. */
+/** Returns the error codes in these files: the string literals in unions and lists. */
 function codesIn(paths: readonly string[]): Set<string> {
   const literal = /^\s+'([A-Z]\w+)',$|(?<![=!])[|=] '([A-Z]\w+)'|[[,] ?'([A-Z]\w+)'(?=[,\]])/gm;
   const texts = paths.flatMap((path) => [...read(path).matchAll(literal)]);
@@ -24,7 +24,7 @@ const CODES = [
   'packages/cli/src/client/console-client.ts',
 ];
 
-/** Returns the codes in the first table cells and in the headings of level three. */
+/** Returns the codes on a page: in the first cells of table rows and in the headings of level three. */
 function codesOnPage(page: string): string[] {
   const cells = [...page.matchAll(/^\|([^|]+)\|/gm)].map(([, cell = '']) => cell);
   const headings = [...page.matchAll(/^### (\w+)$/gm)].map(([, heading = '']) => heading);

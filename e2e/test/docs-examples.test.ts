@@ -1,4 +1,4 @@
-// The manifests of docs/examples are five well-known kinds of application, as their authors would write them.
+// Tests the manifests of docs/examples: five well-known kinds of application, as their authors would write the manifests.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';

@@ -1,4 +1,4 @@
-// docs/metrics.md lists exactly the metrics that the processes expose.
+// Tests that docs/metrics.md lists exactly the metrics that the processes expose.
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { before, describe, test } from 'node:test';
@@ -10,7 +10,7 @@ import { readPage } from '../src/docs/markdown.ts';
 const PAGE = readPage('docs/metrics.md');
 const ROW = /^\| `(\w+)` \| (\w+) \| ([^|]+) \|/gm;
 
-/** Returns the metrics in the tables below these headings. */
+/** Returns the metrics in the tables below these headings of the page. */
 function listedIn(...headings: readonly string[]): ExposedMetric[] {
   const sections = headings.map((heading) => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '');
   return [...sections.join('').matchAll(ROW)].map(([, name = '', type = '', labels = '']) => ({
@@ -38,7 +38,7 @@ describe('docs/metrics.md lists the exposed metrics with types and labels', requ
       const shared = listedIn('Of every process').filter((metric) => program !== 'console' || !isOfProcess(metric));
       const listed = [...listedIn(heading), ...shared].sort(byName);
       const found = [...exposed[program]].sort(byName);
-      // A metric without series exposes no labels, so the labels on the page are accepted.
+      // Accepts the page's labels for a metric without series, because such a metric exposes no labels.
       const labelled = found.map((metric, index) => ({ ...metric, labels: metric.labels ?? listed[index]?.labels }));
       assert.deepEqual(listed, labelled);
     });

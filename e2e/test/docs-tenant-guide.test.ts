@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { makeCertificate, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { fencedBlocks, readPage } from '../src/docs/markdown.ts';
 
-// Runs `weir translate` on manifests of a page, as a reader would.
+// Runs `weir translate` on the manifests of a page, as a reader of the page would.
 const WEIR_COMMAND = fileURLToPath(new URL('../../packages/cli/bin/weir.js', import.meta.url));
 
 interface TranslateProblem {
@@ -16,7 +16,7 @@ interface TranslateProblem {
   readonly message: string;
 }
 
-/** Returns the errors in these manifests. Warnings, such as a Service without pods, are ignored. */
+/** Returns the errors that `weir translate` reports for the manifests. Ignores warnings, such as a Service without pods. */
 export async function translateErrors(
   manifests: readonly string[],
   ...options: string[]
@@ -34,7 +34,7 @@ export async function translateErrors(
   return problems.filter(({ severity }) => severity === 'error');
 }
 
-// The manifests of the tenant's guide are valid, and the guide lists exactly the known annotations.
+// Tests that the manifests of the tenant's guide are valid, and that the guide lists exactly the known annotations.
 const PAGE = readPage('docs/tenants.md');
 const sectionOf = (heading: string): string => PAGE.split(`\n## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
 const REFUSED = sectionOf('What is not there yet');

@@ -1,4 +1,4 @@
-// The conditions and Events of Services that are not served, or not as requested, as a user reads them with kubectl.
+// Tests the conditions and Events of Services that are not served, or not as requested, as a user reads them with kubectl.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { type EventuallyOptions, eventually } from '@weir/testkit';
@@ -13,7 +13,7 @@ import { conditionIn, type ServiceWatch, watchServices } from '../src/service-st
 const ADDRESSES = NODES.map(nodeAddress);
 const [FIRST = '', SECOND = '', THIRD = ''] = ADDRESSES;
 const DEFAULT_WAIT: EventuallyOptions = { timeoutMs: 60_000, intervalMs: 500 };
-/** After Redis is back, silent proxies keep their addresses for this time. */
+/** How long silent proxies keep their addresses after Redis is back. */
 const GRACE_MS = 10_000;
 
 const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespace({ addresses: ALL_ADDRESSES }) };
@@ -30,7 +30,7 @@ describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, ()
   };
   const served = (path: string, addresses: readonly string[] = ADDRESSES): Promise<void> =>
     services.waitForAddresses(path, addresses);
-  /** Waits for an Event: `kubectl describe` does not print conditions. */
+  /** Waits until `kubectl describe` prints an Event. It does not print conditions. */
   const described = (path: string, event: RegExp): Promise<void> =>
     eventually(async () => assert.match(await kubectl('describe', ...serviceArguments(path)), event), DEFAULT_WAIT);
   const webSpec = (port: number, overrides: object = {}): object => ({

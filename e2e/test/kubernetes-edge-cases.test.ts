@@ -1,5 +1,4 @@
-// Unusual objects that the API server accepts, missing custom resources, and changes by operators, with kubectl on a real API
-// server.
+// Tests unusual objects that the API server accepts, missing custom resources, and changes by operators, with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -31,7 +30,7 @@ describe('edge cases', { ...requirement, timeout: 300_000 }, () => {
   let pods: Pods;
   const kubectl = (...args: string[]): Promise<string> => fleet.cluster.kubectl(...args);
   const apply = (...objects: readonly object[]): Promise<void> => fleet.cluster.apply(...objects);
-  /** Creates objects with large annotations, which `kubectl apply` could not repeat in its own annotation. */
+  /** Creates objects with large annotations. `kubectl apply` would fail, because it repeats the object in an annotation. */
   const create = (...items: readonly object[]): Promise<string> =>
     fleet.cluster.kubectl('create', '-f', '-', { stdin: JSON.stringify({ apiVersion: 'v1', kind: 'List', items }) });
   const when = (path: string, isRight: (status: ServiceStatus) => boolean): Promise<ServiceStatus> =>
@@ -179,7 +178,7 @@ describe('edge cases', { ...requirement, timeout: 300_000 }, () => {
       assert.ok(Buffer.byteLength(text) < 1_100 && text.isWellFormed(), text);
     }
     const versions = await Promise.all(['wrong', 'odd'].map(versionOf));
-    // A superfluous status update would be written before this Service is served.
+    // Waits until another Service is served. A superfluous status update would be written before that.
     await apply(loadBalancer('huge/marker', { ports: [{ port: 2033 }] }));
     await served('huge/marker');
     assert.deepEqual(await Promise.all(['wrong', 'odd'].map(versionOf)), versions);

@@ -1,4 +1,4 @@
-// The pods and addresses that clients of a Service reach while a user changes the Service with kubectl on a real API server.
+// Tests which pods and addresses the clients of a Service reach while a user changes the Service with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -75,7 +75,7 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await assertRefused(ADDRESSES, 1040);
     await slow.setReady(true);
     await assertEchoed(ADDRESSES, 1040);
-    // A terminating pod that is still serving is preferred to no endpoint.
+    // The proxies still use a terminating pod that serves if there is no other endpoint.
     await kubectl('delete', 'pod', slow.name, '-n', 'readiness', '--wait=false');
     await eventually(async () => {
       const conditions = await kubectl(

@@ -1,4 +1,4 @@
-// The effects of nodes, proxies and Redis on Services, as users observe them with kubectl on a real API server.
+// Tests the effects of nodes, proxies and Redis on Services, as users observe them with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';
@@ -74,7 +74,8 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     }, LONG_WAIT);
     await apply(loadBalancer('shop/later', { ports: [{ port: 3010 }] }));
     await when('shop/later', (now) => reasonOf(now, 'Programmed') === 'WaitingForProxy');
-    // If all proxies become silent at the same check, all addresses stay; the last address stays in any case.
+    // Expects at least one address. All addresses stay if all proxies become silent at the same check; otherwise only the last address
+    // stays for certain.
     const kept = addressesIn(await when('shop/web', () => true));
     assert.ok(kept.length > 0 && kept.every((address) => ADDRESSES.includes(address)), kept.join());
     for (const node of NODES) await fleet.startProxy(node);
@@ -93,7 +94,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     );
     const [here, there] = own;
     assert.ok(here !== undefined && there !== undefined);
-    // Both endpoints are in zone `there`, but their hints name different zones.
+    // Returns an endpoint in the zone `there` with a hint for `zone`.
     const endpoint = (number: number, zone: string, ready = true): object => ({
       addresses: [podAddress(number)],
       zone: 'there',
@@ -102,7 +103,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     });
     const slices = (isReady: boolean): object =>
       endpointSlice('zones/web', [], { endpoints: [endpoint(2, 'here', isReady), endpoint(3, 'there')] });
-    /** Asserts that exactly these pods receive connections to a node. */
+    /** Asserts that connections to a node reach exactly the pods `wanted`. */
     const meets = (node: (typeof NODES)[number], ...wanted: readonly (typeof here)[]): Promise<void> =>
       eventually(async () => {
         const before = own.map(({ server }) => server.received);

@@ -1,4 +1,4 @@
-// The fields of a Service, as a user writes and changes them with kubectl on a real API server.
+// Tests the fields of a Service, which a user writes and changes with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { eventually } from '@weir/testkit';

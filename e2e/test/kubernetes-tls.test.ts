@@ -1,4 +1,4 @@
-// TLS termination as a user configures it with kubectl: the Secret, the conditions, and the certificate that clients receive.
+// Tests TLS termination as a user configures it with kubectl: the Secret, the conditions, and the certificate that clients receive.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect as connectTcp } from 'node:net';
@@ -192,7 +192,7 @@ function secret(path: string, stringData: Readonly<Record<string, string>>): obj
   return { apiVersion: 'v1', kind: 'Secret', metadata: { namespace, name }, stringData };
 }
 
-/** Returns the raw replies of Redis to inline commands. */
+/** Sends commands to Redis as plain text (inline commands) and returns the raw replies. */
 async function redisReplies({ host, port }: Redis, ...commands: readonly string[]): Promise<string> {
   const socket = connectTcp({ host, port });
   socket.end([...commands, 'QUIT', ''].join('\r\n'));
@@ -217,7 +217,7 @@ async function connectTls({ host, port, ca, client }: TlsClient): Promise<TLSSoc
   });
 }
 
-/** Asserts that a connection is verified with the expected certificate and reaches the pod. */
+/** Asserts that a TLS client accepts the server, receives the expected certificate, and reaches the pod. */
 async function assertEchoedOverTls({
   expected,
   ...client

@@ -1,4 +1,5 @@
-// From an unmodified Service to the bytes in the usage ledger: everything is real except the kubelets, in one network namespace.
+// Tests the path from an unmodified Service to the bytes in the usage ledger. Everything except the kubelets is real and runs in one
+// network namespace.
 import assert from 'node:assert/strict';
 import { get } from 'node:http';
 import { after, before, describe, test } from 'node:test';
@@ -20,7 +21,7 @@ const requirement = { ...requireProgram('redis', 'kubernetes'), ...insideNamespa
 describe('a fleet of three proxies on a real API server', { ...requirement, timeout: 300_000 }, () => {
   let fleet: Fleet;
   let pods: Pods;
-  /** Total traffic of the clients of the game. */
+  /** The total traffic of the clients of the game Service. */
   const counted = {
     clients: 0,
     sent: 0,
@@ -152,12 +153,12 @@ describe('a fleet of three proxies on a real API server', { ...requirement, time
     await assertRefused(25565);
 
     await kubectl('delete', 'suspension', 'stop-game');
-    // Only the successful connection counts; refused connections are not part of the ledger.
+    // Counts only the successful connections, because the ledger does not contain refused connections.
     for (const host of ADDRESSES) {
       await eventually(async () => counted.add(await echoOnce(host, 25565)), { timeoutMs: 10_000 });
     }
     await others.stop();
-    // node-1 was restarted, so only requests to its address may have failed.
+    // Ignores failures at node-1, because its proxy was restarted.
     assert.deepEqual(
       others.failures.filter((failure) => !failure.startsWith(WEB[0] ?? '')),
       [],

@@ -1,4 +1,4 @@
-// Breaks each lint rule of the project once, in a copy, to prove that the linter reports the violation.
+// Breaks each lint rule of the project once in a copy, and tests that the linter reports the violation.
 import assert from 'node:assert/strict';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -65,7 +65,7 @@ async function greetingAt(port: number): Promise<string> {
   return (await client.take(/\n/)).toString();
 }
 
-/** Sends its name, then echoes. */
+/** Starts a server that sends its name on one line and then echoes. */
 async function greeter(name: string): Promise<Pick<TestServer, 'port'> & AsyncDisposable> {
   const server = createServer((socket) => {
     socket.on('error', () => socket.destroy());

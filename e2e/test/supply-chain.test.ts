@@ -19,29 +19,29 @@ const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Tells whether an SPDX expression permits distribution: one allowed alternative of `OR`, all parts of `AND`. Does not support
- * `WITH` and nesting.
+ * Reports whether an SPDX expression permits distribution: one alternative of `OR` must be allowed, and of `AND` all parts. Does not
+ * support `WITH` and nesting.
  */
 export function isAllowedLicence(expression: string): boolean {
   const alternatives = expression.replace(/^\((.*)\)$/, '$1').split(' OR ');
   return alternatives.some((each) => each.split(' AND ').every((name) => ALLOWED_LICENCES.has(name)));
 }
 
-/** Allowed licenses, in the order of docs/dependencies.md. */
+/** The allowed licences, in the order of docs/dependencies.md. */
 export const allowedLicenceNames: readonly string[] = [...ALLOWED_LICENCES];
 
-/** An entry of package-lock.json below node_modules. */
+/** An entry of package-lock.json for a package below node_modules. */
 export interface LockedPackage {
   readonly version: string;
   readonly license?: string;
   readonly integrity?: string;
-  /** True for packages that only tests and development need. */
+  /** Whether only tests and development need the package. */
   readonly dev?: boolean;
 }
 
 const LOCK_FILE = new URL('../../package-lock.json', import.meta.url);
 
-/** Returns the packages installed from registries by path, such as node_modules/pino, without the packages of the workspace. */
+/** Returns the packages that npm installs from a registry, by path such as node_modules/pino. Leaves out the packages of the workspace. */
 export function lockedPackages(): ReadonlyMap<string, LockedPackage> {
   const { packages } = JSON.parse(readFileSync(LOCK_FILE, 'utf8')) as {
     packages: Record<string, LockedPackage & { readonly link?: boolean }>;
@@ -53,7 +53,9 @@ const root = fileURLToPath(new URL('../../', import.meta.url));
 const read = (path: string): string => readFileSync(join(root, path), 'utf8');
 const locked = lockedPackages();
 
-/** Returns where each declared dependency is needed: the folders that need it at run time, else tests or development. */
+/**
+ * Returns where each declared dependency is needed: in the folders that need the dependency at run time, otherwise in tests or development.
+ */
 function declared(): ReadonlyMap<string, string> {
   const places = new Map<string, Set<string>>();
   for (const path of globSync('{packages/*/,bench/,e2e/,tools/,}package.json', { cwd: root }).sort()) {

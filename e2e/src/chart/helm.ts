@@ -4,7 +4,7 @@ import { spawnProcess } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import { parse, parseAllDocuments } from 'yaml';
 
-/** The outcome of a helm command. */
+/** The result of a helm command. */
 export interface HelmResult {
   readonly ok: boolean;
   readonly stdout: string;
@@ -12,7 +12,7 @@ export interface HelmResult {
   readonly output: string;
 }
 
-/** Runs helm without a cluster unless `env` sets KUBECONFIG. URL arguments are converted to paths. */
+/** Runs helm, without a cluster unless `env` sets KUBECONFIG. Converts URL arguments to paths. */
 export async function runHelm(args: readonly (string | URL)[], env: NodeJS.ProcessEnv = {}): Promise<HelmResult> {
   const running = await spawnProcess({
     command: programPath('helm'),
@@ -46,7 +46,7 @@ export function chartFile(chart: URL, path: string): string {
   return existsSync(file) ? readFileSync(file, 'utf8') : '';
 }
 
-/** A test installation of the chart: the values file e2e/test/chart/values/NAME.yaml, release name and namespace. */
+/** An installation of the chart in a test. The file e2e/test/chart/values/NAME.yaml contains its values. */
 export interface Installation {
   readonly name: string;
   readonly release: string;
@@ -64,7 +64,7 @@ export const INSTALLATIONS: readonly Installation[] = [
   { name: 'everything', release: 'edge', namespace: 'weir-edge' },
 ];
 
-/** Properties of the cluster that helm renders for, independent of helm's own version: all APIs that the chart may use exist. */
+/** The Kubernetes version and APIs for which helm renders. Set explicitly, because the defaults depend on helm's version. */
 const CLUSTER_FLAGS = [
   '--kube-version=1.36.0',
   '--api-versions=admissionregistration.k8s.io/v1/MutatingAdmissionPolicy',
@@ -75,7 +75,7 @@ const CLUSTER_FLAGS = [
 export const valuesFile = ({ name }: Installation): URL =>
   new URL(`../../test/chart/values/${name}.yaml`, import.meta.url);
 
-/** Returns the manifests that helm would apply, including hooks. A failure throws helm's output. */
+/** Returns the manifests that helm would apply, including hooks. If helm fails, throws an error with helm's output. */
 export async function renderManifests(
   installation: Installation,
   ...args: readonly string[]
@@ -104,12 +104,12 @@ export interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** Replaces keys, certificates and passwords that helm generates, and values computed from them. */
+/** The placeholder for keys, certificates and passwords that helm generates, and for values computed from them. */
 const RANDOM_VALUE = '<made by helm>';
-/** Longer texts, such as scripts and dashboards, are replaced by their length. */
+/** The maximum length of a text. `normalizeManifests` replaces a longer text, such as a script or a dashboard, by its length. */
 const MAX_TEXT_CHARACTERS = 4_000;
 
-/** Removes random values and long texts, so that every rendering is equal and readable. */
+/** Replaces random values and long texts, so that renderings can be compared and read. */
 export function normalizeManifests(manifests: readonly Manifest[]): readonly unknown[] {
   return manifests.map((each) => {
     if (each.kind === 'CustomResourceDefinition')

@@ -2,16 +2,16 @@ import { diff } from 'node:util';
 import { parse } from 'yaml';
 import type { Installation, Manifest } from './helm.ts';
 
-/** How many unchanged lines surround a change. */
+/** How many unchanged lines are shown before and after a change. */
 const CONTEXT_LINES = 1;
 
-/** A line of both documents (0), of the base document only (1) or of the new document only (-1), as node:util returns them. */
+/** A line of both documents (0), only of the base document (1) or only of the new document (-1), as `diff` of node:util returns it. */
 type Edit = readonly [operation: number, line: string];
 
 /**
- * Lists how a rendering differs from `base`; both are lists of YAML documents in rendering order. Documents are matched by kind,
- * namespace and name. Base and diff together determine the rendering completely: a change names its line in the base document, an
- * added document the document that it follows, and documents that are not listed are equal and in the same order.
+ * Describes how a rendering differs from `base`. Both arguments are lists of YAML documents in rendering order. Documents are matched by
+ * kind, namespace and name. Base and description determine the rendering completely: a change names its line in the base document, an added
+ * document names the document before it, and unlisted documents are equal and in the same order.
  */
 export function renderingDiff(base: readonly string[], rendering: readonly string[]): string {
   const [baseNames, names] = [base.map(documentName), rendering.map(documentName)];
@@ -28,10 +28,10 @@ export function renderingDiff(base: readonly string[], rendering: readonly strin
   return sections.join('\n');
 }
 
-/** A document of the default release under the names of another release: a diff then shows the effect of values, not of names. */
+/** Renames the default release to another release in a document, so that a diff shows only the effects of values. */
 export function renameRelease(document: string, { release, namespace }: Installation): string {
   const prefix = release.includes('weir') ? release : `${release}-weir`;
-  // `weir-` after a word and a slash is part of an image, after `value:` a Redis user: neither depends on the release
+  // Keeps `weir-` after a word and a slash (part of an image) and after `value:` (a Redis user). Neither depends on the release.
   return document.replaceAll(/\bweir-system\b|(?<=instance: )weir$|(?<![\w-]|\w\/|value: )weir-/gm, (name) => {
     if (name === 'weir-system') return namespace;
     return name === 'weir' ? release : `${prefix}-`;
@@ -45,7 +45,10 @@ function documentName(document: string): string {
     : `${kind} ${metadata.namespace}/${metadata.name}`;
 }
 
-/** Each hunk: `@@ line in the base document, path of the first change`, then lines that begin with a space, `-` or `+`. */
+/**
+ * Returns the hunks of a diff. Each hunk begins with `@@ line in the base document, path of the first change`. Its other lines begin with a
+ * space, `-` or `+`.
+ */
 function changes(before: string, after: string): string {
   const edits: readonly Edit[] = diff(linesOf(before), linesOf(after));
   const isNear = (index: number): boolean =>
@@ -63,12 +66,15 @@ function changes(before: string, after: string): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Without the empty text after the last line break. */
+/** Splits a document into lines, without the empty text after the last line break. */
 function linesOf(document: string): string[] {
   return document === '' ? [] : document.replace(/\n$/, '').split('\n');
 }
 
-/** The keys around the first change at or after `start`: `spec.containers[proxy].env`. A list item is named by its first value. */
+/**
+ * Returns the path of the first change at or after `start`, such as `spec.containers[proxy].env`. The path names a list item by its first
+ * value.
+ */
 function yamlPath(edits: readonly Edit[], start: number): string {
   const changed = edits.findIndex(([operation], index) => index >= start && operation !== 0);
   const [own = 0, line = ''] = edits[changed] ?? [];

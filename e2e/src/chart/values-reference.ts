@@ -60,7 +60,7 @@ const flattenValues = (values: readonly ChartValue[]): readonly ChartValue[] =>
 const paragraphs = ({ text }: ChartValue): readonly string[] => (text === '' ? [] : text.split('\n'));
 
 function markdownTable(values: readonly ChartValue[]): string {
-  // A nested section has a row only if it has its own description.
+  // Omits a nested section without a description.
   const rows = values.filter(({ text, children }) => children === undefined || text !== '').map(tableRow);
   return ['| value | default | meaning |', '|---|---|---|', ...rows].join('\n');
 }

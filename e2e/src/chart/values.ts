@@ -1,8 +1,8 @@
 import { isMap, isScalar, type Pair, parse, parseDocument, type YAMLMap } from 'yaml';
 
-/** A value of values.yaml or a section of values. */
+/** A value, or a section of values, in values.yaml. */
 export interface ChartValue extends ValueComment {
-  /** Path such as `controller.sharedPorts`. */
+  /** The path of the value, such as `controller.sharedPorts`. */
   readonly path: string;
   readonly key: string;
   readonly default: unknown;
@@ -10,7 +10,7 @@ export interface ChartValue extends ValueComment {
   readonly children?: readonly ChartValue[];
 }
 
-/** Parses values.yaml and returns its values in file order. Throws one error with all mistakes. */
+/** Returns the values of values.yaml in file order. If there are mistakes, throws one error that lists all of them. */
 export function parseValues(text: string): readonly ChartValue[] {
   const document = parseDocument(text);
   const [error] = document.errors;
@@ -28,7 +28,7 @@ interface ParsePosition {
 }
 
 function parseChildren(map: YAMLMap, position: ParsePosition): readonly ChartValue[] {
-  // The YAML library assigns the comment of the first key to the map.
+  // Passes the map's comment to the first value, because the YAML library assigns the comment of the first key to the map.
   return map.items.map((pair, index) => parseValue(pair, index === 0 ? map.commentBefore : undefined, position));
 }
 
@@ -60,10 +60,10 @@ export interface Choice {
 
 /** The comment above a value in values.yaml. */
 export interface ValueComment {
-  /** The description: one line per paragraph. */
+  /** The description, with one paragraph per line. */
   readonly text: string;
   readonly choices: readonly Choice[];
-  /** The content of the `@schema` line, merged over the schema derived from the default. */
+  /** The parsed `@schema` line. Overrides the schema that is derived from the default value. */
   readonly schema: object;
 }
 
@@ -71,7 +71,10 @@ const CHOICE = /^ {3,}(\S+) {2,}(\S.*)$/;
 const CONTINUATION = /^ {5,}(\S.*)$/;
 const SCHEMA = /^\s*@schema (.+)$/;
 
-/** Parses a comment as the YAML library returns it: lines without `#`, and blank lines of the file as empty lines. */
+/**
+ * Parses the comment above a value, whose lines the YAML library returns without `#`. Only the lines after the last blank line of the file
+ * describe the value.
+ */
 export function parseValueComment(comment: string): ValueComment {
   const [own = ''] = comment.split('\n\n').slice(-1);
   const paragraphs: string[] = [''];
@@ -101,13 +104,13 @@ function schemaFromAnnotation(overlay: string): object {
   return named;
 }
 
-// Types that comments of values.yaml may name, as JSON Schema. The patterns use RE2 syntax, because helm evaluates them.
+// JSON Schemas of the types that comments of values.yaml may name. Patterns use the RE2 syntax, because helm evaluates them.
 const PORT_SCHEMA = { type: 'integer', minimum: 1, maximum: 65_535 };
 
 export const NAMED_TYPES: Readonly<Record<string, object>> = {
   /** A Kubernetes quantity: 100m, 128Mi, 2. */
   quantity: { type: ['string', 'number'], pattern: '^[0-9]+([.][0-9]+)?(m|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei)?$' },
-  /** A duration of Weir: 500ms, 30s, 1h30m. */
+  /** A duration in Weir's syntax: 500ms, 30s, 1h30m. */
   duration: { type: 'string', pattern: '^([0-9]+(d|h|m|s|ms))+$' },
   /** The name of a Secret (RFC 1123 subdomain), or empty. */
   'secret-name': { type: 'string', pattern: '^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$', maxLength: 253 },
@@ -121,7 +124,7 @@ export const NAMED_TYPES: Readonly<Record<string, object>> = {
   cidrs: { type: 'array', items: { type: 'string', pattern: '^[0-9a-fA-F:.]+/[0-9]{1,3}$' }, uniqueItems: true },
   objects: { type: 'array', items: { type: 'object' } },
   map: { type: 'object', additionalProperties: true },
-  /** Resource requirements of a container. */
+  /** The resource requirements of a container. */
   resources: {
     type: 'object',
     properties: { requests: { type: 'object' }, limits: { type: 'object' }, claims: { type: 'array' } },

@@ -1,4 +1,4 @@
-// Weir as operators install it: its images are on the nodes of a cluster, and helm installs a release of its chart.
+// Weir as operators install it: helm installs a release of the chart on a cluster whose nodes already have Weir's images.
 import { mkdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { temporaryDirectory } from '@weir/testkit';
@@ -7,25 +7,25 @@ import { type HelmResult, runHelm, WEIR_CHART } from '../chart/helm.ts';
 import { CLIENT_ADDRESSES, type ClusterFleet, clusterFleet } from './node-fleet.ts';
 
 export const RELEASE_NAMESPACE = 'weir-system';
-/** One volume per release that a test installs. */
+/** The numbers of the volumes. Each release that a test installs needs one volume. */
 const VOLUME_NUMBERS = [1, 2, 3] as const;
 
 export interface ChartFleet extends ClusterFleet, AsyncDisposable {
-  /** Environment in which helm and kubectl use the cluster. */
+  /** The environment with which helm and kubectl use the cluster. */
   readonly env: NodeJS.ProcessEnv;
-  /** Runs `helm ARGS -n weir-system`; rejects with helm's output if the command fails. */
+  /** Runs `helm ARGS -n weir-system`. Rejects with helm's output if the command fails. */
   helm(...args: readonly string[]): Promise<string>;
-  /** `helm upgrade --install RELEASE charts/weir --wait` with more arguments. */
+  /** Runs `helm upgrade --install RELEASE charts/weir --wait` with further arguments. */
   install(release: string, ...args: readonly string[]): Promise<string>;
   kubectl(...args: Parameters<Cluster['kubectl']>): Promise<string>;
-  /** Returns the current object. */
+  /** Runs `kubectl get ARGS` and returns the parsed object. */
   get<T>(...args: string[]): Promise<T>;
-  /** Descriptions and logs of the release's pods and output of the nodes, for the report of a failing test. */
+  /** Returns descriptions and logs of the release's pods, and the output of the nodes, for the report of a failing test. */
   output(): Promise<string>;
   close(): Promise<void>;
 }
 
-/** Starts a cluster with nodes that carry traffic, volumes for Redis on the first node, and Weir's images, but without a release. */
+/** Starts a cluster without a release. The nodes have Weir's images and may carry traffic; the first node has volumes for Redis. */
 export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number } = {}): Promise<ChartFleet> {
   const { proxy, controller, redis } = await weirImages();
   const cluster = await startCluster({
@@ -34,7 +34,7 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     clientAddresses: CLIENT_ADDRESSES,
     images: [proxy, controller, redis],
   });
-  // Created last, because an earlier failure would leave the directory open.
+  // Creates the folder last, because a failure of the steps before would leave the folder behind.
   const home = temporaryDirectory('helm');
   const { kubectl } = cluster;
   const env = {
@@ -100,7 +100,7 @@ function stdoutOf({ ok, output, stdout }: HelmResult): string {
   return stdout;
 }
 
-/** Makes the kernel settings that the chart's notes recommend. */
+/** Changes the kernel settings of a node as the notes of the chart recommend. */
 async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> {
   const setting = await node.spawn({
     command: 'sh',
@@ -111,7 +111,7 @@ async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> 
   if (code !== 0) throw new Error(`cannot change kernel settings: ${setting.output()}`);
 }
 
-/** Returns a default StorageClass and volumes that exist in advance, because the cluster has no volume provisioner. */
+/** Returns a default StorageClass and its volumes. The volumes exist in advance, because the cluster has no volume provisioner. */
 function volumeManifests(node: string): readonly object[] {
   const name = 'test-volumes';
   const folderOf = (number: number): string => `/var/lib/volumes/${number}`;

@@ -4,10 +4,10 @@ import { type Cluster, type ClusterNode, startCluster, startRedis } from '@weir/
 import { applyCustomResources } from '../fleet.ts';
 import { patchService } from '../service-status.ts';
 
-// Runs Weir on real nodes: a controller next to the API server, and a proxy in the network namespace of each node, like the
-// DaemonSet.
+// Runs Weir on real nodes without the chart. The controller runs next to the API server. A proxy runs in the network namespace of each
+// node, like a pod of the DaemonSet.
 
-/** Local addresses of clients. */
+/** The local addresses of clients. */
 export const CLIENT_ADDRESSES = ['10.250.0.101', '10.250.0.102'] as const;
 
 export interface NodeFleet extends ClusterFleet, AsyncDisposable {
@@ -56,13 +56,13 @@ function processOptions(name: 'controller' | 'proxy', env: NodeJS.ProcessEnv): S
   return { name, command: process.execPath, args: ['--conditions=source', `${PACKAGES}${name}/src/main.ts`], env };
 }
 
-// A cluster on which Weir is installed, by `startNodeFleet` or by the chart.
+// A cluster on which `startNodeFleet` or the chart has installed Weir.
 export interface ClusterFleet {
   readonly cluster: Cluster;
-  /** Addresses of the nodes that carry traffic, which Services publish. */
+  /** The addresses of the nodes that carry traffic. Services publish these addresses. */
   readonly addresses: readonly string[];
   apply(...objects: readonly object[]): Promise<void>;
-  /** Patches the `spec` of a Service; lists are replaced. */
+  /** Merges `spec` into the `spec` of a Service; lists are replaced. */
   patchServiceSpec(path: string, spec: object): Promise<void>;
 }
 

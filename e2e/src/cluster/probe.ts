@@ -5,10 +5,10 @@ import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { addressesIn, conditionIn, type ServiceStatus, waitForStatus } from '../service-status.ts';
 import type { ClusterFleet } from './node-fleet.ts';
 
-// A client that asks a pod for its name and classifies the result.
+// The result of a probe. A probe is a client that asks a pod for its name.
 export type ProbeResult =
   | { readonly kind: 'answered'; readonly pod: string }
-  /** The kernel refused: RST in reply to the SYN, or ICMP "port unreachable". */
+  /** The kernel refused the client: RST in reply to the SYN, or ICMP "port unreachable". */
   | { readonly kind: 'refused' }
   /** The connection was accepted and closed without data. */
   | { readonly kind: 'closed' }
@@ -18,7 +18,7 @@ export interface ProbeTarget {
   readonly host: string;
   readonly port: number;
   readonly protocol?: 'TCP' | 'UDP';
-  /** The client's local address. */
+  /** The local address of the client. */
   readonly from?: string;
 }
 
@@ -61,11 +61,10 @@ async function probeUdp({ host, port, from }: ProbeTarget): Promise<ProbeResult>
   }
 }
 
-// A UDP client that keeps its local port, as games and VPNs do.
+// A UDP client that keeps its local port, as clients of games and VPNs do.
 export interface UdpClient extends AsyncDisposable {
   /**
-   * Returns the name of the responding pod, or undefined after a timeout. Throws errors that the kernel reports, such as
-   * ECONNREFUSED.
+   * Returns the name of the responding pod, or undefined after a timeout. Throws the errors that the kernel reports, such as ECONNREFUSED.
    */
   requestPodName(): Promise<string | undefined>;
 }
@@ -110,7 +109,7 @@ export async function udpClient({
   };
 }
 
-// Assertions for the tests on the cluster.
+// Assertions for tests on a cluster.
 export type ProbePort = Omit<ProbeTarget, 'host'>;
 
 /** Waits until the Service is published on all nodes without a Degraded condition. */
@@ -125,7 +124,7 @@ export async function waitUntilServed(fleet: ClusterFleet, path: string): Promis
   return status;
 }
 
-/** Waits for this result at each address, then asserts that the result is stable. */
+/** Waits until each address returns a result of this kind, and then asserts that the result is stable. */
 export async function waitForProbeResult(
   fleet: ClusterFleet,
   port: ProbePort,
@@ -137,7 +136,9 @@ export async function waitForProbeResult(
   await assertProbeResult(fleet, port, kind);
 }
 
-/** Probes each address several times, so that the connections reach every worker of every proxy. */
+/**
+ * Asserts the kind of result at each address. Probes each address several times, so that the connections reach every worker of every proxy.
+ */
 export async function assertProbeResult(
   fleet: ClusterFleet,
   port: ProbePort,
@@ -154,7 +155,7 @@ async function assertProbeOnce(target: ProbeTarget, kind: ProbeResult['kind']): 
   assert.equal(result.kind, kind, `${target.host}:${target.port} ${target.protocol ?? 'TCP'}`);
 }
 
-/** Returns the pods that `times` new connections to one address reach. */
+/** Returns the names of the pods that `times` new connections to one address reach. */
 export async function podsReached(target: ProbeTarget, times: number): Promise<ReadonlySet<string>> {
   const pods = new Set<string>();
   for (let time = 0; time < times; time++) {

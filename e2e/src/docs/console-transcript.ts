@@ -1,5 +1,5 @@
-// Reads the commands of a page and their output from `console` code blocks. A line that starts with "$ " is a command; the lines
-// that follow are its output.
+// Reads commands and their output from the `console` code blocks of a page. A line that starts with "$ " is a command. The lines after a
+// command are its output.
 import { spawnProcess } from '@weir/testkit';
 
 export interface TranscriptCommand {
@@ -23,7 +23,7 @@ function commandsOf(fence: string): readonly TranscriptCommand[] {
     });
 }
 
-/** Returns the page with its outputs replaced in order. */
+/** Returns the page with the outputs of its commands replaced by `outputs`, in order. */
 export function replaceOutputs(page: string, outputs: readonly string[]): string {
   const rest = outputs.values();
   return page.replaceAll(CONSOLE_FENCE, (_, text: string) => {
@@ -32,7 +32,7 @@ export function replaceOutputs(page: string, outputs: readonly string[]): string
   });
 }
 
-/** Runs a command and returns stdout and stderr without text that differs between runs. */
+/** Runs a command and returns stdout and stderr, with text that differs between runs masked. */
 export async function runLine(
   line: string,
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },
@@ -48,7 +48,7 @@ export async function runLine(
   return maskVaryingText(shell.stdout());
 }
 
-/** Replaces times, ages, quantities and generated name suffixes by `…`, and normalizes the width of affected columns. */
+/** Replaces times, ages, quantities and generated name suffixes by `…`, and normalizes the width of columns with varying text. */
 export function maskVaryingText(text: string): string {
   return narrowColumns(text)
     .replaceAll(/^level=INFO msg="found symbolic link.*\n/gm, '')
@@ -62,7 +62,7 @@ export function maskVaryingText(text: string): string {
 
 const VARYING_TABLE = /^NAME .*(?:CLUSTER-IP|RECEIVED)/;
 
-/** Reduces columns of addresses or bytes to three spaces between columns, and replaces byte counts by `…`. */
+/** Separates the columns of tables with addresses or byte counts by three spaces, and replaces byte counts by `…`. */
 function narrowColumns(text: string): string {
   if (!VARYING_TABLE.test(text)) return text;
   const narrow = text.replaceAll(/ {2,}/g, '   ');

@@ -45,7 +45,7 @@ const rulesText = (rules: readonly { readonly message: string }[] = []): readonl
 
 // The part of a CustomResourceDefinition that the page shows.
 
-/** The part of OpenAPI schemas that the definitions use. */
+/** The part of an OpenAPI schema that the definitions use. */
 export interface JsonSchema {
   readonly type?: string;
   readonly description?: string;
@@ -69,7 +69,7 @@ export interface PrinterColumn {
   readonly name: string;
   readonly jsonPath: string;
   readonly description?: string;
-  /** Above 0: shown only with `-o wide`. */
+  /** The column is shown only with `-o wide` if `priority` is above 0. */
   readonly priority?: number;
 }
 
@@ -98,7 +98,7 @@ interface CustomResourceDefinition {
 
 const DEFINITIONS_FOLDER = new URL('../../../charts/weir-crds/definitions/', import.meta.url);
 
-/** Returns the custom resources in file order, one entry per version. */
+/** Returns the custom resources in file order. A resource with several versions has one entry for each version. */
 export function customResources(): readonly CustomResource[] {
   const files = readdirSync(DEFINITIONS_FOLDER).sort();
   return files.flatMap((file) =>
@@ -118,7 +118,9 @@ function resourcesOf({ spec: { group, scope, names, versions } }: CustomResource
   }));
 }
 
-/** Returns a Markdown table of all fields below a schema: path, type, meaning. Throws if a field has no description. */
+/**
+ * Returns a Markdown table of all fields of a schema, including nested fields: path, type, meaning. Throws if a field has no description.
+ */
 export function fieldTable(schema: JsonSchema, path: string): string {
   const rows = fieldsBelow(schema, path).map(fieldRow);
   return ['| field | type | meaning |', '|---|---|---|', ...rows].join('\n');
@@ -166,7 +168,7 @@ function typeText(schema: JsonSchema): string {
   return `${type}${boundsText(schema)}`;
 }
 
-/** Describes fields that accept integers and strings: quantities, percentages, and ports with port ranges. */
+/** Returns the type text of a field that accepts integers and strings: a quantity, a percentage, or a port or port range. */
 function mixedText(schema: JsonSchema): string {
   const { pattern = '' } = schema;
   if (pattern.includes('[KMGTPE]i')) return pattern.includes('%') ? 'quantity or percentage' : 'quantity';

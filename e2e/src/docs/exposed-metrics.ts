@@ -1,4 +1,4 @@
-// Starts each process of a fleet and scrapes its metrics, as Prometheus does.
+// Starts each process of a fleet and scrapes its metrics over HTTP, as Prometheus does.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -16,17 +16,17 @@ import { type Redis, startRedis } from '@weir/tools';
 export interface ExposedMetric {
   readonly name: string;
   readonly type: string;
-  /** Labels of one exposed series, without `le`; undefined if no series was exposed. */
+  /** The labels of one exposed series, without `le`; undefined if no series was exposed. */
   readonly labels: readonly string[] | undefined;
 }
 
 export type ProcessName = 'proxy' | 'controller' | 'console';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
-/** The name under which standalone publishes its table. */
+/** The fleet name under which `weir standalone` publishes its table. */
 const FLEET = 'standalone';
 
-/** Scrapes a proxy that has served and refused clients, a console, and a controller without an API server. */
+/** Returns the metrics of a proxy that has served and refused clients, a console, and a controller without an API server. */
 export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, readonly ExposedMetric[]>>> {
   await using redis = await startRedis();
   await using backend = await echoServer();
@@ -68,7 +68,7 @@ export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, rea
 const METRICS_WAIT = { timeoutMs: 60_000, intervalMs: 100 };
 const local = (port: number): string => `127.0.0.1:${port}`;
 
-/** Writes the table of these manifests to Redis. */
+/** Publishes the routing table of these manifests to Redis. */
 async function publishManifests(redis: Redis, directory: string, manifests: readonly string[]): Promise<void> {
   const file = join(directory, 'manifests.yaml');
   writeFileSync(file, manifests.join('---\n'));
@@ -90,7 +90,7 @@ function startProcess(program: ProcessName, settings: Readonly<Record<string, st
   });
 }
 
-/** Connects a client that stays connected, so that a connection is active. */
+/** Waits until the Service is served, and connects a client that stays connected so that metrics of active connections have series. */
 async function connectClientWhenServed(port: number): Promise<AsyncDisposable> {
   return eventually(async () => {
     const client = await connectClient({ port });
@@ -105,7 +105,7 @@ async function connectRefusedClient(port: number): Promise<void> {
   await client.ended;
 }
 
-/** Waits until series with these prefixes exist, and returns all metrics. */
+/** Waits until series that begin with `wanted` exist, and returns all metrics. */
 async function metricsOf(address: string, wanted: readonly string[]): Promise<readonly ExposedMetric[]> {
   let text = '';
   await eventually(async () => {
@@ -147,7 +147,7 @@ metadata: { name: shop }
 spec: { limits: { services: 5 } }
 `;
 
-/** The address has no listener. */
+/** A kubeconfig with the address of an API server at which nothing listens. */
 const KUBECONFIG = `apiVersion: v1
 kind: Config
 clusters: [{ name: none, cluster: { server: "https://127.0.0.1:1" } }]

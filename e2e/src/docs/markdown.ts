@@ -10,17 +10,17 @@ export interface Link {
 
 export interface CodeBlock {
   readonly text: string;
-  /** The line after the opening fence. */
+  /** The number of the line after the opening fence. */
   readonly line: number;
 }
 
-/** Replaces code blocks and HTML comments by spaces, keeping line numbers: links in code are not links. */
+/** Replaces code blocks and HTML comments by spaces, because links in code are not links. Keeps line breaks, and therefore line numbers. */
 function withoutCodeBlocks(page: string): string {
   const blank = (text: string): string => text.replaceAll(/[^\n]/g, ' ');
   return page.replaceAll(/^( *)```.*?^\1```$/gms, blank).replaceAll(/<!--.*?-->/gs, blank);
 }
 
-/** Finds `[text](target)`, `![text](target)`, and `src`, `srcset` and `href` of HTML. */
+/** Returns the targets of `[text](target)`, of `![text](target)`, and of the HTML attributes `src`, `srcset` and `href`. */
 export function linksIn(page: string): readonly Link[] {
   const text = withoutCodeBlocks(page).replaceAll(/`[^`\n]*`/g, '``');
   const found = text.matchAll(/\]\(([^)]*)\)|\b(?:src|srcset|href)="([^"]*)"/g);
@@ -30,7 +30,10 @@ export function linksIn(page: string): readonly Link[] {
   }));
 }
 
-/** Returns the heading anchors of a page as GitHub generates them: lower case, spaces as hyphens, no punctuation, `-1` for duplicates. */
+/**
+ * Returns the heading anchors of a page as GitHub generates them: lower case, spaces as hyphens, no punctuation, and `-1`, `-2`, … for
+ * duplicates.
+ */
 export function anchorsIn(page: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const [, heading = ''] of withoutCodeBlocks(page).matchAll(/^#{1,6} +(.+?)(?: +#+)?$/gm)) {
@@ -43,17 +46,17 @@ export function anchorsIn(page: string): ReadonlySet<string> {
   return anchors;
 }
 
-/** Returns the code blocks of a language. */
+/** Returns the code blocks of a page in `language`. */
 export function fencedBlocks(page: string, language: string): readonly CodeBlock[] {
   return [...page.matchAll(/^( *)```(\w+)\n(.*?)^\1```$/gms)]
     .filter(([, , found]) => found === language)
     .map(({ index, 3: text = '' }) => ({ text, line: page.slice(0, index).split('\n').length + 1 }));
 }
 
-// Checks that the targets of links exist. Links to other sites are checked for syntax only.
+// Checks that the targets of links exist. Checks only the syntax of links to other sites.
 const ROOT_URL = new URL('../../../', import.meta.url);
 
-/** Returns one line per broken link, with page and line number. */
+/** Returns one text per broken link, with the path of the page and the line number. */
 export function brokenLinks(path: string, page: string): readonly string[] {
   return linksIn(page).flatMap(({ target, line }) => {
     const error = linkError(path, target);
@@ -78,11 +81,11 @@ function externalLinkError(target: string): string | undefined {
   return url.protocol === 'https:' || url.protocol === 'mailto:' ? undefined : 'is not https';
 }
 
-// Lists the Markdown pages that people read. Fragments of the changelog are excluded, because they become lines of CHANGELOG.md.
+// Lists the Markdown pages that people read. Excludes changelog fragments, because their text becomes part of CHANGELOG.md.
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PAGE_PATTERNS = ['*.md', '.github/**/*.md', 'docs/**/*.md', 'bench/*.md', 'charts/*/*.md', 'packages/*/*.md'];
 
-/** Returns paths relative to the root of the repository, with `/` as separator. */
+/** Returns the paths of all pages relative to the root of the repository, with `/` as separator. */
 export function listPages(): readonly string[] {
   return globSync(PAGE_PATTERNS, { cwd: ROOT })
     .map((path) => path.replaceAll('\\', '/'))

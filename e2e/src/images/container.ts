@@ -1,4 +1,4 @@
-// Runs a container with runc as Kubernetes would with a strict security context, in the network namespace of the host.
+// Runs a container with runc in the network namespace of the host, under the restrictions of a strict Kubernetes security context.
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -9,27 +9,27 @@ import type { UnpackedImage } from './unpacked-image.ts';
 
 export interface ContainerOptions {
   readonly name: string;
-  /** Replaces the image's ENTRYPOINT, like `command` of a Kubernetes container. */
+  /** Replaces the image's ENTRYPOINT, like `command` in a pod's container. */
   readonly command?: readonly string[];
-  /** Replaces the image's CMD. */
+  /** Replaces the image's CMD, like `args` in a pod's container. */
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Read-only bind mounts: path in the container to path on the host. */
+  /** Read-only bind mounts. Maps each path in the container to a path on the host. */
   readonly readOnlyMounts?: Readonly<Record<string, string>>;
   /** Empty folders that the container may write to. */
   readonly writableFolders?: readonly string[];
-  /** Replaces the image's user. */
+  /** The user id. Default: the user of the image. */
   readonly user?: number;
-  /** Default: no capabilities. */
+  /** The capabilities of the container. Default: none. */
   readonly capabilities?: readonly 'CAP_NET_BIND_SERVICE'[];
-  /** The container may exit by itself. */
+  /** Whether the container may exit by itself. */
   readonly mayExit?: boolean;
   readonly readyWhen?: RegExp;
 }
 
 export interface Container {
   readonly process: SpawnedProcess;
-  /** Text of `/proc/PID/status` of the container's first process, with its user and capabilities. */
+  /** Returns the text of `/proc/PID/status` of the container's first process, which shows its user and capabilities. */
   procStatus(): string;
   /** Runs another command in the container, as a probe does, and returns its output. */
   exec(...command: string[]): string;
@@ -57,7 +57,7 @@ export async function startContainer(image: UnpackedImage, options: ContainerOpt
   };
 }
 
-/** Returns an OCI runtime specification with the relevant parts of what containerd generates for a pod. */
+/** Returns an OCI runtime specification with the parts that matter here of the specification that containerd generates for a pod. */
 function runtimeSpec({ rootfs, config }: UnpackedImage, options: ContainerOptions): object {
   const {
     command = config.Entrypoint ?? [],

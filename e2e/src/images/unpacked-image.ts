@@ -2,25 +2,25 @@ import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-// An image as a container runtime sees it: its configuration, and the files of all layers in one folder.
+// An image as a container runtime uses it: the configuration of the image, and the files of all its layers in one folder.
 
-/** Extended attributes contain the capabilities of programs. */
+/** Options of tar that keep extended attributes, because extended attributes contain the capabilities of programs. */
 const PRESERVE_ATTRIBUTES = ['--xattrs', '--xattrs-include=*', '--preserve-permissions'];
 
 export interface UnpackedImage {
-  /** The image's name, from the annotation `org.opencontainers.image.ref.name`. */
+  /** The name of the image, from the annotation `org.opencontainers.image.ref.name`. */
   readonly name: string;
   readonly rootfs: string;
   readonly config: ImageConfig;
-  /** Text of the index, the manifest and the configuration, including the build history. */
+  /** The texts of the index, the manifest and the configuration. The configuration includes the build history. */
   readonly metadataText: string;
-  /** Paths of files with capabilities in their layer. */
+  /** The paths of the files that have capabilities in any layer. */
   readonly filesWithCapabilities: readonly string[];
-  /** Bytes of the compressed layers, and of the unpacked files. */
+  /** The size in bytes of the compressed layers (`packed`) and of the unpacked files (`unpacked`). */
   readonly size: { readonly packed: number; readonly unpacked: number };
 }
 
-/** One unpacked image of each kind. */
+/** The unpacked images of Weir, one of each kind. */
 export type UnpackedImages = Readonly<Record<'proxy' | 'controller' | 'redis', UnpackedImage>>;
 
 export interface ImageConfig {
@@ -72,7 +72,7 @@ function sizeOf(folder: string): number {
   return listImageFiles(folder).reduce((sum, { size }) => sum + size, 0);
 }
 
-/** In tar's listing, extended attributes follow the line of their file. */
+/** Returns the paths of files with capabilities. In tar's listing, the extended attributes of a file follow the line of the file. */
 function parseCapabilityListing(listing: string): string[] {
   const found = listing.matchAll(/(\S+)\n(?: +\w: .*\n)*? +x: +\d+ security\.capability$/gm);
   return [...found].map(([, path = '']) => path);
@@ -84,7 +84,7 @@ function tar(...args: string[]): string {
 
 // A file or folder in an unpacked image.
 export interface ImageFile {
-  /** Path relative to the root of the image, without a leading slash. */
+  /** The path relative to the root of the image, without a leading slash. */
   readonly path: string;
   readonly kind: 'file' | 'folder' | 'link' | 'other';
   readonly owner: string;
@@ -92,7 +92,7 @@ export interface ImageFile {
   readonly size: number;
 }
 
-/** Lists all files without following links. */
+/** Returns all files and folders. Does not follow links. */
 export function listImageFiles(rootfs: string, below = ''): ImageFile[] {
   return readdirSync(join(rootfs, below), { withFileTypes: true }).flatMap((entry) => {
     const path = join(below, entry.name);
@@ -103,7 +103,7 @@ export function listImageFiles(rootfs: string, below = ''): ImageFile[] {
   });
 }
 
-/** Returns the folders of npm packages at every depth. */
+/** Returns the folders of npm packages, including nested packages. */
 export function npmPackageFolders(files: readonly ImageFile[]): string[] {
   const folder = /(?:^|\/)node_modules\/(?:@[^/]+\/)?[^/@]+$/;
   return files.filter(({ kind, path }) => kind === 'folder' && folder.test(path)).map(({ path }) => path);

@@ -1,4 +1,4 @@
-// A tenant that reaches its limits and is suspended repeatedly while versions change.
+// A tenant that is suspended and reaches its limits again and again while the versions of the fleet change.
 import assert from 'node:assert/strict';
 import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { NODES, nodeAddress } from '../addresses.ts';
@@ -12,12 +12,12 @@ import { assertUsage, sumTotals, type TrafficTotals } from './traffic-totals.ts'
 const ADDRESSES = NODES.map(nodeAddress);
 const PORT = 25565;
 const OTHER_TENANT_PORT = 3002;
-/** Connection limit per proxy. */
+/** The tenant's connection limit, which each proxy enforces for itself. */
 const MAX_CONNECTIONS_PER_PROXY = 2;
 const DEFAULT_WAIT = { timeoutMs: 30_000, intervalMs: 100 };
 
 export interface LimitedTenant {
-  /** Asserts that a change, the connection limit and a suspension reach each proxy, and that the usage ledger is correct. */
+  /** Asserts that a change, the connection limit and a suspension take effect at each proxy, and that the usage ledger is correct. */
   assertLimitAndSuspension(weir: (...args: string[]) => Promise<string>): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
     counted = sumTotals([counted, { sent, received, connections: 1 }]);
   };
 
-  /** Opens the permitted number of connections through each proxy and asserts that one more is reset. */
+  /** Opens the permitted number of connections through each proxy, and asserts that a further connection is reset. */
   const openUntilLimit = async (): Promise<readonly TestClient[]> => {
     const clients: TestClient[] = [];
     for (const host of ADDRESSES) {
@@ -67,8 +67,8 @@ export async function startLimitedTenant(fleet: Fleet, pods: Pods): Promise<Limi
 }
 
 /**
- * Asserts that a new Service is served by every node and disappears after its deletion. The Service belongs to another tenant,
- * because probing a closed port counts as usage.
+ * Asserts that every node serves a new Service, and stops serving the Service after its deletion. The Service belongs to another tenant,
+ * because probing a closed port would count as usage of the limited tenant.
  */
 async function assertChangePropagates(fleet: Fleet): Promise<void> {
   await fleet.cluster.apply(loadBalancer('news/web', { ports: [{ port: OTHER_TENANT_PORT, targetPort: 'main' }] }));

@@ -1,4 +1,4 @@
-// A tenant whose clients connect continuously: no client may notice any change of the fleet.
+// A tenant whose clients connect continuously. No client may notice a change of the fleet.
 import assert from 'node:assert/strict';
 import { connectClient } from '@weir/testkit';
 import { NODES, type NodeName, nodeAddress } from '../addresses.ts';
@@ -16,14 +16,14 @@ const POD_NAME = 'shop-1';
 export interface SteadyTenant {
   /** Clients that connect repeatedly through every node. */
   readonly clients: SteadyConnections;
-  /** Opens a connection through a node that stays open. */
+  /** Opens a connection through a node. The connection stays open until `finish`. */
   openConnection(node: NodeName): Promise<HeldConnection>;
-  /** Stops the clients and returns the traffic that all clients have counted. */
+  /** Stops the clients and returns the traffic that the clients and the held connections have counted. */
   close(): Promise<TrafficTotals>;
 }
 
 export interface HeldConnection {
-  /** Asserts that the connection still echoes, and closes it. */
+  /** Asserts that the connection still echoes, and then closes the connection. */
   finish(): Promise<void>;
 }
 

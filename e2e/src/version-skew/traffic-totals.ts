@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { eventually } from '@weir/testkit';
 import type { Fleet } from '../fleet.ts';
 
-/** Traffic as counted by the clients of a tenant. */
+/** The traffic of a tenant as its clients have counted it: bytes and connections. */
 export interface TrafficTotals {
   readonly sent: number;
   readonly received: number;
@@ -20,7 +20,7 @@ export function sumTotals(totals: readonly TrafficTotals[]): TrafficTotals {
   );
 }
 
-/** Waits until the usage ledger equals these totals exactly. */
+/** Waits until the tenant's usage in the ledger equals `totals` exactly. */
 export async function assertUsage(fleet: Fleet, tenant: string, totals: TrafficTotals): Promise<void> {
   await eventually(async () => assert.deepEqual(await usageOf(fleet, tenant), totals), {
     timeoutMs: 60_000,

@@ -1,4 +1,4 @@
-// Applies every manifest to a real API server as a dry run, to find unknown fields, invalid values and Pod Security warnings.
+// Applies every manifest of the chart to a real API server as a dry run, to find unknown fields, invalid values and Pod Security warnings.
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// If the operator provides every Secret, the chart generates nothing: tools that render the chart without access to the cluster
-// (Argo CD, helm template) get the same result each time.
+// If the operator provides every Secret, the chart generates nothing. Tools that render the chart without access to the cluster, such as
+// Argo CD and `helm template`, then get the same result each time.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -17,13 +17,13 @@ interface Pods {
   };
 }
 
-/** Passwords as stored in the Secret, and as Weir's processes read them: without one trailing line break. */
+/** The passwords in the Secret. Weir's processes drop one trailing line break, as `READ_PASSWORDS` shows. */
 const PASSWORDS = { controller: 'controller password', proxy: '$&ä', console: 'c\n' };
 const READ_PASSWORDS = { ...PASSWORDS, console: 'c' };
 
 describe('a release whose Secrets exist already', requireProgram('helm', 'redis'), () => {
   const installation = INSTALLATIONS.find(({ name }) => name === 'existing-secrets') as Installation;
-  /** Returns the path of the users file that the init container of Redis writes for these passwords. */
+  /** Runs the init container of Redis with these passwords. Returns the path of the users file that the container has written. */
   const usersFor = async (folder: string, passwords: Readonly<Record<string, string>>): Promise<string> => {
     const manifests = await renderManifests(installation);
     const template = manifests.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'weir-redis');

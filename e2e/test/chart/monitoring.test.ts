@@ -5,11 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { requireProgram } from '@weir/tools';
 import { INSTALLATIONS, renderManifests, WEIR_CHART } from '../../src/chart/helm.ts';
 
-// Dashboards and alerts use only metrics that the processes expose.
+// Tests that dashboards and alerts use only metrics that the processes expose.
 const root = new URL('../../../', import.meta.url);
 const read = (file: string): string => readFileSync(new URL(file, root), 'utf8');
 
-/** Metric names in single quotes, as in their declarations. */
+/** The metric names in single quotes in the sources, because a metric's declaration has its name in single quotes. */
 const metricsInSources = new Set(
   globSync('packages/*/src/**/*.ts', { cwd: fileURLToPath(root) }).flatMap((file) =>
     [...read(file).matchAll(/'(weir_[a-z_]+)'/g)].map(([, name]) => name ?? ''),

@@ -1,5 +1,5 @@
-// The store package defines the permissions of each Redis user and tests that they are minimal; the manual and the chart repeat
-// them.
+// Tests that the chart and the manual give each Redis user the same permissions. The store package defines the permissions, and its tests
+// check that they are minimal.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The values schema and the tables of the README are generated from the comments of values.yaml.
+// Generates the values schema and the tables of the README from the comments of values.yaml, and compares them with the files.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { golden } from '@weir/testkit';

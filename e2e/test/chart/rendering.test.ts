@@ -36,7 +36,8 @@ describe('the chart', requireProgram('helm'), () => {
         golden(new URL('values/default.golden.yaml', import.meta.url), documents.join('---\n'));
         return;
       }
-      // the base is rendered here: a change of all renderings alike changes the golden file of the default values only
+      // Renders the base here instead of reading its golden file. A change that all renderings have in common then changes only the golden
+      // file of the default values.
       const base = (await renderDocuments(DEFAULT)).map((each) => renameRelease(each, installation));
       const header = [
         `# Differences of ${name}.yaml from default.golden.yaml, with release ${release} in namespace ${namespace} in both.`,
@@ -94,7 +95,7 @@ describe('the chart', requireProgram('helm'), () => {
       assert.ok(installation);
       const pair = { certificate: 'c', key: 'k' };
       const certificates = { ca: pair, redis: pair, proxy: pair, controller: pair, console: pair };
-      // The values that a lookup in the cluster would return.
+      // The generated values that the chart would look up in the cluster.
       const generated = JSON.stringify({ ...certificates, passwords: { proxy: password }, token: 't' });
       const manifests = await renderManifests(
         installation,

@@ -18,7 +18,9 @@ import { type ChartValue, parseValues } from '../../src/chart/values.ts';
 const leaves = (values: readonly ChartValue[]): readonly ChartValue[] =>
   values.flatMap((each) => (each.children === undefined ? [each] : leaves(each.children)));
 
-/** Returns a value of the expected type that can be found in the output; undefined for booleans and lists of words. */
+/**
+ * Returns a value of the right type whose `mark` can be found in the rendering; undefined for booleans and for values with fixed choices.
+ */
 function markedValue(
   { choices, default: value }: ChartValue,
   index: number,
@@ -30,7 +32,7 @@ function markedValue(
   return { value: typeof value === 'string' ? mark : { [mark]: mark }, mark };
 }
 
-/** Returns the alternatives to the value in an installation. */
+/** Returns the permitted values that differ from the installation's value. */
 function alternatives({ path, choices, default: value }: ChartValue, installation: Installation): readonly unknown[] {
   const given = parseDocument(readFileSync(valuesFile(installation), 'utf8')).getIn(path.split('.')) ?? value;
   const all = typeof value === 'boolean' ? [true, false] : choices.map(({ word }) => word);
@@ -54,13 +56,13 @@ describe('values.yaml', requireProgram('helm'), () => {
         writeFileSync(path, JSON.stringify(change));
         return `--values=${path}`;
       });
-      // The schema would refuse marks where only certain words are allowed.
+      // Skips the schema, which would refuse the marks where a value must match a pattern or a list of words.
       const text = await renderChart(installation, '--skip-schema-validation', ...files);
-      // Generated keys, certificates and checksums differ at each rendering.
+      // Masks generated keys, certificates and checksums, because they differ at each rendering.
       return text.replaceAll(/[A-Za-z0-9+/]{40,}=*/g, '…');
     };
 
-    // Most values are tested in one rendering of the installation with nearly all features; the others one by one.
+    // Tests most values in one rendering of the installation with nearly all features. Tests each other value in a rendering of its own.
     const candidates = values.map((each, index) => ({ each, found: markedValue(each, index) }));
     const changes = candidates.flatMap(({ each, found }) =>
       found === undefined ? [] : [nested(each.path, found.value)],

@@ -9,7 +9,7 @@ import { type ChartValue, parseValues } from '../../src/chart/values.ts';
 
 const values = parseValues(chartFile(WEIR_CHART, 'values.yaml'));
 
-/** Returns the values with an additional letter in each name. */
+/** Returns the values with an additional letter in the name of each value. */
 function mistyped(values: readonly ChartValue[]): Record<string, unknown> {
   const wrong = values.map((each) => [`${each.key}x`, each.default]);
   const nested = values.flatMap(({ key, children }) => (children === undefined ? [] : [[key, mistyped(children)]]));

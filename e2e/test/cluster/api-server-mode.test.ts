@@ -1,5 +1,5 @@
-// docs/api-server.md on a real node: kubelet and kube-proxy know only the API server 127.0.0.1:7443, which the kubelet starts as
-// a static pod from the manifest of the docs.
+// Follows docs/api-server.md on a real node. The kubelet and kube-proxy know only the API server 127.0.0.1:7443. At this address, Weir
+// listens as a static pod that the kubelet starts from the manifest of the docs.
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
@@ -73,7 +73,7 @@ describe('a kubelet that reaches the API server through its own static pod', {
     assert.equal(await cluster.kubectl('get', 'node', 'node-1', '-o', `jsonpath=${ready}`), 'True');
   });
 
-  /** Waits until the list stored by the pod has this number of API servers. */
+  /** Waits until the list that the pod has stored contains `count` API servers. */
   async function waitForStoredAddresses(count: number): Promise<void> {
     await eventually(() => {
       const kept = readFileSync('/var/lib/weir-api-server/api-server-endpoints.json', 'utf8');
@@ -81,7 +81,7 @@ describe('a kubelet that reaches the API server through its own static pod', {
     }, DEFAULT_WAIT);
   }
 
-  /** Returns the errors of kubelet and kube-proxy about connections to the API server. */
+  /** Returns the errors that kubelet and kube-proxy have logged about refused or reset connections to 127.0.0.1:7443. */
   function refusals(): readonly string[] {
     return cluster
       .output()
@@ -89,7 +89,7 @@ describe('a kubelet that reaches the API server through its own static pod', {
       .filter((line) => /^E.*127\.0\.0\.1:7443.*(refused|reset)/.test(line));
   }
 
-  /** Asserts that the kubelet learns of a new pod and reports it as running. */
+  /** Asserts that the kubelet starts a new pod and reports the pod as running. */
   async function assertPodRuns(name: string, server: string): Promise<void> {
     const containers = [{ name: 'echo', image: ECHO_IMAGE, imagePullPolicy: 'Never' }];
     const pod = { apiVersion: 'v1', kind: 'Pod', metadata: { name }, spec: { nodeName: 'node-1', containers } };
@@ -101,7 +101,7 @@ describe('a kubelet that reaches the API server through its own static pod', {
   }
 });
 
-/** Writes the files of a user's node to the file system of the sandbox. */
+/** Writes the files that a user puts on a node to the file system of the sandbox. */
 function writeNodeFiles({ server, kubeconfig }: ControlPlane): void {
   for (const folder of ['/etc/weir/api-server', '/etc/kubernetes/pki', '/var/lib/kubelet/pki'])
     mkdirSync(folder, { recursive: true });
@@ -114,6 +114,6 @@ function writeNodeFiles({ server, kubeconfig }: ControlPlane): void {
   const ca = Buffer.from(config.clusters[0].cluster['certificate-authority-data'], 'base64');
   writeFileSync('/etc/kubernetes/pki/ca.crt', ca);
   config.clusters[0].cluster = { server: LOCAL_API_SERVER, 'certificate-authority': '/etc/kubernetes/pki/ca.crt' };
-  // Readable by root only, like the key of the kubelet.
+  // Makes the file readable only by root, like the key of the kubelet.
   writeFileSync('/etc/weir/api-server/kubeconfig', JSON.stringify(config), { mode: 0o600 });
 }

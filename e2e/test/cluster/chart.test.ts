@@ -1,5 +1,5 @@
-// The life of a release on three real nodes, as operators and tenants see it. Each part continues with the state that the
-// previous part left.
+// Tests a release on three real nodes, from its installation to its removal, as operators and tenants see it. Each part continues with the
+// state that the previous part left.
 import { after, before, describe } from 'node:test';
 import { insideSandbox, requireProgram } from '@weir/tools';
 import { type ChartFleet, startChartFleet } from '../../src/cluster/chart-fleet.ts';

@@ -15,7 +15,10 @@ import {
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 const [, version] = /^appVersion: *["']?([^"'\s]+)/m.exec(readFileSync(`${root}charts/weir/Chart.yaml`, 'utf8')) ?? [];
 
-/** Compressed and unpacked size. The limits are far above the real sizes, to detect development dependencies in an image. */
+/**
+ * The maximum size of an image, compressed and unpacked. The limits are far above the real sizes, and detect development dependencies in an
+ * image.
+ */
 const MAX_IMAGE_BYTES = { packed: 80_000_000, unpacked: 250_000_000 };
 
 const expected = {
@@ -147,7 +150,7 @@ export function imageContents(images: () => UnpackedImages): void {
   });
 }
 
-/** Returns the checkout path, a private npm registry and HTTP proxies. */
+/** Returns texts that must not be in an image: the path of the checkout, the host of a private npm registry, and HTTP proxies. */
 function wordsOfBuildHost(): string[] {
   const registry = execFileSync('npm', ['config', 'get', 'registry'], { cwd: '/', encoding: 'utf8' }).trim();
   const { host } = new URL(registry);

@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const NODE = 'node-1';
 const WEIR_UID = 65532;
 const REDIS_UID = 999;
-/** Bit 10 of a capability mask is CAP_NET_BIND_SERVICE. */
+/** CAP_NET_BIND_SERVICE is bit 10 of a capability mask. */
 const CAP_NET_BIND_SERVICE_BIT = 1 << 10;
 const READY_TIMEOUT_MS = 60_000;
 
@@ -108,7 +108,7 @@ export function imagesRunning(images: () => UnpackedImages): void {
       await eventually(() => fetchOnce(`http://${nodeAddress(NODE)}:80/`), { timeoutMs: READY_TIMEOUT_MS });
       assert.deepEqual([userOf(proxy), capabilitiesOf(proxy)], [WEIR_UID, CAP_NET_BIND_SERVICE_BIT]);
       assert.deepEqual([userOf(controller), capabilitiesOf(controller)], [WEIR_UID, 0]);
-      // The command of the chart's startupProbe; exec throws if it fails.
+      // Runs the command of the chart's startupProbe; `exec` throws if the command fails.
       proxy.exec('/usr/local/bin/node', '/weir/packages/proxy/dist/src/probe.js');
     });
 

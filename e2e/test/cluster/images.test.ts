@@ -1,4 +1,4 @@
-// The contents of the built images, and their behaviour under a strict security context.
+// Tests the contents of the built images, and their behaviour under a strict security context.
 import { before, describe } from 'node:test';
 import { temporaryDirectory } from '@weir/testkit';
 import { insideSandbox, requireProgram, weirImages } from '@weir/tools';
@@ -12,7 +12,7 @@ describe('the images', { ...requirement, timeout: 300_000 }, () => {
   let images: UnpackedImages;
   before(async () => {
     const archives = await weirImages();
-    // The folders are in the memory of the sandbox and disappear with it.
+    // Never removes the folders, because they are in the memory of the sandbox and disappear with the sandbox.
     const unpack = (kind: keyof UnpackedImages): UnpackedImage =>
       unpackImage(archives[kind], temporaryDirectory(kind).path);
     images = { proxy: unpack('proxy'), controller: unpack('controller'), redis: unpack('redis') };

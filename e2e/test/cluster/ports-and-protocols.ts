@@ -8,7 +8,7 @@ import { steadyConnections } from '../../src/steady-load.ts';
 
 const namespace = 'ports';
 const path = `${namespace}/echo`;
-/** No test changes these two ports. */
+/** The ports `TCP` and `UDP`, which no test changes. */
 const TCP = { name: 'tcp', port: 7100 } as const;
 const UDP = { name: 'udp', port: 7101, protocol: 'UDP' } as const;
 

@@ -1,4 +1,4 @@
-// Runs every command of docs/quickstart.md on a cluster without a release. UPDATE_GOLDEN=1 writes the outputs to the page.
+// Runs every command of docs/quickstart.md on a cluster without a release. With UPDATE_GOLDEN=1, writes the outputs to the page.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -16,7 +16,7 @@ describe('docs/quickstart.md', { ...requirement, timeout: 300_000 }, () => {
   let fleet: ChartFleet;
   before(async () => {
     fleet = await startChartFleet({ nodes: 2 });
-    // Nodes have no role until an operator labels them.
+    // Removes the role from the nodes, because nodes have no role until an operator labels them.
     await fleet.kubectl('label', 'node', '--all', 'role-');
   });
   after(() => fleet?.close());

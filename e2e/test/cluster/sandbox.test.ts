@@ -1,4 +1,4 @@
-// A sandbox for tests with real nodes leaves no process, file or control group behind, however it ends.
+// Tests that a sandbox for tests with real nodes leaves no process, file or control group behind, no matter how the sandbox ends.
 import assert from 'node:assert/strict';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,7 +33,7 @@ describe('a sandbox', { ...requireSandbox(), timeout: 60_000 }, () => {
   });
 });
 
-/** Starts a test file that moves into a sandbox, from outside of the sandbox. */
+/** Starts a test file outside of a sandbox. The test file moves itself into a sandbox. */
 async function startInner(
   folder: string,
   behaviour: 'exits' | 'runs' = 'runs',
@@ -51,7 +51,7 @@ async function startInner(
   return { sandbox, name: /^up (\S+)$/m.exec(sandbox.output())?.[1] ?? '' };
 }
 
-/** Creates a process in its own session and control group, and a file in a folder of containerd. */
+/** The text of a test file that creates a process with its own session and control group, and a file in a system folder. */
 const innerFile = `
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -69,7 +69,7 @@ if (process.argv[2] === 'exits') process.exit(3);
 setInterval(() => {}, 1000);
 `;
 
-/** Returns processes and control groups of the sandbox that are visible from the host. */
+/** Returns the processes and control groups of the sandbox that the host can see. */
 function traces(name: string): string[] {
   const groups = globSync(`/sys/fs/cgroup/{,*/}**/${name}`);
   const processes = globSync('/proc/[0-9]*/cmdline').filter((file) => readIfThere(file).includes(`: ${name};`));

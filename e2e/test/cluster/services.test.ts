@@ -1,4 +1,4 @@
-// Services on a cluster with real nodes (kubelets, containers, kube-proxy), while a tenant changes the Service under traffic.
+// Tests Services on a cluster with real nodes (kubelets, containers, kube-proxy) while a tenant changes the Service under traffic.
 import { after, before, describe } from 'node:test';
 import { insideSandbox, requireProgram } from '@weir/tools';
 import { type NodeFleet, startNodeFleet } from '../../src/cluster/node-fleet.ts';

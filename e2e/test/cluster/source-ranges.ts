@@ -17,7 +17,10 @@ export function sourceRanges(fleet: () => NodeFleet): void {
     const isAnswered = async (from: string): Promise<void> => {
       for (const port of [TCP, UDP]) await waitForProbeResult(fleet(), { ...port, from }, 'answered');
     };
-    /** The kernel accepts a connection before the proxy sees the source address; the proxy then closes it without data. */
+    /**
+     * Asserts that a client is refused. The kernel accepts a TCP connection before the proxy sees the source address, so the proxy closes
+     * the connection without data.
+     */
     const isRefused = async (from: string): Promise<void> => {
       await waitForProbeResult(fleet(), { ...TCP, from }, 'closed');
       await waitForProbeResult(fleet(), { ...UDP, from }, 'silent');

@@ -15,7 +15,7 @@ export function trafficPolicy(fleet: () => NodeFleet): void {
     before(async () => {
       const { apply } = fleet();
       await apply(namespaceManifest(namespace));
-      // The single pod is on one of two nodes, so the other node has no local endpoint.
+      // Starts only one pod, so that one of the two nodes has no local endpoint.
       await apply(echoPods({ namespace, replicas: 1 }), echoService({ namespace, ports: [{ name: 'tcp', port }] }));
       await waitUntilServed(fleet(), path);
       await waitForProbeResult(fleet(), { port }, 'answered');

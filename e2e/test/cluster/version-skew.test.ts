@@ -9,8 +9,8 @@ import { type LimitedTenant, startLimitedTenant } from '../../src/version-skew/l
 import { type SteadyTenant, startSteadyTenant } from '../../src/version-skew/steady-tenant.ts';
 import { assertUsage } from '../../src/version-skew/traffic-totals.ts';
 
-// Upgrades from the previous version to this version and back, part by part, under continuous load, as promised in
-// docs/upgrade.md. Runs processes without images, with a real API server and a real Redis.
+// Upgrades from the previous version to this version and downgrades again, part by part and under continuous load, as docs/upgrade.md
+// promises. Runs processes instead of images, with a real API server and a real Redis.
 const requirement = {
   ...requireProgram('redis', 'kubernetes'),
   ...requirePreviousVersion(),
@@ -39,7 +39,7 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
     await previous?.close();
   });
 
-  /** Replaces the proxies node by node while a client stays connected; after the first node both versions are running. */
+  /** Replaces the proxies node by node while a client stays connected. After the first node, proxies of both versions are running. */
   const replaceProxies = async (checkout: string, weir: (...args: string[]) => Promise<string>): Promise<void> => {
     for (const node of NODES) {
       const held = await shop.openConnection(node);
@@ -92,11 +92,11 @@ describe('a fleet of two versions', { ...requirement, timeout: 600_000 }, () => 
 type Json = Readonly<Record<string, unknown>>;
 type WeirCommand = (...args: string[]) => Promise<string>;
 
-/** Returns selected fields of the console's answers about an idle fleet: a later version may add fields. */
+/** Returns selected fields of the console's responses about an idle fleet. Omits other fields, because a later version may add fields. */
 export async function consoleView(weir: WeirCommand): Promise<Json> {
   const json = async (...args: string[]): Promise<Json> => JSON.parse(await weir(...args, '-o', 'json')) as Json;
   const items = async (...args: string[]): Promise<readonly Json[]> => (await json(...args)).items as readonly Json[];
-  // A console that has just started has no table and no proxies yet.
+  // Waits for the proxies, because a console that has just started knows no table and no proxies.
   const proxies = await eventually(
     async () => {
       const found = pickFields(await items('get', 'proxies'), 'node', 'state', 'addresses', 'listeners');

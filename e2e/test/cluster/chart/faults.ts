@@ -9,7 +9,7 @@ import { SHOP, servedAt } from './tenants.ts';
 import { underLoad } from './upgrades.ts';
 
 export function faults(fleet: () => ChartFleet): void {
-  /** Deletes Secrets of the release and lets an upgrade generate them again. */
+  /** Deletes Secrets of the release, which an upgrade generates again. */
   const renewSecrets = async (...secrets: readonly string[]): Promise<void> => {
     const { kubectl, install } = fleet();
     const certificate = (): Promise<string> =>
@@ -57,7 +57,7 @@ export function faults(fleet: () => ChartFleet): void {
       await underLoad(fleet(), async () => {
         await renewSecrets('redis-tls', 'ca', 'proxy-tls', 'controller-tls', 'console-tls');
         await fleet().patchServiceSpec(SHOP.path, { ports: ports(SHOP.port, 7701) });
-        // Kubelets update the mounted CA within two minutes; only then do changes reach the proxies.
+        // Waits up to 150 s, because kubelets take up to two minutes to update the mounted CA. Until then, no change reaches the proxies.
         await eventually(async () => assertProbeResult({ ...fleet(), addresses }, { port: 7701 }, 'answered'), {
           timeoutMs: 150_000,
         });
@@ -69,18 +69,18 @@ export function faults(fleet: () => ChartFleet): void {
     test('of a node withdraws its address, and traffic continues at the other address', async () => {
       const { cluster } = fleet();
       const { addresses } = await servedAt(fleet());
-      // Redis runs on the first node, whose failure is not part of this test.
+      // Chooses another node than the first, because Redis runs on the first node and its failure is not part of this test.
       const lost = cluster.nodes.find(({ address }, index) => index > 0 && addresses.includes(address));
       assert.ok(lost);
       const remaining = addresses.filter((address) => address !== lost.address);
       lost.setLink('down');
       try {
-        // If the leader ran on this node, another controller becomes leader first.
+        // Waits up to 90 s: if the leader ran on the lost node, another controller must become leader first.
         await eventually(async () => assert.ok(!(await addressesNow(fleet())).includes(lost.address)), {
           timeoutMs: 90_000,
         });
-        // Pods of the node remain endpoints until Kubernetes marks the node unreachable; until then passive health checks exclude
-        // them.
+        // The pods of the lost node remain endpoints until Kubernetes marks the node as unreachable. Until then, passive health checks
+        // exclude these pods.
         await eventually(
           () => assertProbeResult({ ...fleet(), addresses: remaining }, { port: SHOP.port }, 'answered'),
           {

@@ -112,7 +112,7 @@ export function installation(fleet: () => ChartFleet): void {
   });
 }
 
-/** Adds the output of the fleet to the error of a failed operation. */
+/** Waits for the operation. If it fails, adds the output of the fleet to the error. */
 async function withFleetOutput<T>(fleet: ChartFleet, operation: Promise<T>): Promise<T> {
   try {
     return await operation;
@@ -142,7 +142,7 @@ async function secretOf({ kubectl }: ChartFleet, name: string, key: string): Pro
 
 export interface HttpsRequest {
   readonly url: string;
-  /** PEM of the authority, and the name, that the server's certificate must have. */
+  /** The PEM certificate of the CA that must have issued the server's certificate. */
   readonly ca: string;
   readonly servername: string;
   readonly token?: string;

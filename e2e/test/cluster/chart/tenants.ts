@@ -6,7 +6,7 @@ import { waitForProbeResult } from '../../../src/cluster/probe.ts';
 import { echoPods, echoService, namespaceManifest } from '../../../src/manifests.ts';
 import { addressesIn, conditionIn, waitForStatus } from '../../../src/service-status.ts';
 
-/** The Service that all parts use. */
+/** The Service that all parts of the test use. */
 export const SHOP = { path: 'shop/echo', port: 80 } as const;
 
 export function tenants(fleet: () => ChartFleet): void {
@@ -17,10 +17,10 @@ export function tenants(fleet: () => ChartFleet): void {
       const service = echoService({ namespace: 'shop', ports: [{ name: 'http', port: SHOP.port }] }) as {
         spec: Record<string, unknown>;
       };
-      // Users omit this field; the admission policy of the chart disables node ports.
+      // Removes the field, as users omit it. The admission policy of the chart disables node ports instead.
       delete service.spec.allocateLoadBalancerNodePorts;
       await apply(service);
-      // One confirming proxy suffices for the first address; the second address follows.
+      // Waits for both addresses, because the second address may be published later than the first.
       const status = await waitForStatus(fleet().cluster, SHOP.path, (now) => addressesIn(now).length === 2);
       assert.equal(conditionIn(status, 'Programmed')?.status, 'True');
       const published = addressesIn(status);
@@ -51,7 +51,7 @@ export function tenants(fleet: () => ChartFleet): void {
         metadata: { name: string };
       };
       second.metadata.name = 'second';
-      // The policy is in force when its status counts the tenant.
+      // Waits until the status of the policy counts the tenant, because the policy is then in force.
       await kubectl('wait', '--for=jsonpath={.status.tenantCount}=1', 'tenantpolicy/shop', '--timeout=20s');
       await apply(second);
       await eventually(
@@ -113,7 +113,7 @@ export function tenants(fleet: () => ChartFleet): void {
   });
 }
 
-/** Returns the fleet with only the addresses at which the shop is published. */
+/** Returns the fleet with only the addresses that the Service `SHOP` has published. */
 export async function servedAt(fleet: ChartFleet): Promise<ChartFleet> {
   const status = await waitForStatus(fleet.cluster, SHOP.path, (now) => (now.loadBalancer?.ingress ?? []).length > 0);
   return { ...fleet, addresses: (status.loadBalancer?.ingress ?? []).map(({ ip }) => ip) };

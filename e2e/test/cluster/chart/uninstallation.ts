@@ -19,26 +19,27 @@ import { SHOP, servedAt } from './tenants.ts';
 
 const EDGE = { class: 'weir.dev/edge', path: 'edge/echo', port: 8080 } as const;
 
-/** Permissions that this test does not exercise. */
+/** Granted permissions that this test does not use. */
 const USED_ELSEWHERE = {
   controller: [
-    // Part of applying a patch to a missing object, for which the audit log contains only the patch.
+    // Used for applying a patch to a missing object. The audit log records only the patch.
     'create events.events.k8s.io',
     'create tenantusages.weir.dev',
-    // Needed when a namespace has no Services left.
+    // Used when a namespace has no Services left.
     'delete tenantusages.weir.dev',
-    // Needed by rules, by `until`, and for suspensions created while the API server is unreachable.
+    // Used for automatic suspensions by rules, when `until` has passed, and for suspensions that were made while the API server was
+    // unreachable.
     'create suspensions.weir.dev',
     'delete suspensions.weir.dev',
     'get suspensions.weir.dev',
   ],
-  // Used by signed-in users.
+  // Used for signed-in users.
   console: ['create suspensions.weir.dev', 'delete suspensions.weir.dev', 'patch suspensions.weir.dev'],
   uninstall: [],
 } as const;
 
 export function uninstallation(fleet: () => ChartFleet): void {
-  /** Draining pods exist for a while after the uninstallation. */
+  /** Waits until no object of the release exists. Draining pods exist for a while after the uninstallation. */
   const waitUntilRemoved = (release: string): Promise<void> =>
     eventually(async () => assert.deepEqual(await remainingObjects(fleet(), release), []), {
       timeoutMs: 60_000,
@@ -118,7 +119,7 @@ export function uninstallation(fleet: () => ChartFleet): void {
   });
 }
 
-/** Returns every object in the cluster with the label of the release. */
+/** Returns the names of all objects in the cluster with the label of the release, except CRDs. */
 async function remainingObjects({ kubectl }: ChartFleet, release: string): Promise<readonly string[]> {
   const kinds = (await kubectl('api-resources', '--verbs=list', '-o=name')).trim().split('\n');
   const selector = `-l=app.kubernetes.io/instance=${release}`;
@@ -129,9 +130,9 @@ async function remainingObjects({ kubectl }: ChartFleet, release: string): Promi
     .filter((line) => line !== '' && !line.startsWith('customresourcedefinition'));
 }
 
-// The Secrets of a release for which the chart generates no Secrets: see docs/existing-secrets.md.
+// The Secrets of a release for which the chart generates no Secrets (see docs/existing-secrets.md).
 
-/** Values that name the certificate Secret of each server. */
+/** The section of values that names the certificate Secret of each server. */
 const CERTIFICATE_VALUES = {
   proxy: 'proxy.admin.tls',
   controller: 'controller.admin.tls',
@@ -141,11 +142,11 @@ const CERTIFICATE_VALUES = {
 
 export interface ExistingSecrets {
   readonly objects: readonly object[];
-  /** Arguments for helm that name these Secrets. */
+  /** The helm arguments that name these Secrets. */
   readonly helmArguments: readonly string[];
 }
 
-/** Returns the Secrets for a release; `fullName` is the chart's name prefix, such as `weir` or `edge-weir`. */
+/** Returns the Secrets for a release. `fullName` is the prefix of the release's object names, such as `weir` or `edge-weir`. */
 export function existingSecrets(fullName: string): ExistingSecrets {
   const issuer = makeCertificate({ name: `authority of ${fullName}`, isAuthority: true });
   const certificates = Object.entries(CERTIFICATE_VALUES).map(([server, value]) => {
@@ -176,7 +177,7 @@ function secretManifest(name: string, stringData: Readonly<Record<string, string
 
 const randomText = (): string => randomBytes(20).toString('hex');
 
-// The permissions that the chart grants to a component.
+// The part of a Role that lists the permissions which the chart grants to a component.
 interface Role {
   readonly rules: readonly {
     readonly apiGroups: readonly string[];
@@ -185,7 +186,7 @@ interface Role {
   }[];
 }
 
-/** Returns the permissions as `VERB RESOURCE.GROUP`. */
+/** Returns the permissions of a component in the form `VERB RESOURCE.GROUP`. */
 export function grantedPermissions(component: string): readonly string[] {
   const roles = parseAllDocuments(chartFile(WEIR_CHART, `rights/${component}.yaml`)).map((each) => each.toJS() as Role);
   return roles

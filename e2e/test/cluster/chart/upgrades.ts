@@ -17,7 +17,7 @@ export function upgrades(fleet: () => ChartFleet): void {
     test('replacing every proxy fails no connection', async () => {
       const before = await proxyPods(fleet());
       await underLoad(fleet(), () => restart('daemonset/weir-proxy'));
-      // The last old proxy may still be draining.
+      // Waits, because the last old proxy may still be draining.
       await eventually(
         async () => {
           const after = await proxyPods(fleet());
@@ -53,7 +53,7 @@ export function upgrades(fleet: () => ChartFleet): void {
   });
 }
 
-/** Runs clients at the published addresses before, during and after a change, and asserts that no connection fails. */
+/** Runs clients at the published addresses before, during and after `change`, and asserts that no connection fails. */
 export async function underLoad(fleet: ChartFleet, change: () => Promise<void>): Promise<void> {
   const { addresses } = await servedAt(fleet);
   const clients: SteadyConnections = steadyConnections({ hosts: addresses, port: SHOP.port, clients: 4 });
