@@ -2,8 +2,8 @@ import type { Problem, ServiceObject, SliceObject, Suspension, SuspensionOrigin 
 import type { Clock, Logger } from '@weir/runtime';
 import type { KubeApi } from '../../kubernetes/kube-api.ts';
 import { objectKey } from '../../snapshot/sorted-objects.ts';
-import { SnapshotCache } from '../snapshot-cache.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
+import { SnapshotCache } from '../source.ts';
 import { SliceCacheFile } from './slice-cache-file.ts';
 import { asCached, effectiveSlices, type LiveSlices, SliceWatch } from './slice-watch.ts';
 

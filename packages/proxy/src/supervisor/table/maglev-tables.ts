@@ -12,7 +12,7 @@ import {
 } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
 import type { WorkerCommand } from '../../worker/messages.ts';
-import { RoutesByPort } from './routes-by-port.ts';
+import { RoutesByPort } from './node-table.ts';
 
 /**
  * The minimum time between two computations of a table. Computing takes milliseconds, so several changes of the

@@ -1,8 +1,8 @@
 import type { Suspension } from '@weir/model/data-plane';
 import type { KnownSuspensions } from '@weir/store';
 import type { WorkerCommand } from '../../worker/messages.ts';
-import { MarkTracker } from '../mark-tracker.ts';
 import type { WorkerPool } from '../worker-pool.ts';
+import { MarkTracker } from './propagation.ts';
 
 export interface SuspensionsOptions {
   readonly pool: Pick<WorkerPool, 'post' | 'mark'>;

@@ -21,10 +21,10 @@ import { UNROUTED_SLOT } from '../../metering/counters.ts';
 import type { SlotOwner, SlotRegistry } from '../../metering/slot-registry.ts';
 import type { TableCommand, WorkerCommand } from '../../worker/messages.ts';
 import { monotonicMs, TimeSlicedQueue } from '../../worker/time-sliced-queue.ts';
-import { MarkTracker } from '../mark-tracker.ts';
 import { splitTable } from '../table-delivery.ts';
 import type { WorkerPool } from '../worker-pool.ts';
 import { NodeTable } from './node-table.ts';
+import { MarkTracker } from './propagation.ts';
 
 /**
  * The maximum time for which a large table is applied in one turn of the event loop. Heartbeats and suspensions are

@@ -2,7 +2,7 @@
 // attempts. Sends the workers the list of endpoints that are excluded from balancing.
 import { endpointKey, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
-import { RoutesByPort } from '../../supervisor/table/routes-by-port.ts';
+import { RoutesByPort } from '../../supervisor/table/node-table.ts';
 import type { WorkerCommand } from '../../worker/messages.ts';
 import type { PassiveHealthReport } from '../connect-reports.ts';
 import { DrainingEndpoints } from './draining-endpoints.ts';
