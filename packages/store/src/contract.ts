@@ -116,7 +116,7 @@ export interface Revision {
   readonly position: TablePosition;
   /** The id of the preceding revision. */
   readonly predecessor: string;
-  /** As in `PublishRequest`. */
+  /** Whether this revision is the last revision of the change, as in `PublishRequest`. */
   readonly complete: boolean;
   readonly changedAt?: number;
   /** The changes. A certificate is missing if a later revision that is already stored replaces or deletes the certificate. */
@@ -136,7 +136,7 @@ export interface HeartbeatStore {
   beginIncarnation(node: string, atLeast: number): Promise<number>;
   /** Stores a heartbeat for `HEARTBEAT_TTL_MS`. */
   record(heartbeat: Heartbeat): Promise<void>;
-  /** Removes the heartbeat of an incarnation at once; a proxy calls this at the end of a drain. */
+  /** Removes the heartbeat of an incarnation at once. A proxy calls this method at the end of a drain. */
   remove(node: string, life: number): Promise<void>;
   /**
    * Returns the heartbeats of the last `HEARTBEAT_TTL_MS`, sorted by node and incarnation. A heartbeat of an unknown version is
@@ -213,7 +213,7 @@ export interface FoldedIncarnation {
 export interface SuspensionStore {
   /** Adds a suspension or replaces the suspension with the same uid. An identical suspension changes nothing. */
   put(suspension: Suspension): Promise<void>;
-  /** Removes a suspension. Call only if the Suspension object was deleted, `until` has passed, or an operator lifted it. */
+  /** Removes a suspension. Call only if the Suspension object was deleted, `until` has passed, or an operator lifted the suspension. */
   remove(uid: string): Promise<void>;
   /**
    * Declares the list complete: the caller has put all suspensions that the caller knows, from Suspension objects and from the store.

@@ -9,8 +9,8 @@ export const MAX_BYTES_PER_REVISION = 1_000_000;
 /** How many revisions the store keeps. A follower that is further behind reads the complete table. */
 export const DEFAULT_KEPT_REVISIONS = 10_000;
 /**
- * The minimum size of the kept revisions' encoded entries; the store keeps at most twice as many bytes. Limits the memory of Redis, because
- * one Service with many source ranges takes 0.5 MB.
+ * How many bytes of the revisions' encoded entries the store keeps: at least this number, at most twice as many. Without this limit 10,000
+ * revisions could take gigabytes, because one Service with many source ranges takes 0.5 MB.
  */
 export const DEFAULT_KEPT_BYTES: number = 32 * 1024 * 1024;
 

@@ -48,9 +48,9 @@ interface WrittenVersion {
 }
 
 /**
- * Publishes the routing table; allows one call of `publish` at a time. Remembers the stored table and writes only the changes. After a
- * failed call or a lost connection, reads the stored position first; if the store holds another table, opens a new epoch and publishes the
- * complete table.
+ * Publishes the routing table. The caller must not call `publish` again before the last call has ended. Remembers the stored table and
+ * writes only the changes. After a failed call or a lost connection, reads the stored position first. If the store holds another table,
+ * opens a new epoch and publishes the complete table.
  */
 export class TablePublisher {
   readonly #store: TableStore;
@@ -167,8 +167,8 @@ export class TablePublisher {
   }
 
   /**
-   * Frees the tables between each kept version and `to`. `diff` replaces the chain of tables from one version to the other by their
-   * differences.
+   * Lets the garbage collector free the tables between each kept version and `to`: `diff` links the older table directly to the newer
+   * table.
    */
   #releaseVersionsBetween(to: RoutingTable): void {
     for (const { table } of this.#writtenVersions) if (table !== undefined) diff(table, to);
@@ -205,9 +205,9 @@ export function splitIntoRevisions(
 }
 
 /**
- * Returns the changes that create a complete table: first each allocated Service followed by its certificate and listeners, last all other
- * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. Sorted
- * by id, nearly all entries would have to be written before the first Service is complete.
+ * Returns the changes that create a complete table: first each allocated Service followed by its certificate and listeners, then all other
+ * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. In the
+ * order of ids, nearly all entries would have to be written before the first Service is complete.
  */
 export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
   const changesByService = new Map<string, Change[]>();

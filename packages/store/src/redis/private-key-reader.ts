@@ -10,7 +10,10 @@ import { type JoinedCertificate, withPrivateKey } from './table-codec.ts';
 /** Whether private keys are read. With `none`, certificates are returned without private keys. */
 export type PrivateKeyAccess = 'read' | 'none';
 
-/** Runs `send` on a connection. Callers differ in how they map errors. */
+/**
+ * Runs `send` on a connection. `RedisConnection.call` also maps errors to `StoreError`s; the function that a follower passes leaves errors
+ * unchanged.
+ */
 export type RedisCaller = <T>(send: (redis: Redis) => Promise<T>) => Promise<T>;
 
 export interface PrivateKeyReaderOptions {

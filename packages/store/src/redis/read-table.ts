@@ -25,8 +25,8 @@ import {
 
 const MAX_READ_ATTEMPTS = 5;
 /**
- * How often `readTable` joins private keys while a leader replaces certificates. After the last round, a certificate without its private
- * key counts as unreadable until a follower receives the certificate's next revision.
+ * The maximum number of times that `readTable` joins private keys while a leader replaces certificates. After the last time, a certificate
+ * without its private key counts as unreadable until a follower receives the certificate's next revision.
  */
 const MAX_KEY_ROUNDS = 5;
 const ENTRIES_PER_SCAN = 1_000;
