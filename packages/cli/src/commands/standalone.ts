@@ -18,12 +18,12 @@ Examples:
     --kubeconfig /etc/weir/api-server/kubeconfig     API server mode, see docs/api-server.md
 
 The command watches the files and applies every change at once. EndpointSlices in files may have loopback addresses.
-When every port listens, it prints the line "ready" with the console's URL on stderr. SIGTERM and SIGINT drain the
-connections; a second signal ends the process at once.
+When all listeners are open, the command prints the line "ready" with the console's URL on stderr. SIGTERM and SIGINT
+drain the connections; a second signal ends the process at once.
 With --redis, Secrets are read only if WEIR_FLEET_SECRET is set, because Redis stores private keys encrypted with it.
-With --kubeconfig, the command does not wait for the API server. While the API server is unreachable or has no ready
-endpoint for a Service, the endpoints that it listed last are used (kept in --state), else the endpoints of the files.
-The connection to the API server may go through this process.`;
+With --kubeconfig, the command does not wait for the API server. While the API server is unreachable, or has no ready
+endpoint for a Service, the command uses the last endpoints from the API server (kept in --state). If there are none,
+it uses the endpoints in the files. The connection to the API server may go through this process.`;
 
 interface StandaloneCommandOptions extends ManifestOptions {
   readonly console: HostPort | 'off';
@@ -45,7 +45,7 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
     .addOption(
       new Option('--workers <n>', 'worker threads of each proxy (default: one per core)').argParser(parseWorkers),
     )
-    .option('--state <dir>', 'directory that keeps the routing table and the usage over restarts (default: not kept)')
+    .option('--state <dir>', 'directory that keeps the routing table and the usage across restarts (default: not kept)')
     .option(
       '--redis <url>',
       'Redis to use instead of memory, in any form that WEIR_REDIS_URL accepts, such as redis://[USER:PASSWORD@]HOST[:PORT]',

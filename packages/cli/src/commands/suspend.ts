@@ -15,8 +15,8 @@ Examples:
   weir suspend shop/web --message "Under attack" --for 5m --replace
 
 Every proxy refuses new connections of the target and resets its open connections. Other tenants are not affected.
-If you suspend the target again, the new message and end replace those of your own Suspension. A Suspension
-that another user made, or that ends later, is only replaced with --replace.`;
+If you suspend a target again, the new message and end replace the message and end of your earlier Suspension.
+--replace is needed to replace a Suspension that another user made, or that ends later.`;
 
 interface SuspendOptions extends ServerOptions {
   readonly message: string;

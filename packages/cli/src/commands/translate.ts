@@ -26,7 +26,7 @@ The exit code is 1 if a problem of severity error was found. Warnings do not cou
 
 export function addTranslate(program: Command, { terminal, finish }: CommandContext): void {
   addManifestOptions(program.command('translate'))
-    .description('dry run: print the routing table that Weir makes of manifests, and every problem')
+    .description('dry run: print the routing table that Weir makes from manifests, and every problem')
     .addOption(outputOption())
     .addHelpText('after', EXAMPLES)
     .action(async (options: ManifestOptions & { output: OutputFormat }) => {
