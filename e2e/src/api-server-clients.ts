@@ -45,6 +45,7 @@ export function startKubectlLoop(kubeconfig: string, args: readonly string[]): K
 }
 
 // Imitates a kubelet: uses one HTTP/2 connection, opens a new watch whenever the watch ends, and sends a ping after 30 s of silence.
+
 export interface KubeletWatchOptions {
   readonly server: string;
   readonly ca: string;

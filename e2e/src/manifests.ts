@@ -1,6 +1,7 @@
 import { ECHO_IMAGE } from '@weir/tools';
 
 // Kubernetes objects with only the fields that the tests need.
+
 interface LoadBalancerOptions {
   readonly annotations?: Readonly<Record<string, string>>;
 }

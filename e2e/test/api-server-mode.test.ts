@@ -20,7 +20,7 @@ const requirement = {
   timeout: 600_000,
 };
 
-/** The lease of the API server that leads lasts 15 s, and the other API server checks the lease every 10 s. */
+/** Waits up to 45 s, because the lease of the leading API server lasts 15 s and the other API server checks the lease every 10 s. */
 const FAILOVER_WAIT = { timeoutMs: 45_000, intervalMs: 200 };
 const DEFAULT_WAIT = { timeoutMs: 20_000, intervalMs: 100 };
 

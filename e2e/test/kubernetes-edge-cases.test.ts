@@ -178,7 +178,7 @@ describe('edge cases', { ...requirement, timeout: 300_000 }, () => {
       assert.ok(Buffer.byteLength(text) < 1_100 && text.isWellFormed(), text);
     }
     const versions = await Promise.all(['wrong', 'odd'].map(versionOf));
-    // Waits until another Service is served. A superfluous status update would be written before that.
+    // Waits until the marker Service is served. A superfluous status update would be written before the marker's status.
     await apply(loadBalancer('huge/marker', { ports: [{ port: 2033 }] }));
     await served('huge/marker');
     assert.deepEqual(await Promise.all(['wrong', 'odd'].map(versionOf)), versions);

@@ -74,8 +74,8 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     }, LONG_WAIT);
     await apply(loadBalancer('shop/later', { ports: [{ port: 3010 }] }));
     await when('shop/later', (now) => reasonOf(now, 'Programmed') === 'WaitingForProxy');
-    // Expects at least one address. All addresses stay if all proxies become silent at the same check; otherwise only the last address
-    // stays for certain.
+    // Expects at least one address. All addresses stay if all proxies become silent at the same check; otherwise at least the last address
+    // stays.
     const kept = addressesIn(await when('shop/web', () => true));
     assert.ok(kept.length > 0 && kept.every((address) => ADDRESSES.includes(address)), kept.join());
     for (const node of NODES) await fleet.startProxy(node);

@@ -19,8 +19,8 @@ const ALLOWED_LICENCES: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Reports whether an SPDX expression permits distribution: one alternative of `OR` must be allowed, and of `AND` all parts. Does not
- * support `WITH` and nesting.
+ * Reports whether an SPDX expression permits distribution: all licences of at least one alternative of `OR` are allowed. Does not support
+ * `WITH` and nesting.
  */
 export function isAllowedLicence(expression: string): boolean {
   const alternatives = expression.replace(/^\((.*)\)$/, '$1').split(' OR ');

@@ -110,6 +110,7 @@ export async function udpClient({
 }
 
 // Assertions for tests on a cluster.
+
 export type ProbePort = Omit<ProbeTarget, 'host'>;
 
 /** Waits until the Service is published on all nodes without a Degraded condition. */

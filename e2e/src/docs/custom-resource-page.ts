@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 
 // Generates docs/api.md from the chart's CustomResourceDefinitions.
+
 const PAGE_HEAD = `# Custom resources
 
 <!-- Written by e2e/test/docs-custom-resources.test.ts from charts/weir-crds/definitions: UPDATE_GOLDEN=1 npm test -- docs-custom-resources -->

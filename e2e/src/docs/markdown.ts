@@ -3,6 +3,7 @@ import { posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 // Finds links, anchors and code blocks in the subset of Markdown that our pages use.
+
 export interface Link {
   readonly target: string;
   readonly line: number;
@@ -54,6 +55,7 @@ export function fencedBlocks(page: string, language: string): readonly CodeBlock
 }
 
 // Checks that the targets of links exist. Checks only the syntax of links to other sites.
+
 const ROOT_URL = new URL('../../../', import.meta.url);
 
 /** Returns one text per broken link, with the path of the page and the line number. */
@@ -82,6 +84,7 @@ function externalLinkError(target: string): string | undefined {
 }
 
 // Lists the Markdown pages that people read. Excludes changelog fragments, because their text becomes part of CHANGELOG.md.
+
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PAGE_PATTERNS = ['*.md', '.github/**/*.md', 'docs/**/*.md', 'bench/*.md', 'charts/*/*.md', 'packages/*/*.md'];
 

@@ -57,7 +57,7 @@ export async function startContainer(image: UnpackedImage, options: ContainerOpt
   };
 }
 
-/** Returns an OCI runtime specification with the parts that matter here of the specification that containerd generates for a pod. */
+/** Returns an OCI runtime specification, with the relevant parts of the specification that containerd generates for a pod. */
 function runtimeSpec({ rootfs, config }: UnpackedImage, options: ContainerOptions): object {
   const {
     command = config.Entrypoint ?? [],

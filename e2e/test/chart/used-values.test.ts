@@ -62,7 +62,7 @@ describe('values.yaml', requireProgram('helm'), () => {
       return text.replaceAll(/[A-Za-z0-9+/]{40,}=*/g, '…');
     };
 
-    // Tests most values in one rendering of the installation with nearly all features. Tests each other value in a rendering of its own.
+    // Tests most values in one rendering of the installation with nearly all features. Tests each remaining value in separate renderings.
     const candidates = values.map((each, index) => ({ each, found: markedValue(each, index) }));
     const changes = candidates.flatMap(({ each, found }) =>
       found === undefined ? [] : [nested(each.path, found.value)],

@@ -18,7 +18,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 const NODE = 'node-1';
 const WEIR_UID = 65532;
 const REDIS_UID = 999;
-/** CAP_NET_BIND_SERVICE is bit 10 of a capability mask. */
+/** The bit of CAP_NET_BIND_SERVICE (capability 10) in a capability mask. */
 const CAP_NET_BIND_SERVICE_BIT = 1 << 10;
 const READY_TIMEOUT_MS = 60_000;
 

@@ -27,7 +27,7 @@ const USED_ELSEWHERE = {
     'create tenantusages.weir.dev',
     // Used when a namespace has no Services left.
     'delete tenantusages.weir.dev',
-    // Used for automatic suspensions by rules, when `until` has passed, and for suspensions that were made while the API server was
+    // Used for suspensions by rules, for the end of a suspension (`until`), and for suspensions that were made while the API server was
     // unreachable.
     'create suspensions.weir.dev',
     'delete suspensions.weir.dev',
