@@ -1,12 +1,12 @@
-// The memory of ClientIP affinity: a hash table of fixed size in memory that all workers of a proxy share and write without locks.
-// Each word of a key is stored XORed with the endpoint (R. Hyatt, T. Mann, A lock-less transposition-table implementation, ICGA
-// Journal 25(1), 2002). If two workers write one entry at once, the entry matches no client: one client's affinity is lost, but no
-// client gets the endpoint of another.
+// The memory of ClientIP affinity: a hash table of fixed size that holds the last endpoint of each client. All workers of a proxy share the
+// table and write without locks. Each word of a key is stored XORed with the hash of the endpoint (R. Hyatt, T. Mann, A lock-less
+// transposition-table implementation, ICGA Journal 25(1), 2002). If two workers write the same entry at once, the entry then matches no
+// client: one client loses its affinity, but no client gets the endpoint of another client.
 
 export interface AffinityTable {
   /**
-   * Returns the hash of the endpoint that the client got last; undefined if that is longer than `timeout` ago. `now` and `timeout`
-   * are whole seconds, so an entry may last up to a second longer than its timeout, but never ends early.
+   * Returns the hash of the endpoint that the client got last; undefined if the client is unknown or got that endpoint more than `timeout`
+   * seconds ago. `now` and `timeout` are whole seconds, so an entry may last up to a second longer than its timeout, but never shorter.
    */
   lookup(client: AffinityKey, now: number, timeout: number): number | undefined;
   /** Records that the client got the endpoint with this hash at `now` (whole seconds). */
@@ -23,13 +23,16 @@ const ENTRY_WORDS = 4;
 const HIGH = 0;
 const LOW = 1;
 const ENDPOINT = 2;
-/** The word with the second of the last use plus one; 0 marks an entry that was never written. */
+/** The index of the word that holds the second of the last use, plus one. The word is 0 in an entry that was never written. */
 const LAST_SEEN = 3;
 
 /** The number of adjacent entries in which one client may be stored. If all are in use, the least recently used entry is replaced. */
 const PROBED_ENTRIES = 8;
 
-/** The size of the table: 4 MiB for 262,144 clients. The kernel allocates only the pages that are written. */
+/**
+ * The size of the table: 4 MiB, for 262,144 clients. Unused parts cost no memory, because the kernel allocates only the pages that are
+ * written.
+ */
 export const AFFINITY_TABLE_BYTES: number = 262_144 * ENTRY_WORDS * Uint32Array.BYTES_PER_ELEMENT;
 
 /**

@@ -4,14 +4,14 @@ import type { EndpointPool } from './endpoint-pool.ts';
 import type { EndpointStats } from './endpoint-stats.ts';
 
 /**
- * Chooses among the endpoints of a listener. Each worker has one balancer for each listener, because some balancers keep state.
+ * Chooses among the endpoints of a route. Each worker has its own balancer for each route, because some balancers keep state.
  *
- *     const balancer = createBalancer(route, { random, now, affinityTable });
- *     const pool = buildPool(EMPTY_POOL, route.endpoints.map(createEndpointStats), { zone: null, maglev: undefined });
- *     const stats = balancer.choose(pool, client, []);
- *     stats.activeConnections += 1;
+ * const balancer = createBalancer(route, { random, now, affinityTable });
+ * const pool = buildPool(EMPTY_POOL, route.endpoints.map(createEndpointStats), { zone: null, maglev: undefined });
+ * const stats = balancer.choose(pool, client, []);
+ * stats.activeConnections += 1;
  *
- * A choice without tried endpoints allocates no memory.
+ * A call of `choose` with an empty `tried` allocates no memory.
  */
 export interface Balancer {
   /** Returns an endpoint of the pool that is not among `tried`; undefined if all were tried. */
@@ -21,16 +21,16 @@ export interface Balancer {
 export interface BalancerOptions {
   /** Returns a random number in [0, 1). */
   readonly random: () => number;
-  /** Milliseconds of a monotonic clock that all threads of the process share. */
+  /** Returns milliseconds of a monotonic clock that all threads of the process share. */
   readonly now: () => number;
   /**
-   * The memory of ClientIP affinity. Without it, ClientIP affinity is computed by hash only, and a new endpoint takes over some
-   * clients of the others.
+   * Remembers the last endpoint of each client for ClientIP affinity. If undefined, ClientIP affinity depends only on a hash of the client,
+   * and a new endpoint takes over some clients of the other endpoints.
    */
   readonly affinityTable: AffinityTable | undefined;
 }
 
-/** Returns the candidates that were not tried; the same list if nothing was tried. */
+/** Returns the candidates that were not tried; `candidates` itself if nothing was tried. */
 export function untriedEndpoints(
   candidates: readonly EndpointStats[],
   tried: readonly EndpointStats[],
@@ -38,10 +38,7 @@ export function untriedEndpoints(
   return tried.length === 0 ? candidates : candidates.filter((candidate) => !isTried(candidate, tried));
 }
 
-/**
- * Whether an endpoint was tried, compared by address and port: an endpoint that left and returned has new stats, but the same
- * address.
- */
+/** Whether an endpoint was tried. Compares address and port, because an endpoint that left and returned has a new stats object. */
 export function isTried(candidate: EndpointStats, tried: readonly EndpointStats[]): boolean {
   for (let index = 0; index < tried.length; index += 1) {
     const { endpoint } = tried[index] as EndpointStats;

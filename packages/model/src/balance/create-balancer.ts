@@ -12,8 +12,8 @@ import {
 export type BalancerRoute = Pick<Route, 'service' | 'listener' | 'settings'>;
 
 /**
- * Creates the balancer that the settings of a Service ask for. UDP flows are balanced by hash instead of round-robin, random or
- * least-connections, because the kernel may deliver the next datagram to another worker, which must choose the same endpoint.
+ * Creates the balancer that the settings of a Service ask for. For UDP flows, a hash replaces round-robin, random and least-connections,
+ * because the kernel may deliver the next datagram of a flow to another worker, and that worker must choose the same endpoint.
  */
 export function createBalancer(route: BalancerRoute, options: BalancerOptions): Balancer {
   const { settings, listener } = route;
@@ -38,7 +38,7 @@ export function usesMaglev({ settings }: Pick<Route, 'settings'>): boolean {
   return settings.algorithm === 'maglev' && settings.affinity.kind === 'none';
 }
 
-/** Whether the balancer of a listener's former route also fits its new route, so that the balancer keeps its state. */
+/** Whether a balancer that was created for the first route also fits the second route. If so, the balancer keeps its state. */
 export function canKeepBalancer({ settings: a }: BalancerRoute, { settings: b }: BalancerRoute): boolean {
   if (a.affinity.kind === 'none' && b.affinity.kind === 'none') return a.algorithm === b.algorithm;
   return timeoutOf(a.affinity) === timeoutOf(b.affinity);
@@ -49,8 +49,8 @@ function timeoutOf(affinity: Affinity): number | undefined {
 }
 
 /**
- * Chooses the first usable endpoint in order of address; the other endpoints are chosen only after it was tried. Slow start does
- * not apply.
+ * Chooses the first untried endpoint in order of address: from the preferred endpoints, or from the fallback endpoints if all preferred
+ * endpoints were tried. Ignores slow start.
  */
 export const FIRST_AVAILABLE_BALANCER: Balancer = {
   choose: (pool, _client, tried) =>

@@ -2,16 +2,19 @@ import type { Endpoint } from '../table/entry.ts';
 import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED, slowStartEnd } from './endpoint-stats.ts';
 import type { MaglevTable } from './maglev-table.ts';
 
-/** The endpoints of a listener by tier, computed once for each change, so that a connection needs no filtering. */
+/** The endpoints of a route by tier. The pool is built once for each change, so that a new connection needs no filtering. */
 export interface EndpointPool {
-  /** In the order of the route, which is the same on every proxy. */
+  /** All endpoints, in the order of the route. The order is the same on every proxy. */
   readonly all: readonly EndpointStats[];
-  /** Empty only if there are no endpoints. */
+  /** The endpoints that are chosen first. Empty only if there are no endpoints at all. */
   readonly preferred: readonly EndpointStats[];
   readonly fallback: readonly EndpointStats[];
-  /** When the slow start of the newest endpoint ends (ms). */
+  /** When the last slow start ends (ms); -Infinity if no endpoint had a slow start. */
   readonly slowStartEndsAt: number;
-  /** Undefined until the main thread has computed a table; the balancer uses rendezvous hashing until then. */
+  /**
+   * Undefined if the main thread has computed no table yet, or if the table has no preferred endpoint. The balancer then uses rendezvous
+   * hashing.
+   */
   readonly maglev: MaglevTable | undefined;
 }
 
@@ -29,10 +32,11 @@ export const EMPTY_POOL: EndpointPool = {
 };
 
 /**
- * Builds the pool of `candidates`, which replaces the pool `before`, and sets the tier of every endpoint of both. Preferred are the
- * healthy endpoints of the zone, even if there is only one (`trafficDistribution` leaves it to the owner to have enough endpoints
- * in each zone), or all healthy endpoints if the zone has none. The other healthy endpoints are the fallback. If no endpoint is
- * healthy, the health checks prove nothing, and all endpoints count as healthy.
+ * Builds the pool of `candidates`, which replaces the pool `before`, and sets the tier of every endpoint in these pools. The preferred
+ * endpoints are the healthy endpoints of the zone, even if there is only one: with `trafficDistribution`, the owner of a Service must
+ * provide enough endpoints in each zone. If the zone has no healthy endpoint, all healthy endpoints are preferred. The other healthy
+ * endpoints are the fallback. If no endpoint is healthy, all endpoints count as healthy, because the health checks then do not tell which
+ * endpoint works.
  */
 export function buildPool(
   before: EndpointPool,
@@ -52,7 +56,7 @@ export function buildPool(
     preferred,
     fallback: used.filter(({ tier }) => tier === FALLBACK),
     slowStartEndsAt: slowStartEnd(candidates),
-    // A table without a preferred endpoint would be searched in vain.
+    // Omits a table without a preferred endpoint, because the balancer would search all of its slots in vain.
     maglev: maglev?.endpoints.some(({ tier }) => tier === PREFERRED) ? maglev : undefined,
   };
 }

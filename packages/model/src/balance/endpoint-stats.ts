@@ -1,12 +1,12 @@
 import { type Endpoint, endpointKey } from '../table/entry.ts';
 import { hashText } from './hash.ts';
 
-/** The state of one endpoint of a listener in one worker. The session that opens a connection counts it in `activeConnections`. */
+/** The state of one endpoint of a route in one worker. A session that opens a connection to the endpoint increments `activeConnections`. */
 export interface EndpointStats {
-  /** From the newest table: the address and port stay, the zone may change. */
+  /** The endpoint in the newest table. The address and port never change, but the zone may. */
   endpoint: Endpoint;
   activeConnections: number;
-  /** Set by health checks and ejections, which then call `buildPool` again. */
+  /** Set by health checks and ejections. `buildPool` must be called after each change. */
   isHealthy: boolean;
   /** Hash of address and port, the same on every proxy. */
   readonly hash: number;
@@ -22,11 +22,11 @@ export type PoolTier = typeof PREFERRED | typeof FALLBACK | typeof EXCLUDED;
 export const PREFERRED = 0;
 /** Chosen only after all preferred endpoints were tried. */
 export const FALLBACK = 1;
-/** Unhealthy while other endpoints are healthy, or no longer in the table. */
+/** Not chosen by balancers: unhealthy while other endpoints are healthy, or no longer in the table. */
 export const EXCLUDED = 2;
 const ENDPOINT_SEED = 0x3c6ef372;
 
-/** The stats of an endpoint without connections that is healthy and not in slow start. */
+/** Returns the stats of a new endpoint: healthy, without connections, and not in slow start. */
 export function createEndpointStats(endpoint: Endpoint): EndpointStats {
   return {
     endpoint,
@@ -39,18 +39,18 @@ export function createEndpointStats(endpoint: Endpoint): EndpointStats {
   };
 }
 
-// The duration of slow start. An endpoint that joins serving endpoints begins with a tenth of its share, because its caches are
-// cold and its code is not yet compiled, and because least-connections would otherwise send all new connections to it.
+// The duration of slow start. An endpoint that joins serving endpoints begins with a tenth of its share, because its caches are cold and
+// its code is not compiled yet. Without slow start, least-connections would choose such an endpoint every time it is drawn.
 const SLOW_START_MS = 30_000;
 const MIN_WEIGHT = 0.1;
 
-/** The weight of an endpoint at `now` (ms): rises from 0.1 to 1 within the 30 s of slow start. */
+/** Returns the weight of an endpoint at `now` (ms), which rises from 0.1 to 1 within the 30 s of slow start. */
 export function weightAt(stats: EndpointStats, now: number): number {
   const share = (now - stats.slowStartAt) / SLOW_START_MS;
   return share >= 1 ? 1 : Math.max(MIN_WEIGHT, MIN_WEIGHT + (1 - MIN_WEIGHT) * share);
 }
 
-/** When the slow start of all endpoints is over (ms); -Infinity if none is in slow start. */
+/** Returns when the last slow start of the endpoints ends (ms); -Infinity if no endpoint had a slow start. */
 export function slowStartEnd(endpoints: readonly EndpointStats[]): number {
   let latest = Number.NEGATIVE_INFINITY;
   for (const { slowStartAt } of endpoints) if (slowStartAt > latest) latest = slowStartAt;
@@ -58,9 +58,10 @@ export function slowStartEnd(endpoints: readonly EndpointStats[]): number {
 }
 
 /**
- * The stats of the endpoints of a new table. Endpoints that stay keep their stats. An endpoint that joins endpoints that stay begins
- * slow start at `now` (ms of the balancers' clock); if all endpoints are new, none does, since no other endpoint could take their
- * share. `departed` returns the stats of an endpoint that left while it had open connections.
+ * Returns the stats for the endpoints of a new table. An endpoint that was in the old table keeps its stats. A new endpoint begins slow
+ * start at `now` (ms of the balancers' clock) if at least one endpoint of the old table stays. If all endpoints are new, no endpoint begins
+ * slow start, because no other endpoint could take its share. `departed` returns the stats of an endpoint that left while connections to it
+ * were open.
  */
 export function updateEndpointStats(
   endpoints: readonly Endpoint[],

@@ -5,9 +5,9 @@ import type { EndpointPool } from './endpoint-pool.ts';
 import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED } from './endpoint-stats.ts';
 import { type ClientHash, hashClientAddress, hashPair, hashText } from './hash.ts';
 
-// No balancer of this file applies slow start: changing weights would move clients between endpoints.
+// The balancers of this file ignore slow start, because changing weights would move clients between endpoints.
 
-/** Chooses by rendezvous hashing of the client: needs no table, costs O(endpoints) for each connection. */
+/** Creates a balancer that chooses by rendezvous hashing of the client. Needs no table, but costs O(endpoints) for each connection. */
 export function createRendezvousBalancer(hash: ClientHash): Balancer {
   return {
     choose(pool, client, tried) {
@@ -21,9 +21,9 @@ export function createRendezvousBalancer(hash: ClientHash): Balancer {
 }
 
 /**
- * Returns the endpoint with the highest hash of (client, endpoint); `client` is a 32-bit hash. Every proxy computes the same choice
- * without shared state, and when an endpoint leaves, only its clients move (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM
- * ToN 6(1), 1998). Returns undefined if there is no candidate.
+ * Returns the endpoint with the highest hash of (client, endpoint), where `client` is a 32-bit hash; undefined if there is no candidate.
+ * Every proxy computes the same choice without shared state. If an endpoint leaves, only the clients of that endpoint move (rendezvous
+ * hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998).
  */
 export function chooseByRendezvous(candidates: readonly EndpointStats[], client: number): EndpointStats | undefined {
   let best: EndpointStats | undefined;
@@ -40,9 +40,9 @@ export function chooseByRendezvous(candidates: readonly EndpointStats[], client:
 }
 
 /**
- * Chooses by Maglev: one hash and one look-up in the table. If the slot's endpoint is excluded or was tried, the next slots decide,
- * in the same order on every proxy, while clients of other endpoints stay. Rendezvous hashing decides if there is no table, or if
- * only endpoints are left that are newer than the table.
+ * Creates a balancer that chooses by Maglev: one hash and one look-up in the table. If the endpoint of the slot is excluded or was tried,
+ * the balancer takes the next slot with a usable endpoint, in the same order on every proxy. Clients of other endpoints stay. Uses
+ * rendezvous hashing if there is no table, or if the table has none of the endpoints that are left.
  */
 export function createMaglevBalancer(hash: ClientHash): Balancer {
   return {
@@ -69,9 +69,9 @@ const HIGH_SEED = 0x5be0cd19;
 const LOW_SEED = 0x243f6a88;
 
 /**
- * Implements `sessionAffinity: ClientIP`: chooses the endpoint that the client got last, if that endpoint is not excluded and
- * the client's last connection is at most `timeoutMs` ago; otherwise by rendezvous hashing, which every proxy and worker computes
- * alike. A new endpoint therefore takes over only clients that this proxy does not remember. Affinity overrides the preferred zone.
+ * Creates the balancer for `sessionAffinity: ClientIP`. Chooses the endpoint that the client got last, if that endpoint is usable and the
+ * client's last connection began at most `timeoutMs` ago. Otherwise chooses by rendezvous hashing, with the same result on every proxy and
+ * worker. So a new endpoint takes over only clients that this proxy does not remember. Affinity overrides the preferred zone.
  */
 export function createClientAffinityBalancer(
   { service, listener }: Pick<Route, 'service' | 'listener'>,

@@ -1,20 +1,20 @@
-// The look-up table of Maglev (D. Eisenbud et al., Maglev: A Fast and Reliable Software Network Load Balancer, NSDI 2016,
-// section 3.4). Each endpoint has its own permutation of all slots, and the endpoints take turns: each takes the next free slot of
-// its permutation. All endpoints get equally many slots, and when an endpoint leaves, few slots of other endpoints change.
+// The look-up table of Maglev (D. Eisenbud et al., Maglev: A Fast and Reliable Software Network Load Balancer, NSDI 2016, section 3.4).
+// Each endpoint has its own permutation of all slots. The endpoints take turns, and each endpoint takes the next free slot of its
+// permutation. So all endpoints get almost equally many slots, and when an endpoint leaves, few slots of other endpoints change.
 import type { EndpointStats } from './endpoint-stats.ts';
 import { hashText } from './hash.ts';
 
 /**
- * The number of slots: a prime, so that every skip visits all slots. With more slots per endpoint, fewer slots move when endpoints
- * change.
+ * The number of slots: a prime, so that a step of any size visits all slots. The more slots there are for each endpoint, the smaller the
+ * share of slots that move when endpoints change.
  */
 export const MAGLEV_SLOTS = 65_537;
-/** The most endpoints of a table: an index has 16 bits, and the highest index marks a free slot. */
+/** The most endpoints of a table: an endpoint's index has 16 bits, and the highest index marks a free slot. */
 export const MAX_MAGLEV_ENDPOINTS = 65_535;
 
-/** A table that may be older than the pool; the balancer passes over endpoints that have left. */
+/** A table that may be older than the pool. The balancer skips endpoints that have left. */
 export interface MaglevTable {
-  /** Indexes of `endpoints`, from `fillMaglevSlots`. */
+  /** For each slot, an index into `endpoints`, as written by `fillMaglevSlots`. */
   readonly slots: Uint16Array;
   readonly endpoints: readonly EndpointStats[];
 }
@@ -24,9 +24,9 @@ const OFFSET_SEED = 0x6a09e667;
 const SKIP_SEED = 0xbb67ae85;
 
 /**
- * Writes into each slot the index of its endpoint in `keys`, the endpoints' unique keys. The same set of keys, in any order, gives
- * each slot to the same key on every proxy. Without keys all slots are free. The length of `slots` must be a prime. Throws if there
- * are more keys than slots or more than 65,535.
+ * Assigns each slot to an endpoint. `keys` holds a unique key for each endpoint; each slot gets an index into `keys`. Equal sets of keys
+ * give equal assignments on every proxy, whatever the order of the keys. If `keys` is empty, all slots stay free. The length of `slots`
+ * must be a prime. Throws if there are more keys than slots, or more than 65,535 keys.
  */
 export function fillMaglevSlots(slots: Uint16Array, keys: readonly string[]): void {
   const size = slots.length;

@@ -8,12 +8,15 @@ import { type EndpointStats, weightAt } from './endpoint-stats.ts';
  */
 export type WeightedDraw = (candidates: readonly EndpointStats[], now: number, except: number) => number;
 /**
- * The most draws for one choice. Each draw is accepted with a probability of at least 0.1, so 64 draws in a row fail once in a
- * thousand times.
+ * The most draws for one choice. Each draw is accepted with a probability of at least 0.1, so all 64 draws are rejected in at most 0.12 %
+ * of choices.
  */
 const MAX_DRAWS = 64;
 
-/** Draws by rejection sampling: uniformly, until a draw is accepted by its weight. `random` returns numbers in [0, 1). */
+/**
+ * Returns a draw by rejection sampling, which repeats uniform draws until a candidate is accepted with the probability of its weight.
+ * `random` returns numbers in [0, 1).
+ */
 export function createWeightedDraw(random: () => number): WeightedDraw {
   return (candidates, now, except) => {
     const count = candidates.length;
@@ -27,12 +30,15 @@ export function createWeightedDraw(random: () => number): WeightedDraw {
   };
 }
 
-/** The time at which to weigh a pool (ms); Infinity, without reading the clock, if no endpoint is in slow start. */
+/**
+ * Returns the time (ms) for which to compute the weights of a pool. If no endpoint had a slow start, returns Infinity without reading the
+ * clock.
+ */
 export function weighingTime(pool: EndpointPool, now: () => number): number {
   return pool.slowStartEndsAt === Number.NEGATIVE_INFINITY ? Number.POSITIVE_INFINITY : now();
 }
 
-/** Chooses a random endpoint, with probability proportional to its weight. */
+/** Creates a balancer that chooses a random endpoint, with probability proportional to its weight. */
 export function createRandomBalancer({ random, now }: BalancerOptions): Balancer {
   const draw = createWeightedDraw(random);
   const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined =>
@@ -46,10 +52,9 @@ export function createRandomBalancer({ random, now }: BalancerOptions): Balancer
 }
 
 /**
- * Draws two endpoints and chooses the one with fewer open connections ("power of two choices": M. Mitzenmacher, The Power of Two
- * Choices in Randomized Load Balancing, IEEE TPDS 12(10), 2001). The result is close to the true minimum, without a scan, and
- * workers do not all choose the same endpoint. During slow start an endpoint is drawn less often; dividing its connections by its
- * weight instead would give it no connection while the other endpoints are idle.
+ * Creates a balancer that draws two endpoints and chooses the endpoint with fewer open connections ("power of two choices": M.
+ * Mitzenmacher, The Power of Two Choices in Randomized Load Balancing, IEEE TPDS 12(10), 2001). The result is close to the true minimum
+ * without a scan of all endpoints, and workers do not all choose the same endpoint. An endpoint in slow start is drawn less often.
  */
 export function createLeastConnectionsBalancer({ random, now }: BalancerOptions): Balancer {
   const draw = createWeightedDraw(random);
@@ -69,14 +74,15 @@ export function createLeastConnectionsBalancer({ random, now }: BalancerOptions)
 }
 
 /**
- * The most rounds for one choice. With a credit of at least 0.1 in each round, some endpoint has a whole turn after 10 rounds, or
- * 11 with rounding errors.
+ * The most rounds over the list for one choice. Each endpoint gets a credit of at least 0.1 in each round. So some endpoint reaches a
+ * credit of 1 after 10 rounds, or after 11 rounds with rounding errors.
  */
 const MAX_ROUNDS = 11;
 
 /**
- * Chooses the endpoints in turn. Remembers a position in the list, so the rotation continues after the list changes. The first position is random: otherwise the first clients of all workers would get the same endpoint. During slow start an endpoint skips
- * turns until it has accumulated a whole turn.
+ * Creates a balancer that chooses the endpoints in turn. The balancer remembers a position in the list, so the rotation continues after the
+ * list changes. The first position is random, because otherwise the first clients of all workers would get the same endpoint. During slow
+ * start an endpoint skips turns until its credit reaches 1.
  */
 export function createRoundRobinBalancer({ random, now }: BalancerOptions): Balancer {
   let turn = Math.floor(random() * 0x1_0000_0000);

@@ -1,8 +1,8 @@
-// Passive health: an endpoint to which several connects in a row fail is ejected for a while, longer each time (as in Envoy's
-// outlier detection by consecutive local-origin failures). Times are milliseconds of a monotonic clock.
+// Passive health: an endpoint is ejected for a while after several failed attempts to connect in a row. Each further ejection is longer (as
+// in Envoy's outlier detection by consecutive local-origin failures). Times are milliseconds of a monotonic clock.
 
 export interface EjectionState {
-  /** Failed connects since the last successful one. */
+  /** Failed attempts to connect since the last successful attempt. */
   readonly consecutiveFailures: number;
   readonly ejectionCount: number;
   /** Start of the last ejection. */
@@ -17,17 +17,17 @@ export const INITIAL_EJECTION_STATE: EjectionState = {
   ejectedUntil: Number.NEGATIVE_INFINITY,
 };
 
-/** Consecutive failed connects that eject an endpoint. */
+/** The number of failed attempts to connect in a row after which an endpoint is ejected. */
 export const EJECTION_THRESHOLD_FAILURES = 3;
-/** The length of an ejection, multiplied by the number of ejections so far. */
+/** The length of the first ejection. The length of a later ejection is this time multiplied by the number of ejections. */
 export const BASE_EJECTION_MS = 10_000;
 export const MAX_EJECTION_MS = 300_000;
 /** The time without an ejection after which the number of ejections starts again at one. */
 export const EJECTION_COUNT_RESET_MS = 600_000;
 
 /**
- * The state after `count` more failed connects at `now` (ms). A failure during an ejection does not prolong the ejection. After an
- * ejection, the first failure ejects the endpoint again unless a connect succeeded in between.
+ * Returns the state after `count` more failed attempts to connect at `now` (ms). A failure during an ejection does not prolong the
+ * ejection. After an ejection, the first failure ejects the endpoint again, unless an attempt succeeded in between.
  */
 export function recordConnectFailures(state: EjectionState, count: number, now: number): EjectionState {
   const consecutiveFailures = state.consecutiveFailures + count;
@@ -38,7 +38,7 @@ export function recordConnectFailures(state: EjectionState, count: number, now: 
   return { consecutiveFailures, ejectionCount, ejectedAt: now, ejectedUntil: now + forMs };
 }
 
-/** The state after a successful connect at `now` (ms), which ends an ejection. */
+/** Returns the state after a successful attempt to connect at `now` (ms), which ends an ejection. */
 export function recordConnectSuccess(state: EjectionState, now: number): EjectionState {
   return { ...state, consecutiveFailures: 0, ejectedUntil: Math.min(state.ejectedUntil, now) };
 }
@@ -48,7 +48,7 @@ export function isEjected({ ejectedUntil }: EjectionState, now: number): boolean
   return now < ejectedUntil;
 }
 
-/** Whether the state behaves like `INITIAL_EJECTION_STATE`, so that it need not be kept. */
+/** Whether the state behaves like `INITIAL_EJECTION_STATE` and therefore need not be kept. */
 export function isEjectionHistoryOver({ consecutiveFailures, ejectedUntil }: EjectionState, now: number): boolean {
   return consecutiveFailures === 0 && now - ejectedUntil >= EJECTION_COUNT_RESET_MS;
 }

@@ -4,37 +4,38 @@ import { type EjectionState, isEjected } from './ejection.ts';
 /** The health of one endpoint of a port, identified by its `endpointKey`. */
 export interface EndpointHealth {
   readonly key: string;
-  /** The active check passes; true without an active check. */
+  /** Whether the active check passes; true without an active check. */
   readonly passes: boolean;
-  /** The active check passes and its last result was good; true without an active check. */
+  /** Whether the active check passes and its last result was good; true without an active check. */
   readonly isConfirmed: boolean;
   readonly ejection: EjectionState;
 }
 
 export interface PortHealthResult {
-  /** Endpoints that balancers choose only if all other endpoints were tried; never all endpoints. */
+  /** Keys of endpoints that are used only after all other endpoints were tried. Never contains all endpoints. */
   readonly excluded: readonly string[];
-  /** Endpoints whose active check fails, whether or not they are excluded. */
+  /** Keys of endpoints whose active check fails, whether or not they are excluded. */
   readonly failing: readonly string[];
   /**
-   * Endpoints whose connections may be moved. All failing endpoints if at least one endpoint has a good last check and working
-   * connects, otherwise none. An endpoint that is new or about to fail as well proves nothing, because a fault of all endpoints
-   * shows on some of them first.
+   * Keys of endpoints whose open connections may be ended, because another endpoint can replace them. Contains all failing endpoints if the
+   * last check of at least one endpoint was good and that endpoint is not ejected; otherwise empty. An endpoint that is new, or whose last
+   * check failed, cannot prove that only some endpoints are faulty: a fault of all endpoints shows on some endpoints first.
    */
   readonly replaceable: readonly string[];
-  /** Endpoints excluded because connects failed; at most half of all endpoints. */
+  /** Keys of endpoints that are excluded because attempts to connect failed; at most half of all endpoints. */
   readonly ejected: readonly string[];
-  /** When time alone changes the result (ms); Infinity if never. */
+  /** When the next ejection ends and the result may change (ms); Infinity if no endpoint is ejected. */
   readonly nextChangeAt: number;
 }
 
 /**
  * Decides at `now` (ms) which endpoints of a port are used:
- * 1. The endpoints that pass their checks, or all endpoints if none passes, since the checks prove nothing then.
- * 2. Ejected endpoints are left out, but at most half of all endpoints, those that failed first. A fault that affects all of them
- *    (such as the network of this node) must not eject all.
- * 3. If fewer than half of all endpoints would remain, ejections are ignored (the panic threshold of Envoy): the rest would
- *    collapse under the load of all.
+ * 1. Uses the endpoints that pass their checks. If no endpoint passes, uses all endpoints, because the checks then do not tell which
+ *    endpoint works.
+ * 2. Leaves out ejected endpoints, but at most half of all endpoints, beginning with the earliest ejection. A fault that affects all
+ *    endpoints (such as a fault of this node's network) must not eject all of them.
+ * 3. Ignores ejections if fewer than half of all endpoints would remain (the panic threshold of Envoy), because the remaining endpoints
+ *    would collapse under the load of all endpoints.
  */
 export function evaluatePortHealth(endpoints: readonly EndpointHealth[], now: number): PortHealthResult {
   const ejected = ejectedOf(endpoints, now);
@@ -67,19 +68,19 @@ function keysOf(endpoints: readonly EndpointHealth[]): readonly string[] {
   return endpoints.map(({ key }) => key);
 }
 
-/** The state of an endpoint's active check. */
+/** The state of the active check of an endpoint. */
 export interface CheckState {
   readonly passes: boolean;
-  /** Consecutive results that contradict `passes`. */
+  /** The number of consecutive results that contradict `passes`. */
   readonly contraryResults: number;
-  /** The check passes and its last result was good; false before the first result. */
+  /** Whether the check passes and its last result was good; false before the first result. */
   readonly isConfirmed: boolean;
 }
 
-/** The state of a new endpoint: it passes until it fails often enough, because Kubernetes reports it as ready. */
+/** The state of a new endpoint. The check passes until it fails often enough, because Kubernetes reports the endpoint as ready. */
 export const INITIAL_CHECK_STATE: CheckState = { passes: true, contraryResults: 0, isConfirmed: false };
 
-/** The state after one more check result; the same object if nothing changed. */
+/** Returns the state after one more check result; the same object if nothing changed. */
 export function recordCheckResult(
   state: CheckState,
   isGood: boolean,

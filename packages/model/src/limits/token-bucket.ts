@@ -1,18 +1,18 @@
-// A token bucket in one number, `paidUntil`, so that threads share the bucket with one compare-and-swap: the generic cell rate
-// algorithm (ITU-T I.371, virtual scheduling). `paidUntil` is the time until which the rate has paid for the units taken: a time
+// A token bucket in one number, `paidUntil`, so that threads can share the bucket with one compare-and-swap. The algorithm is the generic
+// cell rate algorithm (ITU-T I.371, virtual scheduling). `paidUntil` is the time until which the rate has paid for the units taken: a time
 // in the past is credit (at most the burst), a time in the future is debt. Times are nanoseconds of a monotonic clock.
 export interface RateLimit {
   /** Units per second; 0 admits nothing. */
   readonly ratePerSecond: number;
-  /** The burst, as the time that the rate takes to provide it. */
+  /** The burst, as the time in which the rate provides that many units. */
   readonly burstNs: bigint;
 }
 
 const SECOND_NS = 1_000_000_000;
 
 /**
- * Takes all of `count` units and returns the new `paidUntil`, or returns undefined if the bucket holds fewer. Invariant: in any
- * interval of t seconds, at most burst + rate·t units are taken.
+ * Takes `count` units and returns the new `paidUntil`. Takes nothing and returns undefined if the bucket holds fewer than `count` units.
+ * Invariant: in any interval of t seconds, at most burst + rate·t units are taken.
  */
 export function takeWithinRate(paidUntil: bigint, count: number, { limit, now }: RateLimitAt): bigint | undefined {
   if (limit.ratePerSecond <= 0) return undefined;
@@ -21,8 +21,8 @@ export function takeWithinRate(paidUntil: bigint, count: number, { limit, now }:
 }
 
 /**
- * Takes `count` units that were already used, going into debt if necessary, and returns the new `paidUntil`. At a rate of 0
- * `paidUntil` stays, since nothing would ever repay the debt.
+ * Charges `count` units that were already used, and returns the new `paidUntil`. The bucket goes into debt if necessary. At a rate of 0
+ * `paidUntil` stays, because nothing would ever repay the debt.
  */
 export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: RateLimitAt): bigint {
   if (limit.ratePerSecond <= 0) return paidUntil;
@@ -30,7 +30,10 @@ export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: R
   return (paidUntil < oldest ? oldest : paidUntil) + costNs(count, limit.ratePerSecond);
 }
 
-/** Returns the `paidUntil` with the same debt in units after a change from rate `from` to rate `to` (units per second). */
+/**
+ * Returns the `paidUntil` that keeps the debt in units when the rate changes. `from` and `to` are the old and the new rate (units per
+ * second).
+ */
 export function rescaleDebt(paidUntil: bigint, { from, to, now }: RateChange): bigint {
   const owedNs = paidUntil - now;
   if (owedNs <= 0n) return paidUntil;
@@ -49,7 +52,7 @@ export interface RateChange {
   readonly now: bigint;
 }
 
-/** Rounds up, so that the rate is never exceeded. */
+/** Returns the time in which the rate provides `count` units. Rounds up, so that the rate is never exceeded. */
 function costNs(count: number, ratePerSecond: number): bigint {
   return BigInt(Math.ceil((count * SECOND_NS) / ratePerSecond));
 }

@@ -1,12 +1,13 @@
-// Parses addresses into 32-bit words without allocating memory, because every connection looks up its client's address.
+// Parses and formats IP addresses and networks. Parsing the common forms of addresses allocates no memory, because every connection looks
+// up the address of its client.
 import ipaddr from 'ipaddr.js';
 
-/** `ipv4`: the address is the first word. `ipv6`: the address is all four words, the highest first. */
+/** The family of an IP address. An `ipv4` address is one 32-bit word; an `ipv6` address is four words, the most significant word first. */
 export type AddressFamily = 'ipv4' | 'ipv6';
 
 /**
- * Parses an address into `words` (length four) and returns its family; undefined if the text is not an address. An IPv4-mapped IPv6
- * address (`::ffff:a.b.c.d`) becomes an IPv4 address.
+ * Writes an address into `words` (length four) and returns the address family; returns undefined if the text is not an address. An
+ * IPv4-mapped IPv6 address (`::ffff:a.b.c.d`) becomes an IPv4 address.
  */
 export function parseAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
   const family = parseUnmappedAddressWords(text, words);
@@ -15,7 +16,7 @@ export function parseAddressWords(text: string, words: Uint32Array): AddressFami
   return 'ipv4';
 }
 
-/** As `parseAddressWords`, but an IPv4-mapped IPv6 address stays an IPv6 address. */
+/** Does the same as `parseAddressWords`, except that an IPv4-mapped IPv6 address stays an IPv6 address. */
 export function parseUnmappedAddressWords(text: string, words: Uint32Array): AddressFamily | undefined {
   const ipv4 = parseIpv4Number(text);
   if (ipv4 >= 0) {
@@ -38,8 +39,8 @@ const COLON = 0x3a;
 const ZERO = 0x30;
 
 /**
- * Returns the number of an IPv4 address in dotted decimal; -1 for any other text. Leading zeros are rejected, because some programs
- * read them as octal.
+ * Returns the 32-bit number of an IPv4 address in dotted decimal, or -1 for any other text. Rejects numbers with leading zeros, because
+ * some programs read them as octal.
  */
 function parseIpv4Number(text: string): number {
   let address = 0;
@@ -64,7 +65,10 @@ function parseIpv4Number(text: string): number {
 
 const groups = new Uint16Array(8);
 
-/** Parses the forms 1 and 2 of RFC 4291, section 2.2, which kernels and people use; false for any other text. */
+/**
+ * Parses the common forms of an IPv6 address: eight groups, or fewer groups with `::` (RFC 4291, section 2.2, forms 1 and 2). Returns false
+ * for any other text.
+ */
 function parseIpv6Groups(text: string, words: Uint32Array): boolean {
   groups.fill(0);
   let count = 0;
@@ -72,7 +76,8 @@ function parseIpv6Groups(text: string, words: Uint32Array): boolean {
   let at = 0;
   while (at < text.length) {
     if (text.charCodeAt(at) === COLON) {
-      // A single colon is invalid at the start. Elsewhere the colon after the last group was consumed, so this is the second of `::`.
+      // At the start of the text, `::` must follow. Elsewhere this colon is the second colon of `::`, because the first colon was skipped
+      // together with the group before it.
       const isDouble = at === 0 ? text.charCodeAt(1) === COLON : true;
       if (!isDouble || gap >= 0) return false;
       gap = count;
@@ -110,7 +115,7 @@ function hexDigit(code: number): number {
   return letter >= 0x61 && letter <= 0x66 ? letter - 0x57 : -1;
 }
 
-/** Parses the rare forms: with a trailing IPv4 address, or with a zone. */
+/** Parses the rare forms of an IPv6 address: with an IPv4 address at the end, or with a zone such as `%eth0`. */
 function parseIpv6WithLibrary(text: string, words: Uint32Array): boolean {
   if (!ipaddr.IPv6.isValid(text)) return false;
   const { parts } = ipaddr.IPv6.parse(text);
@@ -120,7 +125,7 @@ function parseIpv6WithLibrary(text: string, words: Uint32Array): boolean {
   return true;
 }
 
-/** The 16 bytes of an IPv6 address in network order. The text must be an IPv6 address without a zone. */
+/** Returns the 16 bytes of an IPv6 address in network order. The text must be an IPv6 address without a zone. */
 export function ipv6Bytes(text: string): Uint8Array {
   const words = new Uint32Array(4);
   parseUnmappedAddressWords(text, words);
@@ -129,9 +134,9 @@ export function ipv6Bytes(text: string): Uint8Array {
   return new Uint8Array(bytes.buffer);
 }
 
-// Networks and addresses as text. The look-up of each client's address is in networks.ts.
+// An IP network. Use `compileNetworks` (networks.ts) to check whether networks contain an address.
 export interface Cidr {
-  /** Canonical: equal networks have equal text. */
+  /** The CIDR in canonical form: equal networks have equal text. */
   readonly text: string;
   readonly address: string;
   readonly prefix: number;
@@ -144,8 +149,8 @@ export interface NetworkPrefix {
 }
 
 /**
- * Parses a CIDR such as `10.0.0.0/8` or `fd00::/8` and clears its host bits; undefined if the text is not a CIDR. Blanks around the
- * text are allowed, as the API server allows them.
+ * Parses a CIDR such as `10.0.0.0/8` or `fd00::/8` and clears the host bits of its address; returns undefined if the text is not a CIDR.
+ * Allows blanks around the text, because the API server allows them.
  */
 export function parseCidr(text: string): Cidr | undefined {
   const network = parseNetworkWords(text, words);
@@ -154,14 +159,15 @@ export function parseCidr(text: string): Cidr | undefined {
   return { text: `${address}/${network.prefix}`, address, prefix: network.prefix };
 }
 
-/** The longest text that is parsed: the length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. */
+/** The most characters of a CIDR: the length of `ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128`. */
 const MAX_CIDR_LENGTH = 49;
-/** Numbers with leading zeros, which some programs read as octal. */
+/** Matches a number with leading zeros in the IPv4 part of an IPv6 address, because some programs read such a number as octal. */
 const OCTAL_OCTET = /[.:]0[0-9]+\.|\.0[0-9]/;
 
 /**
- * Parses a CIDR as `parseCidr` does, and writes its first address into `words` (length four). An IPv4-mapped IPv6 network stays an
- * IPv6 network, which contains no client, because addresses of clients are unmapped.
+ * Writes the first address of a CIDR into `words` (length four) and returns the family and prefix length of the network; returns undefined
+ * if the text is not a CIDR. An IPv4-mapped IPv6 network stays an IPv6 network. Such a network contains no client, because
+ * `parseAddressWords` turns a mapped address into an IPv4 address.
  */
 export function parseNetworkWords(text: string, words: Uint32Array): NetworkPrefix | undefined {
   const trimmed = text.trim();
@@ -170,7 +176,7 @@ export function parseNetworkWords(text: string, words: Uint32Array): NetworkPref
   const prefix = parsePrefix(trimmed, slash);
   if (prefix < 0) return undefined;
   const address = trimmed.slice(0, slash);
-  // A network has no zone identifier.
+  // The address of a network must not have a zone such as `%eth0`.
   const family = address.includes('%') ? undefined : parseUnmappedAddressWords(address, words);
   if (family === undefined || prefix > (family === 'ipv4' ? 32 : 128)) return undefined;
   if (family === 'ipv6' && address.includes('.') && OCTAL_OCTET.test(address)) return undefined;
@@ -178,7 +184,7 @@ export function parseNetworkWords(text: string, words: Uint32Array): NetworkPref
   return { family, prefix };
 }
 
-/** The number after the slash, of one to three digits; -1 if there is none. */
+/** Returns the number of one to three digits after the slash; -1 if there is no such number. */
 function parsePrefix(text: string, slash: number): number {
   const digits = text.length - slash - 1;
   if (slash < 0 || digits < 1 || digits > 3) return -1;
@@ -191,12 +197,12 @@ function parsePrefix(text: string, slash: number): number {
   return prefix;
 }
 
-/** Clears all bits after the prefix. For IPv4 only the first word matters. */
+/** Clears all bits after the prefix. An IPv4 address uses only the first word. */
 function clearHostBits(words: Uint32Array, prefix: number): void {
   for (let word = 0; word < 4; word += 1) words[word] = (words[word] as number) & networkMask(prefix - word * 32);
 }
 
-/** The mask of the highest `bits` bits of a 32-bit word; 0 if `bits` is negative, all ones if it is above 32. */
+/** Returns a 32-bit mask whose highest `bits` bits are set: 0 if `bits` is negative, all ones if `bits` is above 32. */
 export function networkMask(bits: number): number {
   if (bits <= 0) return 0;
   return bits >= 32 ? 0xffff_ffff : (0xffff_ffff << (32 - bits)) >>> 0;
@@ -204,14 +210,17 @@ export function networkMask(bits: number): number {
 
 const words = new Uint32Array(4);
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)';
-/** Canonical dotted decimal: four numbers up to 255 without leading zeros. */
+/** Matches canonical dotted decimal: four numbers up to 255 without leading zeros. */
 const IPV4: RegExp = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
-/** 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 and the broadcast address (RFC 6890). */
+/**
+ * Matches the IPv4 addresses that no endpoint may have: 0.0.0.0/8, 127.0.0.0/8, 169.254.0.0/16, 224.0.0.0/4 and the broadcast address (RFC
+ * 6890).
+ */
 const SPECIAL_IPV4 = /^(?:0\.|127\.|169\.254\.|22[4-9]\.|23\d\.|255\.255\.255\.255$)/;
 
 /** Returns the canonical text of an address (IPv4-mapped IPv6 as IPv4); undefined if the text is not an address. */
 export function canonicalAddress(text: string): string | undefined {
-  // Most of up to 100,000 endpoint addresses take this fast path.
+  // Skips parsing for canonical IPv4 addresses, because most of up to 100,000 endpoint addresses of a fleet are canonical.
   if (IPV4.test(text)) return text;
   return parseAddress(text)?.toString();
 }

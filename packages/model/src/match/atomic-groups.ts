@@ -2,7 +2,7 @@ import { isJsonEqual } from '../compare.ts';
 import { type Entry, type ListenerEntry, listenerId, serviceId } from '../table/entry.ts';
 import { type Change, entryIdOf } from '../table/table.ts';
 
-// Divides a large set of changes into groups that are applied one after the other, so that connections are served in between.
+// Divides a large set of changes into groups that are applied one after the other, so that connections are served between two groups.
 
 /** Changes that must be applied together. */
 export interface AtomicGroup {
@@ -12,12 +12,12 @@ export interface AtomicGroup {
 }
 
 /**
- * Groups the last change of each entry by Service, so that each Service goes from its old routes to its new routes at once. Services
- * that pass a listener, or a host of a shared port, to each other are in one group. `uses` is the result of `movedResources` for the
- * same changes. Changes of no Service, such as the zone of the node, form the first group.
+ * Groups changes by Service, so that all routes of a Service change at once. If an entry changes several times, only its last change
+ * counts. If a listener or a host of a shared port passes from one Service to another, both Services are in the same group. Changes that
+ * belong to no Service, such as the zone of the node, form the first group. `uses` is the result of `movedResources` for `changes`.
  *
- * Invariant: after each group, every listener has either its old or its new route, and every host name has either its old or its
- * new owner (apart from the effect of the node's zone).
+ * Invariant: after each group, every listener has either its old or its new route, and every host name has either its old or its new owner.
+ * (Exception: a change of the node's zone affects all routes at once.)
  */
 export function atomicGroupsFor(changes: readonly Change[], uses: Iterable<ResourceUse>): AtomicGroup[] {
   const lastChanges = lastChangesById(changes);
@@ -58,8 +58,8 @@ function lastChangesById(changes: readonly Change[]): ReadonlyMap<string, Change
 const SERVICE_ENTRY_KINDS = ['service', 'certificate', 'endpoints'];
 
 /**
- * Returns the UID of the Service that a change belongs to; undefined if the entry belongs to no Service, and for a deleted
- * listener, whose id does not contain its Service.
+ * Returns the UID of the Service that a change belongs to. Returns undefined if the entry belongs to no Service. Also returns undefined for
+ * a deleted listener, because the id of an exclusive listener does not contain the UID of its Service.
  */
 export function serviceOfChange(change: Change): string | undefined {
   if (change.kind === 'delete') {
@@ -92,10 +92,10 @@ class UnionFind {
   }
 }
 
-// Two resources have no table entry of their own, but can pass between Services: a host name on a shared port, and a binding
-// (address, protocol, port) that changes between one exclusive owner and several sharers.
+// Two kinds of resources can pass between Services although the table has no entry for them: a host name on a shared port, and a binding
+// (address, protocol, port) that becomes shared or exclusive.
 
-/** A Service (by UID) that has a resource before or after the changes. All Services that use one resource change together. */
+/** Records that a Service (by UID) has a resource before or after the changes. All Services that have the same resource change together. */
 export type ResourceUse = readonly [resource: string, service: string];
 
 /** The table of a node before the changes. */
@@ -106,12 +106,13 @@ export interface ResourceIndex {
 }
 
 /**
- * Returns the Services that gain or lose a host name on a shared port, or a binding that becomes shared or exclusive. A host name
- * also counts as a use of the wildcard that matches it. If such Services changed one after the other, a client would meanwhile
- * reach no Service, or a Service that owns the name neither before nor after. Costs O(changes), and little if no port is shared.
+ * Returns which Services gain or lose a host name on a shared port, and which Services use a binding that becomes shared or exclusive. If a
+ * wildcard moves, each moved host name that the wildcard matches also counts as a use of the wildcard. All these Services must change
+ * together: between two changes, a client could reach no Service, or a Service that owns the host name neither before nor after. Costs
+ * O(changes), and little if no port is shared.
  */
 export function sharedResourceUses(changes: readonly Change[], index: ResourceIndex): ResourceUse[] {
-  /** The Services that share a binding before or after, by the id that an exclusive listener of the binding would have. */
+  /** By binding (`listenerId`), the UIDs of the Services that share the binding before or after the changes. */
   const sharersByBinding = new Map<string, Set<string>>();
   const services = new Set<string>();
   for (const change of changes) {
@@ -142,8 +143,8 @@ export function sharedResourceUses(changes: readonly Change[], index: ResourceIn
 }
 
 /**
- * Returns the uses of a binding that passes between an exclusive owner and sharers. (`movedResources` handles a binding that stays
- * exclusive.)
+ * Returns the uses of a binding that passes from an exclusive owner to several Services, or back; an empty list for any other binding.
+ * (`movedResources` handles a binding that stays exclusive.)
  */
 function bindingUses(
   binding: string,

@@ -11,7 +11,7 @@ import {
 import { compileNetworks, type NetworkSet } from './networks.ts';
 import { type Route, routeKey, terminatingTlsPort } from './route.ts';
 
-// Builds a route from the table entries of its Service.
+// What `compileRoute` needs besides the entries of the listener and the Service.
 export interface RouteInput {
   /** The zone of the node; null if the node has none. */
   readonly zone: string | null;
@@ -22,7 +22,7 @@ export interface RouteInput {
 }
 
 /**
- * Compiles the route of a listener. Throws if the Service has no settings: translation gives listeners only to Services with
+ * Compiles the route of a listener. Throws if the Service has no settings, because translation gives listeners only to Services with
  * settings.
  */
 export function compileRoute(listener: ListenerEntry, service: ServiceEntry, parts: RouteInput): Route {
@@ -43,8 +43,8 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
 }
 
 /**
- * Returns the endpoints of all chunks, sorted and without duplicates: an address can be in two slices while it moves between them.
- * Of two duplicates, the first by the names of its zones is kept, so that the result does not depend on the order of changes.
+ * Returns the endpoints of all chunks, sorted and without duplicates. An endpoint can be in two chunks while it moves from one
+ * EndpointSlice to another. Keeps the duplicate whose zone names sort first, so that the result does not depend on the order of changes.
  */
 function mergeEndpoints(chunks: readonly EndpointsEntry[]): readonly Endpoint[] {
   const [first, ...others] = chunks;
@@ -60,7 +60,7 @@ function mergeEndpoints(chunks: readonly EndpointsEntry[]): readonly Endpoint[] 
   return [...unique.entries()].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
 }
 
-/** Whether endpoints are sorted and unique, as in most entries, so that the list needs no copy. */
+/** Whether endpoints are sorted and unique, as they are in most entries. A sorted list needs no copy. */
 function isSorted(endpoints: readonly Endpoint[]): boolean {
   let before: string | undefined;
   for (const endpoint of endpoints) {
@@ -73,19 +73,19 @@ function isSorted(endpoints: readonly Endpoint[]): boolean {
 
 /** The check of a client's address against the source ranges of a Service, shared by all routes of the Service. */
 export interface SourceRangeCheck {
-  /** From the newest entry of the Service. */
+  /** CIDRs, from the newest entry of the Service. */
   ranges: readonly string[];
   readonly allowsSource: Route['allowsSource'];
 }
 
 /**
- * The check for `ranges` (CIDRs). Returns `former`, the Service's check so far, if the ranges are equal. Compiles the ranges when
- * the first client connects, because not every thread that compiles the table serves clients: the main thread of a proxy does not.
+ * Returns the check for `ranges` (CIDRs): `former`, the previous check of the Service, if its ranges are equal; otherwise a new check. A
+ * check compiles its ranges only when the first client connects, because the main thread of a proxy has routes too, but serves no clients.
  */
 export function sourceRangeCheckFor(ranges: readonly string[], former: SourceRangeCheck | undefined): SourceRangeCheck {
   if (ranges.length === 0) return ALLOW_ALL;
   if (former === undefined || !isJsonEqual(ranges, former.ranges)) return compileSourceRanges(ranges);
-  // Lets the former entry's list be collected.
+  // Drops the reference to the old list, so that the old list can be garbage-collected.
   former.ranges = ranges;
   return former;
 }

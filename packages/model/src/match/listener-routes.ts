@@ -1,17 +1,21 @@
-// The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by
-// server name. They are patched in place, because thousands of Services may share a listener and a change concerns one of them.
+// The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by server
+// name. Routes are patched in place, because thousands of Services may share a listener and a change usually affects only one of their
+// routes.
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
 import { type Route, type RouteKey, routeKey } from './route.ts';
 
-/** By host. The first route owns the host; a second one exists only while changes are applied one after the other. */
+/**
+ * Routes by host. The first route owns the host. A host has a second route only while the changes that move the host to another Service are
+ * not all applied yet.
+ */
 type RoutesByHost = Map<string, readonly Route[]>;
 
 const NO_ROUTES: ReadonlyMap<RouteKey, Route> = new Map();
 
 export class ListenerRoutes {
   #exclusive: Route | undefined;
-  /** Created on first use, because most of thousands of listeners have one exclusive Service. */
+  /** Created when a Service shares the listener. Most listeners have one exclusive Service and need no maps. */
   #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: RoutesByHost } | undefined;
 
   /** The route of the Service that gets all clients; undefined if Services share the listener. */
@@ -32,19 +36,19 @@ export class ListenerRoutes {
     return this.#exclusive === undefined && this.shared.size > 0;
   }
 
-  /** The entry of one of the routes, which tells where to listen. Throws if there is no route. */
+  /** The listener entry of any of the routes: all routes have the same protocol, address and port. Throws if there is no route. */
   get listener(): ListenerEntry {
     const route = this.#exclusive ?? this.shared.values().next().value;
     if (route === undefined) throw new Error('the listener has no routes');
     return route.listener;
   }
 
-  /** The shared route that owns the server name; undefined if none does. */
+  /** Returns the shared route that owns the server name; undefined if no route owns the name. */
   findByServerName(serverName: string): Route | undefined {
     return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
   }
 
-  /** The route of the Service with this UID; undefined if the Service has none at this listener. */
+  /** Returns the route of the Service with this UID; undefined if the Service has no route at this listener. */
   routeOfService(service: string): Route | undefined {
     if (this.#exclusive?.service.uid === service) return this.#exclusive;
     return this.shared.get(routeKey({ ...this.listener, service, shared: true }));

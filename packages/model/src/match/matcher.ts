@@ -12,9 +12,9 @@ import { compileRoute, type SourceRangeCheck, sourceRangeCheckFor } from './comp
 import { ListenerRoutes } from './listener-routes.ts';
 import { type ListenerKey, listenerKeyOfRoute, type Route, type RouteKey, routeKey } from './route.ts';
 
-// The routing table of one node, compiled for look-up. A change patches the matcher in place, because a copy would cost the size
-// of the table; the routes are immutable, so that open connections keep their route. `createMatcher` is the reference: patching
-// must produce the same routes as compiling the changed table.
+// The routing table of one node, compiled for look-up. `patchMatcher` changes a matcher in place, because a copy would cost as much as the
+// whole table. Routes are immutable, so open connections keep the route that they began with. Invariant: a patched matcher has the same
+// routes as `createMatcher` returns for the changed table.
 export interface Matcher {
   readonly node: string;
   readonly routes: ReadonlyMap<RouteKey, Route>;
@@ -22,7 +22,7 @@ export interface Matcher {
   readonly listeners: ReadonlyMap<ListenerKey, ListenerRoutes>;
 }
 
-/** The matcher with its indexes, by which a change finds the affected routes without a search. */
+/** A matcher with the indexes by which `patchMatcher` finds the routes that a change affects. */
 interface MutableMatcher extends Matcher {
   readonly routes: Map<RouteKey, Route>;
   readonly listeners: Map<ListenerKey, ListenerRoutes>;
@@ -58,7 +58,10 @@ export function createMatcher(table: RoutingTable, node: string): Matcher {
   return index;
 }
 
-/** Applies changes in place, at the cost of the changes; returns the sorted keys of routes that were added, changed or removed. */
+/**
+ * Applies changes in place and returns the sorted keys of the routes that were added, changed or removed. Recompiles only the routes of the
+ * Services that changed, or all routes if the zone of the node changed.
+ */
 export function patchMatcher(matcher: Matcher, changes: readonly Change[]): RouteKey[] {
   const index = matcher as MutableMatcher;
   const dirtyServices = new Set<string>();
@@ -81,8 +84,9 @@ export function patchMatcher(matcher: Matcher, changes: readonly Change[]): Rout
 }
 
 /**
- * The resources that pass between Services by these changes, each with the UID of a Service that has it: for listeners (by entry
- * id) the Service that loses the listener, for host names and shared bindings every Service that has them before or after.
+ * Returns the resources that the changes move between Services, each with the UID of a Service that has the resource. A listener (by entry
+ * id) is returned with the Service that loses the listener. A host name or a shared binding is returned with every Service that has the
+ * resource before or after the changes. `matcher` must not contain the changes yet.
  */
 export function movedResources(matcher: Matcher, changes: readonly Change[]): ResourceUse[] {
   const { node, entries, partsByService } = matcher as MutableMatcher;
@@ -105,7 +109,7 @@ function zoneAfter(changes: readonly Change[], { node, zone }: MutableMatcher): 
   return last.kind === 'put' && last.entry.kind === 'node' ? last.entry.zone : null;
 }
 
-/** Returns the UID of the Service of the entry; an empty text if no route of this node depends on the entry. */
+/** Adds an entry to the indexes. Returns the UID of the entry's Service; an empty text if no route of this node depends on the entry. */
 function link(index: MutableMatcher, entry: Entry): string {
   if (entry.kind === 'service') {
     index.entries.set(entry.id, entry);
@@ -169,7 +173,7 @@ function recompile(index: MutableMatcher, uid: string): RouteKey[] {
   const ranges = service?.settings?.sourceRanges;
   const sourceRangeCheck = ranges && sourceRangeCheckFor(ranges, parts.sourceRangeCheck);
   parts.sourceRangeCheck = sourceRangeCheck;
-  // Grouped once for all listeners, because a Service may have thousands of ports with their own chunks.
+  // Groups the chunks once for all listeners, because a Service may have thousands of ports, each with its own chunks.
   const chunks = Map.groupBy(parts.endpoints.values(), portOf);
   const keys: RouteKey[] = [];
   for (const listener of parts.listeners.values()) {
@@ -196,7 +200,7 @@ function putRoute({ routes, listeners }: MutableMatcher, route: Route): void {
   listener.put(route);
 }
 
-/** Returns whether the route existed. */
+/** Removes a route. Returns whether the route existed. */
 function removeRoute({ routes, listeners }: MutableMatcher, route: RouteKey): boolean {
   const key = listenerKeyOfRoute(route);
   const listener = listeners.get(key);
@@ -209,10 +213,12 @@ function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
   return `${protocol}/${port}`;
 }
 
-/** Entries by id. Entries by id. Creates a Map only for a second entry, which saves memory because most Services have one entry of a kind. */
+/**
+ * Entries by id. Creates a Map only when a second entry is added, which saves memory because most Services have only one entry of a kind.
+ */
 export class SmallEntryMap<E extends { readonly id: string }> {
   #only: E | undefined;
-  /** Used since the map first held two entries. */
+  /** Undefined until a second entry is added; stays in use after entries are deleted. */
   #multiple: Map<string, E> | undefined;
 
   get isEmpty(): boolean {

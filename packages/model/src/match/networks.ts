@@ -8,10 +8,10 @@ export interface NetworkSet {
 
 /**
  * Compiles CIDRs, in any form that `parseCidr` accepts, into a set for look-up; ignores invalid texts. `contains` costs O(log n) and
- * allocates no memory, because every connection calls it and a tenant may have thousands of networks.
+ * allocates no memory, because every connection calls `contains` and a Service may have thousands of networks.
  *
- * Two networks are either nested or disjoint. The set keeps only the outermost networks, sorted, so they are disjoint: binary
- * search finds the last network that begins at or before an address, and only that network can contain the address.
+ * Two networks are either nested or disjoint. The set keeps only the outermost networks, which are therefore disjoint, and sorts them.
+ * Binary search finds the last network that begins at or before an address; no other network can contain the address.
  */
 export function compileNetworks(texts: readonly string[]): NetworkSet {
   const ipv4Keys: number[] = [];
@@ -33,7 +33,7 @@ export function compileNetworks(texts: readonly string[]): NetworkSet {
   };
 }
 
-/** Scratch memory that every call overwrites. */
+/** Scratch memory, shared by all functions of this module. Each call overwrites the words. */
 const words = new Uint32Array(4);
 
 /** Sorted disjoint IPv4 networks: see `compileNetworks`. */
@@ -57,7 +57,7 @@ export class Ipv4Ranges {
     this.#lasts = lasts.slice(0, count);
   }
 
-  /** A network as one number whose order puts each network before the networks that it contains. */
+  /** Returns a number that encodes a network. In the order of these numbers, each network comes before the networks that it contains. */
   static keyOf(words: Uint32Array, prefix: number): number {
     return (words[0] as number) * PREFIX_KEY_SPAN + prefix;
   }
@@ -75,7 +75,7 @@ export class Ipv4Ranges {
   }
 }
 
-/** The number of keys for each address, which must exceed the greatest prefix length. */
+/** The factor by which a key multiplies the address. Must exceed 32, the longest prefix, because the key adds the prefix length. */
 const PREFIX_KEY_SPAN = 64;
 
 export interface Ipv6Network {
@@ -93,7 +93,7 @@ export class Ipv6Ranges {
   constructor(networks: readonly Ipv6Network[]) {
     const firsts = new Uint32Array(networks.length * 4);
     const lasts = new Uint32Array(networks.length * 4);
-    // The order puts each network before the networks that it contains.
+    // Sorts each network before the networks that it contains.
     for (const { first, prefix } of networks.toSorted(
       (a, b) => compareAddressAt(a.first, b.first, 0) || a.prefix - b.prefix,
     )) {
@@ -126,7 +126,10 @@ export class Ipv6Ranges {
   }
 }
 
-/** Compares an address with the address at `index` of `others`: negative if it is smaller, 0 if they are equal. */
+/**
+ * Compares `address` with the address at `index` in `others`. Returns a negative number if `address` is smaller, 0 if the addresses are
+ * equal.
+ */
 function compareAddressAt(address: ArrayLike<number>, others: ArrayLike<number>, index: number): number {
   for (let word = 0; word < 4; word += 1) {
     const difference = (address[word] as number) - (others[index * 4 + word] as number);

@@ -1,18 +1,21 @@
 import type { ServiceSettings, TlsPort } from '../settings/service-settings.ts';
 import type { CertificateEntry, Endpoint, ListenerEntry, ServiceEntry } from '../table/entry.ts';
 
-/** All that a worker needs to serve a connection of a listener. Immutable: a change replaces the route. */
+/** Everything that a worker needs to serve a connection of a listener. Immutable: a change creates a new route. */
 export interface Route {
   readonly key: RouteKey;
   readonly listener: ListenerEntry;
   readonly service: ServiceEntry;
   readonly settings: ServiceSettings;
   readonly endpoints: readonly Endpoint[];
-  /** Undefined if TLS is not terminated here, or if the certificate is missing, in which case the route serves no client. */
+  /**
+   * Undefined if TLS is not terminated at the listener, or if the certificate is missing. While the certificate is missing, the route
+   * serves no client.
+   */
   readonly certificate: CertificateEntry | undefined;
   /** The zone of the listener's node; null if the node has none. */
   readonly zone: string | null;
-  /** Whether `loadBalancerSourceRanges` admit the address of a client. */
+  /** Whether the Service's `loadBalancerSourceRanges` admit the address of a client. */
   readonly allowsSource: (client: Pick<Client, 'address'>) => boolean;
 }
 
@@ -31,37 +34,37 @@ export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings
   return listener.protocol === 'TCP' ? settings.tls?.ports.find(({ port }) => port === listener.port) : undefined;
 }
 
-/** `TCP/192.0.2.7/443`: a proxy binds each listener once. */
+/** The identity of a listener on its node, such as `TCP/192.0.2.7/443`. */
 export type ListenerKey = string;
-/** The listener key, with `/UID` of the Service appended if Services share the listener. */
+/** The identity of a route: the listener key, followed by `/` and the UID of the Service if Services share the listener. */
 export type RouteKey = string;
 
-/** The key of the route of a listener entry. */
+/** Returns the key of the route that a listener entry stands for. */
 export function routeKey(listener: ListenerEntry): RouteKey {
   const key = listenerKey(listener);
   return listener.shared === true ? `${key}/${listener.service}` : key;
 }
 
-/** The key of the listener to which a route belongs. */
+/** Returns the key of the listener to which a route belongs. */
 export function listenerKeyOfRoute(route: RouteKey): ListenerKey {
   const protocolEnd = route.indexOf('/');
   const portEnd = route.indexOf('/', route.indexOf('/', protocolEnd + 1) + 1);
   return portEnd < 0 ? route : route.slice(0, portEnd);
 }
 
-/** Returns the key of the listener whose entry has this id; undefined for the id of another kind of entry. */
+/** Returns the listener key for the id of a listener entry; undefined for the id of any other entry. */
 export function listenerKeyOfEntryId(id: string): ListenerKey | undefined {
   if (!id.startsWith('listener/')) return undefined;
   const [, , address, protocol, port] = id.split('/', 5);
   return `${protocol}/${address}/${port}`;
 }
 
-/** The key of the listener at which an entry is served. */
+/** Returns the key of the listener to which a listener entry belongs. */
 export function listenerKey(listener: Pick<ListenerEntry, 'protocol' | 'address' | 'port'>): ListenerKey {
   return `${listener.protocol}/${listener.address}/${listener.port}`;
 }
 
-/** The client of a connection. Reading either property may cost a system call, so read them only if needed. */
+/** The client of a connection. Read `address` and `port` only if needed, because each read may cost a system call. */
 export interface Client {
   readonly address: string;
   readonly port: number;
