@@ -1,12 +1,9 @@
 import type { CertificatePair, CertificateValidity, SecretObject } from './snapshot.ts';
 
 const DAY_MS = 86_400_000;
-/**
- * How long before its end a certificate counts as expiring: two weeks for an operator who renews by hand. Automatic renewal happens
- * earlier.
- */
+/** How long before its end a certificate counts as expiring. Two weeks are enough to renew by hand; automatic renewal happens earlier. */
 const EXPIRY_NOTICE_MS = 14 * DAY_MS;
-/** The last share of its validity in which a short-lived certificate counts as expiring. */
+/** A short-lived certificate counts as expiring in the last fifth of its validity. */
 const EXPIRY_NOTICE_SHARE = 1 / 5;
 
 export interface CertificateValidities {
@@ -34,7 +31,7 @@ function stageOf(
   now: number,
 ): { readonly stage: CertificateValidity | 'good'; readonly until: number | undefined } {
   const expiresSoonAt = notAfter - Math.min(EXPIRY_NOTICE_MS, (notAfter - notBefore) * EXPIRY_NOTICE_SHARE);
-  // The second of notAfter belongs to the validity (RFC 5280, 4.1.2.5).
+  // The certificate is still valid during the second of notAfter (RFC 5280, section 4.1.2.5).
   const endsAt = notAfter + 1_000;
   if (now < notBefore) return { stage: 'early', until: notBefore };
   if (now < expiresSoonAt) return { stage: 'good', until: expiresSoonAt };

@@ -4,8 +4,8 @@ export function compareText(a: string, b: string): number {
 }
 
 /**
- * Merges items into a sorted list. Takes a list that is sorted by `compare` and items in any order; returns a new sorted list, or
- * the same list if there are no items. Finds each position by binary search, because few items are merged into a long list.
+ * Merges items (in any order) into a list that is sorted by `compare`. Returns a new sorted list, or `sorted` itself if there are no items.
+ * Finds each position by binary search, because usually few items are merged into a long list.
  */
 export function mergeSorted<T>(
   sorted: readonly T[],
@@ -25,7 +25,7 @@ export function mergeSorted<T>(
   return merged;
 }
 
-/** The index of the first element, from `from` on, that sorts after the item. */
+/** Returns the index of the first element, from `from` on, that sorts after the item. */
 function insertionIndex<T>(
   item: T,
   sorted: readonly T[],
@@ -46,8 +46,8 @@ export interface ListDiff<T> {
 }
 
 /**
- * The items that only one of two lists holds, compared by identity: sources keep an unchanged object. Lists mostly differ in a few
- * neighbouring items, so the common prefix and suffix are skipped first.
+ * Returns the items that only one of two lists holds. Compares items by identity, because sources keep the object of an unchanged item.
+ * Skips the common prefix and suffix first, because lists mostly differ in a few neighbouring items.
  */
 export function diffLists<T>(before: readonly T[], after: readonly T[]): ListDiff<T> {
   let from = 0;

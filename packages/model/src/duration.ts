@@ -1,4 +1,4 @@
-// Durations as users write them, in annotations and in settings: `500ms`, `5s`, `10m`, `1h30m`, `7d`.
+// Durations as users write them in annotations and settings: `500ms`, `5s`, `10m`, `1h30m`, `7d`.
 
 const UNITS: readonly (readonly [unit: string, ms: number])[] = [
   ['d', 86_400_000],
@@ -8,7 +8,7 @@ const UNITS: readonly (readonly [unit: string, ms: number])[] = [
   ['ms', 1],
 ];
 
-/** One to five numbers with units, from the largest unit to the smallest. The empty text also matches, but is not a duration. */
+/** Matches one to five numbers with units, from the largest unit to the smallest. Also matches the empty text, which is not a duration. */
 export const DURATION_PATTERN: string = `^${UNITS.map(([unit]) => `([0-9]{1,10}${unit})?`).join('')}$`;
 const DURATION = new RegExp(DURATION_PATTERN);
 
@@ -20,7 +20,7 @@ export function parseDuration(text: string): number | undefined {
   return Number.isSafeInteger(total) ? total : undefined;
 }
 
-/** Returns the shortest exact text of a duration in milliseconds: 90,000 is `1m30s`. */
+/** Returns the shortest exact text of a duration in milliseconds, such as `1m30s` for 90,000. */
 export function formatDuration(ms: number): string {
   let rest = Math.max(0, Math.round(ms));
   let text = '';

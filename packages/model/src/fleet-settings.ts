@@ -4,9 +4,9 @@ import type { PortRange } from './port-range.ts';
 // The settings of a fleet, which its operator configures in the chart.
 export interface FleetSettings {
   readonly loadBalancerClass: string;
-  /** Also serve Services that name no load balancer class. */
+  /** Whether to serve Services that name no load balancer class. */
   readonly classless: boolean;
-  /** Applies to namespaces that no TenantPolicy selects. */
+  /** The policy of namespaces that no TenantPolicy selects. */
   readonly defaultPolicy: TenantPolicySpec;
   /** TCP and UDP ports that no Service may use, in addition to the ports of Kubernetes and Weir, which are always reserved. */
   readonly reservedPorts: readonly PortRange[];
@@ -26,8 +26,8 @@ export type SecretAccess =
   | { readonly kind: 'cluster' };
 
 /**
- * Which endpoint addresses are accepted: all addresses in manifest files, or only addresses of pods in the Service's namespace.
- * See ARCHITECTURE, "Endpoints are the cluster's trust boundary".
+ * Which endpoint addresses are accepted: all addresses in manifest files (`files`), or only addresses of pods in the Service's namespace
+ * (`pods`).
  */
 export type EndpointTrust =
   | { readonly kind: 'files' }

@@ -1,6 +1,8 @@
 import type { Endpoint, Protocol } from './table/entry.ts';
 
-/** The version of a routing table. Positions are equal only if all three parts are, so that a store that was rolled back is noticed. */
+/**
+ * The version of a routing table. Two positions are equal only if all three fields are equal, so that a rollback of the store is noticed.
+ */
 export interface TablePosition {
   readonly epoch: number;
   readonly revision: number;
@@ -21,7 +23,7 @@ function isCount(value: unknown): boolean {
 /** The state that each proxy process reports once a second. */
 export interface Heartbeat {
   readonly node: string;
-  /** The incarnation: counts the starts of a proxy on this node. */
+  /** The incarnation: the number of starts of a proxy on this node. */
   readonly life: number;
   readonly version: string;
   /** Milliseconds since the epoch, from the proxy's clock. */
@@ -31,44 +33,47 @@ export interface Heartbeat {
   readonly addresses: readonly string[];
   /** The newest table that all live workers have applied; null before the first table. */
   readonly applied: TablePosition | null;
-  /** Sequence of the suspensions that this proxy applies. */
+  /** Sequence number of the suspensions that this proxy applies. */
   readonly cutoffSequence: number;
   readonly listeners: readonly ListenerReport[];
   readonly workers: number;
-  /** Open connections. */
+  /** The number of open connections. */
   readonly connections: number;
   /** Endpoints that fail for this proxy. Absent if there are none, or if the proxy's version does not report them. */
   readonly unhealthy?: UnhealthyReport;
-  /** When the proxy sent the heartbeat: milliseconds since the epoch, from its clock. Absent if its version does not report this. */
+  /**
+   * When the proxy sent the heartbeat (milliseconds since the epoch, from the proxy's clock). Absent if the proxy's version does not report
+   * the time.
+   */
   readonly sentAt?: number;
   /** Warnings about kernel settings of the host that harm clients. Absent if the proxy's version does not report them. */
   readonly hostAdvice?: readonly string[];
   /**
-   * What is wrong and how to fix it, if this version cannot decode the heartbeat of another version; otherwise absent. All fields
-   * but `node` and `life` are empty then.
+   * Why the reader cannot decode the heartbeat of a proxy with another version, and what to do. Absent if the heartbeat was decoded. If
+   * present, all fields except `node` and `life` are empty.
    */
   readonly unreadable?: string;
 }
 
 export interface UnhealthyReport {
-  /** The number of unhealthy endpoints, which may exceed the list. */
+  /** The number of unhealthy endpoints, which may exceed the length of `endpoints`. */
   readonly total: number;
-  /** At most `MAX_REPORTED_UNHEALTHY_ENDPOINTS`. */
+  /** At most `MAX_REPORTED_UNHEALTHY_ENDPOINTS` unhealthy endpoints. */
   readonly endpoints: readonly UnhealthyEndpoint[];
 }
 
 export const MAX_REPORTED_UNHEALTHY_ENDPOINTS = 100;
 
-/** One endpoint of one port of a Service. */
+/** An unhealthy endpoint of one port of a Service. */
 export interface UnhealthyEndpoint {
   /** UID of the Service. */
   readonly service: string;
   readonly protocol: Protocol;
   readonly port: number;
   readonly endpoint: Pick<Endpoint, 'address' | 'port'>;
-  /** `failing`: its active check fails. `ejected`: connects to it failed. */
+  /** `failing`: the active check of the endpoint fails. `ejected`: attempts to connect to the endpoint failed. */
   readonly state: 'failing' | 'ejected';
-  /** The failure, as text. */
+  /** Why the endpoint failed, as text. */
   readonly why: string;
   /** Whether the endpoint still gets clients, because too few other endpoints work. */
   readonly used: boolean;
@@ -79,10 +84,10 @@ export interface ListenerReport {
   readonly id: string;
   /** The UID of the Service that the proxy reports on. */
   readonly service: string;
-  /** The proxy has bound the port, or could bind it. */
+  /** Whether the proxy has bound the port, or has checked that it can bind the port. */
   readonly bound: boolean;
-  /** The port accepts connections. False also while no endpoint is ready or the Service is suspended. */
+  /** Whether the port accepts connections. Also false while no endpoint is ready or the Service is suspended. */
   readonly listening: boolean;
-  /** Why binding failed, where, and what to do; null if it did not fail. */
+  /** Why binding failed, where, and what to do; null if binding did not fail. */
   readonly error: string | null;
 }

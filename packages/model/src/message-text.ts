@@ -1,9 +1,9 @@
-// Parts of messages. Tenants read them in `kubectl describe`, so lists are short.
+// Functions that build parts of messages. Lists are short, because tenants read messages in `kubectl describe`.
 const MAX_LISTED_ITEMS = 5;
-/** The most bytes of a list: names of nodes and hosts have up to 253 characters, and the advice after the list must not be cut off. */
+/** The most bytes of a list. Names of nodes and hosts have up to 253 characters, and the advice after the list must not be cut off. */
 const MAX_LIST_BYTES = 400;
 
-/** `a, b, c`, or `a, b and 12 more` if there are more than five items or the text would be too long. */
+/** Returns `a, b, c`, or `a, b and 12 more` if there are more than five items or the text would be too long. */
 export function joinItems(items: readonly string[]): string {
   let bytes = 0;
   const end = items.findIndex((item, index) => {
@@ -15,23 +15,24 @@ export function joinItems(items: readonly string[]): string {
 
 const MAX_QUOTED_LENGTH = 80;
 
-/** A tenant's text, cut to 80 characters: an annotation may have 256 KiB, and the message is stored in the fleet's table. */
+/** Returns a tenant's text, cut to 80 characters, because an annotation may have 256 KiB and messages are stored in the fleet's table. */
 export function shorten(text: string): string {
-  // An API server replaces half a surrogate pair by U+FFFD, and then every status would look changed.
+  // Removes half of a surrogate pair at the cut. The API server would replace it by U+FFFD, and every comparison with the stored status
+  // would find a difference.
   return text.length <= MAX_QUOTED_LENGTH
     ? text
     : `${text.slice(0, MAX_QUOTED_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
 }
 
-/** A tenant's text, cut as by `shorten`, in quotes. */
+/** Returns a tenant's text in quotes, cut as by `shorten`. */
 export function quote(text: string): string {
   return `"${shorten(text)}"`;
 }
 
-/** The most bytes of joined sentences, which leaves room for a prefix in a message of 1,024 bytes. */
+/** The most bytes of joined sentences. The limit leaves room for a prefix in a message of 1,024 bytes. */
 const MAX_SENTENCES_BYTES = 900;
 
-/** `first; second`, or `first; and 12 more` if that is too long: one Service can have thousands of mistakes. */
+/** Returns `first; second`, or `first; and 12 more` if the text would be too long, because one Service can have thousands of mistakes. */
 export function joinSentences(items: readonly string[]): string {
   let bytes = 0;
   const end = items.findIndex((item, index) => {
@@ -41,7 +42,7 @@ export function joinSentences(items: readonly string[]): string {
   return end < 0 ? items.join('; ') : [...items.slice(0, end), `and ${items.length - end} more`].join('; ');
 }
 
-/** `1 node`, `2 nodes`. */
+/** Returns `1 node`, `2 nodes`. */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -51,24 +52,24 @@ interface NumberedPort {
   readonly protocol: string;
 }
 
-/** `80/TCP`, as kubectl prints it. */
+/** Returns `80/TCP`, as kubectl prints a port. */
 export function portText(port: NumberedPort): string {
   return `${port.port}/${port.protocol}`;
 }
 
-/** `port 80/TCP`, `ports 80/TCP, 443/TCP`. */
+/** Returns `port 80/TCP`, `ports 80/TCP, 443/TCP`. */
 export function portsText(ports: readonly NumberedPort[]): string {
   return `port${ports.length === 1 ? '' : 's'} ${joinItems(ports.map(portText))}`;
 }
 
-/** The length of a text in UTF-8, in bytes. */
+/** Returns the length of a text in bytes of UTF-8. */
 export function utf8ByteLength(text: string): number {
   let bytes = 0;
   for (const character of text) bytes += codePointByteLength(character.codePointAt(0) ?? 0);
   return bytes;
 }
 
-/** The length of a code point in UTF-8, in bytes. */
+/** Returns the length of a code point in bytes of UTF-8. */
 export function codePointByteLength(codePoint: number): number {
   if (codePoint < 0x80) return 1;
   if (codePoint < 0x800) return 2;

@@ -23,7 +23,10 @@ export function matchesSelector(selector: LabelSelector, labels: Readonly<Record
   );
 }
 
-/** The value of a label. Tenants choose the keys: `constructor` must not find the property that every object inherits. */
+/**
+ * Returns the value of a label. Reads own properties only, because tenants choose the keys: the key `constructor` must not find the
+ * property that every object inherits.
+ */
 export function labelValue(labels: Readonly<Record<string, string>>, key: string): string | undefined {
   return Object.hasOwn(labels, key) ? labels[key] : undefined;
 }

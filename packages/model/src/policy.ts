@@ -1,8 +1,11 @@
-// The spec of a TenantPolicy (`weir.dev/v1alpha1`): which namespaces form a tenant, its permissions and its limits.
+// The spec of a TenantPolicy (`weir.dev/v1alpha1`): which namespaces form a tenant, and the permissions and limits of the tenant.
 import type { PortRange } from './port-range.ts';
 
 export interface TenantPolicySpec {
-  /** If several policies select a namespace, the highest priority wins, then the first name. Policies never merge. */
+  /**
+   * If several policies select a namespace, the policy with the highest priority applies; of policies with equal priority, the first by
+   * name. Policies never merge.
+   */
   readonly priority: number;
   readonly namespaceSelector: LabelSelector;
   readonly tenantFrom: TenantFrom;
@@ -12,11 +15,11 @@ export interface TenantPolicySpec {
 
 /** Where a tenant's Services may be placed, and which ports, hosts and endpoints they may use. */
 export interface TenantGrants {
-  /** Node pools; never empty. The first is the default for Services that name no pool. */
+  /** Node pools; never empty. The first pool is the default for Services that name no pool. */
   readonly pools: readonly string[];
-  /** The number of nodes for each Service, if the pool has as many; null for the fleet's default. */
+  /** The number of nodes for each Service, if the pool has that many; null for the fleet's default. */
   readonly nodesPerService: number | null;
-  /** Null allows every port that is not reserved. */
+  /** The ports that Services may use; null allows every port that is not reserved. */
   readonly allowedPorts: readonly PortRange[] | null;
   /** Hosts that may be claimed on shared ports, in the form of `parseHost`; a leading `*.` allows all subdomains. */
   readonly allowedHosts: readonly string[];
@@ -28,17 +31,19 @@ export type TenantFrom =
   | { readonly kind: 'namespace' }
   | { readonly kind: 'label'; readonly label: string }
   | { readonly kind: 'name'; readonly name: string }
-  /** Stands in for a policy that cannot be parsed: its namespaces belong to no tenant, for the reason in `message`. */
+  /** The policy cannot be parsed, so its namespaces belong to no tenant. `message` is the reason. */
   | { readonly kind: 'disputed'; readonly message: string };
 
-/** Limits of a tenant, all integers. Absent means unlimited, 0 allows nothing. `trafficPerMonth` is bytes, received and sent. */
+/**
+ * Limits of a tenant, all integers. An absent limit means unlimited, 0 allows nothing. `trafficPerMonth` counts received and sent bytes.
+ */
 export interface TenantLimits {
   readonly services?: number;
   readonly ports?: number;
-  /** Open TCP connections and UDP flows, on each proxy. */
+  /** Open TCP connections and UDP flows on each proxy. */
   readonly connections?: number;
   readonly newConnectionsPerSecond?: number;
-  /** In: from clients; out: to clients. */
+  /** `in` is the direction from clients, `out` the direction to clients. */
   readonly inBitsPerSecond?: number;
   readonly outBitsPerSecond?: number;
   readonly trafficPerMonth?: number;

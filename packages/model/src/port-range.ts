@@ -1,4 +1,4 @@
-/** Inclusive on both ends. */
+/** A range of ports that includes `from` and `to`. */
 export interface PortRange {
   readonly from: number;
   readonly to: number;
@@ -9,7 +9,7 @@ export const PORT_RANGE_FORMAT = 'a port from 1 to 65535, or a range such as 800
 
 const RANGE = /^([1-9]\d{0,4})(?:-([1-9]\d{0,4}))?$/;
 
-/** Parses `443` or `8000-8999`; undefined if the text is neither. */
+/** Parses a port or a range, such as `443` or `8000-8999`. Returns undefined for any other text. */
 export function parsePortRange(text: string): PortRange | undefined {
   const [, first, last = first] = RANGE.exec(text) ?? [];
   if (first === undefined) return undefined;
@@ -22,7 +22,7 @@ export function isPortInRanges(port: number, ranges: readonly PortRange[]): bool
   return ranges.some(({ from, to }) => from <= port && port <= to);
 }
 
-/** Each range as text: `80`, `8000-8999`. */
+/** Returns each range as text, such as `80` or `8000-8999`. */
 export function formatPortRanges(ranges: readonly PortRange[]): readonly string[] {
   return ranges.map(({ from, to }) => (from === to ? `${from}` : `${from}-${to}`));
 }

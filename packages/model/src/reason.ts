@@ -1,4 +1,4 @@
-// The reasons of all conditions. docs/reasons.md documents each one; a test compares the lists.
+// The reasons of all conditions. docs/reasons.md documents each reason; a test compares the lists.
 
 export const REFUSAL_REASONS = [
   'QuotaExceeded',
@@ -29,7 +29,7 @@ export const PROGRAMMED_REASONS = [
 ] as const;
 export type ProgrammedReason = (typeof PROGRAMMED_REASONS)[number];
 
-/** The most severe first. */
+/** The reasons of the Degraded condition, the most severe reason first. */
 export const DEGRADED_REASONS = [
   'NoReadyEndpoints',
   'CertificateExpiring',

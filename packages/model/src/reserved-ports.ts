@@ -3,12 +3,12 @@
 import type { FleetSettings } from './fleet-settings.ts';
 import { isPortInRanges, type PortRange, parsePortRange } from './port-range.ts';
 
-/** `always`: Kubernetes or Weir needs the port; `operator`: the operator reserved the port. */
+/** `always`: Kubernetes or Weir needs the ports. `operator`: the operator reserved the ports. */
 interface Reservation extends PortRange {
   readonly by: 'always' | 'operator';
 }
 
-/** SSH, etcd, the API server, the kubelet and its neighbours, node ports, and Weir's own console and admin ports. */
+/** SSH, etcd, the API server, Weir's console and admin ports, the kubelet and other components of Kubernetes, and node ports. */
 const BUILT_IN_RESERVATIONS: readonly Reservation[] = [
   { from: 22, to: 22, by: 'always' },
   { from: 2379, to: 2380, by: 'always' },
@@ -18,7 +18,7 @@ const BUILT_IN_RESERVATIONS: readonly Reservation[] = [
   { from: 30_000, to: 32_767, by: 'always' },
 ];
 
-/** Returns the reservation of a TCP or UDP port, which no Service may use then; undefined if the port is not reserved. */
+/** Returns the reservation of a TCP or UDP port; undefined if the port is not reserved. No Service may use a reserved port. */
 export function reservationFor(
   port: number,
   { reservedPorts }: Pick<FleetSettings, 'reservedPorts'>,
@@ -37,7 +37,7 @@ export function parseSharedPort(text: string): number | undefined {
   return port === undefined || isPortInRanges(port, BUILT_IN_RESERVATIONS) ? undefined : port;
 }
 
-/** The ports that the settings both reserve and share, which contradict each other. */
+/** Returns the ports that the settings list both as reserved and as shared, which is a contradiction. */
 export function reservedSharedPorts({
   reservedPorts,
   sharedPorts,

@@ -22,15 +22,15 @@ export interface Snapshot {
   readonly unreadableSecrets?: 'everywhere' | ReadonlySet<string>;
   /** By `secretPath`, the certificates that are not yet valid, expire soon or have expired; absent if there are none. */
   readonly validity?: ReadonlyMap<string, CertificateValidity>;
-  /** Problems of the source itself: unreadable files, invalid documents, kinds that it may not list. */
+  /** Problems of the source itself: unreadable files, invalid documents, or kinds that the source has no permission to list. */
   readonly problems: readonly Problem[];
   /** Nodes whose proxy sends no heartbeats, by name; absent if there are none, or if heartbeats are not read. */
   readonly unreachableNodes?: ReadonlyMap<string, NodeUnreachability>;
 }
 
 /**
- * `silent`: the node gets no new ports. `lost`: it has been silent for minutes, and its Services move to other nodes if there is
- * room.
+ * How a node is unreachable. `silent`: the node gets no new ports. `lost`: the node has been silent for minutes, and its Services move to
+ * other nodes if those nodes have room.
  */
 export type NodeUnreachability = 'silent' | 'lost';
 
@@ -52,7 +52,7 @@ export type NamespaceObject = ObjectMeta;
 export interface NodeObject extends ObjectMeta {
   readonly internalIPs: readonly string[];
   readonly externalIPs: readonly string[];
-  /** Cordoned: the node keeps its ports and gets no new ones. */
+  /** True if the node is cordoned. The node then keeps its ports and gets no new ports. */
   readonly unschedulable: boolean;
 }
 
@@ -69,14 +69,14 @@ export interface ServiceObject extends NamespacedMeta {
   readonly loadBalancerClass: string | null;
   readonly ports: readonly ServicePort[];
   readonly hasSelector: boolean;
-  /** Absent if the Service has none. */
+  /** Absent if the Service has no cluster IPs. */
   readonly clusterIPs?: readonly string[];
-  /** Timeout in seconds; null without ClientIP affinity. */
+  /** The timeout of ClientIP affinity; null if the Service has no affinity. */
   readonly clientIpAffinitySeconds: number | null;
-  /** The field as written, with blanks and mistakes; the field overrides the legacy annotation. */
+  /** `spec.loadBalancerSourceRanges` as written, with blanks and mistakes. The field overrides the legacy annotation. */
   readonly sourceRanges: readonly string[];
   readonly externalTrafficPolicy: string;
-  /** As written, since newer Kubernetes versions may add values; unknown values are ignored. */
+  /** The field as written, because newer versions of Kubernetes may add values. Unknown values are ignored. */
   readonly trafficDistribution: string | null;
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];
@@ -98,7 +98,7 @@ export interface SlicePort {
   readonly protocol: string;
 }
 
-/** An absent condition has the API's default: ready and serving are true, terminating is false. */
+/** One endpoint of an EndpointSlice. An absent condition gets the default of the API: ready and serving are true, terminating is false. */
 export interface SliceEndpoint {
   readonly addresses: readonly string[];
   readonly zone: string | null;
@@ -122,7 +122,9 @@ export interface ServiceCidrObject {
   readonly cidrs: readonly string[];
 }
 
-/** The parts of a Secret that TLS needs. The source seals the private key for this fleet's proxies before it enters a snapshot. */
+/**
+ * The parts of a Secret that TLS needs. The source seals the private key for this fleet's proxies before adding the Secret to a snapshot.
+ */
 export interface SecretObject {
   readonly namespace: string;
   readonly name: string;
@@ -140,7 +142,10 @@ export interface CertificatePair {
   readonly keyDigest: string;
   /** The private key (PEM), sealed by `Sealer` of `@weir/runtime` with `keyDigest` as additional data. */
   readonly sealedKey: string;
-  /** Milliseconds since the epoch; the period in which both the server's certificate and its issuer's are valid. */
+  /**
+   * The period from `notBefore` to `notAfter` (milliseconds since the epoch) is the time in which the certificates of the server and of its
+   * issuer are both valid.
+   */
   readonly notBefore: number;
   readonly notAfter: number;
 }

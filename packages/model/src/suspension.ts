@@ -1,11 +1,11 @@
 import type { SuspendedReason } from './reason.ts';
 import type { Snapshot, SuspensionTarget } from './snapshot.ts';
 
-// A suspension as proxies apply it. Suspensions reach the proxies outside of the routing table, with their own sequence numbers.
+// A suspension in the form that proxies apply. Suspensions reach the proxies outside of the routing table, with their own sequence numbers.
 export interface Suspension {
   /** UID of the Suspension object, or the id of the request until the object exists. */
   readonly uid: string;
-  /** Name of the Suspension object, also if only the store holds the suspension so far. */
+  /** Name of the Suspension object, even if so far only the store holds the suspension. */
   readonly name: string;
   readonly target: SuspensionTarget;
   readonly message: string;
@@ -29,7 +29,10 @@ export interface SuspensionSubject {
   readonly name: string;
 }
 
-/** The suspension with the lowest UID that stops the subject at `now` (milliseconds since the epoch); undefined if none does. */
+/**
+ * Returns the suspension with the lowest UID that stops the subject at `now` (milliseconds since the epoch); undefined if no suspension
+ * stops the subject.
+ */
 export function suspensionFor(
   suspensions: readonly Suspension[],
   subject: SuspensionSubject,
@@ -48,7 +51,7 @@ export function isInForce(suspension: Suspension, now: number): boolean {
   return suspension.until === null || now < suspension.until;
 }
 
-/** Whether a suspension of the target stops the subject. */
+/** Whether a suspension with this target stops the subject. */
 export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject): boolean {
   switch (target.kind) {
     case 'tenant':
@@ -60,7 +63,10 @@ export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject)
   }
 }
 
-/** The suspensions of a snapshot as proxies apply them, sorted by UID. `originOf` returns where to delete the object with a UID. */
+/**
+ * Returns the suspensions of a snapshot in the form that proxies apply, sorted by UID. `originOf` returns where to delete the object with a
+ * UID.
+ */
 export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => SuspensionOrigin): Suspension[] {
   return snapshot.suspensions
     .map(

@@ -1,10 +1,11 @@
-// The grammar of annotation values, as data: the model parses by it, and a generated file of the chart gives it to the admission
-// policy (charts/weir/annotation-grammar.yaml). Patterns use only syntax that JavaScript and RE2 share.
+// The grammar of annotation values, as data. The model parses annotations by this grammar. A generated file of the chart
+// (charts/weir/annotation-grammar.yaml) gives the grammar to the admission policy. Patterns use only syntax that both JavaScript and RE2
+// support.
 import { DURATION_PATTERN, formatDuration, parseDuration } from '../duration.ts';
 import { parseQuantity } from './quantity.ts';
 import type { ServiceSettings } from './service-settings.ts';
 
-/** `expected` completes the message "is not allowed; use …". */
+/** The grammar of one annotation. `expected` completes the message "is not allowed; use …". */
 export type AnnotationGrammar =
   | { readonly kind: 'one-of'; readonly values: readonly string[]; readonly expected: string }
   | {
@@ -27,7 +28,10 @@ export type AnnotationGrammar =
     }
   | { readonly kind: 'ports' };
 
-/** Parses a value, given the settings parsed so far; returns the settings to change, or a message that follows the value. */
+/**
+ * Parses the value of an annotation, given the settings parsed so far. Returns the settings to change, or an error message that continues
+ * after the value.
+ */
 export type ParseAnnotation = (value: string, settings: ServiceSettings) => Partial<ServiceSettings> | string;
 
 export interface Annotation {
@@ -118,7 +122,7 @@ function withGrammar<T>(
   };
 }
 
-/** Returns the message for a value that does not match a grammar; it follows the value. */
+/** Returns the error message for a value that does not match its grammar. The message continues after the value. */
 function notAllowed({ expected }: { readonly expected: string }): string {
   return `is not allowed; use ${expected}`;
 }

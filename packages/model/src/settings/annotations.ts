@@ -1,5 +1,5 @@
-// The annotations `weir.dev/…` of a Service. An invalid value or an unknown name refuses the Service: if a misspelt annotation for
-// client CAs were ignored, the Service would be open to every client.
+// The annotations `weir.dev/…` of a Service. A Service with an invalid value or an unknown annotation is refused. Otherwise a misspelt
+// annotation for client CAs, for example, would leave the Service open to every client.
 import { HOST_GRAMMAR, parseHost } from '../match/hosts.ts';
 import { quote, shorten } from '../message-text.ts';
 import {
@@ -21,12 +21,15 @@ const MAX_CONNECT_TIMEOUT_MS = 300_000;
 const MAX_TIMEOUT_MS = 86_400_000;
 const MAX_NODES = 16;
 /**
- * The most hosts of a Service, which bounds the host index of each worker. (256 KiB of annotations hold no more than 1,000 of the
- * longest hosts.)
+ * The most hosts of a Service, which bounds the host index of each worker. (All annotations of an object together hold at most 256 KiB, or
+ * about 1,000 hosts of the greatest length.)
  */
 const MAX_HOSTS = 1_000;
 
-/** By name without prefix, parsed in this order, since an annotation may depend on the settings of earlier ones. */
+/**
+ * The annotations by name without prefix. They are parsed in this order, because an annotation may depend on the settings of an earlier
+ * annotation.
+ */
 const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   ignore: oneOfAnnotation(['true', 'false'], () => ({})),
   algorithm: oneOfAnnotation(ALGORITHMS, (algorithm) => ({ algorithm })),
@@ -44,7 +47,7 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
   'in-bits-per-second': limit('inBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
   'out-bits-per-second': limit('outBitsPerSecond', 'bits such as 10M, 1.5G or 1Gi'),
-  // The grammar of a label's value, since the pool is the value of the node label `weir.dev/pool`.
+  // A pool has the grammar of a label's value, because the pool of a node is the value of its label `weir.dev/pool`.
   pool: pattern(
     {
       pattern: '^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$',
@@ -64,10 +67,7 @@ export function annotationGrammars(): Readonly<Record<string, AnnotationGrammar>
   return Object.fromEntries(Object.entries(ANNOTATIONS).map(([name, { grammar }]) => [name, grammar]));
 }
 
-/**
- * Returns the settings with the changes by the annotations (by name without prefix); adds a message for each invalid annotation to
- * `mistakes`.
- */
+/** Returns the settings as changed by `annotations` (by name without prefix). Adds a message to `mistakes` for each invalid annotation. */
 export function applyAnnotations(
   settings: ServiceSettings,
   annotations: ReadonlyMap<string, string>,
@@ -94,7 +94,7 @@ function limit(name: keyof ServiceLimits, example: string): Annotation {
   return quantity(example, (value, { limits }) => ({ limits: { ...limits, [name]: value } }));
 }
 
-/** Blanks around a host are allowed; an empty item of the list is a mistake. */
+/** Returns the annotation for hosts. Allows blanks around a host, but rejects an empty item of the list. */
 function hostsAnnotation(): Annotation {
   const grammar = {
     kind: 'hosts',

@@ -1,5 +1,5 @@
-// The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. An option without a check is refused, because it would
-// have no effect.
+// The annotations `weir.dev/health-check` and `weir.dev/health-check-…`. A Service with an option but without a check is refused, because
+// the option would have no effect.
 import { DURATION_PATTERN, parseDuration } from '../duration.ts';
 import {
   type Annotation,
@@ -23,7 +23,9 @@ const MAX_DRAIN_TIMEOUT_MS = 86_400_000;
 const MAX_THRESHOLD_RESULTS = 10;
 const MAX_PATH_LENGTH = 1_024;
 
-/** Parsed in this order: the check first, and the interval before the timeout. */
+/**
+ * The health annotations. They are parsed in this order, because the options depend on the check, and the timeout depends on the interval.
+ */
 export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'health-check': oneOfAnnotation<CheckName>(['off', 'tcp', 'http', 'https'], (name) => ({
     healthCheck: defaultCheck(name),
@@ -32,7 +34,7 @@ export const HEALTH_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'health-check-interval': withCheck(
     durationAnnotation(
       { minMs: MIN_INTERVAL_MS, maxMs: MAX_INTERVAL_MS, expected: 'a duration from 1s to 10m' },
-      // The default timeout must not exceed the interval. A timeout from its own annotation is checked below.
+      // The default timeout must not exceed the interval. `timeoutAnnotation` checks a timeout that the user sets.
       (intervalMs, { healthCheck }) =>
         withTiming(healthCheck, { intervalMs, timeoutMs: Math.min(timingOf(healthCheck).timeoutMs, intervalMs) }),
     ),
@@ -72,8 +74,8 @@ function withTiming(
 }
 
 /**
- * The annotation for the path. It allows the characters of a request line: no blanks, no control characters, and no fragment,
- * because servers never receive one.
+ * Returns the annotation for the path. A path may have the characters that a request line allows: no blanks, no control characters, and no
+ * fragment (`#`), because clients never send a fragment to a server.
  */
 function pathAnnotation(): Annotation {
   const { grammar, parse } = pattern(

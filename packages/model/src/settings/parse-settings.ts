@@ -11,7 +11,7 @@ import {
 import { withTlsPorts } from './tls-annotations.ts';
 import { zonePreferenceOf } from './zone-preference.ts';
 
-// Parses the settings of a Service strictly: one wrong value refuses all settings, so that no Service is served with a default that
+// Parses the settings of a Service strictly: one wrong value makes all settings invalid, so that no Service is served with a default that
 // its owner did not want.
 const LEGACY_SOURCE_RANGES_ANNOTATION = 'service.beta.kubernetes.io/load-balancer-source-ranges';
 
@@ -21,8 +21,8 @@ export type ParsedSettings =
   | { readonly kind: 'invalid'; readonly mistakes: readonly string[] };
 
 /**
- * Returns the settings of a Service, or every mistake in them. The result is cached by the identity of the object, because other
- * changes cause a Service to be translated far more often than its own.
+ * Returns the settings of a Service, or every mistake in the settings. Caches the result for each `ServiceObject`, because most
+ * translations of a Service follow a change of another object.
  */
 export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
   const known = PARSED_BY_SERVICE.get(service);
@@ -34,7 +34,10 @@ export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
 }
 
 const PARSED_BY_SERVICE = new WeakMap<ServiceObject, ParsedSettings>();
-/** A result with more mistakes is not cached: a message is much longer than the mistake that it describes. */
+/**
+ * The most mistakes of a cached result. Results with more mistakes are not cached, because a message is much longer than the mistake that
+ * the message describes.
+ */
 const MAX_CACHED_MISTAKES = 100;
 
 function parseSettings(service: ServiceObject): ParsedSettings {
@@ -52,20 +55,20 @@ function parseSettings(service: ServiceObject): ParsedSettings {
 }
 
 /**
- * The most source ranges of a Service; the networks of one country are a few thousand. Measured with 10,000 IPv6 ranges, for any
- * number of ports: 0.5 MB in the table, 1 MB in each thread of a proxy, and 7 ms in a worker (23 ms in one that has just started)
- * for the first client after a change. The bound for delays that one Service causes to other connections is 50 ms.
+ * The most source ranges of a Service; the networks of one country are a few thousand. Measured with 10,000 IPv6 ranges, for any number of
+ * ports: the ranges take 0.5 MB in the table and 1 MB in each thread of a proxy. After a change, the first client waits 7 ms in a worker,
+ * or 23 ms in a worker that has just started. One Service may delay other connections by at most 50 ms.
  */
 const MAX_SOURCE_RANGES = 10_000;
 
-/** Returns the ranges of the field, which overrides the legacy annotation. Blanks around a range are allowed. */
+/** Returns the source ranges of the field, or of the legacy annotation if the field is empty. Allows blanks around a range. */
 function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
   const legacy = Object.hasOwn(service.annotations, LEGACY_SOURCE_RANGES_ANNOTATION)
     ? service.annotations[LEGACY_SOURCE_RANGES_ANNOTATION]
     : undefined;
   const isField = service.sourceRanges.length > 0;
   const where = isField ? 'spec.loadBalancerSourceRanges' : `annotation ${LEGACY_SOURCE_RANGES_ANNOTATION}`;
-  // A blank annotation sets no ranges, but an empty item of a list is a mistake: it must not admit every client.
+  // A blank annotation sets no ranges. An empty item of a list is a mistake, because an empty item must not admit every client.
   const texts = isField ? service.sourceRanges : legacy?.trim() ? legacy.split(',') : [];
   if (texts.length > MAX_SOURCE_RANGES) {
     const advice = `a Service may have at most ${MAX_SOURCE_RANGES}; merge adjacent ranges, or create several Services`;
@@ -86,8 +89,8 @@ function affinityFor(service: ServiceObject): Affinity {
   return seconds === null ? { kind: 'none' } : { kind: 'client-ip', timeoutMs: seconds * 1000 };
 }
 
-// Annotations that affect only TCP connections, each with a function that says whether the settings use it. On a Service with only
-// UDP ports they would have no effect, although their author expects them to identify or refuse clients.
+// Annotations that affect only TCP connections, each with a function that says whether the settings use the annotation. On a Service with
+// only UDP ports such an annotation would have no effect, although its author expects it to identify or refuse clients.
 const TCP_ONLY_ANNOTATIONS: Readonly<Record<string, (settings: ServiceSettings) => boolean>> = {
   'proxy-protocol': ({ proxyProtocol }) => proxyProtocol !== null,
   'tls-passthrough': ({ tlsPassthrough }) => tlsPassthrough,

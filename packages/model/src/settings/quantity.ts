@@ -1,4 +1,5 @@
-// Parses Kubernetes quantities (`10Ti`, `1.5G`, `2e9`) exactly: floating-point arithmetic is wrong by bytes for 8191Pi.
+// Parses Kubernetes quantities (`10Ti`, `1.5G`, `2e9`) exactly, because floating-point arithmetic would turn `1.005k` into
+// 1004.9999999999999.
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, '': 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Readonly<Record<string, bigint>> = { Ki: 10n, Mi: 20n, Gi: 30n, Ti: 40n, Pi: 50n, Ei: 60n };
 const QUANTITY = /^\+?(\d+)?(?:\.(\d*))?(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?\d{1,3}))?$/;

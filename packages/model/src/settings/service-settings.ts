@@ -2,13 +2,13 @@
 export interface ServiceSettings {
   readonly algorithm: Algorithm;
   readonly affinity: Affinity;
-  /** Prefer endpoints of the proxy's own zone while at least one of them is healthy. */
+  /** Whether to prefer endpoints of the proxy's own zone while at least one of these endpoints is healthy. */
   readonly preferSameZone: boolean;
   readonly connectTimeoutMs: number;
   readonly idleTimeoutMs: number;
   /** The idle timeout of UDP flows, which have no FIN that would end them. */
   readonly udpIdleTimeoutMs: number;
-  /** How long connections to an endpoint that left the Service may go on. */
+  /** How long connections to an endpoint that left the Service may stay open. */
   readonly drainTimeoutMs: number;
   /** CIDRs in canonical text; an empty list admits every client. */
   readonly sourceRanges: readonly string[];
@@ -16,9 +16,9 @@ export interface ServiceSettings {
   readonly proxyProtocol: 'v1' | 'v2' | null;
   readonly healthCheck: HealthCheckSettings;
   readonly limits: ServiceLimits;
-  /** Route by the server name of the ClientHello, without decrypting. */
+  /** Whether to route by the server name of the ClientHello, without decrypting. */
   readonly tlsPassthrough: boolean;
-  /** Absent if TLS is not terminated here. */
+  /** The TLS termination of the Service; absent if the proxies terminate no TLS. */
   readonly tls?: TlsTermination;
   /** Lower case, with a leading `*.` for a wildcard. An empty list matches every server name, and clients that send none. */
   readonly hosts: readonly string[];
@@ -54,9 +54,9 @@ export interface HttpHealthCheck extends HealthCheckTiming {
   readonly kind: 'http';
   readonly path: string;
   /**
-   * Check over HTTPS, without verifying the endpoint's certificate: the check asks whether the endpoint answers, not for its
-   * identity. This is a field and not a kind, so that a proxy of an earlier version still decodes the settings: that proxy checks
-   * without TLS, finds all endpoints failing, and therefore uses all of them.
+   * True for a check over HTTPS. The endpoint's certificate is not verified, because the check asks only whether the endpoint answers. This
+   * is a field and not another `kind`, so that a proxy of an earlier version can still decode the settings. Such a proxy checks without
+   * TLS, so all endpoints fail the check, and therefore the proxy uses all of them.
    */
   readonly overTls?: true;
 }
@@ -68,11 +68,11 @@ export interface HealthCheckTiming {
   readonly healthyThreshold: number;
   /** Consecutive bad results after which a passing endpoint fails. */
   readonly unhealthyThreshold: number;
-  /** How long connections to a failing endpoint may go on while another endpoint works; absent for no limit. */
+  /** How long connections to a failing endpoint may stay open while another endpoint works; absent for no limit. */
   readonly drainTimeoutMs?: number;
 }
 
-/** Limits on each proxy, in addition to the tenant's limits; null for no limit. */
+/** Limits of a Service on each proxy, in addition to the limits of its tenant; null means no limit. */
 export interface ServiceLimits {
   readonly connections: number | null;
   readonly connectionsPerClient: number | null;

@@ -1,5 +1,5 @@
-// The annotation `weir.dev/tls-secret` and the annotations that depend on it: the ports at which TLS is terminated, the certificate,
-// and the CAs of client certificates.
+// The annotations for TLS termination: `weir.dev/tls-secret` names the certificate. The other annotations depend on `tls-secret` and name
+// the ports at which TLS is terminated, and the CAs of client certificates.
 import { PLAIN_HTTP_PORT } from '../match/route.ts';
 import { joinItems, portText, quote } from '../message-text.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
@@ -14,7 +14,7 @@ const SECRET_NAME = {
   expected: 'the name of a Secret in the namespace of the Service',
 } as const;
 
-/** Parsed after `tls-passthrough`, in this order. */
+/** The TLS annotations. They are parsed in this order, after `tls-passthrough`. */
 export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'tls-secret': withoutPassthrough(
     pattern(SECRET_NAME, (secret) => ({ tls: { secret, ports: [], clientCaSecret: null } })),
@@ -22,7 +22,7 @@ export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'client-ca-secret': withTls(
     pattern(SECRET_NAME, (secret, { tls }) => (tls === undefined ? {} : { tls: { ...tls, clientCaSecret: secret } })),
   ),
-  // Parsed with the ports of the Service, by `withTlsPorts`.
+  // Only checks that `tls-secret` is set. `withTlsPorts` parses the value, because parsing needs the ports of the Service.
   'tls-ports': withTls({ grammar: { kind: 'ports' }, parse: () => ({}) }),
 };
 
@@ -53,7 +53,7 @@ const PORTS_ANNOTATION = `${ANNOTATION_PREFIX}tls-ports`;
 const HTTPS_PORT = 443;
 /** Values of appProtocol for pods that speak TLS themselves. */
 const TLS_APP_PROTOCOLS = ['https', 'kubernetes.io/wss'];
-/** The ALPN names (RFC 7301, 6; RFC 9113, 3.2) of values of appProtocol. */
+/** The ALPN names for each value of appProtocol (RFC 7301, section 6; RFC 9113, section 3.2). */
 const ALPN_BY_APP_PROTOCOL: Readonly<Record<string, readonly string[]>> = {
   http: ['http/1.1'],
   'kubernetes.io/ws': ['http/1.1'],
@@ -77,7 +77,7 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
         `annotation ${where}: TLS cannot be terminated at port ${portText(port)}, where appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
       );
   }
-  // `tcpOnlyMistakes` reports a Service with only UDP ports.
+  // A Service with only UDP ports is reported by `tcpOnlyMistakes`.
   const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
   if (isTcp && ports.length === 0 && mistakes.length === mistakesBefore)
     mistakes.push(
@@ -87,8 +87,9 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
 }
 
 /**
- * Whether the Service may want TLS to be terminated at the port, so that the port must not be served in the clear. `requested` are the
- * settings that the Service asks for, undefined if they are invalid; every TCP port but 80 may then be meant.
+ * Whether the Service may want TLS to be terminated at the port. If so, the port must not be served without TLS. `requested` holds the
+ * settings that the Service asks for. If `requested` is undefined because the settings are invalid, a TLS annotation may mean every TCP
+ * port except 80.
  */
 export function mayTerminateTls(
   { annotations }: ServiceObject,
@@ -110,7 +111,7 @@ function defaultTlsPorts({ ports }: ServiceObject): ServicePort[] {
 }
 
 /**
- * The most items that are read: a Service has at most 100 ports, each with a number and a name. Messages for 100,000 invalid items
+ * The most items that are read: the numbers and names of 100 ports. The limit is necessary, because messages for 100,000 invalid items
  * would take seconds.
  */
 const MAX_TLS_PORTS = 200;

@@ -1,8 +1,11 @@
 import type { ServiceObject, SliceEndpoint } from '../snapshot.ts';
 
-/** PreferClose is the name before Kubernetes 1.34. */
+/** The values of trafficDistribution that prefer a zone. `PreferClose` is the name of `PreferSameZone` before Kubernetes 1.34. */
 const SAME_ZONE_DISTRIBUTIONS: ReadonlySet<string> = new Set(['PreferSameZone', 'PreferClose']);
-/** The names of the topology annotation; the second is from before Kubernetes 1.27. The first one that the Service has counts. */
+/**
+ * The names of the topology annotation; the second name is from before Kubernetes 1.27. If a Service has both annotations, only the first
+ * counts.
+ */
 const TOPOLOGY_ANNOTATIONS = [
   'service.kubernetes.io/topology-mode',
   'service.kubernetes.io/topology-aware-hints',
@@ -10,12 +13,12 @@ const TOPOLOGY_ANNOTATIONS = [
 const AUTO_MODES: ReadonlySet<string> = new Set(['Auto', 'auto']);
 
 /**
- * Selects the zones in which an endpoint is preferred. `hint` (topology-mode): only the hints of the EndpointSlice controller, so
- * that without hints no endpoint is preferred. `ownZone`: the hints, or without hints the zone that the endpoint is in.
+ * Which zones prefer an endpoint. `hint` (topology-mode): only the zones in the hints of the EndpointSlice, so that no zone prefers an
+ * endpoint without hints. `ownZone`: the zones in the hints, or the zone of the endpoint if it has no hints. `none`: proxies ignore zones.
  */
 export type ZonePreference = 'none' | 'ownZone' | 'hint';
 
-/** The zone preference of a Service. As in Kubernetes, the annotation overrides the field. */
+/** Returns the zone preference of a Service. As in Kubernetes, the topology annotation overrides `trafficDistribution`. */
 export function zonePreferenceOf({
   annotations,
   trafficDistribution,

@@ -3,17 +3,20 @@
 import type { Entry } from './entry.ts';
 
 const SCHEMA_VERSION = 1;
-/** The schema version of shared listeners: an older reader would give all clients to one Service. */
+/**
+ * The schema version of shared listeners. A reader without support for shared listeners must skip them, because that reader would give all
+ * clients to one Service.
+ */
 const SHARED_LISTENER_SCHEMA_VERSION = 2;
 /**
- * The schema version of Services with TLS termination: an older reader would relay encrypted bytes and ask no client for a
- * certificate.
+ * The schema version of Services with TLS termination. A reader without support for TLS termination must skip such Services, because that
+ * reader would relay encrypted bytes to the endpoints and ask no client for a certificate.
  */
 const TLS_TERMINATION_SCHEMA_VERSION = 3;
 
 type Check = (value: unknown) => boolean;
 
-/** The entry as JSON, with the schema version as an additional field `v`. */
+/** Returns the entry as JSON, with the schema version in an additional field `v`. */
 export function encodeEntry(entry: Entry): string {
   return JSON.stringify({ v: versionOf(entry), ...entry });
 }
@@ -24,7 +27,7 @@ function versionOf(entry: Entry): number {
   return SCHEMA_VERSION;
 }
 
-/** Decodes the JSON of `encodeEntry`; undefined if the text is damaged or has an unknown schema version. */
+/** Decodes the JSON of `encodeEntry`; returns undefined if the text is damaged or has an unknown schema version. */
 export function decodeEntry(text: string): Entry | undefined {
   const value = parse(text);
   if (!isRecord(value) || !isVersion(value.v) || typeof value.kind !== 'string') return undefined;
@@ -61,7 +64,7 @@ const objectOf = (fields: Record<string, Check>): Check => {
   return (value) => isRecord(value) && hasShape(value, shape);
 };
 
-/** The fields of an object as precomputed pairs, because decoding a large table checks a million fields. */
+/** The fields of an object as pairs. The pairs are computed once, because decoding a large table checks a million fields. */
 type Shape = readonly (readonly [field: string, check: Check])[];
 
 function shapeOf(fields: Record<string, Check>): Shape {
@@ -90,7 +93,7 @@ const optional =
   (value) =>
     value === undefined || check(value);
 
-/** Checks a discriminated union: `kind`, and the other fields of that kind. */
+/** Returns a check for a discriminated union. `fields` holds the checks of the other fields for each value of `kind`. */
 const unionByKind = (fields: Readonly<Record<string, Record<string, Check>>>): Check => {
   const shapes = shapesOf(fields);
   return (value) => {

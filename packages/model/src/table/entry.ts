@@ -3,7 +3,7 @@ import type { Problem } from '../problem.ts';
 import type { AcceptedReason, DegradedReason, RefusalReason } from '../reason.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 
-// One entry of the routing table: the unit of storage, of streaming and of replacement.
+// One entry of the routing table. A table is stored, streamed and changed entry by entry.
 export type Entry =
   | NodeEntry
   | TenantEntry
@@ -15,7 +15,7 @@ export type Entry =
 
 export type Protocol = 'TCP' | 'UDP';
 
-/** A node with the label `role=loadbalancer`: the addresses that its proxy binds, and those that are published for it. */
+/** A node with the label `role=loadbalancer`. The proxy of the node binds `bindAddresses`; clients use `publishedAddresses`. */
 export interface NodeEntry {
   readonly kind: 'node';
   readonly id: string;
@@ -39,14 +39,14 @@ export interface TenantEntry {
   readonly used: { readonly services: number; readonly ports: number };
 }
 
-/** Every Service that belongs to Weir has this entry, including refused Services, because the console shows them as well. */
+/** A Service that belongs to Weir. Refused Services have an entry too, because the console shows them as well. */
 export interface ServiceEntry {
   readonly kind: 'service';
   readonly id: string;
   readonly uid: string;
   readonly namespace: string;
   readonly name: string;
-  /** Null while two policies claim the tenant (`TenantConflict`). */
+  /** Name of the tenant; null if the Service belongs to no tenant (`TenantConflict`). */
   readonly tenant: string | null;
   readonly accepted: StatusReason<AcceptedReason>;
   readonly degraded: readonly StatusReason<DegradedReason>[];
@@ -70,22 +70,25 @@ export interface PortEntry {
   readonly protocol: string;
   /** Why this port of an accepted Service is not served; null if it is served. */
   readonly error: StatusReason<RefusalReason> | null;
-  /** After a rename: the old name, while the EndpointSlices still use it. */
+  /**
+   * The former name of a renamed port, while the EndpointSlices still use that name. Null if the port had no name; absent if the port was
+   * not renamed.
+   */
   readonly formerName?: string | null;
   /**
-   * The Service still owns the port exclusively, because it got the port before the fleet shared it. Kept also while no node serves
-   * the port.
+   * True if the Service owns the port exclusively, because the Service got the port before the port became a shared port of the fleet.
+   * Stays true while no node serves the port.
    */
   readonly alone?: true;
 }
 
-/** The certificate and the client CAs with which TLS of a Service is terminated: the last ones that were accepted. */
+/** The last accepted certificate and client CAs for the TLS termination of a Service. */
 export interface CertificateEntry {
   readonly kind: 'certificate';
   readonly id: string;
   /** UID of the Service. */
   readonly service: string;
-  /** PEM, the server's certificate first. */
+  /** The certificates in PEM: the server's certificate first, then the intermediate certificates. */
   readonly chain: string;
   /** Identifies the private key: see `CertificatePair`. */
   readonly keyDigest: string;
@@ -108,8 +111,8 @@ export interface ListenerEntry {
   /** UID of the Service. */
   readonly service: string;
   /**
-   * The Service shares the binding and gets only clients that ask for one of its hosts; each sharer has its own entry. Absent if the
-   * Service gets all clients.
+   * True if the Service shares the binding with other Services and gets only the clients that ask for one of its hosts. Each of these
+   * Services has its own entry. Absent if the Service gets all clients.
    */
   readonly shared?: true;
 }
@@ -123,9 +126,9 @@ export interface EndpointsEntry {
   readonly port: number;
   readonly protocol: Protocol;
   readonly endpoints: readonly Endpoint[];
-  /** The number of endpoints of the same slice that are not ready and therefore not in use. */
+  /** The number of endpoints in the same EndpointSlice that are not used because they are not ready. */
   readonly unready: number;
-  /** No endpoint of the port is ready, and these endpoints still serve while they terminate. */
+  /** True if `endpoints` are terminating but still serve, and are used because no endpoint of the port is ready. */
   readonly leaving?: true;
 }
 
@@ -155,19 +158,22 @@ export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
 export const certificateId = (service: string): string => `certificate/${service}`;
 
-/** The id of the entry of an exclusive listener. */
+/** Returns the id of the entry of an exclusive listener. */
 export function listenerId(binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {
   return `listener/${binding.node}/${binding.address}/${binding.protocol}/${binding.port}`;
 }
 
-/** The id of the entry of one Service that shares a listener. */
+/** Returns the id of the listener entry of one Service that shares the listener. */
 export function sharedListenerId(
   listener: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port' | 'service'>,
 ): string {
   return `${listenerId(listener)}/${listener.service}`;
 }
 
-/** The id of an endpoints entry: the chunk with this index of the endpoints that one slice has for one port of a Service. */
+/**
+ * Returns the id of an endpoints entry. The endpoints of an EndpointSlice (`slice`) for one port are divided into chunks; `chunk` is the
+ * index of the chunk.
+ */
 export function endpointsId(
   port: Pick<EndpointsEntry, 'service' | 'protocol' | 'port'>,
   slice: string,
@@ -176,7 +182,7 @@ export function endpointsId(
   return `endpoints/${port.service}/${port.protocol}/${port.port}/${slice}/${chunk}`;
 }
 
-/** `address|port`, which is unique among the endpoints of one port. */
+/** Returns `address|port`, which is unique among the endpoints of one port. */
 export function endpointKey(endpoint: Endpoint): string {
   return `${endpoint.address}|${endpoint.port}`;
 }

@@ -6,7 +6,7 @@ export interface RoutingTable {
   readonly entries: ReadonlyMap<string, Entry>;
 }
 
-/** Puts an entry in place of the entry with the same id, or deletes the entry with an id. */
+/** Adds or replaces an entry (`put`), or removes the entry with an id (`delete`). */
 export type Change = { readonly kind: 'put'; readonly entry: Entry } | { readonly kind: 'delete'; readonly id: string };
 export const EMPTY_TABLE: RoutingTable = { entries: new Map() };
 
@@ -52,9 +52,8 @@ export function tableToJson(table: RoutingTable): {
 }
 
 /**
- * Returns the changes that lead from `before` to `after`, sorted by entry id; empty if the tables are equal. If `apply` derived one
- * table from the other, the cost is that of the changes in between, otherwise that of both tables. Invariant: `apply(before,
- * diff(before, after))` equals `after`.
+ * Returns the changes that lead from `before` to `after`, sorted by entry id; empty if the tables are equal. Costs O(changes) if `apply`
+ * derived one table from the other, otherwise O(size of the tables). Invariant: `apply(before, diff(before, after))` equals `after`.
  */
 export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   const changes: Change[] = [];
@@ -74,26 +73,26 @@ export function entryIdOf(change: Change): string {
 }
 
 /**
- * Returns the table with the changes applied in order; deleting an unknown id has no effect. Costs O(changes) if `table` is itself
- * the newest result of `apply`; otherwise the table is copied.
+ * Returns the table with the changes applied in order; deleting an unknown id has no effect. Costs O(changes) if `table` is the newest
+ * result of `apply`; otherwise copies the table.
  */
 export function apply(table: RoutingTable, changes: readonly Change[]): RoutingTable {
   return changes.length === 0 ? table : { entries: EntryMap.of(table.entries).with(changes) };
 }
 
-// A persistent map: a change costs O(change) and leaves the old version intact. Only the newest version holds a real map; an older
-// version holds the entries in which it differs from the next version (H. Baker, "Shallow Binding Makes Functional Arrays Fast",
+// One version of a persistent map: a change costs O(change) and leaves the old version intact. Only the newest version holds a real map. An
+// older version holds the entries in which it differs from the next version (H. Baker, "Shallow Binding Makes Functional Arrays Fast",
 // 1991).
 type Version =
   | { readonly kind: 'newest'; readonly entries: Map<string, Entry> }
-  /** `was`: the entries of this version under the ids in which it differs from `newer`; undefined if the id had no entry. */
+  /** `was`: by id, the entries of this version that are different in `newer`; undefined for an id without an entry in this version. */
   | { readonly kind: 'older'; readonly newer: EntryMap; readonly was: Differences };
 
 type Differences = ReadonlyMap<string, Entry | undefined>;
 
 /**
- * An immutable map of entries. Reading the newest version reads a Map; reading an older version costs one look-up for each version
- * since. Iterating copies the map, so that later versions do not affect the iteration.
+ * An immutable map of entries. Reading the newest version is one look-up in a Map; reading an older version costs at most one look-up for
+ * each newer version. Iterating copies the map, so that later versions do not affect the iteration.
  */
 export class EntryMap implements ReadonlyMap<string, Entry> {
   readonly size: number;
@@ -109,7 +108,7 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
     this.size = entries.size;
   }
 
-  /** The map with the changes applied in order; deleting an unknown id has no effect. */
+  /** Returns the map with the changes applied in order; deleting an unknown id has no effect. */
   with(changes: readonly Change[]): EntryMap {
     const { version } = this;
     const entries = version.kind === 'newest' ? version.entries : this.copy();
@@ -126,9 +125,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
   }
 
   /**
-   * Returns the entries of this version under all ids that may differ in `newer`; undefined if `newer` was not derived from this
-   * version. Also links this version directly to `newer`, so that a caller that keeps an old version does not keep the versions in
-   * between.
+   * Returns, by id, the entries of this version that may be different in `newer`; undefined if `newer` was not derived from this version.
+   * Also links this version directly to `newer`, so that the versions in between can be garbage-collected.
    */
   differencesTo(newer: EntryMap): Differences | undefined {
     const was = new Map<string, Entry | undefined>();
@@ -195,8 +193,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
 }
 
 /**
- * Returns the ids under which two maps may differ; under all other ids they are equal. If one map was derived from the other, these
- * are the ids of the changes in between, otherwise all ids of both.
+ * Returns the ids whose entries may differ between two maps; entries with any other id are equal. If one map was derived from the other,
+ * these are the ids of the changes in between; otherwise all ids of the two maps.
  */
 export function possiblyChangedIds(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): Iterable<string> {
   if (a === b) return [];

@@ -8,20 +8,20 @@ import {
   ZERO_COUNTERS,
 } from './report.ts';
 
-// The usage that a proxy has counted and the ledger has not yet acknowledged, as an immutable value: `recordUsage` adds counter
-// readings, `usageReportFor` builds the report to send, `acknowledgeReport` drops what the ledger accepted. Sending a report
-// twice, late or never is harmless, because all values are cumulative.
+// The usage that a proxy has counted and the ledger has not yet acknowledged, as an immutable value. `recordUsage` adds counter readings,
+// `usageReportFor` builds the report to send, and `acknowledgeReport` drops what the ledger accepted. A report may be sent twice, late or
+// never, because all values are cumulative.
 export interface Journal {
-  /** By `slotKey`. */
+  /** Slots by `slotKey`. */
   readonly slots: ReadonlyMap<string, JournalSlot>;
 }
 
 interface JournalSlot extends SlotReport {
-  /** The cumulative value that the ledger has acknowledged. */
+  /** The cumulative counters that the ledger has acknowledged. */
   readonly acknowledged: Counters;
 }
 
-/** A slot's cumulative counters since this proxy process started. */
+/** The cumulative counters of a slot since this proxy process started. */
 export interface SlotReading {
   readonly service: string;
   readonly tenant: string;
@@ -32,14 +32,14 @@ export interface SlotReading {
 
 export const EMPTY_JOURNAL: Journal = { slots: new Map() };
 
-/** The key of a slot: `UID|tenant`. */
+/** Returns the key of a slot: `UID|tenant`. */
 export function slotKey(slot: Pick<SlotReading, 'service' | 'tenant'>): string {
   return `${slot.service}|${slot.tenant}`;
 }
 
 /**
- * Returns the journal with the readings added as points of `minute` (whole minutes since the epoch); the same journal if no counter
- * rose. If the clock steps back, a reading updates the newest point, so points stay in ascending order.
+ * Returns the journal with the readings added as points of `minute` (whole minutes since the epoch). Returns the same journal if no counter
+ * rose. If the clock steps back, a reading updates the newest point, so that points stay in ascending order.
  */
 export function recordUsage(journal: Journal, readings: readonly SlotReading[], minute: number): Journal {
   let slots: Map<string, JournalSlot> | undefined;
@@ -69,8 +69,8 @@ function appendPoint(points: readonly UsagePoint[], point: UsagePoint): readonly
 }
 
 /**
- * Keeps the last point of each retention span, with the ledger's own precision: minutes for two hours, hours for eight days, days
- * before that. A month without the ledger costs about 340 points per slot. Values are cumulative, so no usage is lost.
+ * Returns the last point of each retention span. The spans are as precise as the ledger: minutes for two hours, hours for eight days, and
+ * days before that. No usage is lost, because values are cumulative. After a month without the ledger, a slot has about 340 points.
  */
 function thinOut(points: readonly UsagePoint[], now: number): readonly UsagePoint[] {
   return points.filter((point, i) => {
@@ -95,7 +95,9 @@ export function usageReportFor(
   return slots.length === 0 ? undefined : { ...incarnation, slots };
 }
 
-/** The journal without the points that the ledger accepted with `report`; points recorded after the report was built stay. */
+/**
+ * Returns the journal without the points that the ledger accepted with `report`. Points that were recorded after the report was built stay.
+ */
 export function acknowledgeReport(journal: Journal, report: UsageReport): Journal {
   const slots = new Map(journal.slots);
   for (const sent of report.slots) {
@@ -119,19 +121,19 @@ export function isSlotAcknowledged(journal: Journal, slot: Pick<SlotReading, 'se
   return (journal.slots.get(slotKey(slot))?.points.length ?? 0) === 0;
 }
 
-/** The journal without the slots of these keys. Remove only slots that are acknowledged and no longer counted. */
+/** Returns the journal without the slots with these keys. Remove only slots that are acknowledged and no longer counted. */
 export function removeSlots(journal: Journal, keys: readonly string[]): Journal {
   const slots = new Map(journal.slots);
   for (const key of keys) slots.delete(key);
   return { slots };
 }
 
-/** The journal as JSON for the state directory: `{"version": 1, "slots": [...]}`. */
+/** Returns the journal as JSON for the state directory: `{"version": 1, "slots": [...]}`. */
 export function encodeJournal(journal: Journal): string {
   return JSON.stringify({ version: 1, slots: [...journal.slots.values()] });
 }
 
-/** The journal of `encodeJournal`; undefined if any part of the text is damaged, so that no partial journal is used. */
+/** Decodes the JSON of `encodeJournal`. Returns undefined if any part of the text is damaged, so that no partial journal is used. */
 export function decodeJournal(text: string): Journal | undefined {
   let value: unknown;
   try {

@@ -1,11 +1,11 @@
 import type { UsagePeriod } from './report.ts';
 
-/** The whole minutes since the epoch at `now` (milliseconds). */
+/** Returns the whole minutes since the epoch at `now` (milliseconds since the epoch). */
 export function minuteOf(now: number): number {
   return Math.floor(now / 60_000);
 }
 
-/** The periods (UTC) that contain a minute (whole minutes since the epoch). */
+/** Returns the periods (UTC) that contain a minute (whole minutes since the epoch). */
 export function periodsOf(minute: number): Record<'minute' | 'hour' | 'day' | 'month', UsagePeriod> {
   const { year, month, day } = dateOf(Math.floor(minute / 1440));
   const monthText = `${year.toString().padStart(4, '0')}-${twoDigits(month)}`;
@@ -14,12 +14,12 @@ export function periodsOf(minute: number): Record<'minute' | 'hour' | 'day' | 'm
   return { minute: `${hourText}:${twoDigits(minute % 60)}`, hour: hourText, day: dayText, month: monthText };
 }
 
-/** The month (UTC) of `now` (milliseconds since the epoch), as `YYYY-MM`. */
+/** Returns the month (UTC) of `now` (milliseconds since the epoch), as `YYYY-MM`. */
 export function monthOf(now: number): UsagePeriod {
   return periodsOf(minuteOf(now)).month;
 }
 
-/** The day (UTC) of `now` (milliseconds since the epoch), as `YYYY-MM-DD`. */
+/** Returns the day (UTC) of `now` (milliseconds since the epoch), as `YYYY-MM-DD`. */
 export function dayOf(now: number): UsagePeriod {
   return periodsOf(minuteOf(now)).day;
 }
@@ -28,7 +28,7 @@ function twoDigits(value: number): string {
   return value.toString().padStart(2, '0');
 }
 
-/** The Gregorian date of a number of days since 1970-01-01 (H. Hinnant, chrono-compatible low-level date algorithms). */
+/** Converts a number of days since 1970-01-01 to a Gregorian date (H. Hinnant, chrono-compatible low-level date algorithms). */
 function dateOf(days: number): { year: number; month: number; day: number } {
   const shifted = days + 719_468;
   const era = Math.floor(shifted / 146_097);

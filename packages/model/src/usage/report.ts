@@ -1,6 +1,6 @@
 /**
- * The usage that one proxy process flushes to the ledger. Values are cumulative since the process started, so repeating or losing
- * a report is harmless. `life` numbers the starts of a proxy on its node.
+ * The usage that one proxy process reports to the ledger. Values are cumulative since the process started, so repeating or losing a report
+ * is harmless. `life` counts the starts of the proxy on its node.
  */
 export interface UsageReport {
   readonly node: string;
@@ -26,7 +26,7 @@ export interface UsagePoint {
   readonly counters: Counters;
 }
 
-/** `YYYY-MM`, `YYYY-MM-DD`, `YYYY-MM-DDTHH` or `YYYY-MM-DDTHH:MM`, UTC. */
+/** A period in UTC: `YYYY-MM`, `YYYY-MM-DD`, `YYYY-MM-DDTHH` or `YYYY-MM-DDTHH:MM`. */
 export type UsagePeriod = string;
 
 /** The usage of a (Service, tenant) pair in one period. */
@@ -38,7 +38,7 @@ export interface UsageRow {
   readonly counters: Counters;
 }
 
-/** Counts of one Service, exact up to 2^53. The proxy receives bytes from the client and sends bytes to the client. */
+/** The usage counters of one Service, exact up to 2^53. Received bytes come from clients, sent bytes go to clients. */
 export interface Counters {
   readonly receivedBytes: number;
   readonly sentBytes: number;
@@ -50,17 +50,20 @@ export const COUNTER_NAMES = ['receivedBytes', 'sentBytes', 'connections', 'requ
 export type CounterName = (typeof COUNTER_NAMES)[number];
 export const ZERO_COUNTERS: Counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
 
-/** The sum of two counts, counter by counter. */
+/** Returns the sum of each counter. */
 export function addCounters(a: Counters, b: Counters): Counters {
   return combineCounters(a, b, (x, y) => x + y);
 }
 
-/** The increase from `earlier` to `later`; 0 for a counter that is smaller in `later`, because then `later` is the older report. */
+/**
+ * Returns the increase of each counter from `earlier` to `later`. Returns 0 for a counter that is smaller in `later`, because `later` is
+ * then the older report.
+ */
 export function counterIncrease(earlier: Counters, later: Counters): Counters {
   return combineCounters(earlier, later, (x, y) => Math.max(0, y - x));
 }
 
-/** The larger value of each counter: the newest cumulative value, whatever the order of the reports. */
+/** Returns the larger value of each counter. This is the newest cumulative value, whatever the order of the reports. */
 export function maxCounters(a: Counters, b: Counters): Counters {
   return combineCounters(a, b, Math.max);
 }

@@ -1,4 +1,4 @@
-// The conditions `weir.dev/…` of a Service: derived from the decision of translation (the entry) and from the reports of the fleet.
+// The conditions `weir.dev/…` of a Service, derived from the Service's table entry and from the reports of the proxies.
 
 import { codePointByteLength, joinItems, joinSentences } from '../message-text.ts';
 import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '../reason.ts';
@@ -17,14 +17,14 @@ export interface Condition {
 
 interface ConditionInput {
   readonly addresses: readonly string[];
-  /** The number of the Service's nodes whose proxy has confirmed all ports. */
+  /** The number of nodes of the Service whose proxy has confirmed all ports of the Service. */
   readonly confirmed: number;
   readonly errors: readonly string[];
   readonly readiness: Readiness;
   readonly reachable: boolean;
 }
 
-/** The conditions of a Service. Accepted and Programmed are always present, Degraded and Suspended only if they are true. */
+/** Returns the conditions of a Service. Accepted and Programmed are always present, Degraded and Suspended only if they are true. */
 export function conditionsFor(
   entry: ServiceEntry,
   facts: ConditionInput,
@@ -89,7 +89,7 @@ function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): Statu
   const found = [...entry.degraded];
   const { message } = facts.readiness;
   if (message !== null) found.push({ reason: 'NoReadyEndpoints', message });
-  // A proxy without heartbeats does not degrade a Service: otherwise each restart of a proxy would write all its Services.
+  // Ignores proxies without heartbeats. Otherwise each restart of a proxy would write the status of every Service on its node.
   if (facts.addresses.length > 0 && facts.errors.length > 0) {
     const effect =
       facts.confirmed > 0
@@ -111,10 +111,13 @@ function suspendedConditionFor(suspension: Suspension): Condition {
   };
 }
 
-/** Bounds the size of a Service's status, which every client of the API server receives. */
+/**
+ * The most bytes of a condition's message. This bounds the size of a Service's status, because every client that reads the Service receives
+ * the status.
+ */
 const MAX_MESSAGE_BYTES = 1024;
 
-/** A message of at most 1,024 bytes of UTF-8: a longer text is cut between characters and ends with an ellipsis. */
+/** Returns a message of at most 1,024 bytes of UTF-8. Cuts a longer message between two characters and adds an ellipsis. */
 export function truncateMessage(message: string): string {
   let bytes = 0;
   let end = 0;

@@ -10,10 +10,13 @@ export interface FleetState {
   readonly suspensions: readonly Suspension[];
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** By Service UID, the addresses of the last view; after a start, the addresses in the status of the Service. */
+  /** By Service UID, the addresses of the last view. After a start of the process, these are the addresses in the status of the Service. */
   readonly previousAddresses: Pick<ReadonlyMap<string, readonly string[]>, 'get'>;
-  /** False while the store is unreachable. No address is withdrawn then, since nothing new is known. */
+  /** False while the store is unreachable. Addresses are then not withdrawn, because the state of the proxies is unknown. */
   readonly reachable: boolean;
-  /** True while heartbeats of live proxies may still be missing (new leader, new epoch). No address is withdrawn then. */
+  /**
+   * True while heartbeats of live proxies may still be missing, after a change of the leader or of the epoch. Addresses are then not
+   * withdrawn.
+   */
   readonly settling?: boolean;
 }

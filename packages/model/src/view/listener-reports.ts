@@ -1,11 +1,11 @@
 import type { Heartbeat, ListenerReport } from '../heartbeat.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 
-/** The proxies' reports by listener. A node whose heartbeats did not change costs one comparison. */
+/** Indexes the reports of the proxies by listener. If the reports of a node did not change, an update costs only a comparison. */
 export class ListenerReportIndex {
-  /** The heartbeats of each node: of draining proxies first, and of older proxies before newer ones. */
+  /** By node, the heartbeats of its proxies: draining proxies first, then by incarnation. */
   #heartbeatsByNode: ReadonlyMap<string, readonly Heartbeat[]> = new Map();
-  /** The reports of each node, by listener and Service. */
+  /** By node, the reports by listener and Service. */
   readonly #reportsByNode = new Map<string, ReadonlyMap<string, ListenerReport>>();
 
   /** Replaces all heartbeats; returns the UIDs of the Services whose reports changed. */
@@ -27,7 +27,7 @@ export class ListenerReportIndex {
     return services;
   }
 
-  /** The report on a listener; undefined if there is none, or if the report is for the listener's former Service. */
+  /** Returns the report on a listener; undefined if there is no report on the listener with its present Service. */
   reportOf(listener: ListenerEntry): ListenerReport | undefined {
     return this.#reportsByNode.get(listener.node)?.get(keyOf(listener));
   }
@@ -43,8 +43,8 @@ function groupByNode(heartbeats: readonly Heartbeat[]): Map<string, Heartbeat[]>
 }
 
 /**
- * Returns one report for each listener. During an upgrade two proxies of a node may report on the same listener: the report of a
- * proxy that has bound the port takes precedence, and of two such reports the newer proxy's.
+ * Returns one report for each listener. During an upgrade two proxies of a node may report on the same listener. A proxy that has bound the
+ * port takes precedence; if both proxies have bound the port, the newer proxy takes precedence.
  */
 function reportsOf(heartbeats: readonly Heartbeat[]): Map<string, ListenerReport> {
   const reports = new Map<string, ListenerReport>();

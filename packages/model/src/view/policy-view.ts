@@ -1,4 +1,4 @@
-// The effect of a TenantPolicy on the namespaces that it selects: answers "does this policy do what I meant?".
+// The effect of a TenantPolicy on the namespaces that it selects. Answers the question "does this policy do what I meant?".
 import { comparePolicies, policiesSelecting } from '../policy-selection.ts';
 import type { NamespaceObject, Snapshot, TenantPolicyObject } from '../snapshot.ts';
 import { type Tenancy, type Tenant, tenancyFor } from '../translate/tenancy.ts';
@@ -12,25 +12,31 @@ export interface PolicyView {
   /** The number of namespaces of the policy's tenants. */
   readonly namespaceCount: number;
   readonly tenants: readonly { readonly name: string; readonly namespaces: readonly string[] }[];
-  /** Namespaces whose Services are refused with TenantConflict: those in `conflicts` and in `unlabelled`. */
+  /** The number of namespaces whose Services are refused with TenantConflict: the namespaces in `conflicts` and in `unlabelled`. */
   readonly refusedCount: number;
-  /** Tenant names of this policy that another policy already has. */
+  /** Tenant names that this policy asks for although they belong to another policy. */
   readonly conflicts: readonly {
     readonly tenant: string;
     readonly policy: string;
     readonly namespaces: readonly string[];
   }[];
-  /** Namespaces without the label that names the tenant. */
+  /** Namespaces without the label from which the policy takes the tenant's name. */
   readonly unlabelled: readonly string[];
   readonly overriddenCount: number;
   /** Selected namespaces that belong to a policy of higher precedence. */
   readonly overridden: readonly { readonly policy: string; readonly namespaces: readonly string[] }[];
 }
 
-/** Bounds the size of a policy's status; the counts include namespaces that are not listed. */
+/**
+ * The most namespaces in each list of a policy's status, which bounds the size of the status. Counts include namespaces that are not
+ * listed.
+ */
 export const MAX_LISTED_NAMESPACES = 500;
 
-/** The views of a snapshot's policies, by precedence; every list is sorted by name. Depends only on policies and namespaces. */
+/**
+ * Returns the views of the policies of a snapshot, in order of precedence. Every list is sorted by name. The result depends only on
+ * policies and namespaces.
+ */
 export function policyViewsFor(snapshot: Snapshot): PolicyView[] {
   // Ignores Services, because a namespace that is known only from its Services would appear and disappear.
   const tenancyOf = (parts: Partial<Snapshot>): Tenancy => tenancyFor({ ...snapshot, services: [], ...parts });
@@ -73,7 +79,7 @@ interface PolicyViewInput extends PolicySelection {
   readonly tenancy: Tenancy;
   readonly tenants: readonly Tenant[];
   readonly refused: readonly NamespaceObject[];
-  /** The tenancy if this were the only policy; it yields the tenant names that the policy asks for in the refused namespaces. */
+  /** The tenancy of the refused namespaces if `policy` were the only TenantPolicy. Contains the tenant names that the policy asks for. */
   readonly alone: Tenancy;
 }
 
@@ -111,7 +117,7 @@ function refusalsFor({ tenancy, alone, refused }: PolicyViewInput): Pick<PolicyV
   };
 }
 
-/** The first groups and namespaces, up to `MAX_LISTED_NAMESPACES` namespaces in total. */
+/** Returns the first groups and namespaces, up to `MAX_LISTED_NAMESPACES` namespaces in total. */
 function limitNamespaces<T extends { readonly namespaces: readonly string[] }>(groups: readonly T[]): T[] {
   let left = MAX_LISTED_NAMESPACES;
   return groups.flatMap((group) => {

@@ -8,7 +8,7 @@ export interface ProxyView {
   readonly node: string;
   /** The incarnation of the proxy; null for a silent node. */
   readonly life: number | null;
-  /** `Silent`: no heartbeats. `Stray`: the proxy runs on a node that is not in the fleet, so it serves nothing. */
+  /** `Silent`: the proxy sends no heartbeats. `Stray`: the proxy runs on a node that is not in the fleet, so the proxy serves nothing. */
   readonly state: 'Serving' | 'Draining' | 'Silent' | 'Stray';
   /** What is wrong and what to do; null if nothing is wrong. */
   readonly message: string | null;
@@ -22,7 +22,10 @@ export interface ProxyView {
   readonly connections: number;
 }
 
-/** A view of every proxy with heartbeats and of every node of the table without, sorted by node and incarnation. */
+/**
+ * Returns a view of every proxy that sends heartbeats, and of every node of the table whose proxy sends none. The views are sorted by node
+ * and incarnation.
+ */
 export function proxyViewsFor(fleet: FleetState): ProxyView[] {
   const reporting = new Set(fleet.heartbeats.map((heartbeat) => heartbeat.node));
   const nodes = entriesOf(fleet.table, 'node');

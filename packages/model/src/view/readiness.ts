@@ -2,16 +2,16 @@ import { joinItems, joinSentences, portsText } from '../message-text.ts';
 import { type EndpointsEntry, endpointKey, type PortEntry, type ServiceEntry } from '../table/entry.ts';
 import { portKey } from '../translate/allocate/allocations.ts';
 
-// Finds the ports of a Service that refuse clients because no endpoint is in use, or will refuse clients when terminating endpoints
-// end. The message contains no counts of endpoints, because each change of a count would write the Service's status.
+// Whether the ports of a Service refuse clients because no endpoint is in use, or will refuse clients when the terminating endpoints have
+// ended. `message` contains no counts of endpoints, because each change of a count would write the Service's status.
 export interface Readiness {
-  /** At least one port has an endpoint in use. */
+  /** Whether at least one port has an endpoint in use. */
   readonly hasEndpoints: boolean;
   /** Why clients are or soon will be refused, and what to do; null if each port has an endpoint that does not terminate. */
   readonly message: string | null;
 }
 
-/** The readiness of the accepted ports of a Service. `chunks` are all endpoints entries of the Service. */
+/** Returns the readiness of the accepted ports of a Service. `chunks` are all endpoints entries of the Service. */
 export function readinessOf(
   service: Pick<ServiceEntry, 'ports' | 'accepted'>,
   chunks: Iterable<Pick<EndpointsEntry, 'port' | 'protocol' | 'endpoints' | 'unready' | 'leaving'>>,
@@ -52,7 +52,7 @@ const IDLE_HELP: Readonly<Record<IdleReason, string>> = {
 
 interface IdlePorts {
   readonly idle: readonly PortEntry[];
-  /** Another port of the Service has an endpoint in use. */
+  /** Whether another port of the Service has an endpoint in use. */
   readonly isServed: boolean;
 }
 
@@ -62,7 +62,7 @@ function messageFor(reason: IdleReason, { idle, isServed }: IdlePorts): string {
   return `${IDLE_TEXT[reason]}${whereText(isServed ? idle : undefined)}, so ${refused}; ${help}`;
 }
 
-/** Names the ports, because slices are matched by the names of ports and not by their numbers. */
+/** Returns a text with the names of the ports. The text uses names, because EndpointSlices refer to ports by name and not by number. */
 function namesText(ports: readonly PortEntry[]): string {
   const names = ports.flatMap(({ name }) => (name === null || name === '' ? [] : `"${name}"`));
   if (names.length === 0) return 'a port without a name';

@@ -35,7 +35,7 @@ export interface PortError {
   readonly message: string;
 }
 
-/** The state of one Service. */
+/** What `buildServiceView` reads about one Service. */
 export interface ServiceViewInput {
   readonly entry: ServiceEntry;
   /** Sorted by node, port, protocol, address. */
@@ -48,16 +48,16 @@ export interface ServiceViewInput {
   readonly previousAddresses: readonly string[];
 }
 
-/** The state of the fleet that all views share. */
+/** The state of the fleet, which is the same for the views of all Services. */
 export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'settling'> {
-  /** By name. */
+  /** The nodes of the table by name. */
   readonly nodes: ReadonlyMap<string, NodeEntry>;
   /** Whether a binding is allocated to a Service. */
   readonly isAllocated: (binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>) => boolean;
   readonly reports: ListenerReportIndex;
 }
 
-/** The view of one Service. */
+/** Returns the view of one Service. */
 export function buildServiceView(input: ServiceViewInput, context: ServiceViewContext): ServiceView {
   const { entry, listeners, endpoints, readiness, suspension } = input;
   const ports = listeners.map((listener) => portViewFor(listener, context.reports.reportOf(listener)));
@@ -95,8 +95,8 @@ function portViewFor(listener: ListenerEntry, report: ListenerReport | undefined
 }
 
 /**
- * The published addresses of the nodes whose proxy has confirmed every port. A working address is never withdrawn: if no proxy
- * confirms, the previous addresses stay while the Service has ports on their nodes.
+ * Returns the published addresses of the nodes whose proxy has confirmed every port. If there is no such node, or if reports may be
+ * missing, also keeps the previous addresses of the Service's nodes, because an address that works must not be withdrawn.
  */
 function addressesFor(
   input: ServiceViewInput,
@@ -118,7 +118,8 @@ function addressesFor(
   const live = confirmed.flatMap(published);
   const addresses = settling === true ? [...live, ...kept] : live.length > 0 ? live : kept;
   if (addresses.length > 0 || entry.nodes.length === 0) return sortedUnique(addresses);
-  // The Service moves to other nodes. Until their proxies confirm the ports, old addresses of the fleet's nodes stay published.
+  // The Service moves to other nodes. Until the proxies of the new nodes confirm the ports, each previous address stays published, unless
+  // the fleet no longer has the address or another Service has one of the ports there.
   const old = [...previous].filter((address) => {
     const owners = [...nodes.values()].filter(({ publishedAddresses }) => publishedAddresses.includes(address));
     return owners.length > 0 && !owners.some((node) => isTakenOver(entry, node, address, context));
@@ -126,7 +127,7 @@ function addressesFor(
   return sortedUnique(old);
 }
 
-/** The nodes of the Service whose proxy has confirmed every port. */
+/** Returns the nodes of the Service whose proxy has confirmed every port. */
 function confirmedNodes({ nodes }: ServiceEntry, ports: readonly PortView[]): readonly string[] {
   return nodes.filter((node) => {
     const own = ports.filter((port) => port.node === node);
@@ -176,7 +177,7 @@ function stateFor(
   return { state: 'Pending', ...reasonOf('Programmed') };
 }
 
-/** One listener: a port on a node. */
+/** The state of one listener: a port at an address of a node. */
 export interface PortView {
   readonly port: number;
   readonly protocol: Protocol;
@@ -187,7 +188,7 @@ export interface PortView {
   readonly error: string | null;
 }
 
-/** Returns the views of Weir's Services while nothing is decided, because the store has been unreachable since the start. */
+/** Returns the views of Weir's Services if the store has been unreachable since the start, so that no Service has been decided yet. */
 export function storeUnreachableViewsFor({
   services,
   settings,

@@ -1,5 +1,5 @@
-// Incremental views: after a change of the fleet, only the views of affected Services are computed again. A property test compares
-// them with views that a new tracker computes in full.
+// Computes views incrementally: after a change of the fleet, only the views of affected Services are computed again. A property test
+// compares these views with the views that a new tracker computes.
 
 import { compareText, diffLists, isJsonEqual, mergeSorted } from '../compare.ts';
 import { isInForce, isTargetOf, type Suspension, suspensionFor } from '../suspension.ts';
@@ -10,12 +10,12 @@ import { readinessOf } from './readiness.ts';
 import { buildServiceView, type ServiceView, type ServiceViewContext } from './service-view.ts';
 import { TableIndex } from './table-index.ts';
 
-/** The views of all Services of the table, sorted by namespace and name. */
+/** Returns the views of all Services of the table, sorted by namespace and name. */
 export function serviceViewsFor(fleet: FleetState): ServiceView[] {
   return [...new ServiceViewTracker().update(fleet)];
 }
 
-/** The view of one Service of the table. */
+/** Returns the view of one Service of the table. */
 export function serviceViewFor(entry: ServiceEntry, fleet: FleetState): ServiceView {
   const table = new TableIndex();
   const reports = new ListenerReportIndex();
@@ -34,9 +34,9 @@ export function serviceViewFor(entry: ServiceEntry, fleet: FleetState): ServiceV
 export class ServiceViewTracker {
   readonly #table = new TableIndex();
   readonly #reports = new ListenerReportIndex();
-  /** By Service UID. */
+  /** The last views, by Service UID. */
   readonly #views = new Map<string, ServiceView>();
-  /** UIDs of the Services that move: they are still published at nodes on which they have no ports any more. */
+  /** UIDs of the Services that move: such a Service is still published at an address of a node on which it has no ports any more. */
   readonly #moving = new Set<string>();
   #suspensions: readonly Suspension[] = [];
   #isReachable = false;
@@ -44,8 +44,9 @@ export class ServiceViewTracker {
   #sorted: readonly ServiceView[] = [];
 
   /**
-   * The views of all Services of the table, sorted by namespace and name. An unchanged view stays the same object, and so does an
-   * unchanged list. The previous addresses come from the last view, and from `fleet.previousAddresses` for Services without one.
+   * Returns the views of all Services of the table, sorted by namespace and name. Returns the same object for an unchanged view, and the
+   * same list if no view changed. The previous addresses of a Service come from its last view, or from `fleet.previousAddresses` if the
+   * Service has no last view.
    */
   update(fleet: FleetState): readonly ServiceView[] {
     const changed = new Map<ServiceView, ServiceView | undefined>();
@@ -62,7 +63,7 @@ export class ServiceViewTracker {
       if (!isInPlace && view !== undefined) added.push(view);
     }
     if (changed.size > 0) {
-      // A changed view keeps its sort key, and thus its position.
+      // Replaces a changed view at the same position if its sort key stays equal; otherwise removes the old view.
       this.#sorted = this.#sorted.flatMap((view) => (changed.has(view) ? (changed.get(view) ?? []) : view));
     }
     this.#sorted = mergeSorted(this.#sorted, added, byName);
@@ -89,7 +90,7 @@ export class ServiceViewTracker {
     return dirty;
   }
 
-  /** Moving Services that are published at one of these nodes, where another Service may have got their ports. */
+  /** Returns the moving Services that are still published at one of these nodes. Another Service may have got their ports there. */
   #movingAwayFrom(nodes: ReadonlySet<string>): string[] {
     const isAt = ({ addresses }: ServiceView, name: string): boolean =>
       this.#table.nodes.get(name)?.publishedAddresses.some((address) => addresses.includes(address)) === true;

@@ -34,17 +34,17 @@ interface ServiceEntries {
   service: ServiceEntry | undefined;
   readonly listeners: Map<string, ListenerEntry>;
   readonly endpoints: Map<string, EndpointsEntry>;
-  /** Derived from these entries on demand; undefined after a change. */
+  /** Derived from the fields above on demand; undefined after a change. */
   part: ServiceTablePart | undefined;
 }
 
-/** Indexes a table by Service. An update costs the difference between the tables if one was derived from the other. */
+/** Indexes a table by Service. An update costs O(changes) if `apply` derived one table from the other. */
 export class TableIndex {
   #table: RoutingTable = EMPTY_TABLE;
-  /** By Service UID. */
+  /** The entries of each Service, by UID. */
   readonly #services = new Map<string, ServiceEntries>();
   readonly #nodes = new Map<string, NodeEntry>();
-  /** The number of Services that share a binding, by the id that an exclusive listener of the binding would have. */
+  /** By binding (`listenerId`), the number of Services that share the binding. */
   readonly #sharerCounts = new Map<string, number>();
 
   get nodes(): ReadonlyMap<string, NodeEntry> {
@@ -83,7 +83,7 @@ export class TableIndex {
     return this.#table.entries.has(id) || this.#sharerCounts.has(id);
   }
 
-  /** Returns undefined if the table has no such Service. */
+  /** Returns the part of the table that belongs to a Service; undefined if the table has no such Service. */
   partOf(uid: string): ServiceTablePart | undefined {
     const entries = this.#services.get(uid);
     const entry = entries?.service;
@@ -126,7 +126,7 @@ export class TableIndex {
     else this.#sharerCounts.set(id, count);
   }
 
-  /** The entries of a Service, which the caller is about to change. */
+  /** Returns the entries of a Service for a change. Creates them if needed, and drops the part that was derived from them. */
   #modify(uid: string): ServiceEntries {
     const known = this.#services.get(uid);
     if (known !== undefined) {

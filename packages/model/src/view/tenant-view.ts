@@ -22,7 +22,7 @@ export interface TenantView {
   readonly month: Counters;
 }
 
-/** The tenants of the table and of the ledger, sorted by name. `rows` holds the usage of the current month. */
+/** Returns the tenants of the table and of the ledger, sorted by name. `rows` holds the usage of the current month. */
 export function tenantViewsFor(fleet: FleetState, rows: readonly UsageRow[]): TenantView[] {
   const views = serviceViewsFor(fleet);
   const month = new Map<string, Counters>();
@@ -54,11 +54,11 @@ function countStates(views: readonly ServiceView[]): Record<ServiceState, number
   return counts;
 }
 
-// Traffic limits: only the ledger knows that a tenant has used up its month, so the condition is added to finished views.
+// Traffic limits. Only the ledger knows that a tenant has used up its monthly traffic, so the condition is added to finished views.
 
 /**
- * Returns the message for a tenant that has used up its monthly traffic. Omits the current usage, because it would change the
- * status of every Service of the tenant every few seconds.
+ * Returns the message for a tenant that has used up its monthly traffic. Omits the current usage, because the usage changes every few
+ * seconds, and each change would write the status of every Service of the tenant.
  */
 export function trafficExhaustedMessage({
   name,
@@ -69,8 +69,8 @@ export function trafficExhaustedMessage({
 }
 
 /**
- * Returns the view with `message` added to its Degraded condition and the more severe of both reasons. The view is unchanged if
- * `message` is undefined or the Service is not published.
+ * Returns the view with `message` added to its Degraded condition, whose reason becomes the more severe of the two reasons. Returns the
+ * view unchanged if `message` is undefined or the Service is not published.
  */
 export function withTrafficExhausted(view: ServiceView, message: string | undefined): ServiceView {
   if (message === undefined || view.addresses.length === 0) return view;
