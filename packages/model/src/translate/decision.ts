@@ -34,11 +34,11 @@ import {
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 
 export interface Decision extends ServiceResult {
-  /** The resources that block the Service if another Service owns them: `portKey`, `portShareKey` and `portHostKey`. */
+  /** Keys of the ports and hosts that block the Service while another Service owns them: `portKey`, `portShareKey` and `portHostKey`. */
   readonly wantedResources: readonly string[];
-  /** Undefined if the decision does not depend on what the tenant uses of its limits. */
+  /** The questions about the tenant's limits; undefined if the decision does not depend on the tenant's usage. */
   readonly quotaDependency: QuotaDependency | undefined;
-  /** What placement refused; undefined if the Service must be decided again after each change of a wanted resource. */
+  /** The placement that was refused. If undefined, every change of a wanted resource requires a new decision. */
   readonly refusedPlacement?: RefusedPlacement | undefined;
 }
 
@@ -49,21 +49,25 @@ export interface DecisionContext {
   readonly nodes: Nodes;
   readonly secrets: SecretIndex;
   readonly membership: Membership;
-  /** What the Service owns, so that it keeps this while its present settings are refused. */
+  /** What the Service owns, and keeps while its new settings are refused; undefined if the Service owns nothing. */
   readonly allocation: ServiceAllocation | undefined;
   readonly quota: QuotaRecorder;
   readonly portAllocations: PortAllocations;
   readonly ownerText: OwnerText;
 }
 
-/** Decides one Service: whether it is accepted, which of its ports are served, and where. Pure: the allocator applies the result. */
+/**
+ * Decides whether a Service is accepted, which of its ports are served, and on which nodes. Changes no state, because the allocator
+ * applies the result.
+ */
 export function decideService(
   service: ServiceObject,
   context: Omit<DecisionContext, 'quota'> & { readonly quota: Quota },
 ): Decision {
   const quota = new QuotaRecorder(context.quota);
   const outcome = evaluateService(service, { ...context, quota });
-  // A Service that is refused in whole loses its allocation. The second evaluation gives the message that stays from now on.
+  // A Service that is refused as a whole loses its allocation. The second evaluation returns the message that later decisions, without
+  // the allocation, would return.
   const isAllocationLost = outcome.settings === null && context.allocation !== undefined;
   const result = isAllocationLost ? evaluateService(service, { ...context, quota, allocation: undefined }) : outcome;
   const allocation = isAllocationLost ? undefined : context.allocation;
@@ -82,7 +86,7 @@ function wantedResourcesOf(
   const hosts = [...requestedHosts, ...currentHosts];
   const listeners = portAllocations.listenersOf(service.uid);
   const modes = portModesFor(service, { fleet, hosts, tls: settings?.tls, listeners, isAccepted: true });
-  // Each host costs an entry in the index of the wait list.
+  // Leaves out a list with too many hosts, because each host takes an entry in the index of the wait list.
   const indexed = new Set([requestedHosts, currentHosts].filter((list) => !hasTooManyHosts(list)).flat());
   return wantedResourceKeys(service.ports, modes, [...indexed]);
 }
@@ -91,7 +95,8 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const { allocation, membership } = context;
   const { tenant, requestedSettings, requested, refusal } = requestOf(service, context);
   const settings = (refusal === undefined ? requested : allocation?.settings) ?? null;
-  // The ports of a Service that is refused in whole are judged by its requested settings, if these are valid.
+  // If a Service is refused as a whole, its requested settings decide which of its ports are refused, provided that these settings are
+  // valid.
   const judged = settings ?? requested;
   const hosts = judged?.hosts ?? [];
   const modes = judged === undefined ? NO_MODES : modesFor(service, judged, { ...context, isAccepted: !refusal });
@@ -111,7 +116,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const request = { service, ports, modes, hosts, tenant: tenant.name, allocation };
   const result = placeInPool(requirements, { ...context, ...request });
   if (result.kind === 'conflict') {
-    // A Service that loses its allocation now is evaluated as a new Service the next time.
+    // The next decision about a Service that loses its listeners now may have another result, because that decision finds no listeners.
     const isNew = allocation === undefined && context.portAllocations.listenersOf(service.uid).length === 0;
     const refusedPlacement = isNew ? { requirements, request, refusal: result.refusal } : undefined;
     return { ...refusedResult(service, tenant.name, refusal ?? result.refusal, portRefusals), refusedPlacement };
@@ -124,15 +129,15 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   return servedResult(service, input, context);
 }
 
-/** What the Service requests, for which tenant, and why this is refused. */
+/** Returns what the Service requests, for which tenant, and why the request is refused. */
 function requestOf(
   service: ServiceObject,
   context: DecisionContext,
 ): {
   readonly tenant: Tenant | undefined;
-  /** Undefined if the annotations are invalid. */
+  /** The settings that the annotations request; undefined if the annotations are invalid. */
   readonly requestedSettings: ServiceSettings | undefined;
-  /** Undefined if the annotations are invalid, or if the tenant is disputed. */
+  /** The same settings as `requestedSettings`, but undefined if the tenant is disputed. */
   readonly requested: ServiceSettings | undefined;
   readonly refusal: Refusal | undefined;
 } {
@@ -186,7 +191,10 @@ function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant
   return { reason: 'PoolNotAllowed', message };
 }
 
-/** Returns the requirements of a Service whose tenant is disputed: as many nodes as it has, because its limit is unknown. */
+/**
+ * Returns the node requirements of a Service whose tenant is disputed. The Service keeps its number of nodes, because it is not known
+ * which policy applies.
+ */
 function nodeRequirementsInDispute(
   { uid }: ServiceObject,
   { settings, tenant, fleet, portAllocations }: DecisionContext & Pick<ServedConfig, 'settings' | 'tenant'>,
@@ -195,7 +203,10 @@ function nodeRequirementsInDispute(
   return { ...nodeRequirementsFor(settings, tenant, fleet), nodeCount: Math.max(1, nodes) };
 }
 
-/** A Service whose tenant is disputed stays in its pool, under its former tenant, whose policy does not apply to the Service. */
+/**
+ * Returns a tenant for a Service whose tenant is disputed; undefined if the Service has no allocation. The Service stays under its former
+ * tenant and in its pool, but the policy of that tenant does not apply.
+ */
 function tenantInDispute(allocation: ServiceAllocation | undefined): Tenant | undefined {
   if (allocation === undefined) return undefined;
   const grants = { ...UNRESTRICTED_GRANTS, pools: [allocation.pool] };

@@ -10,13 +10,16 @@ import type { Tenancy } from './tenancy.ts';
 // (CVE-2021-25740). An endpoint is therefore used only if its address belongs to a pod of the slice's namespace, or if the tenant's
 // policy allows the address (allowedEndpointCIDRs).
 
-/** The only one of the reasons below that a policy can lift, by allowedEndpointCIDRs. */
+/**
+ * The reason to refuse an address that belongs to no pod of the namespace. Only this reason ends if the tenant's policy allows the
+ * address in allowedEndpointCIDRs.
+ */
 export const NOT_A_POD_ADDRESS = 'does not belong to a pod of this namespace';
 /** Returns why an endpoint of this namespace may not have the address; undefined if it may. */
 export type EndpointAddressCheck = (namespace: string, address: string) => string | undefined;
 
 interface PodAddress {
-  /** Whether a pod with this address is on the host network, and thus has the address of its node. */
+  /** Whether a pod with this address is on the host network, and therefore has the address of its node. */
   readonly hostNetwork: boolean;
 }
 
@@ -25,9 +28,9 @@ export class EndpointTrustIndex {
   readonly #clusterIps: ClusterIpIndex;
   #nodeAddresses: ReadonlySet<string | undefined> = new Set();
   readonly #podsByNamespace = new Map<string, Set<PodObject>>();
-  /** Computed from the pods of a namespace on first use. */
+  /** The addresses of the pods in each namespace, computed on first use. */
   readonly #podAddresses = new Map<string, ReadonlyMap<string, PodAddress>>();
-  /** The compiled networks of a policy's allowedEndpointCIDRs. */
+  /** The compiled networks of each policy, by its list allowedEndpointCIDRs. */
   readonly #networks = new WeakMap<readonly string[], NetworkSet>();
 
   constructor(trust: EndpointTrust) {
@@ -35,7 +38,10 @@ export class EndpointTrustIndex {
     this.#clusterIps = new ClusterIpIndex(trust.kind === 'pods' ? trust.serviceCidrs : []);
   }
 
-  /** Takes all nodes of the cluster, and the nodes of the fleet with the addresses that Weir binds. */
+  /**
+   * Sets all nodes of the cluster (`nodes`), and the nodes that run proxies (`fleet`) with the addresses that Weir binds. An endpoint may
+   * have the address of a node only if a pod on the host network has this address.
+   */
   setNodes(nodes: readonly NodeObject[], fleet: readonly NodeEntry[]): void {
     const reported = nodes.flatMap((node) => [...node.internalIPs, ...node.externalIPs]);
     this.#nodeAddresses = new Set([...reported.map(canonicalAddress), ...fleet.flatMap((node) => node.bindAddresses)]);
@@ -46,12 +52,17 @@ export class EndpointTrustIndex {
     this.#clusterIps.setRanges(objects);
   }
 
-  /** Returns the addresses that became a cluster IP, or stopped being one: endpoints with these addresses must be checked again. */
+  /**
+   * Applies changes of Services. Returns the addresses that became or stopped being a cluster IP. The caller must check endpoints with
+   * these addresses again.
+   */
   setServices(changes: ListDiff<ServiceObject>): readonly string[] {
     return this.#isEnforced ? this.#clusterIps.setServices(changes) : [];
   }
 
-  /** Returns the namespaces whose pods changed: their endpoints must be checked again. */
+  /**
+   * Applies changes of pods. Returns the namespaces whose pods changed. The caller must check the endpoints of these namespaces again.
+   */
   setPods({ removed, added }: ListDiff<PodObject>): ReadonlySet<string> {
     const namespaces = new Set([...removed, ...added].map(({ namespace }) => namespace));
     for (const pod of removed) this.#podsByNamespace.get(pod.namespace)?.delete(pod);
@@ -69,7 +80,7 @@ export class EndpointTrustIndex {
   checkFor(tenancy: Tenancy): EndpointAddressCheck {
     return (namespace, address) => {
       const canonical = canonicalAddress(address);
-      // The proxy resolves no names, such as those of a slice with addressType FQDN, even if endpoints are trusted.
+      // The proxy does not resolve names. So a name, as in a slice with addressType FQDN, is refused even if all addresses are trusted.
       if (canonical === undefined) return 'is not an IP address';
       if (!this.#isEnforced) return undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
@@ -82,7 +93,7 @@ export class EndpointTrustIndex {
     };
   }
 
-  /** Whether the policy of a namespace allows an address that belongs to no pod. */
+  /** Reports whether the policy of a namespace allows an address that belongs to no pod. */
   isAllowed(namespace: string, address: string, tenancy: Tenancy): boolean {
     return this.#allowedNetworks(namespace, tenancy).contains(address);
   }
@@ -112,16 +123,19 @@ export class EndpointTrustIndex {
 }
 
 /**
- * The ranges of cluster IPs and the cluster IPs of all Services. An endpoint at a cluster IP would reach another tenant's Service past
- * that Service's limits and NetworkPolicies.
+ * Holds the ranges of cluster IPs, and the cluster IPs of all Services. Through an endpoint with the cluster IP of another tenant's
+ * Service, clients could bypass the limits and NetworkPolicies of that Service.
  */
 class ClusterIpIndex {
   readonly #configuredRanges: readonly string[];
   #ranges: NetworkSet;
-  /** How many Services have each address: a new Service may appear with the address before the former owner has gone. */
+  /**
+   * The number of Services with each cluster IP. A new Service may appear with an address before the former owner of the address has
+   * gone.
+   */
   readonly #counts = new Map<string, number>();
 
-  /** Takes the CIDRs of the fleet's settings, which apply in addition to the ServiceCIDR objects. */
+  /** `configuredRanges` are the CIDRs of the fleet settings, which apply in addition to the ServiceCIDR objects. */
   constructor(configuredRanges: readonly string[]) {
     this.#configuredRanges = configuredRanges;
     this.#ranges = compileNetworks(configuredRanges);
@@ -131,7 +145,10 @@ class ClusterIpIndex {
     this.#ranges = compileNetworks([...this.#configuredRanges, ...objects.flatMap(({ cidrs }) => cidrs)]);
   }
 
-  /** Returns the addresses outside of all ranges that became a cluster IP, or stopped being one. */
+  /**
+   * Applies changes of Services. Returns the addresses that became or stopped being a cluster IP. Leaves out addresses within the known
+   * ranges, because these are always refused.
+   */
   setServices({ removed, added }: ListDiff<ServiceObject>): readonly string[] {
     const changes = new Map<string, number>();
     const count = (services: readonly ServiceObject[], change: 1 | -1): void => {

@@ -14,7 +14,9 @@ import type { EndpointAddressCheck } from './endpoint-trust.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
-  /** Each address that is not trusted, once, with the reason: `10.0.0.1 does not belong to a pod of this namespace`. */
+  /**
+   * A text for each refused address with the reason, such as `10.0.0.1 does not belong to a pod of this namespace`. No text occurs twice.
+   */
   readonly forbidden: readonly string[];
 }
 
@@ -25,8 +27,8 @@ interface CandidateEndpoint {
 }
 
 /**
- * Returns the endpoint entries of a Service's TCP and UDP ports, one group per slice, so that a change of one endpoint changes one
- * entry. A port uses its ready endpoints; if a port has none, it uses the endpoints that still serve while they terminate (KEP-1669).
+ * Returns the endpoint entries of a Service's ports. Each slice has entries of its own, so that a change of a slice replaces few entries.
+ * A port uses its ready endpoints. If no endpoint is ready, the port uses terminating endpoints that still serve (KEP-1669).
  */
 export function endpointsFor(
   service: ServiceObject,
@@ -35,7 +37,7 @@ export function endpointsFor(
 ): ServiceEndpoints {
   const forbidden = new Set<string>();
   const preference = zonePreferenceOf(service);
-  // Grouped once for all ports: a Service may have thousands of ports, in thousands of slices.
+  // Groups the ports of each slice once for all Service ports, because a Service may have many ports and many slices.
   const portsBySlice = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, portNameKey) }));
   const entries = service.ports.flatMap((port) => {
     const protocol = port.protocol as Protocol;
@@ -56,7 +58,10 @@ export function endpointsFor(
   return { entries, forbidden: [...forbidden].sort() };
 }
 
-/** Identifies the slice port of a Service port: both have the same name, while the number may differ from pod to pod. */
+/**
+ * Returns the key that matches a Service port with a port of a slice. The two ports have the same name and protocol, but may have
+ * different numbers.
+ */
 export function portNameKey({ name, protocol }: { readonly name: string | null; readonly protocol: string }): string {
   return `${protocol}/${name ?? ''}`;
 }
@@ -130,16 +135,16 @@ function sortedUnique(endpoints: readonly Endpoint[]): Endpoint[] {
   return [...unique].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, endpoint]) => endpoint);
 }
 
-/** The slices of each Service, by `namespace/name`. */
+/** Holds the EndpointSlices of each Service, by `namespace/name` of the Service. */
 export class SliceIndex {
   readonly #byService = new Map<string, readonly SliceObject[]>();
 
-  /** The slices of a Service, sorted by name. */
+  /** Returns the slices of a Service, sorted by name. */
   of(service: { readonly namespace: string; readonly name: string }): readonly SliceObject[] {
     return this.#byService.get(`${service.namespace}/${service.name}`) ?? [];
   }
 
-  /** Returns the path of each Service whose slices changed. */
+  /** Applies changes of slices. Returns `namespace/name` of each Service whose slices changed. */
   update({ removed, added }: ListDiff<SliceObject>): ReadonlySet<string> {
     const removedByService = Map.groupBy(removed, servicePathOf);
     const addedByService = Map.groupBy(added, servicePathOf);

@@ -7,12 +7,12 @@ import { type NodeEntry, nodeId } from '../table/entry.ts';
 const ZONE_LABEL = 'topology.kubernetes.io/zone';
 
 export interface Nodes {
-  /** Sorted by name. */
+  /** The nodes that run proxies, sorted by name. */
   readonly entries: readonly NodeEntry[];
   readonly byName: ReadonlyMap<string, NodeEntry>;
-  /** Names of the nodes that get no new Services: they are cordoned, or their proxy does not answer. */
+  /** Names of the nodes that get no new Services, because they are cordoned or their proxy sends no heartbeats. */
   readonly unschedulable: ReadonlySet<string>;
-  /** Names of the nodes whose Services move to other nodes: their proxy has not answered for minutes. */
+  /** Names of the nodes whose Services move to other nodes, because their proxy has sent no heartbeat for minutes. */
   readonly lost: ReadonlySet<string>;
   readonly problems: readonly Problem[];
 }
@@ -37,7 +37,10 @@ export function nodesFor(snapshot: Snapshot): Nodes {
   };
 }
 
-/** Returns the unreachable nodes, except in pools in which no proxy answers: such a pool has no better node to offer. */
+/**
+ * Returns the unreachable nodes. Leaves out pools in which all nodes are unreachable, because such a pool has no better node for its
+ * Services.
+ */
 function unreachableNodesIn(
   entries: readonly NodeEntry[],
   reported: Snapshot['unreachableNodes'],
@@ -89,7 +92,10 @@ function nodeEntryFor(node: NodeObject, problems: Problem[]): NodeEntry {
   return { kind: 'node', id: nodeId(node.name), name: node.name, bindAddresses, publishedAddresses, zone, pool };
 }
 
-/** Returns for each IP family the external addresses of the node, or the bound addresses if it has no external address of the family. */
+/**
+ * Returns the addresses to publish for a node. For each IP family these are the external addresses of the node; without external
+ * addresses, the bound addresses.
+ */
 function publishedAddressesOf(bound: readonly string[], external: readonly string[]): readonly string[] {
   const isIPv6 = (address: string): boolean => address.includes(':');
   const inFamily = (family: 'IPv4' | 'IPv6'): readonly string[] => {
@@ -100,7 +106,10 @@ function publishedAddressesOf(bound: readonly string[], external: readonly strin
   return [...inFamily('IPv4'), ...inFamily('IPv6')].sort();
 }
 
-/** The addresses of a node in the IP families of the Service; all addresses if a manifest of a directory names no families. */
+/**
+ * Returns the addresses of a node in the IP families of the Service. Returns all addresses if the Service names no families, as in a
+ * manifest file.
+ */
 export function bindAddressesFor(node: NodeEntry, service: ServiceObject): readonly string[] {
   if (service.ipFamilies.length === 0) return node.bindAddresses;
   return node.bindAddresses.filter((address) => service.ipFamilies.includes(address.includes(':') ? 'IPv6' : 'IPv4'));
@@ -110,29 +119,29 @@ export const EXCLUDE_NODE_LABEL = 'node.kubernetes.io/exclude-from-external-load
 export const NODE_ADDRESSES_ANNOTATION = 'weir.dev/addresses';
 const POOL_LABEL = 'weir.dev/pool';
 
-/** Whether the node is labelled to run a proxy. */
+/** Reports whether the node has the label `role=loadbalancer`. */
 export function isLoadBalancerNode({ labels }: Pick<NodeObject, 'labels'>): boolean {
   return labels.role === 'loadbalancer';
 }
 
-/** Whether a label excludes the node from external load balancers. */
+/** Reports whether a label excludes the node from external load balancers. */
 export function isExcludedNode({ labels }: Pick<NodeObject, 'labels'>): boolean {
   return Object.hasOwn(labels, EXCLUDE_NODE_LABEL);
 }
 
-/** Returns the pool that the label names; the default pool if the label is missing or empty. */
+/** Returns the pool that the label `weir.dev/pool` names; the default pool if the label is missing or empty. */
 export function nodePoolOf({ labels }: Pick<NodeObject, 'labels'>): string {
   return (Object.hasOwn(labels, POOL_LABEL) && labels[POOL_LABEL]) || DEFAULT_POOL;
 }
 
 export interface NodeAddresses {
-  /** Canonical addresses without duplicates, sorted. */
+  /** The addresses to bind, in canonical form, without duplicates, sorted. */
   readonly bind: readonly string[];
   /** Parts of the annotation weir.dev/addresses that are not IP addresses. */
   readonly invalid: readonly string[];
 }
 
-/** The addresses that a proxy binds on a node: its InternalIPs, and the addresses of the annotation weir.dev/addresses. */
+/** Returns the addresses that a proxy binds on a node: its InternalIPs, and the addresses of the annotation weir.dev/addresses. */
 export function nodeAddressesOf({
   internalIPs,
   annotations,

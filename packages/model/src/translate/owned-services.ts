@@ -2,7 +2,10 @@ import type { FleetSettings } from '../fleet-settings.ts';
 import { ANNOTATION_PREFIX } from '../settings/service-settings.ts';
 import type { ServiceObject } from '../snapshot.ts';
 
-/** Whether Weir serves this Service: by its type, its class and the annotation weir.dev/ignore. */
+/**
+ * Reports whether Weir serves this Service, judged by its type, its class and the annotation weir.dev/ignore. A Service that is being
+ * deleted is not served.
+ */
 export function isOwned(service: ServiceObject, settings: FleetSettings): boolean {
   if (service.type !== 'LoadBalancer' || service.deleting) return false;
   if (service.annotations[`${ANNOTATION_PREFIX}ignore`] === 'true') return false;

@@ -10,7 +10,7 @@ import type { TranslatedService } from './service-entries.ts';
 import type { ServiceRegistry } from './service-registry.ts';
 import type { EntryReplacement } from './table-builder.ts';
 
-/** The existing objects, needed to find problems of the whole fleet and of Suspensions. */
+/** What exists in the snapshot, as far as `fleetProblems` and `suspensionProblems` need to know. */
 export interface ProblemContext {
   readonly services: Pick<ServiceRegistry, 'size' | 'byPath' | 'ofNamespace'>;
   readonly hasTenant: (tenant: string) => boolean;
@@ -18,7 +18,10 @@ export interface ProblemContext {
   readonly hasNamespace: (name: string) => boolean;
 }
 
-/** Refusals that can end without a change of the Service: another Service releases a resource, or a policy or Secret changes. */
+/**
+ * The refusals that can end without a change of the Service, for example because another Service releases a port, or a policy or Secret
+ * changes.
+ */
 const SELF_HEALING_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'QuotaExceeded',
   'PortConflict',
@@ -33,7 +36,7 @@ const SELF_HEALING_CODES: ReadonlySet<ProblemCode> = new Set<ProblemCode>([
   'EndpointForbidden',
 ]);
 
-/** Returns the table entries of problems; two problems of one subject and code get numbered ids. */
+/** Returns the table entries of problems. Problems with the same subject and code get numbered ids. */
 export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
   const seen = new Map<string, number>();
   return problems.map((problem) => {
@@ -44,7 +47,10 @@ export function problemEntries(problems: readonly Problem[]): ProblemEntry[] {
   });
 }
 
-/** The problems of one Service. In a fleet without nodes, one problem of the fleet replaces the problems of its Services. */
+/**
+ * Returns the problems of one Service. If the fleet has no nodes, does not report that the Service has no nodes, because `fleetProblems`
+ * reports this once for the whole fleet.
+ */
 export function serviceProblems(translated: TranslatedService, hasNodes: boolean): Problem[] {
   const subject = subjectFor('Service', translated.service);
   const problems: Problem[] = translated.degraded.map(({ reason, message }) => ({
@@ -74,7 +80,7 @@ export function serviceProblems(translated: TranslatedService, hasNodes: boolean
   return problems;
 }
 
-/** The problems of the fleet as a whole: it has no Services, or no nodes. */
+/** Returns the problems of the fleet as a whole: it has Services but no nodes, or it serves no Services because they name no class. */
 export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: ProblemContext): Problem[] {
   const { settings } = snapshot;
   if (services.size > 0) return hasNodes ? [] : [NO_NODES_PROBLEM];
@@ -104,7 +110,10 @@ const NO_NODES_PROBLEM: Problem = {
     'no node has the label role=loadbalancer, so nothing is served; label one: kubectl label node NAME role=loadbalancer',
 };
 
-/** Warns of Suspensions whose target does not exist: this is allowed, but mostly a typing error. */
+/**
+ * Returns a warning for each Suspension whose target does not exist. Such a Suspension is allowed, but mostly the name of the target is
+ * misspelled.
+ */
 export function suspensionProblems(snapshot: Snapshot, context: ProblemContext): Problem[] {
   return snapshot.suspensions.flatMap((suspension) => {
     const missing = missingTarget(suspension, context);
@@ -137,15 +146,18 @@ function missingTarget(
   }
 }
 
-/** All problems of a snapshot, sorted by subject, code and message. A change of one source does not sort all problems again. */
+/**
+ * Holds all problems of a snapshot, sorted by subject, code and message. Each problem belongs to a source, such as a Service. A change of
+ * one source does not sort all problems again.
+ */
 export class ProblemIndex<K> {
   readonly #bySource = new Map<K, readonly KeyedProblem[]>();
-  /** By subject and code: the entries of one group are numbered. */
+  /** The problems by `KeyedProblem.group`. The table entries of one group are numbered. */
   readonly #groups = new Map<string, KeyedProblem[]>();
   readonly #entries = new Map<string, readonly ProblemEntry[]>();
   #sorted: readonly KeyedProblem[] = [];
   #problems: readonly Problem[] = [];
-  /** Changes since `all` was read last. */
+  /** The problems that were added and removed since `all` was last read. */
   readonly #added = new Set<KeyedProblem>();
   readonly #removed = new Set<KeyedProblem>();
   /** Keys of the groups that changed since the last `updateEntries`. */
@@ -163,7 +175,7 @@ export class ProblemIndex<K> {
     else this.#bySource.set(source, after);
   }
 
-  /** Returns the same list until a problem changes. */
+  /** All problems. Returns the same list until a problem changes. */
   get all(): readonly Problem[] {
     if (this.#added.size === 0 && this.#removed.size === 0) return this.#problems;
     const kept = this.#sorted.filter((keyed) => !this.#removed.has(keyed));
@@ -213,7 +225,7 @@ export class ProblemIndex<K> {
 
 interface KeyedProblem {
   readonly problem: Problem;
-  /** Subject and code. */
+  /** The key of all problems with the same subject and code. */
   readonly group: string;
   /** The sort key: subject, code and message. */
   readonly key: string;

@@ -10,7 +10,7 @@ import type { Refusal } from './allocate/port-refusals.ts';
 
 type SecretInput = Pick<Snapshot, 'settings' | 'secrets' | 'unreadableSecrets' | 'validity'>;
 
-/** The certificate entry of a Service that terminates TLS, or why its Secrets cannot be used. */
+/** The certificate entry of a Service whose TLS the proxies terminate, or the reason why its Secrets cannot be used. */
 export type TlsCredentials =
   | { readonly kind: 'good'; readonly certificate: CertificateEntry }
   | { readonly kind: 'refused'; readonly refusal: Refusal };
@@ -18,7 +18,7 @@ export type TlsCredentials =
 const NO_SECRETS: readonly SecretObject[] = [];
 const NO_VALIDITY: ReadonlyMap<string, CertificateValidity> = new Map();
 
-/** The Secrets of a snapshot by path, with the settings that say which of them may be read. */
+/** Holds the Secrets of a snapshot by path, and the settings that say which Secrets may be read. */
 export class SecretIndex {
   readonly #byPath = new Map<string, SecretObject>();
   #access: SecretAccess = { kind: 'none' };
@@ -28,8 +28,8 @@ export class SecretIndex {
   #validity = NO_VALIDITY;
 
   /**
-   * Takes the Secrets of a new snapshot. Returns the `secretPath` of each Secret whose content or validity changed, or `all` if the
-   * namespaces changed in which the controller lacks the right to read Secrets.
+   * Applies the Secrets of a new snapshot. Returns the `secretPath` of each Secret whose content or validity changed. Returns `all` if
+   * the set of namespaces changed in which the controller lacks the right to read Secrets.
    */
   update({
     settings,
@@ -61,7 +61,10 @@ export class SecretIndex {
     return hasAccessChanged ? 'all' : paths;
   }
 
-  /** Refuses a Service whose client CAs are missing: without them the proxy would admit clients that have no certificate. */
+  /**
+   * Returns the certificate entry of a Service, or why its Secrets cannot be used. Missing client CAs also lead to a refusal, because
+   * without CAs the proxy would admit clients that have no certificate.
+   */
   credentialsFor({ uid, namespace }: ServiceObject, { secret, clientCaSecret }: TlsTermination): TlsCredentials {
     const refusal = this.#refusalOf(namespace, secret, 'tls-secret');
     if (refusal !== undefined) return { kind: 'refused', refusal };
@@ -85,7 +88,7 @@ export class SecretIndex {
     return { kind: 'good', certificate: { ...entry, clientAuthorities: authorities.certificates } };
   }
 
-  /** Returns the warning of a Service whose certificate expires soon; undefined for any other Service. */
+  /** Returns a warning if the certificate of a Service expires soon; otherwise undefined. */
   expiryText({ namespace }: ServiceObject, { secret }: TlsTermination): string | undefined {
     const path = secretPath(namespace, secret);
     const validity = this.#validity.get(path);

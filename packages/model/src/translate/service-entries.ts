@@ -10,15 +10,15 @@ import { endpointsFor, portNameKey, type ServiceEndpoints, type SliceIndex } fro
 export interface TranslateServiceContext {
   readonly slices: SliceIndex;
   readonly checkAddress: EndpointAddressCheck;
-  /** The message for a Service whose tenant uses more than its limits; undefined if the tenant does not. */
+  /** The message if the Service's tenant uses more than its limits; otherwise undefined. */
   readonly excess: string | undefined;
-  /** The names of the ports as the last table served them. */
+  /** The names that the slices had for the served ports in the last table. */
   readonly previousPortNames: ServedPortNames;
 }
 
 const NO_ENDPOINTS: ServiceEndpoints = { entries: [], forbidden: [] };
 
-/** Adds to a decision the endpoints of the ports that are served, and what is wrong with these endpoints. */
+/** Adds to a decision the endpoints of the served ports, and the messages about refused endpoints and about the tenant's limits. */
 export function translateService(
   decision: Decision,
   { slices, checkAddress, excess, previousPortNames }: TranslateServiceContext,
@@ -39,9 +39,9 @@ export function translateService(
 }
 
 /**
- * Returns the former name of each renamed port, by `portKey`, as long as slices carry only the former name: the EndpointSlice
- * controller renames the port in its slices a moment later, and the endpoints must not vanish in between. A Service without selector
- * gets no former names, because its slices are written by hand.
+ * Returns the former name of each renamed port whose slices still have only the former name, by `portKey`. The EndpointSlice controller
+ * renames the port in its slices a moment later, and the endpoints must not vanish until then. A Service without selector gets no former
+ * names, because its slices are written by hand.
  */
 function formerPortNames(
   service: ServiceObject,
@@ -71,7 +71,7 @@ function withFormerName(port: PortEntry, former: ReadonlyMap<string, string | nu
   return formerName === undefined || port.error !== null ? port : { ...port, formerName };
 }
 
-/** All table entries of a Service: the Service itself, its certificate, listeners and endpoints. */
+/** Returns all table entries of a Service: the Service itself, its certificate, listeners and endpoints. */
 export function serviceEntriesFor(translated: TranslatedService): readonly Entry[] {
   const certificates = translated.certificate === undefined ? [] : [translated.certificate];
   return [serviceEntry(translated), ...certificates, ...translated.listeners, ...translated.endpoints.entries];

@@ -40,12 +40,12 @@ export class ServiceRegistry {
     return this.#byUid.get(uid);
   }
 
-  /** Finds a Service by `namespace/name`. */
+  /** Returns the Service with the path `namespace/name`. */
   byPath(path: string): ServiceRecord | undefined {
     return this.#byPath.get(path);
   }
 
-  /** The namespaces that have Services. */
+  /** Returns the namespaces that have Services. */
   namespaces(): Iterable<string> {
     return this.#byNamespace.keys();
   }
@@ -54,12 +54,12 @@ export class ServiceRegistry {
     return this.#byNamespace.get(namespace);
   }
 
-  /** The Services whose last decision belongs to the tenant. */
+  /** Returns the Services whose last decision was made for the tenant. */
   ofTenant(tenant: string): ReadonlySet<ServiceRecord> {
     return this.#byTenant.get(tenant);
   }
 
-  /** Applies a change of the Service list. Returns the records that left the registry, and the records that are new or changed. */
+  /** Applies a change of the Service list. Returns the removed records, and the records that are new or changed. */
   update(
     diff: ListDiff<ServiceObject>,
     settings: FleetSettings,
@@ -72,7 +72,7 @@ export class ServiceRegistry {
     for (const record of removed) this.#remove(record);
     const replaced = new Set(diff.removed);
     const changed = owned.map((service) => this.#put(service, replaced));
-    // A Service that is missing in the first snapshot has lost its allocation.
+    // The former allocations apply to the first snapshot only: a Service that is missing there loses its allocation.
     this.#previousAllocations.clear();
     return { removed, changed };
   }
@@ -126,20 +126,19 @@ function servicePath({ namespace, name }: ServiceObject): string {
 export interface ServiceRecord {
   readonly uid: string;
   service: ServiceObject;
-  /** What the Service keeps while its present settings are refused; undefined if nothing is allocated to it. */
+  /** What the Service keeps while its new settings are refused; undefined if nothing is allocated to the Service. */
   allocation: ServiceAllocation | undefined;
-  /** Undefined before the first decision. */
+  /** The tenant of the Service's namespace, or why the tenant is disputed; undefined for a new Service. */
   membership: Membership | undefined;
   decision: Decision | undefined;
-  /** The tenant of the last decision. */
+  /** The tenant of the last decision; null if there is none. */
   tenant: string | null;
-  /** The port names of the last table. */
+  /** The names that the slices had for the served ports in the last table. */
   servedPortNames: ServedPortNames;
-  /** The table entries of the Service. */
   entries: readonly Entry[];
 }
 
-/** What the last decision allocated to a Service; undefined if it was refused, or not decided yet. */
+/** Returns what the last decision allocated to a Service; undefined if the Service was refused or has no decision yet. */
 export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
   const { settings, tenant, pool, ports, certificate } = decision;
@@ -153,7 +152,10 @@ export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | u
   };
 }
 
-/** Whether a Service could get more, or move off a lost node, if another Service releases a port, a host or a share of a limit. */
+/**
+ * Reports whether a Service could get more, or could leave a lost node, if another Service released a port, a host or a part of the
+ * tenant's limits.
+ */
 export function hasUnmetDemand({ decision }: ServiceRecord, { lost }: Pick<Nodes, 'lost'>): boolean {
   if (decision === undefined) return false;
   return (

@@ -14,14 +14,14 @@ import { isFleetSharedPort, type PortModes } from './allocate/shared-ports.ts';
 import type { SecretIndex } from './secret-index.ts';
 import { policyText, type Tenant } from './tenancy.ts';
 
-/** The outcome of a decision: the content of the Service's table entry, its certificate and its listeners. */
+/** The result of a decision: the content of the Service's table entry, its certificate and its listeners. */
 export interface ServiceResult {
   readonly service: ServiceObject;
   readonly tenant: string | null;
   readonly accepted: ServiceEntry['accepted'];
   readonly degraded: readonly StatusReason<DegradedReason>[];
   readonly settings: ServiceSettings | null;
-  /** The certificate that clients get; undefined if TLS is not terminated here. */
+  /** The certificate that clients get; undefined if the proxies do not terminate TLS for the Service. */
   readonly certificate: CertificateEntry | undefined;
   readonly ports: readonly PortEntry[];
   readonly pool: string | null;
@@ -35,7 +35,7 @@ export interface ServiceResultContext {
   readonly allocation: ServiceAllocation | undefined;
 }
 
-/** The result of a Service that gets no listeners. */
+/** Returns the result of a refused Service, which gets no listeners. */
 export function refusedResult(
   service: ServiceObject,
   tenant: string | null,
@@ -58,11 +58,11 @@ export function refusedResult(
 }
 
 export interface ServedInput extends ServedConfig {
-  /** Why the Service keeps its last settings or nodes in place of what it requests; undefined if it gets what it requests. */
+  /** Why the Service keeps its last accepted settings or its present nodes; undefined if the Service gets what it requests. */
   readonly refusal: Refusal | undefined;
 }
 
-/** The result of a Service that is served, completely or in part. */
+/** Returns the result of a Service that is served, completely or in part. */
 export function servedResult(service: ServiceObject, input: ServedInput, context: ServiceResultContext): ServiceResult {
   const { fleet } = context;
   const { tenant, settings, placement, modes } = input;
@@ -95,12 +95,15 @@ export function servedResult(service: ServiceObject, input: ServedInput, context
   };
 }
 
-/** Adds to a refusal that the last accepted settings stay in effect, so that its reader knows that clients are still served. */
+/** Adds to a refusal that the last accepted settings stay in effect, so that the reader knows that clients are still served. */
 export function withStillServedText({ reason, message }: Refusal): Refusal {
   return { reason, message: `${message}; meanwhile the last accepted settings stay in effect` };
 }
 
-/** `exclusivePorts`: ports that the fleet shares now, and that the Service keeps exclusively because it had them before. */
+/**
+ * Returns the port entries of a Service. `exclusivePorts` are ports that the fleet shares now, but that the Service keeps exclusively
+ * because it had them before.
+ */
 function portEntries(
   service: ServiceObject,
   portRefusals: PortRefusals,
@@ -121,7 +124,10 @@ interface ServedCertificate {
   readonly isFromLastTable: boolean;
 }
 
-/** Returns the present certificate, even if another setting of the Service is refused; otherwise the certificate of the last table. */
+/**
+ * Returns the certificate in the Secret, even if another setting of the Service is refused. If the Secret cannot be used, returns the
+ * certificate of the last table.
+ */
 function servedCertificateFor(
   service: ServiceObject,
   { tls }: ServiceSettings,
@@ -132,7 +138,7 @@ function servedCertificateFor(
   return { certificate: tls && allocation?.certificate, isFromLastTable: tls !== undefined };
 }
 
-/** Adds to a refusal when the certificate of the last table expires, because no new certificate replaces it while the refusal lasts. */
+/** Adds the expiry date of the last table's certificate to a refusal, because no new certificate is used while the refusal lasts. */
 function withCertificateExpiry(refusal: Refusal, { certificate, isFromLastTable }: ServedCertificate): Refusal {
   if (certificate === undefined || !isFromLastTable) return refusal;
   const { reason, message } = refusal;
@@ -149,7 +155,7 @@ export interface ServedConfig {
   readonly secrets: SecretIndex;
 }
 
-/** Returns why a Service that is served does not work as its tenant requests or as the operator permits. */
+/** Returns the ways in which a served Service differs from what its tenant requests or the operator permits. */
 export function degradedReasonsFor(
   service: ServiceObject,
   { tenant, placement, portRefusals, requirements, modes, settings, secrets }: ServedConfig,
@@ -207,8 +213,8 @@ export function degradedReasonsFor(
 }
 
 /**
- * Returns a message about traffic that reaches the pods without the client's address; undefined if the PROXY protocol carries it on
- * every port.
+ * Returns a message if traffic reaches the pods without the client's address; undefined if the PROXY protocol carries the client's
+ * address on every port.
  */
 function sourceAddressMessage(
   service: ServiceObject,

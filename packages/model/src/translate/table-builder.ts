@@ -5,7 +5,7 @@ import type { Quota } from './allocate/quota.ts';
 import type { ServiceRegistry } from './service-registry.ts';
 import type { Tenancy } from './tenancy.ts';
 
-/** The table entries of one source (a Service, a tenant, the nodes), before and after a change. */
+/** The table entries of one source (a Service, a tenant, all nodes), before and after a change. */
 export interface EntryReplacement {
   readonly before: readonly Entry[];
   readonly after: readonly Entry[];
@@ -15,12 +15,14 @@ export interface EntryReplacement {
 export class TableBuilder {
   #table: RoutingTable = EMPTY_TABLE;
 
-  /** The table; the same object until an entry changes. */
+  /** The routing table, the same object until an entry changes. */
   get table(): RoutingTable {
     return this.#table;
   }
 
-  /** Applies all replacements together, because an id may move from one source to another. Throws if two entries have one id. */
+  /**
+   * Applies all replacements together, because an entry id may move from one source to another. Throws if two entries have the same id.
+   */
   replace(replacements: readonly EntryReplacement[]): void {
     const replaced = new Map<string, Entry>();
     for (const { before } of replacements) for (const entry of before) replaced.set(entry.id, entry);
@@ -42,11 +44,14 @@ export class TableBuilder {
   }
 }
 
-/** The tenant entries: one for each tenant of a TenantPolicy, and for each tenant of the default policy that has Services. */
+/**
+ * Holds the table entries of tenants. A tenant of a TenantPolicy always has an entry. A tenant of the default policy has an entry only
+ * while it has Services.
+ */
 export class TenantEntryTracker {
   readonly #entries = new Map<string, TenantEntry>();
 
-  /** Computes the entries of the named tenants, or of all tenants. */
+  /** Computes the entries of the tenants in `changed`, or of all tenants. Returns the old and the new entries. */
   update(
     changed: ReadonlySet<string> | 'all',
     {

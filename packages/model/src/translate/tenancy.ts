@@ -1,11 +1,12 @@
+// Derives the tenants from namespaces and TenantPolicies. A namespace belongs to the TenantPolicy of highest priority that selects it;
+// without such a policy, the fleet's default policy applies. A tenant belongs to exactly one policy.
+
 import type { ListDiff } from '../compare.ts';
 import { isJsonEqual } from '../compare.ts';
 import type { TenantGrants, TenantLimits, TenantPolicySpec } from '../policy.ts';
 import { comparePolicies, labelValue, matchesSelector } from '../policy-selection.ts';
 import type { NamespaceObject, ServiceObject, Snapshot } from '../snapshot.ts';
 
-// Derives the tenants from namespaces and TenantPolicies. A namespace belongs to the policy of highest priority that selects it, and a
-// tenant belongs to exactly one policy.
 export interface Tenant {
   readonly name: string;
   /** The name of the TenantPolicy; null for the fleet's default policy. */
@@ -20,32 +21,35 @@ export type Membership =
   | {
       readonly kind: 'disputed';
       readonly message: string;
-      /** From the policy that selects the namespace: a Service that is served keeps its endpoints during the dispute. */
+      /**
+       * The allowedEndpointCIDRs of the policy that selects the namespace, so that a served Service keeps its endpoints during the
+       * dispute.
+       */
       readonly allowedEndpointCIDRs: readonly string[];
     };
 
 export interface Tenancy {
-  /** By name. */
+  /** The tenants by name. */
   readonly tenants: ReadonlyMap<string, Tenant>;
   readonly membershipOf: (namespace: string) => Membership;
 }
 
-/** The policy that selects a namespace, and the tenant that this policy derives for it. */
+/** The policy that selects a namespace, and the tenant name that the policy yields for the namespace. */
 interface PolicyAssignment {
   readonly namespace: string;
   readonly policy: RankedPolicy;
-  /** Undefined if the policy yields no tenant name, for example if its label is missing. */
+  /** Undefined if the policy yields no tenant name, for example because the namespace lacks the label. */
   readonly tenant: string | undefined;
 }
 
 interface RankedPolicy {
   readonly name: string | null;
   readonly spec: TenantPolicySpec;
-  /** 0 has the highest priority; the default policy has the lowest. */
+  /** The position of the policy in order of priority. 0 has the highest priority; the default policy comes last. */
   readonly rank: number;
 }
 
-/** Caches the policy of each namespace until the policies change, so that a changed namespace costs one search. */
+/** Caches the policy of each namespace until the policies change, so that a changed namespace requires only one search for its policy. */
 export class PolicyAssignments {
   #policies: Snapshot['policies'] = [];
   #settings: Snapshot['settings'] | undefined;
@@ -77,7 +81,7 @@ export class PolicyAssignments {
   }
 }
 
-/** Returns the tenants of a snapshot. If two policies yield one tenant name, the policy of higher priority owns the tenant. */
+/** Returns the tenants of a snapshot. If two policies yield the same tenant name, the policy of higher priority owns the tenant. */
 export function tenancyFor(snapshot: Snapshot, cache: PolicyAssignments = new PolicyAssignments()): Tenancy {
   const assignments = cache.of(snapshot);
   const owners = new Map<string, RankedPolicy>();
@@ -160,12 +164,15 @@ function noTenantText({ namespace, policy }: PolicyAssignment): string {
   return `namespace "${namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; label the namespace, or ask the operator to`;
 }
 
-/** Names a policy in messages. */
+/** Returns the text that names a policy in messages. Null is the default policy. */
 export function policyText(policy: string | null): string {
   return policy === null ? "the fleet's default policy" : `TenantPolicy "${policy}"`;
 }
 
-/** Computes the tenancy again only if namespaces or policies change. An unchanged tenant stays the same object. */
+/**
+ * Computes the tenancy again only if policies, settings, Namespace objects or the namespaces with Services change. An unchanged tenant
+ * stays the same object.
+ */
 export class TenancyTracker {
   #tenancy: Tenancy = {
     tenants: new Map(),
@@ -173,7 +180,7 @@ export class TenancyTracker {
   };
   readonly #policyAssignments = new PolicyAssignments();
   #previous: Snapshot | undefined;
-  /** How many Services each namespace has: a namespace exists if it has Services, even without a Namespace object. */
+  /** The number of Services in each namespace. A namespace with Services counts as existing, even without a Namespace object. */
   readonly #serviceCounts = new Map<string, number>();
   /** Names of the Namespace objects. */
   #namespaces: ReadonlySet<string> = new Set();
@@ -182,12 +189,12 @@ export class TenancyTracker {
     return this.#tenancy;
   }
 
-  /** Whether the snapshot has a Namespace object of this name. */
+  /** Reports whether the snapshot has a Namespace object of this name. */
   hasNamespace(name: string): boolean {
     return this.#namespaces.has(name);
   }
 
-  /** Returns whether the tenancy may have changed. */
+  /** Applies a new snapshot. Returns whether the tenancy may have changed. */
   update(snapshot: Snapshot, services: ListDiff<ServiceObject>): boolean {
     const haveServiceNamespacesChanged = this.#countServices(services);
     const before = this.#previous;
@@ -206,7 +213,7 @@ export class TenancyTracker {
     return true;
   }
 
-  /** Returns whether a namespace got its first Service or lost its last one. */
+  /** Applies changes of Services to `#serviceCounts`. Returns whether a namespace got its first Service or lost its last Service. */
   #countServices({ removed, added }: ListDiff<ServiceObject>): boolean {
     let hasChanged = false;
     const add = (namespace: string, change: 1 | -1): void => {

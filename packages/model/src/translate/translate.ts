@@ -1,4 +1,5 @@
-// Decides what the fleet serves. Pure: the controller, `weir translate`, the tests and the benchmarks call the same function.
+// Translates one snapshot into a routing table, without side effects. `weir translate` and the tests call `translate`. The controller
+// calls the `Translator` on which `translate` is based.
 import type { Problem } from '../problem.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { ServiceEntry } from '../table/entry.ts';
@@ -10,17 +11,17 @@ export interface Translation {
   readonly table: RoutingTable;
   /** The status of each Service that Weir owns, sorted by namespace and name. */
   readonly statuses: readonly ServiceStatus[];
-  /** Sorted by subject and code. */
+  /** Sorted by subject, code and message. */
   readonly problems: readonly Problem[];
 }
 
-/** The part of a Service's status that follows from the snapshot alone: only the proxies know whether its listeners are bound. */
+/** The part of a Service's status that follows from the snapshot alone. Only the proxies know whether the listeners are bound. */
 export type ServiceStatus = Omit<ServiceEntry, 'kind' | 'id' | 'settings'>;
 
 /**
- * Returns the routing table of a snapshot, with the statuses and problems. `allocations` is what the last table allocated
- * (`allocationsFor`): a Service keeps its ports, and its last accepted settings stay in effect while its present settings are refused.
- * The order of the lists in the snapshot does not matter.
+ * Returns the routing table of a snapshot, with the statuses and problems. `allocations` is what the last table allocated (see
+ * `allocationsFor`). A Service keeps its allocated ports, and its last accepted settings stay in effect while its new settings are
+ * refused. The order of the lists in the snapshot does not matter.
  */
 export function translate(snapshot: Snapshot, allocations: Allocations): Translation {
   const output = new Translator(snapshot.settings, allocations).translate(snapshot);

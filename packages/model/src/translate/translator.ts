@@ -1,5 +1,5 @@
-// Translates a sequence of snapshots incrementally: a Service is decided again only if an object that it depends on has changed. A new
-// Translator makes a full translation; a property test compares both over random histories.
+// Translates a sequence of snapshots incrementally: a Service gets a new decision only if an object that it depends on has changed. The
+// first translation of a new Translator is a full one. A property test compares incremental and full translations over random histories.
 
 import { secretPath } from '../certificate-validity.ts';
 import { diffLists, type ListDiff } from '../compare.ts';
@@ -22,7 +22,7 @@ import { isSameMembership, TenancyTracker } from './tenancy.ts';
 
 export interface TranslatorOutput {
   readonly table: RoutingTable;
-  /** Sorted by subject and code. */
+  /** Sorted by subject, code and message. */
   readonly problems: readonly Problem[];
 }
 
@@ -40,12 +40,12 @@ export class Translator {
   readonly #problems = new ProblemIndex<ServiceRecord | ProblemSource>();
   readonly #trust: EndpointTrustIndex;
   readonly #settings: FleetSettings;
-  /** The message for each tenant that uses more than its limits. */
+  /** The message for each tenant that uses more than its limits, by tenant name. */
   readonly #excessByTenant = new Map<string, string>();
   #previous: Snapshot | undefined;
   #nodes: Nodes = { entries: [], byName: new Map(), unschedulable: new Set(), lost: new Set(), problems: [] };
 
-  /** `allocations`: what the last table allocated (`allocationsFor`). A Service keeps the ports that it has. */
+  /** `allocations` is what the last table allocated (see `allocationsFor`). A Service keeps its allocated ports. */
   constructor(settings: FleetSettings, allocations: Allocations) {
     this.#settings = settings;
     this.#trust = new EndpointTrustIndex(settings.trust);
@@ -54,8 +54,9 @@ export class Translator {
   }
 
   /**
-   * Returns the table and the problems of a snapshot. An object that is identical (===) to the object of the previous snapshot counts as
-   * unchanged. The order of the lists in the snapshot does not matter. Throws if the settings differ from those of the constructor.
+   * Returns the table and the problems of a snapshot. An object counts as unchanged if it is identical (===) to the object in the
+   * previous snapshot. The order of the lists in the snapshot does not matter. Throws if the settings differ from those of the
+   * constructor.
    */
   translate(snapshot: Snapshot): TranslatorOutput {
     const previous = this.#previous;
@@ -108,7 +109,10 @@ export class Translator {
     return [{ before, after: this.#nodes.entries }];
   }
 
-  /** Returns the Services whose slices changed, or whose endpoints the trust check may judge differently now. */
+  /**
+   * Returns the Services whose endpoints may have changed, because their slices changed or because the check of endpoint addresses may
+   * have another result.
+   */
   #withStaleEndpoints(
     previous: Snapshot | undefined,
     { slices, pods, serviceCidrs }: Snapshot,
@@ -129,7 +133,10 @@ export class Translator {
     return stale;
   }
 
-  /** Services whose policy allows endpoints at one of these addresses. Mostly the list is empty, because the ranges of cluster IPs are known. */
+  /**
+   * Yields the Services whose policy allows endpoints at one of `addresses`. `addresses` is mostly empty, because it contains only
+   * cluster IPs outside of the known ranges.
+   */
   *#allowedToUse(addresses: readonly string[]): Iterable<ServiceRecord> {
     if (addresses.length === 0) return;
     const { tenancy } = this.#tenancy;
@@ -139,7 +146,7 @@ export class Translator {
     }
   }
 
-  /** Services that name a Secret whose content, validity or access changed. */
+  /** Yields the Services that name a Secret whose content, validity or access changed. */
   *#withChangedSecrets(snapshot: Snapshot): Iterable<ServiceRecord> {
     const paths = this.#secrets.update(snapshot);
     if (paths === 'all') {
@@ -154,8 +161,8 @@ export class Translator {
   }
 
   /**
-   * Yields Services whose tenant changed, and Services that wait for their ports, whose messages depend on whether the owner has
-   * the same tenant.
+   * Yields the Services whose tenant changed, and the Services that wait for the ports of these Services. The message to a waiting
+   * Service depends on whether the owner of the port has the same tenant.
    */
   *#withChangedTenant(): Iterable<ServiceRecord> {
     const changed: ServiceRecord[] = [];
@@ -168,7 +175,10 @@ export class Translator {
     yield* this.#allocator.waitersForPortsOf(changed);
   }
 
-  /** Returns the tenants that gained or lost a Service. */
+  /**
+   * Stores the membership, the allocation and the tenant of each decided Service in its record. Returns the tenants that gained or lost a
+   * Service.
+   */
   #setTenants(decided: ReadonlySet<ServiceRecord>): Set<string> {
     const changedTenants = new Set<string>();
     for (const record of decided) {
@@ -182,7 +192,7 @@ export class Translator {
     return changedTenants;
   }
 
-  /** Returns the Services of the tenants whose excess over their limits changed. */
+  /** Updates the messages of tenants that use more than their limits. Returns the Services of each tenant whose message changed. */
   #updateExcess(changedTenants: ReadonlySet<string> | 'all'): Set<ServiceRecord> {
     const { tenants } = this.#tenancy.tenancy;
     const affected = new Set<ServiceRecord>();
@@ -235,7 +245,7 @@ export class Translator {
   }
 }
 
-/** The Secrets that the Service names now, and the Secrets of its last accepted settings. */
+/** Returns the names of the Secrets that the Service requests now, and of the Secrets in its last accepted settings. */
 function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string[] {
   const parsed = serviceSettingsFor(service);
   const requested = parsed.kind === 'settings' ? parsed.settings.tls : undefined;

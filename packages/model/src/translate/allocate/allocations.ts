@@ -3,11 +3,11 @@ import type { ServiceSettings } from '../../settings/service-settings.ts';
 import { type CertificateEntry, certificateId, type ListenerEntry, type PortEntry } from '../../table/entry.ts';
 import type { RoutingTable } from '../../table/table.ts';
 
-/** The ports and hosts that the last table allocated. A Service keeps its allocation, whatever other Services request later. */
+/** What the last published routing table allocated to Services. A Service keeps its allocation, whatever other Services request later. */
 export interface Allocations {
-  /** By entry id. */
+  /** The listener entries of the table, by entry id. */
   readonly listeners: ReadonlyMap<string, ListenerEntry>;
-  /** The allocation that a Service keeps while its present settings are refused, by Service UID. */
+  /** What each served Service keeps while its new settings are refused, by Service UID. */
   readonly services: ReadonlyMap<string, ServiceAllocation>;
 }
 
@@ -15,11 +15,14 @@ export interface ServiceAllocation {
   readonly settings: ServiceSettings;
   readonly tenant: string;
   readonly pool: string;
-  /** The ports that were accepted, even if no node was available to serve them. */
+  /** The accepted ports, even if no node was available to serve them. */
   readonly ports: ServedPortNames;
   /** The `portKey` of each port that the Service owns exclusively although the fleet shares the port now. */
   readonly exclusivePorts: ReadonlySet<string>;
-  /** Undefined if TLS is not terminated here, or if the table had no certificate entry. */
+  /**
+   * The last accepted certificate; undefined if the proxies do not terminate TLS for the Service, or if the table had no certificate
+   * entry.
+   */
   readonly certificate: CertificateEntry | undefined;
 }
 
@@ -51,7 +54,10 @@ function certificateOf(uid: string, { entries }: RoutingTable): CertificateEntry
   return entry?.kind === 'certificate' ? entry : undefined;
 }
 
-/** The name of each served port in the slices of the Service, by `portKey`: the former name until the slices carry the new name. */
+/**
+ * The name that the EndpointSlices use for each served port, by `portKey`. After a rename, a port has its former name here until the
+ * slices have the new name.
+ */
 export type ServedPortNames = ReadonlyMap<string, string | null>;
 
 export function servedPortNames(ports: readonly PortEntry[]): ServedPortNames {
@@ -68,27 +74,27 @@ interface NumberedPort {
   readonly protocol: string;
 }
 
-/** Identifies a port of a Service and its listeners; TCP and UDP of one number have two keys. */
+/** Returns a key for a port number and protocol. A TCP port and a UDP port with the same number have different keys. */
 export function portKey({ port, protocol }: NumberedPort): string {
   return `${protocol}/${port}`;
 }
 
-/** Identifies a host on a shared port: in one pool it has one owner. */
+/** Returns a key for a host on a shared port. In each node pool, at most one Service owns the host on this port. */
 export function portHostKey(port: NumberedPort, host: string): string {
   return `${portKey(port)}/${host}`;
 }
 
 /**
- * Identifies a shared port without regard to hosts: every sharer blocks a Service that wants the port exclusively. It is the key of
- * the empty host.
+ * Returns a key for a shared port as a whole: the `portHostKey` of the empty host. A Service that wants the port exclusively waits for
+ * this key, because every Service that shares the port blocks the exclusive use.
  */
 export function portShareKey(port: NumberedPort): string {
   return portHostKey(port, '');
 }
 
 /**
- * Returns the keys of the resources that listeners occupy: `portKey` for an exclusive port, `portShareKey` and the `portHostKey` of
- * each host for a shared port.
+ * Returns the keys of the ports and hosts that listeners occupy. An exclusive port has its `portKey`. A shared port has its
+ * `portShareKey`, and a `portHostKey` for each host.
  */
 export function resourceKeysOf(listeners: readonly ListenerEntry[], hosts: readonly string[]): ReadonlySet<string> {
   const keys = new Set<string>();

@@ -1,14 +1,17 @@
-// Decides which Service owns which port, host and share of a tenant's limits. The rule:
+// Decides which Service owns which ports and hosts, and which Services use up the limits of a tenant.
 //
-// A Service keeps what it owns while its spec still asks for it and its node still binds it. Everything else is allocated in
-// priority order: (1) Services that own ports, (2) Services with an allocation from the last table whose nodes are gone, (3)
-// Services with a published address, (4) the oldest by creation second, then namespace, then name. When an allocation or a tenant's
-// usage changes, the Services that wait for that resource are considered again, in the same order; the loop ends when no Service
-// waits for a change. The result of an incremental run equals the result of a full run over the same allocations.
+// A Service keeps a listener as long as its spec has the port and the node binds the address. Everything else is allocated in order of
+// priority: (1) Services with listeners, (2) Services with an allocation but no listeners, because no node was available, (3) Services
+// with a published address, (4) all other Services. Among Services of equal priority the oldest comes first. Services that were created
+// in the same second are ordered by namespace and name.
 //
-// Priorities are frozen for one call, which makes the result deterministic. A round considers each Service at most once. A waiting
-// Service that comes after the current Service joins the current round, so that it does not lose a released port to a Service of
-// lower priority; a Service that comes before the current Service is left to the next round.
+// After each change of a port, a host or a tenant's usage, the allocator considers the Services that wait for this resource again, in
+// order of priority. A run ends when no waiting Service needs a new decision. An incremental run has the same result as a full run over
+// the same allocations.
+//
+// The priority of a Service does not change during a run, which makes the result deterministic. A round considers each Service at most
+// once. If a waiting Service comes after the Service that was just decided, the waiting Service joins the current round: otherwise a
+// Service of lower priority could get a released port first. All other waiting Services are considered in the next round.
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
@@ -32,18 +35,18 @@ export interface AllocationContext {
   readonly secrets: SecretIndex;
 }
 
-/** What one step of the allocator allocated or released. */
+/** The ports, hosts and tenants that one step of the allocator affected. */
 interface ChangedResources {
-  /** `portKey`, `portShareKey` and `portHostKey`. */
+  /** Keys of the ports and hosts that were allocated or released: `portKey`, `portShareKey` and `portHostKey`. */
   readonly resources: Set<string>;
-  /** Tenants whose usage changed. */
+  /** Names of the tenants whose usage changed, or for which `Quota.isCrowded` changed. */
   readonly tenants: Set<string>;
 }
 
 /**
- * The most rounds of one run, per Service. A round follows another only if an allocation has changed: in the worst case the
- * Services that wait form a chain, and each round moves one of them. The limit is a guard that must never be reached; the decisions
- * that were made until then are consistent.
+ * The maximum number of rounds in a run of the allocator, for each dirty or waiting Service. A further round follows only if an
+ * allocation or a tenant's usage changed. In the worst case, each round moves only one of the waiting Services. The limit is a guard
+ * against endless runs and must never be reached. Decisions made before the limit is reached are consistent.
  */
 const MAX_ROUNDS_PER_SERVICE = 4;
 
@@ -52,18 +55,21 @@ export class Allocator {
   readonly #portAllocations = new PortAllocations();
   readonly #waitList = new WaitList();
   readonly #services: Pick<ServiceRegistry, 'byUid'>;
-  /** The listeners of the last table by UID, until the first call: a Service that is missing in the first call has lost them. */
+  /**
+   * The listeners of the last table, by Service UID. The first call of `allocate` clears the map, so that a Service that is missing in
+   * the first snapshot loses its listeners.
+   */
   readonly #previousListeners: Map<string, readonly ListenerEntry[]>;
 
-  /** `allocations`: what the last table allocated. */
+  /** `allocations` are the allocations of the last published table. */
   constructor(services: Pick<ServiceRegistry, 'byUid'>, allocations: Allocations) {
     this.#services = services;
     this.#previousListeners = Map.groupBy(allocations.listeners.values(), ({ service }) => service);
   }
 
   /**
-   * Decides the dirty Services, and every Service that is affected by these decisions. Returns the Services that were decided, and the
-   * tenants whose usage changed.
+   * Makes a new decision for each dirty Service, and for each waiting Service that these decisions affect. Returns the Services that have
+   * a new decision, and the tenants that the decisions affect (see `ChangedResources`).
    */
   allocate(
     dirty: ReadonlySet<ServiceRecord>,
@@ -98,7 +104,10 @@ export class Allocator {
     return { decided, tenants };
   }
 
-  /** Returns the Services that wait for ports or hosts of the given Services, because their messages name the owners of the ports. */
+  /**
+   * Returns the Services that wait for ports or hosts of `records`. The messages of the waiting Services may name the owners of the
+   * ports.
+   */
   waitersForPortsOf(records: Iterable<ServiceRecord>): ReadonlySet<ServiceRecord> {
     const waiters = new Set<ServiceRecord>();
     for (const { uid } of records)
@@ -115,7 +124,10 @@ export class Allocator {
     this.#previousListeners.clear();
   }
 
-  /** Fixes the priority of a dirty Service now, and of another Service when it is queued first. */
+  /**
+   * Returns a function that gives the priority of a Service. The priority of a dirty Service is computed now; the priority of any other
+   * Service is computed when the function is first called for that Service.
+   */
   #freezePriorities(dirty: ReadonlySet<ServiceRecord>): (record: ServiceRecord) => Priority {
     const priorities = new Map<ServiceRecord, Priority>();
     const priorityOfRecord = (record: ServiceRecord): Priority => {
@@ -135,15 +147,15 @@ export class Allocator {
   }
 
   /**
-   * Whether to decide a Service again. Thousands of Services may wait for one port or one tenant's limits, but only Services with
-   * another outcome are decided again.
+   * Reports whether a queued Service needs a new decision. Thousands of Services may wait for one port or one tenant's limits, but only a
+   * Service whose result would differ needs a new decision.
    */
   #isDue(record: ServiceRecord, cause: Cause, context: AllocationContext): boolean {
     if (cause === 'dirty') return true;
     return cause === 'resource' ? !this.#isRefusedAlike(record, context) : !this.#isQuotaUnchanged(record, context);
   }
 
-  /** Whether placement would refuse a Service with the same message as in its last decision. */
+  /** Reports whether placement would refuse a Service with the same message as in its last decision. */
   #isRefusedAlike({ service, decision }: ServiceRecord, { fleet, nodes, tenancy }: AllocationContext): boolean {
     const portAllocations = this.#portAllocations;
     const ownerText = this.#ownerTextFor(service, tenancy);
@@ -151,7 +163,7 @@ export class Allocator {
     return refused !== undefined && isRefusedAlike(refused, { fleet, nodes, portAllocations, ownerText });
   }
 
-  /** Whether every question that the last decision asked about the tenant's limits still has the same answer. */
+  /** Reports whether every question of the last decision about the tenant's limits still has the same answer. */
   #isQuotaUnchanged({ decision }: ServiceRecord, { tenancy }: AllocationContext): boolean {
     const dependency = decision?.quotaDependency;
     if (dependency === undefined) return true;
@@ -169,8 +181,8 @@ export class Allocator {
   }
 
   /**
-   * Releases the listeners that a Service cannot keep. Runs for all dirty Services before the first decision, so that the usage of
-   * Services with a low priority counts as well.
+   * Releases the listeners that a Service cannot keep, and counts the ports that the Service keeps. Runs for all dirty Services before
+   * the first decision, because a decision must also count the ports of Services that are decided later.
    */
   #dropLostListeners(record: ServiceRecord, { nodes, tenancy }: AllocationContext, changed: ChangedResources): void {
     const { uid, service } = record;
@@ -181,14 +193,16 @@ export class Allocator {
     this.#noteUsageChange(uid, changed, () => this.#countAllocatedPorts(record, tenancy));
   }
 
-  /** Decides what one Service is allocated, and applies the decision. Returns the resources that the Service gained or released. */
+  /**
+   * Decides which nodes, ports and hosts one Service gets, and applies the decision. Returns the ports, hosts and tenants that changed.
+   */
   #decide(record: ServiceRecord, context: AllocationContext): ChangedResources {
     const { uid, service } = record;
     const { fleet, nodes, tenancy, secrets } = context;
     const membership = tenancy.membershipOf(service.namespace);
     const changed = noChange();
     this.#noteUsageChange(uid, changed, () => {
-      // A Service that is decided again must not exceed the limits because of its own ports.
+      // A decision asks the quota only about ports that the Service does not own yet, so the owned ports are counted first.
       this.#countAllocatedPorts(record, tenancy);
       record.decision = decideService(service, {
         fleet,
@@ -200,10 +214,9 @@ export class Allocator {
         portAllocations: this.#portAllocations,
         ownerText: this.#ownerTextFor(service, tenancy),
       });
-      // A Service whose tenant is disputed counts for no tenant, because it must not use up the limits of the policy that owns the
-      // tenant's name.
       const servedPorts = record.decision.ports.filter(({ error }) => error === null).length;
       if (record.decision.settings === null) this.quota.uncount(uid);
+      // A Service whose tenant is disputed is not counted, because it must not use up the limits of the policy that owns the tenant.
       else if (membership.kind === 'tenant') this.quota.count(membership.tenant.name, service, servedPorts);
     });
     const decision = record.decision as Decision;
@@ -212,7 +225,10 @@ export class Allocator {
     return changed;
   }
 
-  /** Replaces what a Service owns, and notes the resources that it gained or released. */
+  /**
+   * Replaces the listeners and hosts of a Service. If anything differs, adds the keys of the old and the new ports and hosts to
+   * `changed`.
+   */
   #allocatePorts(
     uid: string,
     { listeners, hosts }: { readonly listeners: readonly ListenerEntry[]; readonly hosts: readonly string[] },
@@ -228,7 +244,7 @@ export class Allocator {
     for (const key of resourceKeysOf(listeners, hostsNow)) changed.resources.add(key);
   }
 
-  /** Counts the ports of a Service that have listeners, and its allocated ports for which no node is available. */
+  /** Counts the ports that a Service owns: ports with a listener, and allocated ports for which no node is available. */
   #countAllocatedPorts(record: ServiceRecord, tenancy: Tenancy): void {
     const { uid, service } = record;
     const membership = tenancy.membershipOf(service.namespace);
@@ -248,7 +264,7 @@ export class Allocator {
     addTenant(changed, tenant);
   }
 
-  /** `decision` is undefined if the Service waits for nothing. */
+  /** Puts a Service on the wait list. If `decision` is undefined, the Service waits for nothing and is removed from the list. */
   #updateWaitList(record: ServiceRecord, decision: Decision | undefined, changed: ChangedResources): void {
     const { uid } = record;
     const dependency = decision?.quotaDependency;
@@ -261,15 +277,15 @@ export class Allocator {
     const tenants = [before, now].flatMap((tenant) => tenant ?? []);
     const wereCrowded = tenants.map((tenant) => this.quota.isCrowded(tenant));
     this.quota.setWaiting(uid, now);
-    // The messages of all waiting Services of a tenant change when the tenant becomes crowded, and when it stops being crowded.
+    // The messages of all waiting Services of a tenant change when the tenant becomes crowded or stops being crowded.
     tenants.forEach((tenant, i) => {
       if (this.quota.isCrowded(tenant) !== wereCrowded[i]) addTenant(changed, tenant);
     });
   }
 
   /**
-   * A message names the owner of a port only to a Service of the same tenant. A Service whose tenant is disputed has no tenant in
-   * common with others.
+   * Returns a function that gives the text for the owner of a port in messages to one Service. The text names the owner only if the owner
+   * has the same tenant as that Service. A Service whose tenant is disputed never has the same tenant as an owner.
    */
   #ownerTextFor({ namespace }: ServiceObject, tenancy: Tenancy): OwnerText {
     const tenantOf = (name: string): string | undefined => {
@@ -293,7 +309,7 @@ function addTenant({ tenants }: ChangedResources, tenant: string | undefined): v
   if (tenant !== undefined) tenants.add(tenant);
 }
 
-/** Returns the allocation of the last decision, or of the last table if the Service was not decided yet. */
+/** Returns the allocation of the last decision; before the first decision, the allocation of the last table. */
 function currentAllocation(record: ServiceRecord): ServiceAllocation | undefined {
   return record.decision === undefined ? record.allocation : allocationOf(record);
 }

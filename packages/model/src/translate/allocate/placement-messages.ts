@@ -2,16 +2,19 @@ import { countOf, joinItems, portsText, portText } from '../../message-text.ts';
 import { DEFAULT_POOL } from '../../policy.ts';
 import type { ServicePort } from '../../snapshot.ts';
 
-/** A port that other Services own on some nodes. */
+/** A port that a Service cannot get on some nodes. */
 export interface PortConflict {
   readonly port: ServicePort;
-  /** On how many nodes the port is taken. */
+  /** The number of nodes on which the port is taken. */
   readonly nodeCount: number;
-  /** The owners as messages name them to this tenant. */
+  /** The texts that name the owners of the port in the message. */
   readonly owners: readonly string[];
 }
 
-/** The message of a Service for which none of `nodeCount` nodes has all ports free. `nodesText`: `the fleet`, `pool "edge"`. */
+/**
+ * Returns the message for a Service that cannot be placed, because none of `nodeCount` nodes has all its ports free. `nodesText` names
+ * the nodes, such as `the fleet` or `pool "edge"`.
+ */
 export function conflictMessage(conflicts: readonly PortConflict[], nodeCount: number, nodesText: string): string {
   const everywhere = conflicts.filter((conflict) => conflict.nodeCount === nodeCount);
   if (everywhere.length > 0) {
@@ -30,7 +33,7 @@ function allNodesText(nodeCount: number): string {
   return nodeCount === 1 ? 'the only node' : `the ${nodeCount} nodes`;
 }
 
-/** Why a Service has no node, and what to do. */
+/** Returns the message for a Service that has no node: the possible causes, and what the tenant can do. */
 export function noNodesMessage(pool: string | null): string {
   const isDefault = pool === null || pool === DEFAULT_POOL;
   const node = isDefault

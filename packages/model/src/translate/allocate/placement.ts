@@ -1,5 +1,5 @@
-// Chooses the nodes that bind the ports of a Service. A Service owns bindings (node, address, protocol, port), and on shared ports hosts
-// (pool, port, host); it keeps what it owns.
+// Chooses the nodes that bind the ports of a Service. The Service owns bindings (node, address, protocol, port), and on shared ports also
+// hosts (pool, port, host). A Service keeps the bindings and hosts that it owns.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import type { RefusalReason } from '../../reason.ts';
@@ -22,37 +22,40 @@ import { type HostConflictInput, hostConflictRefusal, isFleetSharedPort, type Po
 
 export interface Placement {
   readonly listeners: readonly ListenerEntry[];
-  /** Sorted by name. */
+  /** Names of the chosen nodes, sorted. */
   readonly nodes: readonly string[];
-  /** Why single ports are not served although the other ports are. */
+  /** The reason for each port that is not served although other ports of the Service are served. */
   readonly conflicts: ReadonlyMap<ServicePort, StatusReason<RefusalReason>>;
 }
 
 export type PlacementResult =
   | { readonly kind: 'placed'; readonly placement: Placement }
-  /** No usable node has an address of the Service's IP families. */
+  /** No schedulable node, and no node that the Service uses already, has an address of the Service's IP families. */
   | { readonly kind: 'no-nodes' }
   | { readonly kind: 'conflict'; readonly refusal: StatusReason<RefusalReason> };
 
 export interface PlacementRequest extends Omit<HostConflictInput, 'pools'> {
   readonly fleet: FleetSettings;
-  /** The ports that are not refused yet. */
+  /** The ports to place: all ports that no earlier check refused. */
   readonly ports: readonly ServicePort[];
   readonly modes: PortModes;
   readonly allocation: Pick<ServiceAllocation, 'exclusivePorts' | 'ports'> | undefined;
   /** The nodes that may be used, in order of preference. */
   readonly nodes: readonly NodeEntry[];
-  /** Names the nodes in messages: `the fleet`, `pool "edge"`. */
+  /** Text that names the nodes in messages, such as `the fleet` or `pool "edge"`. */
   readonly nodesText: string;
   /** Names of the nodes that get no new Services. */
   readonly unschedulableNodes: ReadonlySet<string>;
-  /** Names of the nodes that are replaced if other nodes are free. */
+  /** Names of the nodes that a Service leaves if other nodes are free. */
   readonly lostNodes: ReadonlySet<string>;
-  /** The number of nodes to use, if so many are free. */
+  /** The number of nodes that the Service wants. The Service gets fewer nodes if not enough nodes are free. */
   readonly nodeCount: number;
 }
 
-/** Places a Service on nodes where all its ports are free. A Service that has nodes keeps them, even if it loses single ports. */
+/**
+ * Places a Service on nodes where all its ports are free. A Service that already has nodes keeps them, even if some of its ports are
+ * taken there.
+ */
 export function placeService(placementRequest: PlacementRequest): PlacementResult {
   const { service, portAllocations, nodeCount, unschedulableNodes, nodes } = placementRequest;
   const nodesInUse = nodesWithPorts(placementRequest.ports, portAllocations.listenersOf(service.uid));
@@ -79,7 +82,7 @@ export function placeService(placementRequest: PlacementRequest): PlacementResul
   return { kind: 'placed', placement: { listeners, nodes: chosen.map((node) => node.name), conflicts } };
 }
 
-/** Names of the nodes that have a listener for at least one of the ports. */
+/** Returns the names of the nodes that have a listener for at least one of the ports. */
 export function nodesWithPorts(
   ports: readonly ServicePort[],
   listeners: readonly ListenerEntry[],
@@ -88,13 +91,18 @@ export function nodesWithPorts(
   return new Set(listeners.filter((listener) => keys.has(portKey(listener))).map(({ node }) => node));
 }
 
-/** Returns a test whether a port has a listener. The set is built once, because a node with many addresses has many listeners. */
+/**
+ * Returns a function that reports whether a port has a listener. The set of port keys is built only once, because a node with many
+ * addresses has many listeners.
+ */
 export function allocatedPortTest(listeners: readonly ListenerEntry[]): (port: ServicePort) => boolean {
   const keys = new Set(listeners.map(portKey));
   return (port) => keys.has(portKey(port));
 }
 
-/** Returns the listeners whose port the Service still has, and whose address its node still binds for it. */
+/**
+ * Returns the listeners that a Service may keep: the Service still has the port, and the node still binds the address for the Service.
+ */
 export function retainedListeners(
   listeners: readonly ListenerEntry[],
   service: ServiceObject,
@@ -112,13 +120,13 @@ export function retainedListeners(
 }
 
 interface PlacementState extends PlacementRequest, HostConflictInput {
-  /** Names of the nodes that have a listener of the Service for one of the ports. */
+  /** Names of the nodes that have a listener of the Service for at least one of `ports`. */
   readonly nodesInUse: ReadonlySet<string>;
 }
 
 /**
- * Returns why one port is refused: its hosts are taken in the pools, or another Service owns the port on a node that the Service
- * keeps.
+ * Returns why one port is refused; undefined if it is not. Either another Service owns a host of the port in the pools, or the port is
+ * taken on a node that the Service keeps.
  */
 function portConflictFor(
   port: ServicePort,
@@ -136,7 +144,10 @@ interface NodeChoice {
   readonly nodeCount: number;
 }
 
-/** Chooses the kept nodes first, then free nodes in order of preference, then kept nodes that are lost. Returns them sorted by name. */
+/**
+ * Chooses up to `nodeCount` nodes: kept nodes that are not lost, then free nodes in order of preference, then kept nodes that are lost.
+ * Returns the chosen nodes sorted by name.
+ */
 function chooseNodes(
   usable: readonly NodeEntry[],
   { kept, ports, nodeCount }: NodeChoice,
@@ -152,12 +163,12 @@ function chooseNodes(
   return chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-/** The owner that blocks the port on this node, as a message names it; undefined if the port is free. */
+/** Returns the text for the owner that blocks the port on this node; undefined if the Service can have the port there. */
 function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementState): string | undefined {
   const { service, portAllocations, modes, allocation, fleet, nodesInUse, ownerText } = request;
   const isShared = modes.get(port) === 'shared';
-  // A Service keeps a port on its nodes that was reserved or shared later. It gets the port on other nodes only if all its nodes
-  // are gone.
+  // A Service keeps a port that was reserved or shared after the Service got the port. The Service gets this port on further nodes only
+  // if all nodes of the Service are gone.
   const isKept = (allocatedPorts: { has(key: string): boolean } | undefined): boolean =>
     nodesInUse.has(node.name) || (nodesInUse.size === 0 && allocatedPorts?.has(portKey(port)) === true);
   if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports)) return 'a reservation of the nodes';
@@ -187,7 +198,7 @@ function listenersFor(node: NodeEntry, port: ServicePort, { service, modes }: Pl
   });
 }
 
-/** Returns on how many nodes the port is taken, and by which owners; undefined if it is free on all nodes. */
+/** Returns the number of nodes on which the port is taken, and the owners; undefined if the port is free on all nodes. */
 function portConflictOn(
   nodes: readonly NodeEntry[],
   port: ServicePort,

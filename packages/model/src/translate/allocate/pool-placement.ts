@@ -8,11 +8,13 @@ import type { Nodes } from '../nodes.ts';
 import type { Tenant } from '../tenancy.ts';
 import { nodesWithPorts, type PlacementRequest, type PlacementResult, placeService } from './placement.ts';
 
-/** The nodes that a Service requests, with the defaults of its tenant's policy and of the fleet. */
+/**
+ * The pool and the number of nodes for a Service, from its settings, or else from the defaults of its tenant's policy or of the fleet.
+ */
 export interface NodeRequirements {
   readonly pool: string;
   readonly nodeCount: number;
-  /** Names the nodes of the pool in messages. */
+  /** Text that names the nodes of the pool in messages. */
   readonly nodesText: string;
 }
 
@@ -40,11 +42,11 @@ export type PoolPlacementRequest = Omit<
 export type PoolPlacementResult =
   | Exclude<PlacementResult, { readonly kind: 'placed' }>
   | (Extract<PlacementResult, { readonly kind: 'placed' }> & {
-      /** Why the Service stays on its nodes outside of the requested pool; undefined if it is in the pool. */
+      /** Why the Service stays on its nodes outside of the requested pool; undefined if the Service is in the requested pool. */
       readonly stayReason: StatusReason<RefusalReason> | undefined;
     });
 
-/** Places a Service in the requested pool. A Service that has nodes and gets none in the pool stays on its nodes. */
+/** Places a Service in the requested pool. A Service that gets no nodes in the pool stays on the nodes that it already has. */
 export function placeInPool(requirements: NodeRequirements, request: PoolPlacementRequest): PoolPlacementResult {
   const { nodes, tenant, service, ports, portAllocations } = request;
   const poolOf = (node: string): string | undefined => nodes.byName.get(node)?.pool;
@@ -77,9 +79,9 @@ const TENANT_SEED = 0x7e17;
 const NODE_SEED = 0x4e0d;
 
 /**
- * Orders nodes by the hash of (tenant, node), highest first (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998).
- * The Services of one tenant are on the same nodes, two tenants rarely share all of their nodes, and a node that comes or goes changes
- * the order of no other nodes.
+ * Orders nodes by a hash of tenant and node, highest first (rendezvous hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998). All
+ * Services of a tenant prefer the same nodes, and two tenants rarely share all of their nodes. Adding or removing a node does not change
+ * the order of the other nodes.
  */
 export function orderNodesFor(tenant: string, nodes: readonly NodeEntry[]): readonly NodeEntry[] {
   const hash = hashText(tenant, TENANT_SEED);
@@ -89,8 +91,8 @@ export function orderNodesFor(tenant: string, nodes: readonly NodeEntry[]): read
 }
 
 /**
- * A Service that placement refused in whole, without an allocation: only placement can change its result, because everything else that
- * its decision depends on makes the Service dirty.
+ * A Service without an allocation that placement refused as a whole. After a change of ports or hosts, only the placement must be
+ * repeated, because changes of all other inputs of the decision are noticed separately.
  */
 export interface RefusedPlacement {
   readonly requirements: NodeRequirements;
@@ -98,7 +100,7 @@ export interface RefusedPlacement {
   readonly refusal: StatusReason<RefusalReason>;
 }
 
-/** Whether placement would refuse the Service with the same message now. This is cheaper than a decision. */
+/** Reports whether placement would still refuse the Service with the same message. This check is cheaper than a decision. */
 export function isRefusedAlike(
   { requirements, request, refusal }: RefusedPlacement,
   context: Pick<PoolPlacementRequest, 'fleet' | 'nodes' | 'portAllocations' | 'ownerText'>,

@@ -1,37 +1,40 @@
-// The owners of bindings and hosts while the allocator decides. A binding is (node, address, protocol, port): one Service owns it
-// exclusively, or several Services share it by host. A host on a shared port has one owner per pool.
+// Holds the owners of bindings and hosts while the allocator decides. A binding is (node, address, protocol, port). Either one Service
+// owns a binding exclusively, or several Services share the binding and are distinguished by host. A host on a shared port has one owner
+// in each node pool.
 import { type ListenerEntry, listenerId } from '../../table/entry.ts';
 import { portHostKey } from './allocations.ts';
 
-/** Returns the name of the Service with this UID for a message; it contains only what the tenant that reads the message may know. */
+/**
+ * Returns the text for the Service with this UID in a message. The text contains only what the tenant that reads the message may know.
+ */
 export type OwnerText = (uid: string) => string;
 
 interface ServicePorts {
   readonly listeners: readonly ListenerEntry[];
-  /** The hosts of the Service on its shared ports. */
+  /** The hosts that the Service owns on its shared ports. */
   readonly hosts: readonly string[];
 }
 
 export class PortAllocations {
   /** The UID of the exclusive owner, by `bindingKey`. */
   readonly #ownersByBinding = new Map<string, string>();
-  /** The UIDs of the sharers, by `bindingKey`. */
+  /** The UIDs of the Services that share a binding, by `bindingKey`. */
   readonly #sharersByBinding = new Map<string, Set<string>>();
-  /** The UIDs of the owners, each with the names of its nodes, by `portHostKey`. */
+  /** The owners of each host on a port, by `portHostKey`: a map from the UID of each owner to the names of its nodes. */
   readonly #ownersByHost = new Map<string, Map<string, ReadonlySet<string>>>();
   readonly #portsByUid = new Map<string, ServicePorts>();
 
-  /** The UID of the Service that owns the binding exclusively. */
+  /** Returns the UID of the Service that owns the binding exclusively; undefined if there is none. */
   ownerOf(binding: string): string | undefined {
     return this.#ownersByBinding.get(binding);
   }
 
-  /** The UIDs of the Services that share the binding. */
+  /** Returns the UIDs of the Services that share the binding. */
   sharersOf(binding: string): ReadonlySet<string> {
     return this.#sharersByBinding.get(binding) ?? NO_SHARERS;
   }
 
-  /** The UIDs of the Services that own the host on a port (`portHostKey`), each with the names of its nodes. */
+  /** Returns the owners of the host and port of a `portHostKey`: a map from the UID of each owner to the names of its nodes. */
   hostOwnersOf(portHost: string): ReadonlyMap<string, ReadonlySet<string>> {
     return this.#ownersByHost.get(portHost) ?? NO_HOST_OWNERS;
   }
@@ -44,7 +47,10 @@ export class PortAllocations {
     return (this.#portsByUid.get(uid) ?? NO_PORTS).hosts;
   }
 
-  /** Replaces what the Service owns by these listeners, with these hosts on its shared ports. No listeners release everything. */
+  /**
+   * Replaces the listeners of a Service, and the hosts that the Service owns on shared listeners. An empty list of listeners releases
+   * everything.
+   */
   allocate(uid: string, listeners: readonly ListenerEntry[], hosts: readonly string[]): void {
     this.#release(uid);
     if (listeners.length === 0) return;
@@ -73,7 +79,7 @@ export class PortAllocations {
   }
 }
 
-/** Identifies the binding of a listener, whether one Service owns the binding or several Services share it. */
+/** Returns a key for the binding of a listener. All listeners of Services that share a binding have the same key. */
 export function bindingKey(listener: ListenerEntry): string {
   return listener.shared === true ? listenerId(listener) : listener.id;
 }
@@ -82,7 +88,7 @@ const NO_PORTS: ServicePorts = { listeners: [], hosts: [] };
 const NO_SHARERS: ReadonlySet<string> = new Set();
 const NO_HOST_OWNERS: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
-/** The names of the Service's nodes, by `portHostKey`. */
+/** Returns the names of the nodes on which a Service has each host, by `portHostKey`. */
 function nodesByPortHost({ listeners, hosts }: ServicePorts): Map<string, ReadonlySet<string>> {
   const shared = hosts.length === 0 ? [] : listeners.filter((listener) => listener.shared === true);
   const result = new Map<string, ReadonlySet<string>>();

@@ -1,5 +1,5 @@
-// Finds the ports that are refused even if they are free on the nodes (reserved, not allowed, over a limit), and whether they
-// refuse the whole Service.
+// Finds the ports that are refused even if they are free on the nodes, because they are reserved, not allowed or over a limit. Also
+// decides whether refused ports lead to a refusal of the whole Service.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { joinItems, joinSentences, portText } from '../../message-text.ts';
@@ -35,27 +35,27 @@ export interface PortRefusalContext {
   readonly quota: QuotaRecorder;
   readonly portAllocations: PortAllocations;
   readonly modes: PortModes;
-  /** The hosts of the Service on its shared ports. */
+  /** The hosts that the Service has or requests on shared ports. */
   readonly hosts: readonly string[];
   /** Why the requested settings are refused; undefined if they are accepted. */
   readonly settingsRefusal: Refusal | undefined;
-  /** Undefined if the annotations are invalid. */
+  /** The settings that the annotations request; undefined if the annotations are invalid. */
   readonly requestedSettings: ServiceSettings | undefined;
 }
 
-/** Returns why ports are not served, in the order of the Service's ports; a port that is missing in the result may be served. */
+/** Returns the refused ports with the reasons, in the order of the Service's ports. Every other port may be served. */
 export function portRefusalsFor(service: ServiceObject, context: PortRefusalContext): PortRefusals {
   const { fleet, membership, allocation, quota, tenant, portAllocations, modes, hosts, requestedSettings } = context;
   const { settingsRefusal } = context;
   const refusals = new Map<ServicePort, Refusal>();
   let newPorts = 0;
   const hasListener = allocatedPortTest(portAllocations.listenersOf(service.uid));
-  // A port stays allocated without a node that could bind it, so that a Service keeps its port when a node leaves and returns.
+  // A port stays allocated even if no node can bind it, so that the Service gets the port back when a node returns.
   const isAllocated = (port: ServicePort): boolean =>
     hasListener(port) || allocation?.ports.has(portKey(port)) === true;
   const currentModes = currentPortModes(portAllocations.listenersOf(service.uid), allocation?.exclusivePorts);
   const hostsRefusal = hostNotAllowedRefusal(hosts, tenant);
-  // Allocated ports come first, so that a new port never replaces an old port under a limit.
+  // Checks allocated ports before new ports, because only new ports can exceed a limit.
   const allocatedFirst = allocation
     ? [...service.ports].sort((a, b) => Number(isAllocated(b)) - Number(isAllocated(a)))
     : service.ports;
@@ -71,7 +71,7 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
       refusals.set(port, hostsRequiredRefusal(port, tenant));
     } else if (!isPortAllowed(port, tenant) && !isAllocated(port))
       refusals.set(port, portNotAllowedRefusal(port, tenant));
-    // The limits of a disputed tenant are not known: the Service keeps its ports, and gets no new port.
+    // While the tenant is disputed, its limits are unknown. The Service keeps its ports and gets no new port.
     else if (membership.kind === 'disputed' && !isAllocated(port)) {
       refusals.set(port, { reason: 'TenantConflict', message: `port ${portText(port)}: ${membership.message}` });
     } else if (
@@ -80,7 +80,8 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
       !isAllocated(port) &&
       mayTerminateTls(service, requestedSettings, port)
     ) {
-      // The last accepted settings would relay this port without TLS termination, and without the check of client certificates.
+      // With the last accepted settings, the proxy would relay this new port without terminating TLS and without checking client
+      // certificates.
       refusals.set(port, settingsRefusal);
     } else if (modes.get(port) === 'shared' && !isAllocated(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);
@@ -117,7 +118,7 @@ function reservedPortRefusal(port: ServicePort, fleet: FleetSettings): Refusal |
   return { reason: 'PortReserved', message };
 }
 
-/** Whether the tenant's policy allows the port. */
+/** Reports whether the tenant's policy allows the port. */
 export function isPortAllowed({ port }: ServicePort, { grants }: Tenant): boolean {
   return grants.allowedPorts === null || isPortInRanges(port, grants.allowedPorts);
 }
@@ -131,8 +132,8 @@ function portNotAllowedRefusal(port: ServicePort, { name, policy, grants }: Tena
 }
 
 /**
- * Returns why the whole Service is refused; undefined if it is not refused. The limits are not checked again for a Service that has
- * an allocation.
+ * Returns why the whole Service is refused; undefined if the Service is not refused. The limits are not checked again for a Service that
+ * has an allocation.
  */
 export function serviceRefusalFor(
   ports: readonly ServicePort[],
@@ -149,7 +150,7 @@ export function serviceRefusalFor(
 
 const NO_PORTS: Refusal = { reason: 'UnsupportedProtocol', message: 'the Service has no ports; add one' };
 
-/** Lists all ports with the first reason, so that a tenant sees all refused ports at once. */
+/** Combines all refusals with the given reason into one, so that a tenant sees all these ports at once. */
 function combineRefusals({ reason }: Refusal, refusals: readonly Refusal[]): Refusal {
   const messages = new Set(refusals.filter((refusal) => refusal.reason === reason).map(({ message }) => message));
   return { reason, message: joinSentences([...messages]) };

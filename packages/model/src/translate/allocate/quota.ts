@@ -2,11 +2,11 @@ import { countOf, joinItems } from '../../message-text.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import { policyText, type Tenant } from '../tenancy.ts';
 
-/** A question of a decision about the limits of a tenant. */
+/** A question that a decision asks about the limits of a tenant. */
 export interface QuotaQuery {
   /**
-   * `service`: why the tenant cannot have another Service with `ports` ports; undefined if it can. `ports left`: how many of `ports`
-   * more ports the tenant may have. `port`: why another port of a Service exceeds the limit.
+   * Selects the answer. `service`: why the tenant cannot have another Service with `ports` ports; undefined if it can. `ports left`: how
+   * many further ports the tenant may have, at most `ports`. `port`: the message for a further port that exceeds the limit.
    */
   readonly kind: 'service' | 'ports left' | 'port';
   readonly ports: number;
@@ -14,14 +14,17 @@ export interface QuotaQuery {
 
 export type QuotaResult = string | number | undefined;
 
-/** What each tenant uses of its limits, and which Services wait for these limits. */
+/** Tracks how much of its limits each tenant uses, and which Services wait for the limits of a tenant. */
 export class Quota {
-  /** Holds only tenants with usage or with waiting Services, because a controller that runs for months sees many namespaces. */
+  /**
+   * The usage of each tenant, by name. Holds only tenants with counted or waiting Services, because a controller that runs for months
+   * sees many tenants come and go.
+   */
   readonly #byTenant = new Map<string, QuotaUsage>();
   readonly #tenantByUid = new Map<string, string>();
   readonly #waitingTenantByUid = new Map<string, string>();
 
-  /** Answers a question about a Service, or about ports of a Service, that are not counted yet. */
+  /** Answers a question about a new Service or new ports. The new Service or ports must not be counted yet. */
   evaluate(tenant: Tenant, { kind, ports }: QuotaQuery): QuotaResult {
     const used = this.#usageFor(tenant.name);
     const { limits } = tenant;
@@ -36,12 +39,15 @@ export class Quota {
     }
   }
 
-  /** The message for a tenant that uses more than its limits; a lowered limit does not stop Services that are served. */
+  /**
+   * Returns the message for a tenant that uses more than its limits, otherwise undefined. A tenant can exceed its limits because a
+   * lowered limit does not stop Services that are served.
+   */
   excessOf(tenant: Tenant): string | undefined {
     return excessMessage(tenant, this.#usageFor(tenant.name));
   }
 
-  /** Counts a Service that is served; replaces the former count of the Service. */
+  /** Counts a Service with `ports` served ports for a tenant. Replaces the former count of the Service. */
   count(tenant: string, service: ServiceObject, ports: number): void {
     this.uncount(service.uid);
     const used = this.#storedUsageFor(tenant);
@@ -51,7 +57,7 @@ export class Quota {
     this.#tenantByUid.set(service.uid, tenant);
   }
 
-  /** Removes the count of a Service that is not served any more. */
+  /** Removes the count of a Service. */
   uncount(uid: string): void {
     const tenant = this.#tenantByUid.get(uid);
     if (tenant === undefined) return;
@@ -68,17 +74,17 @@ export class Quota {
     return { services: services.size, ports };
   }
 
-  /** The tenant for which a Service is counted; undefined if the Service is not counted. */
+  /** Returns the tenant for which a Service is counted; undefined if the Service is not counted. */
   tenantOf(uid: string): string | undefined {
     return this.#tenantByUid.get(uid);
   }
 
-  /** The number of ports that are counted for a Service. */
+  /** Returns the number of ports that are counted for a Service. */
   portsOf(uid: string): number {
     return this.#usageFor(this.#tenantByUid.get(uid) ?? '').services.get(uid)?.ports ?? 0;
   }
 
-  /** Notes the tenant whose limits refuse the Service; undefined if no limit does. */
+  /** Records for which tenant's limits a Service waits. `tenant` is undefined if no limit refuses the Service. */
   setWaiting(uid: string, tenant: string | undefined): void {
     const before = this.#waitingTenantByUid.get(uid);
     if (before === tenant) return;
@@ -93,7 +99,7 @@ export class Quota {
     }
   }
 
-  /** Whether so many Services wait for the tenant's limits that messages do not list the Services that use them. */
+  /** Reports whether so many Services wait for the tenant's limits that messages do not list the Services that use up the limits. */
   isCrowded(tenant: string): boolean {
     return isCrowded(this.#usageFor(tenant));
   }
@@ -102,12 +108,12 @@ export class Quota {
     return this.#waitingTenantByUid.get(uid);
   }
 
-  /** For reading: does not store a new tenant. */
+  /** Returns the usage of a tenant. Does not store the empty usage of an unknown tenant. */
   #usageFor(tenant: string): QuotaUsage {
     return this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), cachedNames: undefined };
   }
 
-  /** For writing: stores a new tenant. */
+  /** Returns the usage of a tenant, and stores the empty usage of an unknown tenant. */
   #storedUsageFor(tenant: string): QuotaUsage {
     const used = this.#usageFor(tenant);
     this.#byTenant.set(tenant, used);
@@ -121,15 +127,15 @@ export class Quota {
 }
 
 /**
- * The questions of one decision about the limits of a tenant, with the results. The decision is valid as long as the results are
- * the same.
+ * The questions that one decision asked about the limits of a tenant, with the results. The decision stays valid as long as every
+ * question has the same result.
  */
 export interface QuotaDependency {
   readonly tenant: string;
   readonly results: readonly { readonly query: QuotaQuery; readonly result: QuotaResult }[];
 }
 
-/** Records what one decision asks about the quota. */
+/** Answers the questions of one decision about the limits of a tenant, and records the questions with their results. */
 export class QuotaRecorder {
   readonly #quota: Quota;
   readonly #results = new Map<string, QuotaDependency['results'][number]>();
@@ -139,22 +145,22 @@ export class QuotaRecorder {
     this.#quota = quota;
   }
 
-  /** Undefined if the decision does not depend on the tenant's usage. */
+  /** The recorded questions and results; undefined if the decision does not depend on the tenant's usage. */
   get dependency(): QuotaDependency | undefined {
     return this.#tenant === undefined ? undefined : { tenant: this.#tenant, results: [...this.#results.values()] };
   }
 
-  /** Why the tenant cannot have another Service with `ports` ports; undefined if it can. */
+  /** Returns why the tenant cannot have another Service with `ports` ports; undefined if it can. */
   refusalFor(tenant: Tenant, ports: number): string | undefined {
     return this.#evaluate(tenant, { kind: 'service', ports }) as string | undefined;
   }
 
-  /** How many of `wanted` more ports the tenant may have. */
+  /** Returns how many further ports the tenant may have, at most `wanted`. */
   portsLeft(tenant: Tenant, wanted: number): number {
     return this.#evaluate(tenant, { kind: 'ports left', ports: wanted }) as number;
   }
 
-  /** Why another port of a Service exceeds the limit. */
+  /** Returns the message for a further port of a Service that exceeds the limit. */
   portRefusalFor(tenant: Tenant): string {
     return this.#evaluate(tenant, { kind: 'port', ports: 1 }) as string;
   }
@@ -169,21 +175,25 @@ export class QuotaRecorder {
   }
 }
 
-// The messages about the limits of a tenant on Services and ports.
+/** What one tenant uses of its limits, and which Services wait for these limits. */
 export interface QuotaUsage {
-  /** The Services that are served, by UID. */
+  /** The counted Services with their numbers of ports, by UID. */
   readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
-  /** The sum over all Services. */
+  /** The sum of the ports of all counted Services. */
   ports: number;
   /** UIDs of the Services that the limits refuse. */
   readonly waiting: Set<string>;
-  /** The list of Service names in messages, until the Services change: thousands of refused Services may list thousands of names. */
+  /**
+   * The list of Service names for messages, cached until the Services change. Without the cache, every refused Service would sort the
+   * names of all counted Services again.
+   */
   cachedNames: { readonly by: Tenant; readonly text: string } | undefined;
 }
 
 /**
- * The most waiting Services whose messages list the Services that use the limit. Such a list changes with each Service of the
- * tenant, and a tenant may have ten thousand. With more waiting Services, their messages contain only facts that rarely change.
+ * The number of waiting Services above which messages do not list the Services that use up a limit. The list changes whenever the tenant
+ * gains or loses a Service, and then every waiting Service needs a new message. With many waiting Services, messages contain only facts
+ * that rarely change.
  */
 const MAX_NAMED_WAITERS = 100;
 
@@ -214,8 +224,8 @@ function servicesInUse(tenant: Tenant, used: QuotaUsage): string {
 }
 
 /**
- * Returns the message about a limit on ports. `wanted`: the number of ports of a new Service; undefined for another port of a
- * Service that is served.
+ * Returns the message for ports that exceed the limit. `wanted` is the number of ports of a new Service; undefined for a further port of
+ * a Service that is served.
  */
 export function portLimitMessage(tenant: Tenant, used: QuotaUsage, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;
@@ -239,7 +249,7 @@ function portsInUse(tenant: Tenant, used: QuotaUsage): string {
   return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
 }
 
-/** Why the tenant is over its limits; undefined if it is not. */
+/** Returns the message for a tenant that uses more than its limits; undefined if the tenant is within its limits. */
 export function excessMessage(tenant: Tenant, used: QuotaUsage): string | undefined {
   const { services = Infinity, ports = Infinity } = tenant.limits;
   if (used.services.size > services) return excessText(tenant, used, countOf(services, 'load balancer'), servicesInUse);
@@ -259,7 +269,7 @@ function higherLimitHelp(tenant: Tenant): string {
   return `ask for a higher limit in ${policyText(tenant.policy)}`;
 }
 
-/** The Services of the tenant, with their namespace if the tenant has several namespaces. */
+/** Returns the names of the counted Services for a message. The names include the namespace if the tenant has several namespaces. */
 function serviceNames(tenant: Tenant, used: QuotaUsage): string {
   if (used.cachedNames?.by !== tenant) used.cachedNames = { by: tenant, text: listServiceNames(tenant, used) };
   return used.cachedNames.text;

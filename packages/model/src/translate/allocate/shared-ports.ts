@@ -1,3 +1,7 @@
+// Rules for ports that the fleet shares (`sharedPorts` in the fleet settings). Many Services use such a port on one address, and the host
+// name that a client requests (SNI) selects the Service. A Service that owned the port exclusively before the fleet shared the port keeps
+// it exclusively until the Service names hosts.
+
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { isHostAllowed } from '../../match/hosts.ts';
 import { PLAIN_HTTP_PORT } from '../../match/route.ts';
@@ -11,29 +15,31 @@ import { policyText, type Tenant } from '../tenancy.ts';
 import { portHostKey, portKey, portShareKey } from './allocations.ts';
 import type { OwnerText, PortAllocations } from './port-allocations.ts';
 
-// Ports that the fleet shares (settings.sharedPorts): many Services use such a port on one address, and the host name that a client
-// requests (SNI) selects the Service. A Service that owned the port exclusively before the fleet shared it keeps the port exclusively
-// until the Service names hosts.
-
-/** `exclusive`: one Service gets all clients of the port. `shared`: the Service gets the clients that request its hosts. */
+/**
+ * How a Service uses a port. `exclusive`: the Service gets all clients of the port. `shared`: the Service gets only the clients that
+ * request its hosts.
+ */
 export type PortMode = 'exclusive' | 'shared';
 export type PortModes = ReadonlyMap<ServicePort, PortMode>;
-/** The most hosts of a Service on shared ports: each host costs memory in every proxy, and annotations may have 256 KiB. */
+/**
+ * The maximum number of hosts that a Service may have on shared ports. Each host takes memory in every proxy, and an annotation of 256
+ * KiB could name thousands of hosts.
+ */
 const MAX_SHARED_PORT_HOSTS = 100;
 
-/** Whether the hosts of a Service are more than a shared port allows. */
+/** Reports whether a Service has more hosts than a shared port allows. */
 export function hasTooManyHosts(hosts: readonly string[]): boolean {
   return hosts.length > MAX_SHARED_PORT_HOSTS;
 }
 
-/** Whether the operator shares this port between Services. */
+/** Reports whether the fleet shares this port between Services. */
 export function isFleetSharedPort({ port, protocol }: ServicePort, { sharedPorts }: FleetSettings): boolean {
   return protocol === 'TCP' && sharedPorts.includes(port);
 }
 
 /**
- * Returns the modes of the ports that a Service owns now, by `portKey`. `exclusivePorts`: keys of the exclusive ports of its allocation,
- * which count even if no node is available to serve them.
+ * Returns the current mode of each port that a Service owns, by `portKey`. `exclusivePorts` are the keys of ports that the allocation of
+ * the Service contains as exclusive, even if no node is available to serve them.
  */
 export function currentPortModes(
   listeners: readonly ListenerEntry[],
@@ -49,11 +55,11 @@ export interface PortModeInput {
   /** The hosts that the Service requests or has. */
   readonly hosts: readonly string[];
   readonly listeners: readonly ListenerEntry[];
-  /** Undefined if TLS is passed through to the endpoints. */
+  /** Undefined if the proxy passes TLS through to the endpoints. */
   readonly tls: TlsTermination | undefined;
   /** See `currentPortModes`. */
   readonly exclusivePorts?: ReadonlySet<string> | undefined;
-  /** Whether the requested settings are accepted; if not, the Service keeps its ports in their present mode. */
+  /** Whether the requested settings are accepted. If they are not, the Service keeps its ports in their present mode. */
   readonly isAccepted: boolean;
 }
 
@@ -73,12 +79,12 @@ export function portModesFor(
   );
 }
 
-/** Only TLS has a server name (SNI, RFC 6066 section 3) by which the proxy can select a Service. */
+/** Reports whether the proxy can select a Service by server name on this port. Only TLS has a server name (SNI, RFC 6066 section 3). */
 function canSelectByServerName({ port }: ServicePort, tls: TlsTermination | undefined): boolean {
   return tls === undefined ? port !== PLAIN_HTTP_PORT : tls.ports.some((tlsPort) => tlsPort.port === port);
 }
 
-/** The keys of the resources that block a Service if another Service owns them. */
+/** Returns the keys of the ports and hosts that block a Service while another Service owns them. */
 export function wantedResourceKeys(
   ports: readonly ServicePort[],
   modes: PortModes,
@@ -91,7 +97,10 @@ export function wantedResourceKeys(
   );
 }
 
-/** The refusal of a shared port for a Service that names no hosts. */
+/**
+ * Returns the refusal of a shared port for a Service that names no hosts, or on port 80, where the proxy cannot select a Service by host
+ * name.
+ */
 export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }: Tenant): StatusReason<RefusalReason> {
   const alternative = 'use another port';
   if (port.port === PLAIN_HTTP_PORT) {
@@ -106,7 +115,7 @@ export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }
   return { reason: 'PortReserved', message };
 }
 
-/** Returns why the tenant's policy does not allow one of the hosts; undefined if it allows all hosts. */
+/** Returns the refusal of hosts that are too many, or that the tenant's policy does not allow; undefined if all hosts are allowed. */
 export function hostNotAllowedRefusal(
   hosts: readonly string[],
   { name, grants, policy }: Tenant,
@@ -129,7 +138,7 @@ export interface HostConflictInput {
   readonly portAllocations: PortAllocations;
   /** Names of the pools in which the hosts must be free. */
   readonly pools: ReadonlySet<string>;
-  /** Returns undefined if the node does not exist any more. */
+  /** Returns the pool of a node; undefined if the node does not exist any more. */
   readonly poolOf: (node: string) => string | undefined;
   readonly ownerText: OwnerText;
 }
@@ -169,8 +178,8 @@ export interface HostRequest {
 }
 
 /**
- * Returns why a Service cannot replace its hosts on shared ports by the requested hosts; undefined if it can. All hosts are
- * replaced or none. Placement checks the ports that the Service does not have yet.
+ * Returns why a Service cannot replace its hosts on shared ports by the requested hosts; undefined if it can. A Service replaces all of
+ * its hosts or none. Placement looks for conflicts on ports that the Service does not have yet.
  */
 export function hostRefusalFor(
   service: ServiceObject,

@@ -7,10 +7,12 @@ interface WaitEntry {
   readonly tenant: string | undefined;
 }
 
-/** The Services that did not get everything that they request, indexed by the resources and the tenant limits that they wait for. */
+/**
+ * The Services that did not get everything that they request. Finds them by the port, the host or the tenant limits that they wait for.
+ */
 export class WaitList {
   readonly #entries = new Map<ServiceRecord, WaitEntry>();
-  /** By `portKey`, `portShareKey` and `portHostKey`. */
+  /** The waiting Services, by `portKey`, `portShareKey` and `portHostKey`. */
   readonly #byResource = new MultiMap<ServiceRecord>();
   readonly #byTenant = new MultiMap<ServiceRecord>();
 
@@ -18,14 +20,14 @@ export class WaitList {
     return this.#entries.size;
   }
 
-  /** Adds a Service, or replaces what it waits for. */
+  /** Adds a Service, or replaces the resources and the tenant that the Service waits for. */
   put(
     record: ServiceRecord,
     { wantedResources, quotaDependency }: Pick<Decision, 'wantedResources' | 'quotaDependency'>,
   ): void {
     const before = this.#entries.get(record);
     const tenant = quotaDependency?.tenant;
-    // Most Services wait for the same resources as before.
+    // Most updates change nothing: the Service waits for the same resources as before.
     if (before?.tenant === tenant && before?.resources.join() === wantedResources.join()) return;
     this.delete(record);
     this.#entries.set(record, { resources: wantedResources, tenant });
@@ -50,23 +52,28 @@ export class WaitList {
   }
 }
 
-/** The position of a Service in the order in which the allocator considers Services: a lower value comes first. */
+/**
+ * The position of a Service in the order in which the allocator considers Services. Lower values come first; `age` decides between
+ * Services of one class, `path` between Services of one age.
+ */
 export interface Priority {
-  /** 0: owns ports. 1: has an allocation from the last table, whose nodes are gone. 2: has a published address. 3: none of these. */
+  /**
+   * 0: has listeners. 1: has an allocation but no listeners, because no node was available. 2: has a published address. 3: none of these.
+   */
   readonly class: number;
-  /** Creation time in seconds since 1970; a Service without creation time comes last. */
+  /** Creation time in milliseconds since the epoch. A Service without a creation time comes last. */
   readonly age: number;
   readonly path: string;
 }
 
 /**
- * Returns the priority of a Service. Services of one creation second are ordered by namespace and name, which users see, unlike
- * UIDs: one `kubectl apply` creates all of its Services in one second, and manifests in a directory have no creation time.
+ * Returns the priority of a Service. Services with the same creation time are ordered by namespace and name, because users can see names
+ * but rarely see UIDs. One `kubectl apply` creates many Services in the same second, and manifests in a directory have no creation time.
  */
 export function priorityOf({ service, allocation }: ServiceRecord, ownsPorts: boolean): Priority {
   const { namespace, name, publishedIPs, createdAt } = service;
   const priorityClass = ownsPorts ? 0 : allocation !== undefined ? 1 : publishedIPs.length > 0 ? 2 : 3;
-  // A name contains no NUL, so the path sorts like (namespace, name).
+  // NUL sorts before all characters of a name, so the path sorts like (namespace, name).
   return { class: priorityClass, age: createdAt ?? Number.MAX_SAFE_INTEGER, path: `${namespace}\0${name}` };
 }
 
@@ -74,7 +81,10 @@ function comparePriorities(a: Priority, b: Priority): number {
   return a.class - b.class || a.age - b.age || (a.path < b.path ? -1 : a.path > b.path ? 1 : 0);
 }
 
-/** Why a Service is in the queue: it is dirty, or a port, host or tenant limit that it waits for has changed. */
+/**
+ * Why a Service is in the queue. `dirty`: an object that the Service depends on has changed. `resource`: a port or host that the Service
+ * waits for has changed. `quota`: the usage of the tenant limits that the Service waits for has changed.
+ */
 export type Cause = 'dirty' | 'resource' | 'quota';
 
 interface Candidate {
@@ -83,7 +93,7 @@ interface Candidate {
   readonly cause: Cause;
 }
 
-/** The Services of one round in priority order: a binary heap. A round considers each Service at most once. */
+/** A queue of the Services of one round, ordered by priority (a binary heap). Returns each Service at most once. */
 export class RoundQueue {
   readonly #priorityOf: (record: ServiceRecord) => Priority;
   readonly #heap: Candidate[] = [];
@@ -92,7 +102,7 @@ export class RoundQueue {
     resource: new Set(),
     quota: new Set(),
   };
-  /** Keys whose waiters were added in this round. */
+  /** The cause and key of each call of `addWaiters` in this round. */
   readonly #addedKeys = new Set<string>();
   #current: Priority | undefined;
 
@@ -102,9 +112,9 @@ export class RoundQueue {
   }
 
   /**
-   * Adds the Services that wait for a changed resource, or for the limits of a changed tenant, and come after the current Service;
-   * the other Services are left to the next round. Adds the waiters of a key once per round, because all that come later are in the
-   * queue then.
+   * Adds the Services in `waiters` that come after the current Service; the next round considers the other Services. `key` identifies the
+   * resource or tenant that the Services wait for. A second call with the same key adds nothing, because the first call has added all
+   * waiters that come later.
    */
   addWaiters(cause: Exclude<Cause, 'dirty'>, key: string, waiters: Iterable<ServiceRecord>): void {
     if (this.#addedKeys.has(`${cause} ${key}`)) return;
@@ -118,7 +128,7 @@ export class RoundQueue {
     }
   }
 
-  /** Returns the next Service for which `isDue` holds at its turn; undefined at the end of the round. */
+  /** Removes Services up to the first one for which `isDue` holds, and returns that Service; undefined at the end of the round. */
   next(isDue: (record: ServiceRecord, cause: Cause) => boolean): ServiceRecord | undefined {
     for (let candidate = this.#pop(); candidate !== undefined; candidate = this.#pop()) {
       const { record, priority, cause } = candidate;
