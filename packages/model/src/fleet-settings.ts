@@ -12,7 +12,7 @@ export interface FleetSettings {
   readonly reservedPorts: readonly PortRange[];
   /** TCP ports that many Services share, distinguished by host name. */
   readonly sharedPorts: readonly number[];
-  /** The number of nodes of a Service if neither the Service nor its TenantPolicy sets one. */
+  /** The number of nodes of a Service if neither the Service nor its TenantPolicy sets a number. */
   readonly nodesPerService: number;
   readonly trust: EndpointTrust;
   /** Absent if the fleet reads no Secrets. */

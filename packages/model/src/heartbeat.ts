@@ -29,7 +29,7 @@ export interface Heartbeat {
   /** Milliseconds since the epoch, from the proxy's clock. */
   readonly startedAt: number;
   readonly draining: boolean;
-  /** Bind addresses of the node that exist on this host. */
+  /** Bind addresses of the node that exist on the proxy's host. */
   readonly addresses: readonly string[];
   /** The newest table that all live workers have applied; null before the first table. */
   readonly applied: TablePosition | null;

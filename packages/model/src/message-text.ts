@@ -17,8 +17,8 @@ const MAX_QUOTED_LENGTH = 80;
 
 /** Returns a tenant's text, cut to 80 characters, because an annotation may have 256 KiB and messages are stored in the fleet's table. */
 export function shorten(text: string): string {
-  // Removes half of a surrogate pair at the cut. The API server would replace it by U+FFFD, and every comparison with the stored status
-  // would find a difference.
+  // Removes half of a surrogate pair at the cut. The API server would replace this half by U+FFFD, and every comparison with the stored
+  // status would find a difference.
   return text.length <= MAX_QUOTED_LENGTH
     ? text
     : `${text.slice(0, MAX_QUOTED_LENGTH).replace(/[\ud800-\udbff]$/, '')}…`;
@@ -42,7 +42,7 @@ export function joinSentences(items: readonly string[]): string {
   return end < 0 ? items.join('; ') : [...items.slice(0, end), `and ${items.length - end} more`].join('; ');
 }
 
-/** Returns `1 node`, `2 nodes`. */
+/** Returns a count with its noun: `1 node`, `2 nodes`. */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
@@ -57,7 +57,7 @@ export function portText(port: NumberedPort): string {
   return `${port.port}/${port.protocol}`;
 }
 
-/** Returns `port 80/TCP`, `ports 80/TCP, 443/TCP`. */
+/** Returns ports as text: `port 80/TCP`, `ports 80/TCP, 443/TCP`. */
 export function portsText(ports: readonly NumberedPort[]): string {
   return `port${ports.length === 1 ? '' : 's'} ${joinItems(ports.map(portText))}`;
 }

@@ -15,7 +15,7 @@ export function policiesSelecting<T extends { readonly policy: TenantPolicyObjec
   return candidates.filter(({ policy }) => matchesSelector(policy.spec.namespaceSelector, labels));
 }
 
-/** Whether a selector (metav1.LabelSelector: all parts must match) selects an object with these labels. */
+/** Whether a selector selects an object with these labels: all parts of the selector must match. */
 export function matchesSelector(selector: LabelSelector, labels: Readonly<Record<string, string>>): boolean {
   return (
     Object.entries(selector.matchLabels).every(([key, value]) => labelValue(labels, key) === value) &&

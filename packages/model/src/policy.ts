@@ -49,7 +49,7 @@ export interface TenantLimits {
   readonly trafficPerMonth?: number;
 }
 
-/** metav1.LabelSelector: both parts must match, and an empty selector selects everything. */
+/** A metav1.LabelSelector: labels and expressions must all match, and an empty selector selects everything. */
 export interface LabelSelector {
   readonly matchLabels: Readonly<Record<string, string>>;
   readonly matchExpressions: readonly LabelRequirement[];

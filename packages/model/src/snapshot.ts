@@ -143,8 +143,8 @@ export interface CertificatePair {
   /** The private key (PEM), sealed by `Sealer` of `@weir/runtime` with `keyDigest` as additional data. */
   readonly sealedKey: string;
   /**
-   * The period from `notBefore` to `notAfter` (milliseconds since the epoch) is the time in which the certificates of the server and of its
-   * issuer are both valid.
+   * The period from `notBefore` to `notAfter` (milliseconds since the epoch) is the time in which both the server's certificate and the
+   * certificate of its issuer are valid.
    */
   readonly notBefore: number;
   readonly notAfter: number;

@@ -22,7 +22,7 @@ export type SuspensionOrigin =
   | { readonly kind: 'file'; readonly path: string }
   | { readonly kind: 'store' };
 
-/** The properties of a Service that decide whether a suspension stops it. */
+/** The properties of a Service that decide whether a suspension stops the Service. */
 export interface SuspensionSubject {
   readonly tenant: string | null;
   readonly namespace: string;

@@ -6,10 +6,10 @@ import type { EndpointStats } from './endpoint-stats.ts';
 /**
  * Chooses among the endpoints of a route. Each worker has its own balancer for each route, because some balancers keep state.
  *
- * const balancer = createBalancer(route, { random, now, affinityTable });
- * const pool = buildPool(EMPTY_POOL, route.endpoints.map(createEndpointStats), { zone: null, maglev: undefined });
- * const stats = balancer.choose(pool, client, []);
- * stats.activeConnections += 1;
+ *     const balancer = createBalancer(route, { random, now, affinityTable });
+ *     const pool = buildPool(EMPTY_POOL, route.endpoints.map(createEndpointStats), { zone: null, maglev: undefined });
+ *     const stats = balancer.choose(pool, client, []);
+ *     stats.activeConnections += 1;
  *
  * A call of `choose` with an empty `tried` allocates no memory.
  */

@@ -14,8 +14,8 @@ export type WeightedDraw = (candidates: readonly EndpointStats[], now: number, e
 const MAX_DRAWS = 64;
 
 /**
- * Returns a draw by rejection sampling, which repeats uniform draws until a candidate is accepted with the probability of its weight.
- * `random` returns numbers in [0, 1).
+ * Returns a `WeightedDraw` by rejection sampling: draws uniformly, and accepts a candidate with the probability of its weight. `random`
+ * returns numbers in [0, 1).
  */
 export function createWeightedDraw(random: () => number): WeightedDraw {
   return (candidates, now, except) => {

@@ -76,8 +76,8 @@ function parseIpv6Groups(text: string, words: Uint32Array): boolean {
   let at = 0;
   while (at < text.length) {
     if (text.charCodeAt(at) === COLON) {
-      // At the start of the text, `::` must follow. Elsewhere this colon is the second colon of `::`, because the first colon was skipped
-      // together with the group before it.
+      // A colon at the start of the text must be the first colon of `::`. Elsewhere this colon is the second colon of `::`, because the
+      // first colon was skipped together with the group before it.
       const isDouble = at === 0 ? text.charCodeAt(1) === COLON : true;
       if (!isDouble || gap >= 0) return false;
       gap = count;

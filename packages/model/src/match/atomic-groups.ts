@@ -160,7 +160,7 @@ function bindingUses(
 }
 
 interface ChangedEntries {
-  /** By entry id. */
+  /** The last change of each entry, by entry id. */
   readonly lastChanges: ReadonlyMap<string, Change>;
   /** By Service UID, the listeners of this node that the changes put. */
   readonly putListeners: ReadonlyMap<string, readonly ListenerEntry[]>;

@@ -40,9 +40,9 @@ export function isHostAllowed(host: string, allowed: readonly string[]): boolean
  * that `parseHost` returns. An exact host takes precedence over a wildcard. Ignores case and a trailing dot. Costs O(1).
  *
  * A wildcard matches exactly one label, as in an Ingress and in a certificate (RFC 9525, section 6.3): `*.example.com` matches
- * `a.example.com`, but neither `example.com` nor `a.b.example.com`. In the Gateway API, a wildcard matches several labels. Here, clients
- * would then be routed to Services whose wildcard certificate cannot match, and tenants would own names that they did not think of. Because
- * at most one wildcard matches a name, no search for the longest match is needed.
+ * `a.example.com`, but neither `example.com` nor `a.b.example.com`. In the Gateway API, a wildcard matches several labels. With such
+ * wildcards, clients would be routed to Services whose certificate cannot match, and tenants would own names that they did not think of. At
+ * most one wildcard matches a name, so no search for the longest match is needed.
  */
 export function findHost<T>(owners: ReadonlyMap<string, T>, name: string): T | undefined {
   const host = (name.endsWith('.') ? name.slice(0, -1) : name).toLowerCase();

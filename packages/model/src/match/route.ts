@@ -72,7 +72,7 @@ export interface Client {
 
 export type RouteRefusal = 'no-endpoints' | 'source-range';
 
-/** Returns why a route refuses a client; undefined if it admits the client. */
+/** Returns why a route refuses a client; undefined if the route admits the client. */
 export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
   if (!route.allowsSource(client)) return 'source-range';
   return route.endpoints.length === 0 ? 'no-endpoints' : undefined;

@@ -11,7 +11,7 @@ export type ParsedQuantity =
   | { readonly kind: 'too-large' }
   | { readonly kind: 'malformed' };
 
-/** Returns the whole number that a quantity stands for, or why it does not stand for one. */
+/** Returns the whole number that a quantity stands for, or why the quantity is not such a number. */
 export function parseQuantity(text: string): ParsedQuantity {
   const match = QUANTITY.exec(text);
   if (match === null) return { kind: 'malformed' };

@@ -8,7 +8,7 @@ import { noNodesMessage } from '../translate/allocate/placement-messages.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Condition {
-  /** Without the prefix `weir.dev/`. */
+  /** The type without the prefix `weir.dev/`. */
   readonly type: 'Accepted' | 'Programmed' | 'Degraded' | 'Suspended';
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;

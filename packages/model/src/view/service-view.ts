@@ -38,7 +38,7 @@ export interface PortError {
 /** What `buildServiceView` reads about one Service. */
 export interface ServiceViewInput {
   readonly entry: ServiceEntry;
-  /** Sorted by node, port, protocol, address. */
+  /** The listeners of the Service, sorted by node, port, protocol, address. */
   readonly listeners: readonly ListenerEntry[];
   readonly endpoints: EndpointCount;
   readonly readiness: Readiness;

@@ -12,7 +12,7 @@ import { countEndpoints, type EndpointCount, type Readiness, readinessOf } from 
 /** The part of the table that belongs to one Service. */
 export interface ServiceTablePart {
   readonly entry: ServiceEntry;
-  /** Sorted by node, port, protocol, address. */
+  /** The listeners of the Service, sorted by node, port, protocol, address. */
   readonly listeners: readonly ListenerEntry[];
   readonly endpoints: EndpointCount;
   readonly readiness: Readiness;
