@@ -11,18 +11,23 @@ export interface KnownSuspensions {
 
 export interface FollowSuspensionsOptions {
   readonly signal: AbortSignal;
-  /** The suspensions of the state file, known before the store is read. */
+  /** The suspensions in the proxy's state file, with which the follower starts. */
   readonly from?: KnownSuspensions | undefined;
-  /** Called with all suspensions in force, sorted by uid: at the start, after each change, and when a suspension expires. */
+  /**
+   * Called with all suspensions in force, sorted by uid: when the first state is read, after each change, and when a suspension expires.
+   */
   readonly onSuspensions: (suspensions: readonly Suspension[], sequence: number) => void;
-  /** Called once when the store becomes unreachable. The known suspensions stay in force. */
+  /** Called once per outage, when the store becomes unreachable. The known suspensions stay in force. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
   readonly clock?: Clock;
   readonly random?: () => number;
 }
 
-/** Reports the suspensions in force until `signal` aborts, then resolves. Rejects only with an error that a callback throws. */
+/**
+ * Calls `onSuspensions` with the suspensions in force until `signal` aborts, and then resolves. Rejects only with an error that a callback
+ * throws.
+ */
 export async function followSuspensions(store: SuspensionStore, options: FollowSuspensionsOptions): Promise<void> {
   const { onSuspensions, onAway, onBack, clock = systemClock, random = Math.random } = options;
   const ended = new AbortController();
@@ -71,8 +76,9 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
 const UNCHANGED_STATE: SuspensionState = { sequence: 0, complete: false, suspensions: [], removed: [] };
 
 /**
- * Returns the suspensions in force at `now` (milliseconds since the Unix epoch), sorted by uid. A complete state replaces `known`. An
- * incomplete state (the store was wiped) adds its suspensions to `known` and removes only the suspensions in `state.removed`.
+ * Returns the suspensions in force at `now` (milliseconds since the Unix epoch), sorted by uid. A complete state replaces `known`. A state
+ * is incomplete after the store was wiped: the function then adds the suspensions of the state to `known` and removes only the suspensions
+ * in `state.removed`.
  */
 export function mergeSuspensions(
   known: readonly Suspension[],

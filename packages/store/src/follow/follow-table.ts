@@ -15,16 +15,16 @@ import { retryUntilAborted } from './retry-until-aborted.ts';
 
 export interface FollowTableOptions {
   readonly signal: AbortSignal;
-  /** The table of the state file, from whose position the changes are followed. */
+  /** The table in the proxy's state file. The follower reads the changes after the position of this table. */
   readonly from?: PositionedTable | undefined;
-  /** Called with the first table, unless `from` is given. */
+  /** Called once with the first table that is read from the store. Not called if `from` is given. */
   readonly onTable: (table: RoutingTable, position: TablePosition) => void;
-  /** Called with changes and the table after them. The changes are empty if only the position has changed. */
+  /** Called with changes and the table that results from the changes. The list of changes is empty if only the position has changed. */
   readonly onChanges: (changes: readonly Change[], table: RoutingTable, revision: AppliedRevision) => void;
-  /** Called once when the store becomes unreachable or holds no complete table. The last table stays in use. */
+  /** Called once per outage, when the store becomes unreachable or holds no complete table. The last table stays in use. */
   readonly onAway?: (error: StoreError) => void;
   readonly onBack?: () => void;
-  /** Called with the ids of entries that cannot be read; the previous entries with these ids stay in use. */
+  /** Called with the ids of entries that cannot be read. The previous entries with these ids stay in use. */
   readonly onUnreadable?: (ids: readonly string[], position: TablePosition) => void;
   readonly clock?: Clock;
   readonly random?: () => number;
@@ -32,13 +32,16 @@ export interface FollowTableOptions {
 
 export interface AppliedRevision {
   readonly position: TablePosition;
-  /** When the cause of the change was observed, in milliseconds since the Unix epoch; absent if unknown or after a read of the table. */
+  /**
+   * When the cause of the change was observed, in milliseconds since the Unix epoch. Absent if unknown, or if the follower has read the
+   * complete table.
+   */
   readonly changedAt?: number;
 }
 
 /**
- * Reports the table in the store and each complete change in order, until `signal` aborts; then resolves. Retries
- * forever while the store is unreachable. Rejects only with an error that a callback throws.
+ * Calls `onTable` and `onChanges` with the stored table and each complete change, in order, until `signal` aborts, and then resolves.
+ * Retries forever while the store is unreachable. Rejects only with an error that a callback throws.
  */
 export async function followTable(store: TableStore, options: FollowTableOptions): Promise<void> {
   const { signal, onTable, onChanges, onAway, onBack, onUnreadable } = options;
@@ -69,7 +72,7 @@ export async function followTable(store: TableStore, options: FollowTableOptions
         reportUnreadable(snapshot.unreadable, snapshot.position);
         applyStep(applySnapshot(state, snapshot));
       } else {
-        // Contacts the store, so that `onBack` does not wait for the next change.
+        // Contacts the store now, because otherwise `onBack` would be called only at the next change.
         await store.meta();
         markAlive();
       }

@@ -1,12 +1,12 @@
-// The state of a table follower and its transitions. Pure; `followTable` reads the store.
+// The state of a table follower and the transitions between states. Pure: `followTable` does the reads.
 import { apply, type Change, diff, type Entry, type RoutingTable, type TablePosition } from '@weir/model/data-plane';
 import type { Revision, TableSnapshot } from '../contract.ts';
 import { isNext, isSamePosition } from '../position.ts';
 
 export interface FollowerState {
-  /** The last complete table, which stays in use whatever happens to the store. */
+  /** The last complete table. It stays in use if the store is unreachable, wiped or incomplete. */
   readonly lastTable: PositionedTable | undefined;
-  /** Undefined if revisions were missed and the complete table must be read. */
+  /** Undefined if the complete table must be read, because the follower has no table or has missed revisions. */
   readonly cursor: StreamCursor | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface PositionedTable {
 interface StreamCursor {
   /** The position of the last revision that was read. */
   readonly position: TablePosition;
-  /** The changes of incomplete revisions since the last complete table, applied with the next complete revision. */
+  /** The changes of incomplete revisions since the last complete table. They are applied together with the next complete revision. */
   readonly pending: readonly Change[];
 }
 
@@ -32,17 +32,20 @@ export interface FollowerStep {
   readonly update: TableUpdate | undefined;
 }
 
-/** Returns the state of a follower that starts with the table of its state file, or without a table. */
+/** Returns the initial state of a follower, with the table of its state file or without a table. */
 export function initialState(lastTable: PositionedTable | undefined): FollowerState {
   return { lastTable, cursor: lastTable && { position: lastTable.position, pending: [] } };
 }
 
-/** Returns the state after missed revisions: keeps the table but drops the cursor. */
+/** Returns the state of a follower that has missed revisions: the same table, without the cursor. */
 export function requireSnapshot({ lastTable }: FollowerState): FollowerState {
   return { lastTable, cursor: undefined };
 }
 
-/** Applies a snapshot. A follower with a table gets only the differences, which may be empty if only the position differs. */
+/**
+ * Applies a snapshot. The update contains the complete table if the follower had no table, otherwise only the differences. The differences
+ * may be empty, if only the position differs.
+ */
 export function applySnapshot(
   { lastTable }: FollowerState,
   { table, position, unreadable }: TableSnapshot,
@@ -55,7 +58,10 @@ export function applySnapshot(
   return { state, update: { kind: 'changes', changes, table: complete, position } };
 }
 
-/** Applies a revision. A revision that does not follow the cursor requires a snapshot; an incomplete revision yields no update. */
+/**
+ * Applies a revision. If the revision does not follow the cursor, the new state requires a snapshot. An incomplete revision yields no
+ * update.
+ */
 export function applyRevision(state: FollowerState, revision: Revision): FollowerStep {
   const { lastTable, cursor } = state;
   if (lastTable === undefined || cursor === undefined || !isNext(cursor.position, revision)) {
@@ -71,7 +77,7 @@ export function applyRevision(state: FollowerState, revision: Revision): Followe
   };
 }
 
-/** Keeps the known version of entries that this version of Weir cannot read: old settings are better than none. */
+/** Puts the known version of each unreadable entry into the table, because old settings are better than none. */
 function keepUnreadableEntries(
   table: RoutingTable,
   unreadable: readonly string[],

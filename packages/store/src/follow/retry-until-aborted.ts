@@ -4,23 +4,23 @@ import { StoreError } from '../errors.ts';
 export interface RetryOptions {
   readonly signal: AbortSignal;
   readonly clock: Clock;
-  /** From [0, 1). */
+  /** Returns a random number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number;
-  /** Called once when the store becomes unreachable. */
+  /** Called once per outage, when the store becomes unreachable. */
   readonly onAway?: ((error: StoreError) => void) | undefined;
   readonly onBack?: (() => void) | undefined;
 }
 
 const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
 /**
- * The minimum time between two retries after a GAP. The first GAP is retried at once, further ones only after this
- * time, so that a store that always returns GAP is not overloaded.
+ * The minimum time since the last GAP for a retry without delay. After a GAP that follows sooner, the retry waits for the backoff, so that
+ * a store that always returns GAP is not overloaded.
  */
 const MIN_GAP_INTERVAL_MS = 1_000;
 
 /**
- * Repeats `attempt` until `signal` aborts, with exponential backoff while the store is unreachable. An attempt calls
- * `markAlive` when the store has responded. Rejects with an error of `attempt` that is not a `StoreError`.
+ * Repeats `attempt` until `signal` aborts, with exponential backoff after failures. `attempt` must call `markAlive` when the store has
+ * responded. Rejects with an error of `attempt` that is not a `StoreError`.
  */
 export async function retryUntilAborted(
   { signal, clock, random, onAway, onBack }: RetryOptions,
