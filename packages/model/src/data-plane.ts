@@ -19,7 +19,21 @@ export { findHost, isHostAllowed, parseHost } from './match/hosts.ts';
 export type { ListenerRoutes } from './match/listener-routes.ts';
 export { createMatcher, type Matcher, movedResources, patchMatcher } from './match/matcher.ts';
 export { compileNetworks, type NetworkSet } from './match/networks.ts';
-export * from './match/route.ts';
+export {
+  type Client,
+  expectsClientHello,
+  type ListenerKey,
+  listenerKey,
+  listenerKeyOfEntryId,
+  listenerKeyOfRoute,
+  PLAIN_HTTP_PORT,
+  type Route,
+  type RouteKey,
+  type RouteRefusal,
+  routeKey,
+  routeRefusalFor,
+  terminatingTlsPort,
+} from './match/route.ts';
 export type { TenantLimits } from './policy.ts';
 export * from './propagation.ts';
 export type {

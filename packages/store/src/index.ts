@@ -7,8 +7,8 @@ export {
   type KnownSuspensions,
   mergeSuspensions,
 } from './follow/follow-suspensions.ts';
+export type { PositionedTable } from './follow/follow-table.ts';
 export { type AppliedRevision, type FollowTableOptions, followTable } from './follow/follow-table.ts';
-export type { PositionedTable } from './follow/follower-state.ts';
 export {
   DEFAULT_KEPT_REVISIONS,
   HEARTBEAT_TTL_MS,

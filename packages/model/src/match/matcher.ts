@@ -8,9 +8,17 @@ import {
 } from '../table/entry.ts';
 import { type Change, entryIdOf, type RoutingTable } from '../table/table.ts';
 import { type ResourceUse, sharedResourceUses } from './atomic-groups.ts';
-import { compileRoute, type SourceRangeCheck, sourceRangeCheckFor } from './compile-route.ts';
 import { ListenerRoutes } from './listener-routes.ts';
-import { type ListenerKey, listenerKeyOfRoute, type Route, type RouteKey, routeKey } from './route.ts';
+import {
+  compileRoute,
+  type ListenerKey,
+  listenerKeyOfRoute,
+  type Route,
+  type RouteKey,
+  routeKey,
+  type SourceRangeCheck,
+  sourceRangeCheckFor,
+} from './route.ts';
 
 // The routing table of one node, compiled for look-up. `patchMatcher` changes a matcher in place, because a copy would cost as much as the
 // whole table. Routes are immutable, so open connections keep the route that they began with. Invariant: a patched matcher has the same

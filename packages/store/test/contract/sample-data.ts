@@ -9,7 +9,7 @@ import {
   type UsageReport,
 } from '@weir/model';
 import type { PublishRequest, Store } from '../../src/contract.ts';
-import type { PositionedTable } from '../../src/follow/follower-state.ts';
+import type { PositionedTable } from '../../src/follow/follow-table.ts';
 
 let ids = 0;
 export const newId = (): string => `id-${++ids}`;

@@ -9,7 +9,7 @@ import {
   type FollowerStep,
   initialState,
   requireSnapshot,
-} from '../../src/follow/follower-state.ts';
+} from '../../src/follow/follow-table.ts';
 import { completeTable } from '../contract/complete-table.ts';
 import { contentOf } from '../contract/sample-data.ts';
 
