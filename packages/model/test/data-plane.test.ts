@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { registerHooks } from 'node:module';
 import test from 'node:test';
 
-/** Modules that decide for the fleet, build views or parse annotations. */
+/** Modules that translate snapshots, build views or parse annotations. Proxies need none of these modules. */
 const NOT_FOR_PROXIES = /\/packages\/model\/(?:dist\/)?src\/(?:index\.|translate\/|view\/|settings\/)/;
 
 test('data-plane.ts loads no module that only controllers or consoles use', async () => {

@@ -1,4 +1,4 @@
-// With the longest names that the API server allows, messages still end with the advice: lists are cut, sentences are not.
+// Checks that messages with the longest names that the API server allows still end with the advice. Lists are cut, but sentences are not.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
@@ -23,7 +23,10 @@ const SETTINGS = { ...snapshotOf({}).settings, nodesPerService: 16, sharedPorts:
 const ports = (from: number, protocol = 'TCP'): Snapshot['services'][number]['ports'] =>
   Array.from({ length: 100 }, (_, i) => port(from + i, { name: `p${i}`, protocol, nodePort: 31_000 + i }));
 
-/** The view of the long-named Service after these snapshots. `error` is the reason why no proxy could bind. */
+/**
+ * Returns the view of the Service at `PATH` after the snapshots in `history`. `error` is the error with which all proxies fail to bind;
+ * null if no proxy has sent a heartbeat.
+ */
 function viewAfter(
   history: readonly Partial<Snapshot>[],
   {

@@ -1,4 +1,4 @@
-// docs/reasons.md explains every reason and problem once, in its section.
+// Checks that docs/reasons.md explains every reason and every problem once, in the right section.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -12,7 +12,7 @@ import {
 
 const page = readFileSync(new URL('../../../docs/reasons.md', import.meta.url), 'utf8');
 
-/** By heading of the second level: the headings of the third level, each with its text. */
+/** Returns the sections of the page by title (`##`). A section maps the title of each entry (`###`) to the text of the entry. */
 function sections(): Map<string, Map<string, string>> {
   const found = new Map<string, Map<string, string>>();
   for (const part of page.split(/^## /m).slice(1)) {

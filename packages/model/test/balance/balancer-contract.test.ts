@@ -1,4 +1,4 @@
-// The contract of all balancers.
+// Checks the contract that every balancer must fulfil.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { buildPool, createBalancer, type EndpointStats, type ServiceSettings, updateEndpointStats } from '@weir/model';
@@ -97,7 +97,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
               const endpoints = everyone.filter((_, i) => up.includes(i)).map(({ endpoint }) => endpoint);
               const allStats = updateEndpointStats(endpoints, pool.all, { now: 0, departed: () => undefined });
               for (const [i, stats] of allStats.entries()) stats.isHealthy = !unhealthy.includes(i);
-              // Keeps the first Maglev table, as if the main thread had not delivered a newer one yet.
+              // Keeps the first Maglev table, as if the main thread had not delivered a newer table yet.
               const { maglev } = pool.maglev === undefined ? poolOf(allStats) : pool;
               pool = buildPool(pool, allStats, { zone: 'a', maglev });
               const chosen = balancer.choose(pool, clientOf(seed), []);
@@ -129,7 +129,7 @@ for (const [name, settings] of Object.entries(KINDS)) {
             const chosen = balancer.choose(pool, clientOf(i), []);
             if (chosen) chosen.activeConnections += 1;
           }
-          // Five standard deviations of 5,000 uniform choices among five endpoints.
+          // The tolerance is five standard deviations of 5,000 uniform choices among five endpoints.
           for (const { activeConnections } of allStats)
             assert.ok(Math.abs(activeConnections - 1_000) < 142, `${activeConnections} of 1000 expected`);
         });

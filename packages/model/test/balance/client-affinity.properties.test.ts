@@ -17,7 +17,7 @@ const HOUR = 3_600_000;
 const CLIENTS = Array.from({ length: 300 }, (_, i) => i);
 const ENDPOINTS = endpointStatsList(12).map(({ endpoint }) => endpoint);
 
-/** One worker with the balancer of a Service, over changes of its endpoints. */
+/** A worker with the balancer of one Service. The worker keeps the balancer when the endpoints of the Service change. */
 class Worker {
   nowMs = 0;
   #pool: EndpointPool = EMPTY_POOL;

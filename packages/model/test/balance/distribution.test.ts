@@ -1,4 +1,4 @@
-// The differences between the algorithms.
+// Checks how the distributions of the algorithms differ.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Algorithm, createBalancer, type EndpointStats } from '@weir/model';
@@ -6,7 +6,7 @@ import { balancerOptions, clientOf, endpointStatsList, poolOf, routeOf } from '.
 
 const balancerOf = (algorithm: Algorithm, seed = 3) => createBalancer(routeOf({ algorithm }), balancerOptions(seed));
 
-/** The number of open connections of each of ten endpoints after 10,000 connections. */
+/** Returns the number of open connections of each of ten endpoints after 10,000 connections. */
 function countsOf(algorithm: Algorithm): number[] {
   const balancer = balancerOf(algorithm);
   const pool = poolOf(endpointStatsList(10));

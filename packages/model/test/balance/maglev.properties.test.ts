@@ -7,7 +7,7 @@ import { balancerOptions, clientOf, endpointStatsList, maglevOf, poolOf, routeOf
 const keysOf = (count: number, net = 0): string[] =>
   Array.from({ length: count }, (_, i) => `10.${net}.${i >> 8}.${i & 255}|8080`);
 
-/** The key of the endpoint of each slot. */
+/** Returns the key of the endpoint in each slot of the table. */
 function ownersFor(keys: readonly string[], size = MAGLEV_SLOTS): string[] {
   const slots = new Uint16Array(size);
   fillMaglevSlots(slots, keys);
@@ -29,7 +29,7 @@ describe('the maglev table', () => {
         for (const owner of ownersFor([...slots.keys()])) slots.set(owner, (slots.get(owner) ?? 0) + 1);
         const share = MAGLEV_SLOTS / count;
         for (const [key, own] of slots) {
-          // Rounding to whole slots costs one slot, which is 1.5 % of a share with 1,000 endpoints.
+          // Rounding to whole slots can cost one slot, which is 1.5 % of the share of one of 1,000 endpoints.
           assert.ok(Math.abs(own - share) <= Math.max(1, share * 0.02), `${key}: ${own} of ${share}`);
         }
       }
@@ -79,7 +79,7 @@ describe('maglev', () => {
   test('spreads clients as evenly as the table', () => {
     const pool = poolOf(endpointStatsList(10));
     for (const client of CLIENTS) choose(pool, client).activeConnections += 1;
-    // Expects 400, within five standard deviations.
+    // Each endpoint should get 400 clients. The tolerance is five standard deviations.
     for (const { activeConnections } of pool.all)
       assert.ok(Math.abs(activeConnections - 400) < 95, `${activeConnections}`);
   });

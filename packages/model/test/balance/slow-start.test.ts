@@ -14,7 +14,7 @@ import { balancerOptions, clientOf, endpointStatsList, routeOf } from '../fixtur
 const ENDPOINTS = endpointStatsList(5).map(({ endpoint }) => endpoint);
 const NEVER = Number.NEGATIVE_INFINITY;
 
-/** The pool after a series of tables, each with a number of endpoints and a time in ms. */
+/** Returns the pool after a series of tables. Each table has `count` endpoints and arrives at the time `at` (ms). */
 function poolAfter(...tables: (readonly [count: number, at: number])[]): EndpointPool {
   let pool = EMPTY_POOL;
   for (const [count, now] of tables) {
@@ -24,7 +24,7 @@ function poolAfter(...tables: (readonly [count: number, at: number])[]): Endpoin
   return pool;
 }
 
-/** The last endpoint's share of 20,000 short connections at `now` (ms). */
+/** Returns the share of 20,000 connections at the time `now` (ms) that the last endpoint gets. */
 function shareOfLast(algorithm: Algorithm, pool: EndpointPool, now: number): number {
   const balancer = createBalancer(routeOf({ algorithm }), balancerOptions(11, { now: () => now }));
   const last = pool.all.at(-1);
@@ -35,7 +35,8 @@ function shareOfLast(algorithm: Algorithm, pool: EndpointPool, now: number): num
 
 describe('an endpoint that joins serving endpoints', () => {
   const SHARES = [
-    // One of five endpoints with weight w has the share w / (4 + w): at the start, half way, and at the end of slow start.
+    // Among four endpoints of weight 1, an endpoint of weight w should get the share w / (4 + w). The rows are the start, the middle and
+    // the end of slow start.
     { now: 1_000, expected: 0.1 / 4.1 },
     { now: 16_000, expected: 0.55 / 4.55 },
     { now: 31_000, expected: 1 / 5 },
@@ -44,7 +45,8 @@ describe('an endpoint that joins serving endpoints', () => {
     for (const { now, expected } of SHARES) {
       test(`${algorithm}: has the share of its weight after ${(now - 1_000) / 1_000} s`, () => {
         const share = shareOfLast(algorithm, poolAfter([4, 0], [5, 1_000]), now);
-        // Two different endpoints are drawn, so an endpoint of low weight is drawn a little more often than its weight says.
+        // The algorithm least-connections draws two different endpoints. Therefore it draws an endpoint of low weight a little more often
+        // than in proportion to the weight.
         assert.ok(Math.abs(share - expected) < 0.012, `${share} for ${expected}`);
       });
     }

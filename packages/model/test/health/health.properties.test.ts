@@ -1,4 +1,4 @@
-// Properties of the set of used endpoints, over random histories of checks and connects.
+// Checks properties of the set of endpoints in use, for random histories of health checks and connection attempts.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -44,7 +44,7 @@ function timed(happenings: readonly Happening[]): Timed[] {
   });
 }
 
-/** Returns the endpoints after these events, in order. */
+/** Returns the health of `count` endpoints after these events, in the order of the endpoints. */
 function after(count: number, happenings: readonly Timed[]): EndpointHealth[] {
   return Array.from({ length: count }, (_, index) => {
     let check = INITIAL_CHECK_STATE;

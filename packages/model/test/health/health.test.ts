@@ -78,7 +78,10 @@ test('ends an ejection after a successful connect', () => {
   assert.equal(isEjected(recordConnectSuccess(recordConnectFailures(INITIAL_EJECTION_STATE, 3, 0), 50), 50), false);
 });
 
-/** One endpoint per letter: `+` works, `x` fails its check, `e` is ejected (the earlier the further left), `X` is both. */
+/**
+ * Returns the indices of the excluded endpoints. Each letter is one endpoint: `+` works, `x` fails its check, `e` is ejected, `X` fails
+ * its check and is ejected. Endpoints further left were ejected earlier.
+ */
 function unusedOf(letters: string): string {
   const endpoints = [...letters].map((letter, index): EndpointHealth => {
     const ejection: EjectionState = recordConnectFailures(INITIAL_EJECTION_STATE, 'eX'.includes(letter) ? 3 : 0, index);

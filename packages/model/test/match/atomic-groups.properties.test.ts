@@ -27,17 +27,20 @@ const PORTS = [1, 2, 3, 4];
 const SHARED = 5;
 const SHARED_BINDING = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port: SHARED } as const;
 const HOSTS = ['x.example', 'y.example', '*.example', 'z.test'];
-/** No Service claims the last one. */
+/** Server names that the test looks up. No Service has a host that matches `other.test`. */
 const NAMES = ['x.example', 'y.example', 'w.example', 'z.test', 'other.test'];
 
-/** Listeners pass between Services, and Services are added, removed, refused, or change their endpoints. */
+/**
+ * Random tables. From one table to the next, listeners pass between Services, and Services are added, removed, refused, or get other
+ * endpoints.
+ */
 const tables: fc.Arbitrary<RoutingTable> = fc
   .record({
     zone: fc.constantFrom(null, 'z'),
     services: fc.tuple(...UIDS.map(() => fc.record({ state: fc.nat(3), endpoints: fc.array(fc.nat(2)) }))),
     exclusiveOwners: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
     sharers: fc.subarray([...UIDS]),
-    /** The exclusive owner of the shared binding. */
+    /** The exclusive owner of `SHARED_BINDING`; null if Services may share the binding. */
     exclusiveOwner: fc.option(fc.constantFrom(...UIDS), { freq: 3 }),
     hostOwners: fc.tuple(...HOSTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
   })
@@ -98,7 +101,7 @@ test('atomic groups lead to the same routes as all changes at once, and each gro
   );
 });
 
-/** The route without the properties of the node, which change for all listeners at once. */
+/** Returns the route without its compiled source check, and without the zone of the node, which changes for all listeners at once. */
 function told(route: Route | undefined): Partial<Route> | undefined {
   if (route === undefined) return undefined;
   const { allowsSource: _compiled, zone: _ofTheNode, ...rest } = route;
@@ -108,13 +111,16 @@ function told(route: Route | undefined): Partial<Route> | undefined {
 const routesOf = ({ routes }: Matcher): unknown[] =>
   [...routes.values()].map(({ allowsSource: _compiled, ...route }) => route).sort((a, b) => (a.key < b.key ? -1 : 1));
 
-/** UID of the Service that gets a client with this server name on the shared port. */
+/** Returns the UID of the Service that gets a client with this server name on the shared port. */
 function ownerOf({ listeners }: Matcher, name: string): string | undefined {
   const listener = [...listeners.values()].find(({ listener }) => listener.port === SHARED);
   return (listener?.isShared === true ? listener.findByServerName(name) : listener?.exclusive)?.service.uid;
 }
 
-/** The entry of a refused Service if `state` is 1, otherwise of a Service with one of two different settings. */
+/**
+ * Returns the entry of a refused Service if `state` is 1. Other values give the entry of a served Service, with `state` as part of its
+ * name.
+ */
 function serviceEntry(uid: string, state: number, hosts: readonly string[]): Entry {
   return {
     kind: 'service',

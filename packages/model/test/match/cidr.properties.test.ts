@@ -1,4 +1,4 @@
-// The fast path for IPv4 agrees with ipaddr.js.
+// Checks that the fast path for IPv4 addresses agrees with ipaddr.js.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canonicalAddress, isSpecialAddress } from '@weir/model';

@@ -9,10 +9,7 @@ const names = fc
 const hosts = fc.tuple(fc.constantFrom('', '*.'), names).map((parts) => parts.join(''));
 const owned = fc.array(fc.tuple(hosts, fc.nat()), { maxLength: 20 });
 
-/**
- * The reference implementation: a linear search through all hosts. An exact host beats a wildcard, and a longer wildcard beats a
- * shorter one.
- */
+/** A reference implementation of `findHost`: a linear search through all hosts. An exact host takes precedence over a wildcard. */
 function linearFind(owners: readonly (readonly [string, number])[], name: string): number | undefined {
   const labels = name.split('.');
   const matches = (host: string): boolean => {

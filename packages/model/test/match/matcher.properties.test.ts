@@ -37,7 +37,7 @@ function tablesOf(snapshots: readonly Snapshot[]): RoutingTable[] {
   return tables;
 }
 
-/** A table in which Services share a port. */
+/** Histories of tables in which Services share a port. */
 const sharing = fc.array(snapshotSteps, { minLength: 1, maxLength: 8 }).map((history) => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
@@ -109,7 +109,7 @@ function ownerOf(table: RoutingTable, at: ListenerEntry, name: string): string |
   return owner(name) ?? owner(`*.${name.split('.').slice(1).join('.')}`);
 }
 
-/** A connection: the listener and the client's address. */
+/** A connection from the client address `source` to the listener at `address` and `port`. */
 interface Arrival {
   readonly protocol: Protocol;
   readonly address: string;

@@ -1,4 +1,4 @@
-// Compiled networks and parsed texts agree with ipaddr.js.
+// Checks that compiled networks and parsed texts agree with ipaddr.js.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { compileNetworks, parseCidr } from '@weir/model';
@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import ipaddr from 'ipaddr.js';
 import { isWithin } from '../fixtures/linear-networks.ts';
 
-/** Few values, so that networks are nested, adjacent or equal, and addresses lie at their edges. */
+/** Prefers a few values, so that networks are often nested, adjacent or equal, and addresses often lie at the edge of a network. */
 const octet = fc.oneof(fc.constantFrom(0, 1, 127, 128, 254, 255), fc.nat(255));
 const group = fc.oneof(fc.constantFrom(0, 1, 0x7fff, 0x8000, 0xfffe, 0xffff, 0x2001, 0xdb8), fc.nat(0xffff));
 const ipv4 = fc.array(octet, { minLength: 4, maxLength: 4 }).map((octets) => octets.join('.'));
@@ -35,7 +35,7 @@ const networks = fc.oneof(
   fc.tuple(mapped, fc.integer({ min: 90, max: 128 })),
 );
 const cidrs = networks.map(([address, prefix]) => `${address}/${prefix}`);
-/** Texts of the characters of addresses, most of them invalid. */
+/** Texts of characters that occur in addresses. Most of these texts are not addresses. */
 const scraps = fc.oneof(
   fc.string({ unit: fc.constantFrom('0', '1', '9', 'f', 'F', ':', '::', '.', '%', ' '), maxLength: 12 }),
   fc
@@ -50,7 +50,7 @@ function dotted(all: readonly number[]): string {
     .join('.');
 }
 
-/** The first and the last address of each network, and their neighbours. */
+/** Returns the first and the last address of a network, and the two addresses just outside of the network. */
 function edgesOf(text: string): string[] {
   const [address, prefix] = ipaddr.parseCIDR(text);
   const bytes = address.toByteArray();

@@ -28,7 +28,7 @@ function entryOf<K extends Entry['kind']>(table: RoutingTable, kind: K): Extract
   return entry as Extract<Entry, { kind: K }>;
 }
 
-/** Puts an entry as a proxy receives it: encoded and decoded, so that no object is shared with former entries. */
+/** Applies an entry as a proxy does: encoded and decoded, so that the entry shares no object with former entries. */
 function put(matcher: Matcher, entry: Entry): void {
   const read = decodeEntry(encodeEntry(entry));
   assert.ok(read);

@@ -11,12 +11,12 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     .map(({ id, priority }): Change => ({ kind: 'put', entry: entryOf(id, `${priority}`) })),
   fc.constantFrom(...IDS).map((id): Change => ({ kind: 'delete', id })),
 );
-/** A step: the version to change (mostly the last) and its change. */
+/** A change of one version of the table. `from` counts back from the last version and is mostly 0, the last version. */
 const step = fc.record({
   from: fc.oneof({ weight: 3, arbitrary: fc.constant(0) }, fc.nat(5)),
   changes: fc.array(change),
 });
-/** Compares two versions between the steps, which may link them directly. */
+/** The indices of two versions that the test compares after a step, because a comparison may link the two versions directly. */
 const comparison = fc.record({ before: fc.nat(20), after: fc.nat(20) });
 
 test('every version of a table stays unchanged, and diff finds all differences', () => {

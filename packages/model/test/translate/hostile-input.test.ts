@@ -1,4 +1,4 @@
-// Extreme objects that an API server accepts may harm their owner, but no other tenant.
+// Checks that extreme objects, which an API server accepts, harm at most their own tenant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { entriesOf, Translator, UNRESTRICTED_GRANTS } from '@weir/model';
@@ -14,7 +14,8 @@ test('moves fifty Services that wait for the pool of the next when the last pool
   const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, pools: POOLS, nodesPerService: 1 } })];
   const wanting = (shift: number) =>
     POOLS.map((pool, i) =>
-      // The first by name is considered first, so each round moves only one Service.
+      // Each Service waits for the pool of the next Service, and Services are considered by name. So only one Service can move in each
+      // round.
       service(`shop/s-${pool}`, { annotations: { 'weir.dev/pool': POOLS[i + shift] ?? pool } }),
     );
   const world = { nodes, policies };

@@ -1,4 +1,4 @@
-// Tenant a makes arbitrary valid and invalid changes over a random history; the other tenants keep what they own.
+// Checks that the other tenants keep what they own while tenant a makes random valid and invalid changes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -36,7 +36,7 @@ const NODES = [
 
 type Requests = Readonly<Record<string, string | undefined>>;
 
-/** The policies grant everything to tenant a and something to the other tenants. */
+/** The policy of namespace a grants almost everything, the policy of namespace b less. Namespace c has the default policy. */
 const POLICIES = [
   policy('a', {
     priority: 2,
@@ -65,7 +65,7 @@ const POLICIES = [
   }),
 ];
 
-/** Valid and invalid requests of a Service. */
+/** Valid and invalid annotations of a Service. */
 const anyRequests: fc.Arbitrary<Requests> = fc.record(
   {
     'weir.dev/pool': fc.constantFrom('default', 'edge', 'nowhere', 'no pool'),
@@ -126,10 +126,10 @@ const handmade: fc.Arbitrary<readonly SliceObject[]> = fc
   .uniqueArray(fc.constantFrom(...ADDRESSES), { maxLength: 4 })
   .map((addresses) => [
     slice('a/web', addresses, { name: 'by-hand', ports: [{ name: '80-TCP', port: 22, protocol: 'TCP' }] }),
-    // Another namespace has a Service of the same name.
+    // Slices in other namespaces have the same name.
     slice('a/api', addresses, { name: 'api-0', ports: [{ name: '80-TCP', port: 80, protocol: 'TCP' }] }),
   ]);
-/** A tenant that labels its own namespace: with the names of other tenants, and with names of Object.prototype members. */
+/** Labels that tenant a may put on its namespace, such as the names of other tenants and of members of Object.prototype. */
 const labels = fc.record(
   { team: fc.constantFrom('a', 'a', 'c'), tenant: fc.constantFrom('a', 'bee', 'c', 'constructor', '__proto__') },
   { requiredKeys: [] },
@@ -163,7 +163,10 @@ const others = fc.record({
 const byPath = (x: { readonly namespace: string; readonly name: string }, y: typeof x): number =>
   `${x.namespace}/${x.name}` < `${y.namespace}/${y.name}` ? -1 : 1;
 
-/** Keeps the objects of the other tenants identical (===), as the sources of snapshots do. */
+/**
+ * Returns a snapshot with the objects of tenant a (`part`) and of the other tenants (`of`). The objects of the other tenants stay
+ * identical (===), as in the snapshots of a real source.
+ */
 function worldOf(of: Omit<Part, 'labels'>, part: Part): Snapshot {
   return snapshotOf({
     settings,
@@ -179,17 +182,26 @@ function worldOf(of: Omit<Part, 'labels'>, part: Part): Snapshot {
 const servicesOf = (table: RoutingTable): readonly ServiceEntry[] =>
   entriesOf(table, 'service').filter((entry) => entry.namespace !== 'a');
 
-/** The listeners, endpoints and certificate of a Service; not its status, which tenant a may change while the Service waits. */
+/**
+ * Returns the listeners, endpoints and certificate of a Service. Leaves out the status, because tenant a may change the message of a
+ * Service that waits.
+ */
 function partOf(table: RoutingTable, { uid }: ServiceEntry): readonly Entry[] {
   const own = [...table.entries.values()].filter((entry) => 'service' in entry && entry.service === uid);
   return own.sort((x, y) => (x.id < y.id ? -1 : 1));
 }
 
-/** Whether tenant a uses the name of this tenant: its policy of higher priority allows any name. */
+/**
+ * Reports whether tenant a takes the tenant name that belongs to the namespace of this Service. The policy of tenant a has the higher
+ * priority and allows any name.
+ */
 const isDisputed = ({ labels: own }: Part, { namespace: other }: ServiceEntry): boolean =>
   own.team === 'a' && own.tenant === (other === 'b' ? 'bee' : other);
 
-/** Whether the Service got everything that it requests, so that it cannot change when tenant a releases something. */
+/**
+ * Reports whether the Service got everything that it requests. The status of such a Service must not change when tenant a releases
+ * something.
+ */
 const isContent = ({ accepted, degraded, settings: given }: ServiceEntry): boolean =>
   given !== null && accepted.reason === 'Accepted' && !degraded.some(({ reason }) => reason === 'FewerNodes');
 

@@ -1,4 +1,4 @@
-// One tenant must not affect another: regressions, in addition to the properties.
+// Regression tests, in addition to the property tests: one tenant must not affect another.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { allocationsFor, entriesOf, NO_ALLOCATIONS, translate, UNRESTRICTED_GRANTS } from '@weir/model';

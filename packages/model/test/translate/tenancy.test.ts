@@ -24,7 +24,7 @@ describe('limits of a tenant', () => {
     assert.equal(reasonOf(translation, 'shop/beta'), 'QuotaExceeded');
   });
 
-  /** Like the result of one `kubectl apply`: one creation second, random UIDs. */
+  /** Services as one `kubectl apply` creates them: in the same second, with random UIDs. */
   const atOnce = [
     service('shop/a', { uid: 'u3', ports: [port(80)], createdAt: 1 }),
     service('shop/b', { uid: 'u2', ports: [port(81)], createdAt: 1 }),
@@ -127,7 +127,8 @@ describe('limits of a tenant', () => {
     const away = { ...mover, annotations: { 'weir.dev/pool': 'edge' } };
     const after = translateAfter(before, { ...given, services: [onto, api, away] });
     assert.deepEqual(portsOf(after, 'other/mover'), ['n2:90']);
-    // The new port of web was still taken at its turn in the first round, so the limit that web released went to the waiting api.
+    // In the first round, web was refused because mover still owned port 90. So web released its part of the limit, and the waiting api
+    // got this part.
     assert.deepEqual(portsOf(after, 'shop/api'), ['n1:81']);
     assert.equal(reasonOf(after, 'shop/web'), 'QuotaExceeded');
   });

@@ -95,7 +95,7 @@ test('keeps what tenants b and c own, whatever tenant a changes', () => {
       for (const entry of first.entries.values()) {
         if (ownerOf(entry, first) === 'a' || !isData(entry)) continue;
         const now = second.entries.get(entry.id);
-        // A Service that was refused may be served now, because tenant a released what both requested.
+        // A Service that was refused may be served now, because tenant a may have released the port that blocked the Service.
         if (entry.kind === 'service' && entry.settings === null) continue;
         if (entry.kind === 'service' && now?.kind === 'service') {
           assert.deepEqual(now.settings, entry.settings);

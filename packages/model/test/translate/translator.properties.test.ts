@@ -1,4 +1,4 @@
-// An incremental translation equals a full translation over the same allocations, for random histories.
+// Checks that an incremental translation equals a full translation over the same allocations, for random histories.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {

@@ -40,7 +40,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40 },
 );
 
-/** The reference ledger: adds the increase of each point over the last known values to the minute of the point. */
+/**
+ * Returns a reference implementation of the ledger. For each point of a report, the ledger adds the increase over the last known counters
+ * to the minute of the point.
+ */
 function createLedger(): {
   take: (report: UsageReport) => void;
   total: () => Counters;

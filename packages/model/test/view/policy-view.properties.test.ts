@@ -14,7 +14,7 @@ import { deepFreeze } from '@weir/testkit';
 import fc from 'fast-check';
 import { namespace, policy, port, service, snapshotOf, team } from '../fixtures/snapshot.ts';
 
-/** Few names, so that policies conflict on namespaces and tenants. */
+/** Random policies with few different values, so that policies conflict on namespaces and tenants. */
 const policies: fc.Arbitrary<TenantPolicyObject[]> = fc.uniqueArray(
   fc
     .record({
@@ -42,7 +42,7 @@ const namespaces = fc.tuple(
   ),
 );
 
-/** The snapshot with a Service in each namespace, whose entry shows the tenant of the namespace. */
+/** Random snapshots with one Service in each namespace. The table entry of the Service shows the tenant of the namespace. */
 const worlds: fc.Arbitrary<Snapshot> = fc.record({ policies, namespaces }).map((parts) => {
   const services = parts.namespaces.map(({ name }, i) => service(`${name}/web`, { ports: [port(80 + i)] }));
   return deepFreeze(snapshotOf({ ...parts, services }));
@@ -73,7 +73,7 @@ test('each namespace appears in one policy, as part of a tenant or as refused', 
   );
 });
 
-/** Whether a policy selects the namespace; otherwise the fleet's default policy applies. */
+/** Reports whether a TenantPolicy selects the namespace. If none does, the fleet's default policy applies. */
 function isSelected(name: string, snapshot: Snapshot): boolean {
   const policies = snapshot.policies.map((each) => ({ policy: each }));
   return snapshot.namespaces.some((each) => each.name === name && policiesSelecting(each, policies).length > 0);

@@ -1,4 +1,4 @@
-// The messages for Services whose clients are refused because no endpoint is in use.
+// Checks the messages about Services whose clients are refused because no endpoint is in use.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { NO_ALLOCATIONS, type ServiceView, type Snapshot, serviceViewsFor, translate } from '@weir/model';
@@ -26,7 +26,7 @@ function shown(parts: Partial<Snapshot>): { readonly view: ServiceView; readonly
   return { view, problems: problems.filter(({ code }) => code === 'NoReadyEndpoints').map(({ message }) => message) };
 }
 
-/** The message of the condition, which must equal the message of the problem. */
+/** Returns the message of the problem NoReadyEndpoints. Asserts that the message of the condition starts with the same text. */
 function messageFor(parts: Partial<Snapshot>): string {
   const { view, problems } = shown(parts);
   const degraded = view.conditions.find(({ type }) => type === 'Degraded');

@@ -1,4 +1,4 @@
-// Incremental views equal views that are computed in full, over random histories.
+// Checks that incremental views equal views that are computed in full, for random histories.
 import assert from 'node:assert/strict';
 import { isIPv6 } from 'node:net';
 import { test } from 'node:test';
@@ -21,7 +21,7 @@ import fc from 'fast-check';
 import { historySettings, nodeSets, type SnapshotStep, snapshotSteps } from '../fixtures/arbitrary-history.ts';
 import { node, pod, port, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
 
-/** The state of the fleet except for its table; proxies by node and incarnation. */
+/** The state of the fleet without its table. `proxies` has one report for each incarnation of the proxy on a node. */
 interface Present {
   readonly snapshot: Snapshot;
   readonly proxies: ReadonlyMap<string, Report>;
@@ -35,7 +35,7 @@ interface Report {
   readonly node: string;
   readonly life: number;
   readonly draining: boolean;
-  /** The listeners that the proxy could not bind. `old`: the proxy still has an earlier table. */
+  /** The proxy cannot bind the listeners whose index in the table has the remainder `fails` when divided by 5. */
   readonly fails: number;
   readonly isOld: boolean;
   readonly listening: boolean;
@@ -54,7 +54,7 @@ const addressMoves: fc.Arbitrary<Move> = fc
     const nodes = before.snapshot.nodes.map((each) => (each.name === name ? { ...each, externalIPs: [ip] } : each));
     return { ...before, snapshot: { ...before.snapshot, nodes } };
   });
-/** Adds or removes one of several slices of a Service. */
+/** Replaces the slices of a Service by a random selection of three slices. */
 const sliceMoves: fc.Arbitrary<Move> = fc.subarray(['web-1', 'web-2', 'web-3']).map((names) => (before) => {
   const ports = [null, '80-TCP', '22-TCP'].map((name) => ({ name, port: 8080, protocol: 'TCP' }));
   const slices = names.map((name) => slice('a/web', [`10.0.1.${name.at(-1)}`], { name, ports }));
@@ -111,7 +111,10 @@ const moves: fc.Arbitrary<Move> = fc.oneof(
   flagMoves,
 );
 
-/** The heartbeats of the proxies for this table, as new objects, as a store decodes them. */
+/**
+ * Returns the heartbeats of the proxies, as new objects like those that a store decodes. A proxy with `isOld` reports the listeners of
+ * the table `old`.
+ */
 function heartbeatsFor(present: Present, table: FleetState['table'], old: FleetState['table']): Heartbeat[] {
   return [...present.proxies.values()].map(({ node, life, draining, fails, isOld, listening }) => ({
     node,
@@ -132,7 +135,9 @@ function heartbeatsFor(present: Present, table: FleetState['table'], old: FleetS
   }));
 }
 
-/** The addresses in the status of the snapshot's Services that have no view yet. */
+/**
+ * Returns the last published addresses of each Service: the addresses of its view, or the addresses in its status if it has no view yet.
+ */
 function previousFor({ services }: Snapshot, views: readonly ServiceView[]): Map<string, readonly string[]> {
   const previous = new Map(services.map(({ uid, publishedIPs }) => [uid, publishedIPs]));
   for (const { uid, addresses } of views) previous.set(uid, addresses);
@@ -184,13 +189,16 @@ test('incremental views equal views that are computed in full', () => {
   ]);
 });
 
-/** Whether the Service is published at a node on which it has no ports. */
+/** Reports whether the Service is published at an address of a node on which the Service has no ports. */
 function isMoving({ uid, addresses }: ServiceView, table: RoutingTable): boolean {
   const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
   return nodesAt(addresses, table).some(({ name }) => entry?.nodes.includes(name) === false);
 }
 
-/** Listeners of other Services at bindings where the Service is published, at addresses of nodes that it does not use. */
+/**
+ * Returns the ids of listeners through which clients of this Service would reach another Service. Considers only published addresses of
+ * nodes that this Service does not use.
+ */
 function othersAt({ uid, addresses }: ServiceView, table: RoutingTable): string[] {
   const entry = entriesOf(table, 'service').find((each) => each.uid === uid);
   const own = entriesOf(table, 'node').filter(({ name }) => entry?.nodes.includes(name));

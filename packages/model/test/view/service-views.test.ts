@@ -26,7 +26,7 @@ function fleetOf(parts: Partial<Snapshot>, fleet: Partial<FleetState> = {}): Fle
   return { table, heartbeats: [], suspensions: [], now: 1000, previousAddresses: new Map(), reachable: true, ...fleet };
 }
 
-/** The heartbeat of a proxy that has bound all listeners of its node, apart from the fields in `report`. */
+/** Returns the heartbeat of a proxy that has bound all listeners of its node. `report` replaces fields of each listener. */
 function heartbeatOf(fleet: FleetState, name: string, report: Partial<Heartbeat['listeners'][number]> = {}): Heartbeat {
   const own = entriesOf(fleet.table, 'listener').filter((listener) => listener.node === name);
   return {

@@ -10,7 +10,7 @@ import {
 } from '@weir/model';
 import { service, slice, snapshotOf } from '../fixtures/snapshot.ts';
 
-/** The view of a served Service with the further fields `more`. */
+/** Returns the view of a served Service. `more` replaces fields of the Service. */
 function viewOf(more: Parameters<typeof service>[1] = {}, slices = [slice('a/web', ['10.0.0.1'])]): ServiceView {
   const one = { 'weir.dev/nodes': '1' };
   const snapshot = snapshotOf({ services: [service('a/web', { annotations: one, ...more })], slices });

@@ -1,4 +1,4 @@
-// Thousands of Services may wait for one port: a released port must not cost a decision for each of them.
+// Checks that a released port does not cost a decision for each of the thousands of Services that may wait for the port.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
@@ -9,7 +9,7 @@ import { startTranslatorProbe } from '../../fixtures/translator-probe.ts';
 
 const WAITING = 200;
 const nameAt = (index: number): string => `s${String(index).padStart(3, '0')}`;
-/** Each Service has its own tenant; a lower index is older. */
+/** Returns the Service with this index, in a tenant for this Service alone. A Service with a lower index is older. */
 const serviceAt = (index: number, change: Partial<ServiceObject> = {}): ServiceObject =>
   service(`${nameAt(index)}/${nameAt(index)}`, { createdAt: index, ports: [port(8443)], ...change });
 const without = (name: string) => (services: readonly ServiceObject[]) => services.filter((each) => each.name !== name);
@@ -86,7 +86,10 @@ describe('a port for which many Services wait', () => {
   });
 });
 
-/** The target of a WeakRef stays alive until the end of the turn in which the WeakRef was created or read. */
+/**
+ * Reports whether `isGone` returns true after a garbage collection. Waits for the next turn of the event loop first, because the target
+ * of a WeakRef stays alive until the end of the turn in which the WeakRef was created or read.
+ */
 async function isCollected(isGone: () => boolean): Promise<boolean> {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

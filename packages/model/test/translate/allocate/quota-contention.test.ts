@@ -1,18 +1,19 @@
-// Thousands of Services may wait for the limits of one tenant: a change of one Service must not cost a decision for each of them.
+// Checks that a change of one Service does not cost a decision for each of the thousands of Services that may wait for the limits of the
+// tenant.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import type { ServiceObject, Snapshot } from '@weir/model';
 import { namespace, policy, port, service, snapshotOf, team } from '../../fixtures/snapshot.ts';
 import { startTranslatorProbe } from '../../fixtures/translator-probe.ts';
 
-/** The most waiting Services for which messages name the Services that use the limit. */
+/** The number of waiting Services above which messages do not name the Services that use up the limit. */
 const CROWD = 100;
 const namespaces = [namespace('shop', { team: 'shop' }), namespace('other')];
 type Limits = { readonly services?: number; readonly ports?: number };
 type Policies = Snapshot['policies'];
 const shop = (limits: Limits): Policies => [policy('shop', { namespaceSelector: team('shop'), limits })];
 
-/** Each Service has its own free ports; a lower index is older. */
+/** Returns the Service with this index, with ports that no other Service has. A Service with a lower index is older. */
 const serviceAt = (index: number, ports = 1): ServiceObject =>
   service(`shop/s${String(index).padStart(3, '0')}`, {
     createdAt: index,

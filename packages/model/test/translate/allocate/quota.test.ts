@@ -5,7 +5,7 @@ import { namespace, policy, port, service, snapshotOf } from '../../fixtures/sna
 
 const SERVED = 100;
 
-/** Counts the reads of the names of served Services while `refused` Services exceed the limit. */
+/** Counts how often the names of served Services are read while `refused` further Services exceed the limit. */
 function looksWith(refused: number): { readonly looks: number; readonly messages: readonly string[] } {
   let looks = 0;
   const watched = (index: number): ServiceObject => {
@@ -42,6 +42,6 @@ test('lists the served Services once for all refused Services', () => {
     many.messages[0] ?? '',
     /^all 100 load balancers that tenant "shop" may have are in use, and many more wait/,
   );
-  // Sorting reads some names again.
+  // Allows for the names that sorting reads more than once.
   assert.ok(many.looks - few.looks < 2 * SERVED, `${few.looks} looks with 2, ${many.looks} with 400`);
 });

@@ -1,4 +1,4 @@
-// A client that requests a host at an address and port always reaches exactly one Service.
+// Checks that one Service at most gets the clients that request a host at an address and port.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -14,7 +14,7 @@ import fc from 'fast-check';
 import { historySettings, nodeSets, snapshotSteps } from '../../fixtures/arbitrary-history.ts';
 import { snapshotOf } from '../../fixtures/snapshot.ts';
 
-/** The UIDs of the owners: by binding and host for shared listeners, by binding for exclusive listeners. */
+/** Returns the UIDs of the owners. The keys are bindings for exclusive listeners, and bindings with a host for shared listeners. */
 function ownersIn(table: RoutingTable): Map<string, string[]> {
   const owners = new Map<string, string[]>();
   for (const listener of entriesOf(table, 'listener')) {
