@@ -51,7 +51,7 @@ async function refresh() {
 }
 
 function noNamespaceText({ user }) {
-  return `${user} may see none of the namespaces that have load balancers. Ask the operator for a Role with get of tenantusages.weir.dev in your namespace.`;
+  return `${user} may see none of the namespaces that have load balancers. Ask the operator for a Role that allows get tenantusages.weir.dev in your namespace.`;
 }
 
 async function refreshLists({ namespaces, may }) {

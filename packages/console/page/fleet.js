@@ -8,7 +8,7 @@ export function proxiesView() {
   return (proxies, position) => {
     setEmptyMessage(
       'proxies',
-      proxies.length > 0 ? '' : 'No proxy yet. Label a node role=loadbalancer, and its proxy appears here.',
+      proxies.length > 0 ? '' : 'No proxy yet. Give a node the label role=loadbalancer, and its proxy appears here.',
     );
     table.hidden = proxies.length === 0;
     show(proxies.map((proxy) => ({ ...proxy, position })));

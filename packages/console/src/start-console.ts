@@ -79,7 +79,7 @@ const LISTENING_MESSAGES: Readonly<Record<ConsoleAuth['kind'], string>> = {
 };
 
 const PLAINTEXT_TOKEN_WARNING =
-  'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front terminates TLS; set WEIR_CONSOLE_TLS to a directory of tls.crt and tls.key';
+  'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front of the console terminates TLS; set WEIR_CONSOLE_TLS to a directory that contains tls.crt and tls.key';
 
 /**
  * Starts the console. Rejects with a `UsageError` if it cannot listen on the address, or must not: without authentication, it listens only

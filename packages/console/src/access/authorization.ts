@@ -97,7 +97,10 @@ export function notAllowedError(caller: Caller, right: string): ApiError {
 }
 
 function foreignOriginError(): ApiError {
-  return new ApiError('ForeignOrigin', 'requests from pages of other sites are refused; open the console itself');
+  return new ApiError(
+    'ForeignOrigin',
+    'the console refuses requests from pages of other sites; open the page of the console instead',
+  );
 }
 
 /**

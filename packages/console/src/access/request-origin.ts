@@ -23,7 +23,7 @@ export function originRefusalFor({ host, origin }: OriginHeaders, scheme: 'http'
   if (origin !== undefined && origin !== `${scheme}://${host}`) {
     return {
       code: 'ForeignOrigin',
-      message: 'requests from pages of other sites are refused; open the console itself',
+      message: 'the console refuses requests from pages of other sites; open the page of the console instead',
     };
   }
   return undefined;

@@ -32,7 +32,7 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
     {
       config: { access: 'fleet' },
       schema: {
-        summary: 'Proxies, one item per start of a process, and nodes without heartbeats',
+        summary: 'Proxies (one item per start of a proxy process), and nodes from which no heartbeat comes',
         querystring: optionalProperties(),
         response: responseSchemas('`items`: what `weir get proxies -o json` prints'),
       },

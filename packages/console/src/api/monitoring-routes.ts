@@ -9,7 +9,9 @@ export function monitoringRoutes(app: FastifyInstance, context: RouteContext): v
   const { watch, log } = context;
   const health = new Health();
   health.add('store', 'ready', () =>
-    watch.isReady ? undefined : 'the console has read no complete routing table or no heartbeats from the store',
+    watch.isReady
+      ? undefined
+      : 'the console has no complete routing table yet, or cannot read the heartbeats from the store',
   );
   const metrics = createMetrics({ log });
   const tenants = tenantMetrics(metrics, context);
@@ -26,7 +28,10 @@ export function monitoringRoutes(app: FastifyInstance, context: RouteContext): v
     '/healthz',
     {
       config: { access: 'public' },
-      schema: { summary: 'Whether the process works; restart it if this fails', querystring: optionalProperties() },
+      schema: {
+        summary: 'Whether the process works; restart the process if this check fails',
+        querystring: optionalProperties(),
+      },
     },
     (_, reply) => {
       const report = health.report();
@@ -76,7 +81,7 @@ export function tenantMetrics(
   });
   metrics.collectGauge<TenantLabels>({
     name: 'weir_tenant_used',
-    help: 'Amount that a tenant uses by resource; traffic in bytes of this month.',
+    help: 'Use of a tenant by resource; traffic is the number of bytes of this month.',
     labels: ['tenant', 'resource'],
     collect: () =>
       views.flatMap(({ name, used: { services, ports, trafficThisMonth } }) =>

@@ -130,6 +130,6 @@ type OpenApiOptions = NonNullable<FastifyDynamicSwaggerOptions['openapi']>;
 export function openApiOptionsFor({ kind }: Pick<Authenticator, 'kind'>): OpenApiOptions {
   const info = { title: 'Weir console', description: 'State and actions of a Weir fleet', version: 'v1' };
   if (kind === 'none') return { info };
-  const description = `A Kubernetes token, preferably for the audience ${TOKEN_AUDIENCE}. The right get tenantusages.weir.dev decides what the console shows; create and delete of suspensions.weir.dev decide what the user may do`;
+  const description = `A Kubernetes token, preferably for the audience ${TOKEN_AUDIENCE}. The right to get tenantusages.weir.dev decides what the console shows; the rights to create and delete suspensions.weir.dev decide what the user may do`;
   return { info, components: { securitySchemes: { bearerAuth: { type: 'http', scheme: 'bearer', description } } } };
 }

@@ -140,7 +140,10 @@ export class FleetWatch {
       onChanges: (_changes, table, { position }) => setTable(table, position),
       onUnreadable: (ids) => {
         this.#unreadableEntries = ids.length;
-        log.warn({ entries: ids.length }, 'the table has entries of a newer version; ignoring them');
+        log.warn(
+          { entries: ids.length },
+          'the routing table has entries of a newer version of Weir; ignoring these entries',
+        );
       },
       onAway: (error) => {
         this.#tableError = errorMessage(error);
@@ -165,7 +168,7 @@ export class FleetWatch {
       onAway: (error) =>
         log.warn(
           { reason: errorMessage(error) },
-          'failed to follow the Suspensions; showing the last ones and retrying',
+          'failed to follow the Suspensions; showing the Suspensions that were read last, and retrying',
         ),
     });
   }
@@ -188,7 +191,10 @@ export class FleetWatch {
       this.#isReachable = true;
     } catch (error) {
       if (this.#isReachable)
-        log.warn({ reason: errorMessage(error) }, 'failed to read the heartbeats; showing the last ones and retrying');
+        log.warn(
+          { reason: errorMessage(error) },
+          'failed to read the heartbeats; showing the heartbeats that were read last, and retrying',
+        );
       this.#isReachable = false;
     }
     const digest = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest)]);

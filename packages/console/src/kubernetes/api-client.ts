@@ -111,7 +111,7 @@ export function reviewRefusedError(resource: string, response: ApiResponse): Api
   const { status } = response;
   const message = statusMessageOf(response);
   const reason = message === undefined ? `HTTP ${status}` : `HTTP ${status}: ${message}`;
-  const fix = status === 403 ? `grant the console create of ${resource}` : 'try again';
+  const fix = status === 403 ? `grant the console the right to create ${resource}` : 'try again';
   return new ApiError('KubernetesAway', `the API server refused to check the request (${reason}); ${fix}`);
 }
 

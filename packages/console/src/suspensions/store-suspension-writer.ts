@@ -21,7 +21,10 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
       const before = suspensions.find((suspension) => suspension.origin.kind === 'store' && suspension.name === name);
       const now = clock.now();
       if (before !== undefined && isInForce(before, now) && !mayReplace(before, request)) {
-        throw alreadySuspendedError(name, 'and another user may have created it; the store does not record who did');
+        throw alreadySuspendedError(
+          name,
+          'and may be from another user (the store does not record who created a Suspension)',
+        );
       }
       const suspension = suspensionForRequest(request, { name, before, now });
       await suspensionStore.put(suspension);

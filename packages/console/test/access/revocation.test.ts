@@ -136,7 +136,10 @@ describe(
       cluster.proxy.intercept(async ({ path }) => (path.includes('tokenreviews') ? { status: 403, body } : 'forward'));
       const refused = await request('/api/v1/services');
       assert.equal(refused.status, 503);
-      assert.match(refused.json.error.message, /grant the console create of tokenreviews\.authentication\.k8s\.io/);
+      assert.match(
+        refused.json.error.message,
+        /grant the console the right to create tokenreviews\.authentication\.k8s\.io/,
+      );
     });
 
     test('shares reviews between concurrent requests and caches their results', async () => {
