@@ -14,8 +14,11 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['translate -f . --node edge', /'edge' is invalid\. Use NAME=ADDRESS, such as edge-1=192\.0\.2\.10/],
   ['translate -f . --node a=1.2.3', /Use NAME=ADDRESS/],
   ['translate -f . --node a=127.0.0.1 --node a=127.0.0.2', /Node "a" is given twice/],
-  ['translate -f . --shared-ports 443,22', /'443,22' is invalid.*each item: a TCP port .* the nodes do not need/],
-  ['translate -f . --reserved-ports 9100,80-70', /'9100,80-70' is invalid.*each item: a port .* or a range/],
+  [
+    'translate -f . --shared-ports 443,22',
+    /'443,22' is invalid.*Each item must be a TCP port .* the nodes do not need/,
+  ],
+  ['translate -f . --reserved-ports 9100,80-70', /'9100,80-70' is invalid.*Each item must be a port .* or a range/],
   [
     'translate -f . --reserved-ports 400-500 --shared-ports 443',
     /--shared-ports and --reserved-ports both contain 443; use one/,
@@ -63,7 +66,7 @@ test('weir doctor without a cluster or Redis exits with an error that names the 
   assert.equal(code, 2);
   assert.match(
     output,
-    /^weir: no Kubernetes API server found: .*--kubeconfig; and no Redis is configured by --redis.*\n$/,
+    /^weir: no Kubernetes API server found: .*--kubeconfig; there is also no Redis to check, because neither --redis.*\n$/,
   );
 });
 

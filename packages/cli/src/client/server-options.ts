@@ -40,7 +40,7 @@ export function addSignInOptions(program: Command): void {
       .option('--plain-http', 'allow sending the token unencrypted to another machine')
       .option(
         '--kubeconfig <file>',
-        'use the console of the cluster of this kubeconfig (default: as kubectl finds it)',
+        'kubeconfig of the cluster whose console to use (default: the kubeconfig that kubectl uses)',
       );
   }
 }
@@ -61,7 +61,7 @@ async function findTransport({ env }: Pick<Terminal, 'env'>, options: ServerOpti
   const server = options.server ?? (env.WEIR_SERVER || undefined);
   if (kubeconfig !== undefined) {
     if (options.server !== undefined)
-      throw new UsageError('--server and --kubeconfig each name a console; use one of them');
+      throw new UsageError('--server and --kubeconfig each name a console; use only one of the two options');
     if ([token, tokenFile, caFile].some((each) => each !== undefined)) throw new UsageError(CONFLICTING_SIGN_IN);
     return clusterTransport(kubeconfig);
   }
@@ -80,7 +80,7 @@ async function findTransport({ env }: Pick<Terminal, 'env'>, options: ServerOpti
 }
 
 const CONFLICTING_SIGN_IN =
-  '--token, --token-file and --ca-file need --server; with --kubeconfig leave them out, since the kubeconfig contains user and CA';
+  '--token, --token-file and --ca-file need --server; omit these options with --kubeconfig, because the kubeconfig contains the user and the CA';
 
 /** Matches a bearer token (RFC 6750, section 2.1). */
 const TOKEN_PATTERN = /^[A-Za-z0-9._~+/-]+=*$/;

@@ -36,7 +36,7 @@ export interface ErrorHints {
 const DIRECT_HINTS: ErrorHints = {
   unreachable: 'start one with `weir standalone -f DIR`, or name its URL with --server URL or WEIR_SERVER',
   notAConsole: 'check --server or WEIR_SERVER',
-  untrusted: 'name the CA of its certificate with --ca-file',
+  untrusted: 'use --ca-file with the CA that signed the certificate of the console',
 };
 
 const CLUSTER_HINTS: ErrorHints = {
@@ -44,7 +44,8 @@ const CLUSTER_HINTS: ErrorHints = {
     'check that the cluster of the kubeconfig runs, or name the URL of a console with --server URL or WEIR_SERVER',
   notAConsole:
     'check that Weir serves its console as an API in this cluster (console.aggregated of the chart; kubectl get apiservice v1.console.weir.dev), or name the URL of a console with --server URL or WEIR_SERVER',
-  untrusted: 'name the CA of its certificate in the kubeconfig (certificate-authority of the cluster)',
+  untrusted:
+    'set certificate-authority of the cluster in the kubeconfig to the CA that signed the certificate of the API server',
 };
 
 interface SendOptions extends RequestOptions {

@@ -20,7 +20,9 @@ interface DemoCommandOptions {
 export function addDemo(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('demo')
-    .description('run three tenants with traffic on this machine: addresses, a refusal, live bandwidth, a cut-off')
+    .description(
+      'run three tenants with traffic on this machine, and show a refused Service, live bandwidth and a cut-off',
+    )
     .option('--once', 'run one round, check every step, and exit')
     .option('--network <127.x.y>', 'first three numbers of the loopback addresses to use', '127.0.0')
     .addOption(

@@ -15,8 +15,8 @@ Examples:
   weir doctor -o json | jq '.items[] | select(.severity != "ok")'
 
 The command changes nothing. It needs the right to list nodes, services, servicecidrs, leases and tenantpolicies;
-a check that cannot run says why. It reads WEIR_LOAD_BALANCER_CLASS, WEIR_SERVICE_CIDRS and WEIR_NAMESPACE as the
-controller does, so in the controller's container it checks that controller's fleet.
+a check that cannot run says why. The command reads WEIR_LOAD_BALANCER_CLASS, WEIR_SERVICE_CIDRS and WEIR_NAMESPACE
+as the controller does, so in the container of a controller the command checks the fleet of this controller.
 The exit code is 1 if a check found an error. Warnings do not count.`;
 
 interface DoctorCommandOptions {
@@ -30,7 +30,7 @@ export function addDoctor(program: Command, { terminal, finish }: CommandContext
   program
     .command('doctor')
     .description('check a cluster, its Redis and its proxies, and print what is wrong and what to do')
-    .option('--kubeconfig <file>', 'kubeconfig of the cluster (default: as kubectl finds it)')
+    .option('--kubeconfig <file>', 'kubeconfig of the cluster (default: the kubeconfig that kubectl uses)')
     .option('--redis <url>', 'Redis of the fleet, in any form that WEIR_REDIS_URL accepts (default: WEIR_REDIS_URL)')
     .option('--fleet <name>', 'name of the fleet (default: WEIR_FLEET, else weir)')
     .addOption(outputOption())

@@ -17,7 +17,7 @@ import { tableText } from '../output/table.ts';
 
 const EXAMPLES = `
 Examples:
-  weir explain shop/web                  its state and reason, ports, endpoints, settings, limits and traffic
+  weir explain shop/web                  state and reason, ports, endpoints, settings, limits and traffic
   weir explain shop/web -o yaml
 
 The exit code is 1 unless the Service is programmed.`;
@@ -131,13 +131,13 @@ function healthCheckLines(check: HealthCheckSettings): string[] {
     ...(drainTimeoutMs === undefined
       ? []
       : [
-          `health-check-drain-timeout ${formatDuration(drainTimeoutMs)}: connections to an unhealthy endpoint are reset after this time`,
+          `health-check-drain-timeout ${formatDuration(drainTimeoutMs)}: connections to an unhealthy endpoint are reset after this time, if another endpoint works`,
         ]),
   ];
 }
 
 function settingLines({ settings }: ServiceExplanation): string[] {
-  if (settings === null) return ['no settings have been accepted yet, so nothing is served'];
+  if (settings === null) return ['no settings of the Service have been accepted yet, so the Service is not served'];
   const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
   const { sourceRanges, hosts, tls, tlsPassthrough, proxyProtocol } = settings;
   return [
@@ -146,7 +146,9 @@ function settingLines({ settings }: ServiceExplanation): string[] {
     ...healthCheckLines(healthCheck),
     `clients from ${sourceRanges.length === 0 ? 'any address' : joinList(sourceRanges)}`,
     ...(hosts.length > 0 ? [`hosts ${joinList(hosts)}`] : []),
-    ...(tlsPassthrough ? ['TLS passthrough: routed by the server name that the client requests, not decrypted'] : []),
+    ...(tlsPassthrough
+      ? ['TLS passthrough: connections are routed by the server name that the client requests, and are not decrypted']
+      : []),
     ...(tls === undefined ? [] : tlsLines(tls)),
     ...(proxyProtocol === null
       ? []

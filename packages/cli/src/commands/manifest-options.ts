@@ -49,7 +49,7 @@ function parseReservedPorts(value: string): readonly PortRange[] {
 function parseList<T>(value: string, parse: (text: string) => T | undefined, allowed: string): readonly T[] {
   const items = value.split(',').map((text) => parse(text.trim()));
   if (!items.every((item) => item !== undefined)) {
-    throw new InvalidArgumentError(`Use a comma-separated list; each item: ${allowed}.`);
+    throw new InvalidArgumentError(`Use a comma-separated list. Each item must be ${allowed}.`);
   }
   return items;
 }

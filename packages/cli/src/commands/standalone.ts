@@ -20,7 +20,7 @@ Examples:
 The command watches the files and applies every change at once. EndpointSlices in files may have loopback addresses.
 When all listeners are open, the command prints the line "ready" with the console's URL on stderr. SIGTERM and SIGINT
 drain the connections; a second signal ends the process at once.
-With --redis, Secrets are read only if WEIR_FLEET_SECRET is set, because Redis stores private keys encrypted with it.
+With --redis, Secrets are read only if WEIR_FLEET_SECRET is set, because this secret encrypts private keys in Redis.
 With --kubeconfig, the command does not wait for the API server. While the API server is unreachable, or has no ready
 endpoint for a Service, the command uses the last endpoints from the API server (kept in --state). If there are none,
 it uses the endpoints in the files. The connection to the API server may go through this process.`;
@@ -58,7 +58,7 @@ export function addStandalone(program: Command, { terminal, finish }: CommandCon
     )
     .option(
       '--kubeconfig <file>',
-      'kubeconfig of an API server whose EndpointSlices replace the EndpointSlices of the files (default: none)',
+      'kubeconfig of an API server; the EndpointSlices of this server replace the EndpointSlices of the manifests (default: none)',
     )
     .addHelpText('after', EXAMPLES)
     .action(async (options: StandaloneCommandOptions) => {

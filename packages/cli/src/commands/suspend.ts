@@ -14,9 +14,9 @@ Examples:
   weir suspend shop/web --message "Under attack" --for 10m
   weir suspend shop/web --message "Under attack" --for 5m --replace
 
-Every proxy refuses new connections of the target and resets its open connections. Other tenants are not affected.
-If you suspend a target again, the new message and end replace the message and end of your earlier Suspension.
---replace is needed to replace a Suspension that another user made, or that ends later.`;
+Every proxy refuses new connections of the target and resets the target's open connections. Other tenants are not
+affected. If you suspend a target again, the new message and end replace the message and end of your earlier Suspension.
+--replace is needed to replace a Suspension of another user, or a Suspension that ends later than the new Suspension.`;
 
 interface SuspendOptions extends ServerOptions {
   readonly message: string;
@@ -36,7 +36,10 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
         parseSuspensionDuration,
       ),
     )
-    .option('--replace', 'replace a Suspension that another user made, or that ends later')
+    .option(
+      '--replace',
+      'also replace a Suspension of another user, or a Suspension that ends later than the new Suspension',
+    )
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', SUSPEND_EXAMPLES)
@@ -47,7 +50,7 @@ export function addSuspend(program: Command, { terminal }: CommandContext): void
       const path = `/api/v1/suspensions${options.replace === true ? '?replace=true' : ''}`;
       const data = await clientFor(terminal, options).post<SuspensionItem>(path, body);
       const end = data.until === null ? 'until resumed' : `until ${data.until}`;
-      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${text}\` lifts it\n`;
+      const line = `${targetText(target)} is suspended ${end}; \`weir resume ${text}\` ends the suspension\n`;
       printResult(terminal, options.output, { data, table: () => line });
     });
 }
@@ -63,8 +66,8 @@ Examples:
   weir resume uploader
   weir resume shop/web
 
-The command deletes every Suspension of exactly this target. A Suspension in a file of weir standalone must be
-deleted in that file.`;
+The command deletes every Suspension of exactly this target. If weir standalone read a Suspension from a file, delete
+the Suspension in that file.`;
 
 export function addResume(program: Command, { terminal, finish }: CommandContext): void {
   program

@@ -34,7 +34,7 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
     .description('show live bandwidth, connections and requests per tenant and Service')
     .option('--tenant <name>', 'show only this tenant')
     .addOption(new Option('--sort <column>', 'column to sort by').choices(SORT_COLUMNS).default('out'))
-    .option('--once', 'print one frame and exit; this is always so if stdout is not a terminal', false)
+    .option('--once', 'print one frame and exit, as always if stdout is not a terminal', false)
     .addOption(outputOption())
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)

@@ -137,7 +137,7 @@ interface TenantTraffic {
 function checkUndisturbed(report: DemoReport, { name, before, after }: TenantTraffic): void {
   const newBytes = after.receivedBytes - before.receivedBytes;
   const isUndisturbed = after.failures.length === 0 && newBytes > 0;
-  const details = after.failures[0] ?? `${bytesText(newBytes)} received meanwhile, no failed request`;
+  const details = after.failures[0] ?? `${bytesText(newBytes)} received during the cut-off, no failed request`;
   report.check(`${name} is not affected`, isUndisturbed, details);
 }
 
@@ -147,7 +147,7 @@ export async function showUsage(
   clients: DemoClients,
   backends: Backends,
 ): Promise<void> {
-  report.title("Usage: weir usage equals the clients' own counts");
+  report.title("Usage: weir usage shows the same numbers as the clients' own counts");
   const counts = { shop: clients.shop.count(), game: clients.game.count(), uploader: clients.uploader.count() };
   const read = async (): Promise<readonly UsageItem[]> =>
     (await client.get<ItemList<UsageItem>>('/api/v1/usage')).items;
@@ -164,7 +164,7 @@ export async function showUsage(
   );
   for (const tenant of ['shop', 'game'] as const) {
     report.check(
-      `${tenant}: usage is equal to the byte`,
+      `${tenant}: the usage equals the clients' own counts exactly`,
       isExact(tenant),
       usageComparisonText(items, tenant, counts[tenant]),
     );

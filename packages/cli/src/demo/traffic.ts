@@ -150,7 +150,7 @@ class Player {
     this.socket.write(MOVE);
     this.#sentBytes += MOVE.length;
     if (this.#sentBytes - this.socket.bytesRead > MAX_UNANSWERED_MOVES * MOVE.length)
-      this.#fail('a move was not echoed within 2 s');
+      this.#fail('the game did not echo a move within 2 s');
   }
 
   /** Half-closes the connection and reads the remaining echoes, so that client and proxy count the same bytes. */

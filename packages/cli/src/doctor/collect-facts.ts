@@ -53,7 +53,9 @@ async function collectClusterIfConfigured({
     if (!(error instanceof UsageError) || kubeconfig !== undefined) throw error;
     const message = `${errorMessage(error)}, or --kubeconfig`;
     if (redis === undefined)
-      throw new UsageError(`${message}; and no Redis is configured by --redis or WEIR_REDIS_URL`);
+      throw new UsageError(
+        `${message}; there is also no Redis to check, because neither --redis nor WEIR_REDIS_URL is set`,
+      );
     return unknownCluster(unknownFact('not-asked', message));
   }
 }

@@ -172,10 +172,10 @@ const NEW_FLEET_SECRET_WARNING =
   'the file fleet-secret in the --state directory was missing, so a new secret was created: certificates in that directory cannot be decrypted and are not served until their Secrets are read again';
 
 const SECRETS_NOT_READ_WARNING =
-  'Secrets are not read: with --redis, private keys are stored encrypted in Redis, and WEIR_FLEET_SECRET is not set; set WEIR_FLEET_SECRET to the same secret of at least 32 characters for all processes of the fleet';
+  'Secrets are not read, because WEIR_FLEET_SECRET is not set: with --redis, this secret encrypts private keys in Redis; set WEIR_FLEET_SECRET to the same secret of at least 32 characters for all processes of the fleet';
 
 function unreportedNodesWarning(nodes: readonly string[]): string {
-  return `no proxy reported its listeners within 15 s on: ${nodes.join(', ')}; "weir get problems" shows what is missing`;
+  return `no proxy on ${nodes.join(', ')} reported its listeners within 15 s; "weir get problems" shows what is missing`;
 }
 
 /**

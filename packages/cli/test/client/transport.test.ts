@@ -63,10 +63,16 @@ test('trusts the CA of --ca-file, and names the option if the CA is unknown', as
   assert.equal((await runWeirInProcess([...args, '--ca-file', caFile])).code, 0);
   const { code, stderr } = await runWeirInProcess(args);
   assert.equal(code, 2);
-  assert.match(stderr, /^weir: no console answers at https:.*; name the CA of its certificate with --ca-file\n$/);
+  assert.match(
+    stderr,
+    /^weir: no console answers at https:.*; use --ca-file with the CA that signed the certificate of the console\n$/,
+  );
   const other = await runWeirInProcess(['usage', '--kubeconfig', kubeconfigIn(directory.path, server.url, {})]);
   assert.equal(other.code, 2);
-  assert.match(other.stderr, /^weir: no console answers at https:.*; name the CA of its certificate in the kubeconfig/);
+  assert.match(
+    other.stderr,
+    /^weir: no console answers at https:.*; set certificate-authority of the cluster in the kubeconfig/,
+  );
 });
 
 test('uses the console of the cluster of the kubeconfig with the credentials of the kubeconfig', async () => {
@@ -135,8 +141,14 @@ test('prints the message of a console that refuses a request, over both transpor
 test('rejects conflicting options and unreadable files before it sends a request', async () => {
   const server = `http://127.0.0.1:${await freePort()}`;
   const cases: readonly (readonly [args: string, message: RegExp])[] = [
-    [`--server ${server} --kubeconfig k`, /--server and --kubeconfig each name a console; use one of them/],
-    ['--kubeconfig k --token a', /--token, --token-file and --ca-file need --server; with --kubeconfig leave them out/],
+    [
+      `--server ${server} --kubeconfig k`,
+      /--server and --kubeconfig each name a console; use only one of the two options/,
+    ],
+    [
+      '--kubeconfig k --token a',
+      /--token, --token-file and --ca-file need --server; omit these options with --kubeconfig/,
+    ],
     ['--kubeconfig k --ca-file c', /--token, --token-file and --ca-file need --server/],
     [`--server ${server} --token a --token-file b`, /--token and --token-file are both given; use one of them/],
     [`--server ${server} --token ä`, /^weir: invalid --token: expected a token/],

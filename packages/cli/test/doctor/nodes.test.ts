@@ -60,7 +60,10 @@ test('NodePools warns if a policy or Service names a pool without a usable node'
   const services = knownFact([service('web', { pool: 'dmz' }), service('own', { pool: 'x', ignored: true })]);
   const empty = findingFor('NodePools', { nodes: knownFact([a, { ...pooled, isCordoned: true }]), policies, services });
   assert.equal(empty.severity, 'warning');
-  assert.match(empty.message, /^no usable node is in the pool "dmz" \(TenantPolicy shop, Service shop\/web\); kubectl/);
+  assert.match(
+    empty.message,
+    /^no usable node is in the pool "dmz" \(requested by TenantPolicy shop, Service shop\/web\); add a node \(kubectl/,
+  );
 });
 
 test('ProxySourceAddresses lists the addresses that NetworkPolicies must allow, with tunnel addresses', () => {

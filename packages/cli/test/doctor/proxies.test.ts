@@ -6,7 +6,7 @@ import { FAILED, findingFor, heartbeat, heartbeats, node } from '../fixtures/doc
 test('ProxiesAlive fails for a usable node without a proxy', () => {
   const silent = findingFor('ProxiesAlive', { heartbeats: heartbeats(heartbeat('edge-1')) });
   assert.equal(silent.severity, 'error');
-  assert.match(silent.message, /^no heartbeat from a proxy on edge-2: check its pod/);
+  assert.match(silent.message, /^no heartbeat from a proxy on edge-2: check that the proxy's pod runs/);
   const nodes = knownFact([node('edge-1', '10.0.0.1'), node('edge-2', '10.0.0.2', { isCordoned: true })]);
   assert.equal(findingFor('ProxiesAlive', { nodes, heartbeats: heartbeats(heartbeat('edge-1')) }).severity, 'ok');
 });
@@ -15,7 +15,7 @@ test('ProxiesAlive warns about proxies on unlabelled nodes, draining proxies and
   const both = [heartbeat('edge-1'), heartbeat('edge-2')];
   const findingWith = (...items: readonly ReturnType<typeof heartbeat>[]) =>
     findingFor('ProxiesAlive', { heartbeats: heartbeats(...items) });
-  assert.match(findingWith(...both, heartbeat('worker')).message, /^a proxy runs on worker, which has no label/);
+  assert.match(findingWith(...both, heartbeat('worker')).message, /^a proxy runs on worker but serves nothing there/);
   assert.match(
     findingWith(heartbeat('edge-1'), heartbeat('edge-2', { draining: true })).message,
     /^the proxy on edge-2 drains/,
@@ -74,9 +74,9 @@ test("KernelSettings uses this machine's settings for its own node if the proxy 
   const away = findingFor('KernelSettings', { heartbeats: fleet });
   assert.match(
     away.message,
-    /^not checked: edge-1, edge-2, whose proxies do not report kernel settings; run weir doctor on one/,
+    /^not checked: the proxies on edge-1, edge-2 do not report kernel settings; run weir doctor on one/,
   );
   const host = { addresses: ['10.0.0.2'], kernelWarnings: ['set x=1'] };
   const here = findingFor('KernelSettings', { heartbeats: fleet, host });
-  assert.match(here.message, /^edge-2: in this shell, set x=1; not checked: edge-1, whose/);
+  assert.match(here.message, /^edge-2: in this shell, set x=1; not checked: the proxies on edge-1 do/);
 });

@@ -74,7 +74,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
     says('LoadBalancingNodes', /^only edge-1 is usable/);
     says('NodesLeftOut', /^of 2 labelled nodes, these .*: edge-2 is cordoned/);
     says('NodeAddresses', /^edge-2 has no InternalIP/);
-    says('NodePools', /^no usable node is in the pool "dmz" \(TenantPolicy shop\)/);
+    says('NodePools', /^no usable node is in the pool "dmz" \(requested by TenantPolicy shop\)/);
     says('ProxySourceAddresses', /: 10\.0\.0\.1$/);
     says('PublishedAddresses', /^default\/web: an address is published without ipMode: Proxy/);
     says('NodePorts', /^2 Services can be reached by node ports.*default\/quiet \(3\d+\), default\/web \(3\d+\)/);
@@ -95,9 +95,9 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
       assert.equal(verdict('RedisReachable'), 'ok: Redis answers as a primary');
       assert.match(verdict('RedisVersion'), /^ok: \d+\.\d+\.\d+ is 7\.0 or later$/);
       assert.equal(verdict('RedisEviction'), 'ok: maxmemory-policy is noeviction');
-      assert.match(verdict('RedisPersistence'), /^warning: Redis writes no append-only log \(no snapshots\)/);
+      assert.match(verdict('RedisPersistence'), /^warning: Redis writes neither an append-only log nor snapshots/);
       assert.match(verdict('RedisClock'), /^ok: /);
-      assert.match(verdict('ProxiesAlive'), /^warning: a proxy runs on stranger, which has no label/);
+      assert.match(verdict('ProxiesAlive'), /^warning: a proxy runs on stranger but serves nothing there/);
       assert.match(verdict('ProxyClocks'), /^error: .* stranger is \d+ s ahead;/);
       assert.match(verdict('KernelSettings'), /^warning: edge-1: set x=1$/);
     } finally {

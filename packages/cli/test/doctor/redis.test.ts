@@ -29,9 +29,9 @@ test('RedisPersistence recommends appendonly and reports failed writes', () => {
   assert.match(messageFor({ appendOnly: false }), /^Redis writes snapshots only.*set appendonly yes$/);
   assert.match(
     messageFor({ appendOnly: false, snapshots: false }),
-    /^Redis writes no append-only log \(no snapshots\)/,
+    /^Redis writes neither an append-only log nor snapshots/,
   );
-  assert.match(messageFor({ appendOnly: false, snapshots: undefined }), /whether it writes snapshots is unknown/);
+  assert.match(messageFor({ appendOnly: false, snapshots: undefined }), /no append-only log, and perhaps no snapshots/);
   const broken = findingFor('RedisPersistence', { redis: redis({ isFailingToPersist: true }) });
   assert.equal(broken.severity, 'error');
 });

@@ -41,7 +41,7 @@ test('UntakenServices fails for a Service of the class without a condition', () 
   assert.equal(severity, 'error');
   assert.match(
     message,
-    /^no controller serves 1 Service .*of class weir\.dev\/weir, without a condition.*: shop\/web$/,
+    /^no controller serves 1 Service .*with class weir\.dev\/weir, but without a condition.*: shop\/web$/,
   );
 });
 
@@ -52,7 +52,7 @@ test('UntakenServices warns about Services without a class or of another class',
   ]);
   const { severity, message } = findingFor('UntakenServices', { services });
   assert.equal(severity, 'warning');
-  assert.match(message, /WEIR_CLASSLESS=true serves: shop\/plain; .*: shop\/foreign \(other\/class\)$/);
+  assert.match(message, /WEIR_CLASSLESS=true serves .*: shop\/plain; .*: shop\/foreign \(other\/class\)$/);
 });
 
 test('UntakenServices skips new, deleted and ignored Services and Services with an address', () => {
@@ -93,7 +93,7 @@ test('EphemeralPorts warns about ports of the ephemeral range and names the kern
   assert.equal(severity, 'warning');
   assert.match(
     message,
-    /^2 Services with ports in 32768-60999, .*: shop\/first \(32768\), shop\/last \(60999\); reserve/,
+    /^2 Services with ports in 32768-60999: shop\/first \(32768\), shop\/last \(60999\); Linux .*; reserve/,
   );
   assert.match(message, /net\.ipv4\.ip_local_reserved_ports/);
   assert.equal(findingFor('EphemeralPorts').severity, 'ok');

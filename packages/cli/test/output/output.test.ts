@@ -108,7 +108,7 @@ test('weir explain shows the request, timing and drain timeout of a health check
   assert.deepEqual(linesOf({ kind: 'http', path: '/', ...timing }), [`  health-check http / ${timingText}`]);
   assert.deepEqual(linesOf({ kind: 'http', path: '/', overTls: true, ...timing, drainTimeoutMs: 2_000 }), [
     `  health-check https / ${timingText}`,
-    '  health-check-drain-timeout 2s: connections to an unhealthy endpoint are reset after this time',
+    '  health-check-drain-timeout 2s: connections to an unhealthy endpoint are reset after this time, if another endpoint works',
   ]);
 });
 

@@ -122,7 +122,7 @@ test(
       await using running = await startWeirProcess(args, { readyWhen: /^ready/m });
       assert.match(
         running.output(),
-        /^warning: Secrets are not read: with --redis.*set WEIR_FLEET_SECRET to the same secret/m,
+        /^warning: Secrets are not read, because WEIR_FLEET_SECRET is not set: .*set WEIR_FLEET_SECRET to the same secret/m,
       );
       await running.waitForOutput(/SecretForbidden/);
     }

@@ -48,7 +48,7 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
   const result = checkClockSkew(clocks, "the proxies' clocks are");
   if (result.severity !== 'ok' || withoutTime.length === 0) return result;
   return warning(
-    `not checked: the proxies on ${joinList(withoutTime)} have a version that does not report the time; run chronyc tracking there`,
+    `not checked: the proxies on ${joinList(withoutTime)} have a version that does not report the time; run chronyc tracking on these nodes`,
   );
 }
 

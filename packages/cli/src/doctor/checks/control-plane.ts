@@ -16,7 +16,7 @@ export function kubernetesVersion({ server }: Facts): CheckResult {
   return isNewEnough
     ? ok(`${version} is 1.${MIN_KUBERNETES_MINOR} or later`)
     : error(
-        `${version} does not support ipMode: Proxy, so kube-proxy intercepts connections to the published addresses, which bypasses limits and accounting; upgrade to 1.${MIN_KUBERNETES_MINOR} or later`,
+        `${version} does not support ipMode: Proxy, so kube-proxy intercepts connections to the published addresses, and such connections bypass limits and accounting; upgrade to 1.${MIN_KUBERNETES_MINOR} or later`,
       );
 }
 
@@ -27,11 +27,11 @@ export function customResources({ customResources: served }: Facts): CheckResult
   const missing = REQUIRED_RESOURCES.filter((name) => !served.value.includes(name));
   return missing.length === 0
     ? ok(`${REQUIRED_RESOURCES.join(', ')} are served`)
-    : error(`${missing.join(', ')} ${missing.length === 1 ? 'is' : 'are'} not served; ${INSTALL_HINT}`);
+    : error(`the API server does not serve ${missing.join(', ')}; ${INSTALL_HINT}`);
 }
 
 const INSTALL_HINT =
-  "install Weir's custom resources: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions (if they are installed, kubectl get crd shows why they are not served)";
+  "install Weir's custom resources: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions (if the custom resources are installed, kubectl get crd shows why the API server does not serve them)";
 
 /**
  * Checks that Weir knows the ranges of cluster IPs. Weir refuses endpoints in these ranges, because they would lead to another tenant's
@@ -43,7 +43,7 @@ export function serviceRanges({ serviceRanges: published, serviceCidrs }: Facts)
   if (published.kind === 'unknown') return notChecked(published);
   if (published.value.length > 0) return ok(`${joinList(published.value)}; ${NO_ENDPOINT_RULE}`);
   return warning(
-    'the API server does not publish the ranges of cluster IPs (ServiceCIDR, from Kubernetes 1.33), so Weir refuses as endpoints only the cluster IPs of existing Services; set WEIR_SERVICE_CIDRS to the --service-cluster-ip-range of the API server, for the controller and for this command',
+    'the API server does not publish the ranges of cluster IPs (ServiceCIDR, from Kubernetes 1.33), so Weir cannot refuse endpoints in these ranges, except the cluster IPs of existing Services; set WEIR_SERVICE_CIDRS to the --service-cluster-ip-range of the API server, for the controller and for this command',
   );
 }
 
@@ -67,7 +67,7 @@ export function controllerLeader({ leases, fleet, now }: Facts): CheckResult {
     const hint =
       otherFleets.length === 0 ? '' : ` (fleets with a Lease: ${joinList(otherFleets)}; choose one with --fleet)`;
     return error(
-      `no controller of this fleet has ever led: Lease ${name} does not exist${hint}; start a controller, and check its log`,
+      `no controller of this fleet has ever become the leader: Lease ${name} does not exist${hint}; start a controller, and check its log`,
     );
   }
   if (leading.length === 0)
@@ -76,13 +76,13 @@ export function controllerLeader({ leases, fleet, now }: Facts): CheckResult {
     );
   if (leading.length > 1)
     return error(
-      `${leading.length} controllers lead: ${joinList(leading.map(leasePath))}; run all controllers of a fleet in one namespace`,
+      `${leading.length} controllers lead, each with a Lease of its own (${joinList(leading.map(leasePath))}); run all controllers of a fleet in one namespace`,
     );
   const otherFleets = live.filter((lease) => lease.name !== name).map((lease) => lease.name.slice(LEASE_PREFIX.length));
   const otherFleetsText =
     otherFleets.length === 0
       ? ''
-      : `; the cluster also has fleet ${joinList(otherFleets)}, with its own class and nodes`;
+      : `; the cluster also has other fleets, each with its own class and nodes: ${joinList(otherFleets)}`;
   return ok(`${joinList(leading.map((lease) => `${lease.holder} leads`))}${otherFleetsText}`);
 }
 
@@ -121,7 +121,7 @@ export function redisVersion({ redis }: Facts): CheckResult {
   if (version !== undefined && Number.parseInt(version, 10) >= MIN_REDIS_MAJOR)
     return ok(`${version} is ${MIN_REDIS_MAJOR}.0 or later`);
   return error(
-    `the version is ${version ?? 'unknown'}, with which Weir does not start; upgrade to ${MIN_REDIS_MAJOR}.0 or later`,
+    `the version is ${version ?? 'unknown'}, but Weir starts only with ${MIN_REDIS_MAJOR}.0 or later; upgrade Redis`,
   );
 }
 
@@ -151,8 +151,11 @@ export function redisPersistence({ redis }: Facts): CheckResult {
       `Redis writes snapshots only, so a restart loses the usage since the last snapshot; ${APPENDONLY_HINT}`,
     );
   }
-  const snapshotsText = snapshots === undefined ? 'whether it writes snapshots is unknown' : 'no snapshots';
+  const missingText =
+    snapshots === undefined
+      ? 'no append-only log, and perhaps no snapshots'
+      : 'neither an append-only log nor snapshots';
   return warning(
-    `Redis writes no append-only log (${snapshotsText}), so a restart may lose time series and the last minutes of usage; ${APPENDONLY_HINT}`,
+    `Redis writes ${missingText}, so a restart may lose time series and the last minutes of usage; ${APPENDONLY_HINT}`,
   );
 }

@@ -20,17 +20,17 @@ export function loadBalancingNodes({ nodes }: Facts): CheckResult {
   const names = usableNodes(nodes.value).map((node) => node.name);
   if (labelled.length === 0) {
     return error(
-      `none of ${pluralize(nodes.value.length, 'node')} has the label role=loadbalancer, so nothing is served; ${LABEL_COMMAND}`,
+      `none of ${pluralize(nodes.value.length, 'node')} has the label role=loadbalancer, so nothing is served; label a node: ${LABEL_COMMAND}`,
     );
   }
   if (names.length === 0) {
     return error(
-      `none of the labelled nodes is usable (see NodesLeftOut and NodeAddresses), so no new Service is served; make a node usable, or ${LABEL_COMMAND}`,
+      `none of the labelled nodes is usable (see NodesLeftOut and NodeAddresses), so no new Service is served; make one of these nodes usable, or label another node: ${LABEL_COMMAND}`,
     );
   }
   if (names.length === 1) {
     return warning(
-      `only ${names[0]} is usable, so nothing is served while that node is down; for a second node: ${LABEL_COMMAND}`,
+      `only ${names[0]} is usable, so nothing is served while that node is down; label a second node: ${LABEL_COMMAND}`,
     );
   }
   return ok(`${pluralize(names.length, 'node')}: ${joinList(names)}`);
@@ -45,7 +45,7 @@ export function nodesLeftOut({ nodes }: Facts): CheckResult {
   const labelled = labelledNodes(nodes.value);
   const reasons = labelled.flatMap((node) => exclusionReason(node) ?? notReadyText(node) ?? []);
   return reasons.length === 0
-    ? ok('no labelled node is excluded, cordoned or not ready')
+    ? ok('every labelled node is ready, and none is excluded, cordoned or being deleted')
     : warning(
         `of ${pluralize(labelled.length, 'labelled node')}, these get no Services or may lose them: ${joinList(reasons)}`,
       );
@@ -66,7 +66,8 @@ export function nodeAddresses({ nodes }: Facts): CheckResult {
   const without = labelled
     .filter((node) => nodeAddressesOf(node).bind.length === 0)
     .map(
-      ({ name }) => `${name} has no InternalIP, so nothing is bound there (the kubelet or its cloud provider sets it)`,
+      ({ name }) =>
+        `${name} has no InternalIP, so no proxy can listen there (the kubelet or the cloud provider sets the InternalIP)`,
     );
   const all = [...invalid, ...without];
   if (all.length > 0) return invalid.length > 0 ? error(joinList(all)) : warning(joinList(all));
@@ -97,13 +98,13 @@ export function nodePools(facts: Facts): CheckResult {
   }
   const poolTexts = [...empty].map(
     ([pool, by]) =>
-      `"${pool}" (${joinList(
+      `"${pool}" (requested by ${joinList(
         by.map((demand) => demand.by),
         3,
       )})`,
   );
   return warning(
-    `no usable node is in the pool ${joinList(poolTexts)}; kubectl label node NAME ${POOL_KEY}=POOL, or correct the policy or Service`,
+    `no usable node is in the pool ${joinList(poolTexts)}; add a node (kubectl label node NAME ${POOL_KEY}=POOL), or correct the TenantPolicy or Service`,
   );
 }
 

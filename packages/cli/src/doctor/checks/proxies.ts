@@ -26,9 +26,9 @@ export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
     .map(([node]) => node);
   const problems = [
     silent.length > 0 &&
-      `no heartbeat from a proxy on ${joinList(silent)}: check its pod, and that it uses the same Redis and WEIR_FLEET and has the right WEIR_NODE`,
+      `no heartbeat from a proxy on ${joinList(silent)}: check that the proxy's pod runs, has the right WEIR_NODE, and uses the same Redis and WEIR_FLEET as this command`,
     unlabelled.length > 0 &&
-      `a proxy runs on ${joinList(unlabelled)}, which has no label role=loadbalancer, so it serves nothing: label the node, or correct WEIR_NODE`,
+      `a proxy runs on ${joinList(unlabelled)} but serves nothing there, because the label role=loadbalancer is missing: label the node, or correct WEIR_NODE`,
     draining.length > 0 && `the proxy on ${joinList(draining)} drains and accepts no new connections`,
     unreadable.length > 0 && unreadable.join('; '),
     withoutTable.length > 0 && `the proxy on ${joinList(withoutTable)} has no routing table yet (see ControllerLeader)`,
@@ -83,7 +83,7 @@ export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult 
   if (names.size === 0) problems.push('not checked: no node is known');
   if (unchecked.length > 0)
     problems.push(
-      `not checked: ${joinList(unchecked)}, whose proxies do not report kernel settings; ${RUN_ON_NODE_HINT}`,
+      `not checked: the proxies on ${joinList(unchecked)} do not report kernel settings; ${RUN_ON_NODE_HINT}`,
     );
   return problems.length === 0
     ? ok(`the settings are right on ${joinList([...warningsByNode.keys()])}`)

@@ -15,7 +15,7 @@ export function publishedAddresses(facts: Facts): CheckResult {
     return ok(`${pluralize(published.length, 'Service')} with an address, all with ipMode: Proxy`);
   }
   return error(
-    `${joinList(bypassing.map(serviceName))}: an address is published without ipMode: Proxy, so kube-proxy intercepts connections inside the cluster, which bypasses limits, accounting and cut-off; find the program that writes the status (kubectl get service NAME -o yaml --show-managed-fields)`,
+    `${joinList(bypassing.map(serviceName))}: an address is published without ipMode: Proxy, so kube-proxy intercepts connections inside the cluster, and such connections bypass limits, accounting and cut-off; find the program that writes the status (kubectl get service NAME -o yaml --show-managed-fields)`,
   );
 }
 
@@ -44,7 +44,7 @@ export function ephemeralPorts(facts: Facts): CheckResult {
     (service) => `${serviceName(service)} (${joinList(service.ports.filter(isEphemeral).map(String), 3)})`,
   );
   return warning(
-    `${pluralize(affected.length, 'Service')} with ports in ${range}, from which Linux takes the source ports of outgoing connections; a proxy cannot bind such a port while its node uses it (BindFailed): ${joinList(serviceTexts)}; reserve the ports with net.ipv4.ip_local_reserved_ports on the nodes, or use ports below ${EPHEMERAL_PORTS.from}`,
+    `${pluralize(affected.length, 'Service')} with ports in ${range}: ${joinList(serviceTexts)}; Linux takes the source ports of outgoing connections from this range, and a proxy cannot bind a port that its node is using (BindFailed); reserve the ports with net.ipv4.ip_local_reserved_ports on the nodes, or use ports below ${EPHEMERAL_PORTS.from}`,
   );
 }
 
@@ -64,11 +64,11 @@ export function untakenServices(facts: Facts): CheckResult {
     .map((service) => `${serviceName(service)} (${service.loadBalancerClass})`);
   const groups = [
     ofThisClass.length > 0 &&
-      `of class ${loadBalancerClass}, without a condition from a controller (see ControllerLeader): ${joinList(ofThisClass)}`,
+      `with class ${loadBalancerClass}, but without a condition from a controller (see ControllerLeader): ${joinList(ofThisClass)}`,
     ofNoClass.length > 0 &&
-      `without a class, which only a controller with WEIR_CLASSLESS=true serves: ${joinList(ofNoClass)}; a class can only be set on a new Service`,
+      `without a class (only a controller with WEIR_CLASSLESS=true serves such Services, and a class can be set only on a new Service): ${joinList(ofNoClass)}`,
     ofOtherClass.length > 0 &&
-      `of a class other than ${loadBalancerClass}, without an address: ${joinList(ofOtherClass)}`,
+      `with a class other than ${loadBalancerClass}, and without an address: ${joinList(ofOtherClass)}`,
   ].filter((text) => text !== false);
   if (groups.length === 0)
     return ok(`${pluralize(services.value.length, 'Service')} of type LoadBalancer, each with a controller`);
