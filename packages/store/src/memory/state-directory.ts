@@ -32,13 +32,18 @@ const STATE_FILE_VERSION = 1;
  */
 export async function readState<T>(path: string, format: StateFormat<T>): Promise<T | undefined> {
   const refuse = (why: string): never => {
-    throw new StoreError('DAMAGED', `the state file ${path} ${why}, or move it away: then ${format.lossDescription}`);
+    throw new StoreError(
+      'DAMAGED',
+      `the state file ${path} ${why}, or move the file away (then ${format.lossDescription})`,
+    );
   };
   let text: string | undefined;
   try {
     text = await readFileIfPresent(path);
   } catch (error) {
-    return refuse(`cannot be read (${errorMessage(causeOf(error))}); let the user that runs Weir read it`);
+    return refuse(
+      `cannot be read (${errorMessage(causeOf(error))}); give the user of this process permission to read the file`,
+    );
   }
   if (text === undefined) return undefined;
   let value: unknown;
@@ -66,7 +71,7 @@ export async function prepareStateDirectory(path: string): Promise<void> {
   } catch (error) {
     throw new StoreError(
       'DAMAGED',
-      `the state directory ${path} cannot be used (${errorMessage(causeOf(error))}); choose a directory that the user that runs Weir may write`,
+      `the state directory ${path} cannot be used (${errorMessage(causeOf(error))}); choose a directory in which the user of this process may write`,
     );
   }
 }

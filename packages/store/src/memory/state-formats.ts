@@ -31,7 +31,7 @@ export const TABLE_FORMAT: StateFormat<TableContent> = {
 /** The last incarnation number of each node. */
 export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   kind: 'lives',
-  lossDescription: 'incarnations of proxies are numbered from the clock',
+  lossDescription: 'the current time is used for the next incarnation numbers of the proxies',
   encode: (lives) => ({ lives: [...lives] }),
   decode({ lives }) {
     const pairs = decodeList(lives, decodeIncarnation);

@@ -56,7 +56,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
             port: 80,
             endpoint: { address: '10.1.0.1', port: 8_080 },
             state: 'ejected' as const,
-            why: '3 connects in a row failed',
+            why: '3 connection attempts in a row failed',
             used: false,
           },
         ],

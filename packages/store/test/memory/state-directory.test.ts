@@ -154,7 +154,7 @@ describe('a memory store with a state directory', () => {
         await assert.rejects(open(directory), (error) => {
           assert.ok(error instanceof StoreError && error.code === 'DAMAGED');
           assert.ok(error.message.startsWith(`the state file ${path} is damaged`), error.message);
-          assert.match(error.message, /restore it from a backup, or move it away: then [^\n]+$/);
+          assert.match(error.message, /restore it from a backup, or move the file away \(then [^\n]+\)$/);
           return true;
         });
         assert.equal(readFileSync(path, 'utf8'), bad);
@@ -169,7 +169,10 @@ describe('a memory store with a state directory', () => {
     await fill(directory);
     const path = join(directory, 'store-table.json');
     writeFileSync(path, readFileSync(path, 'utf8').replace('"version":1', '"version":2'));
-    await assert.rejects(open(directory), /was written by another version of Weir; run that version, or move it away/);
+    await assert.rejects(
+      open(directory),
+      /was written by another version of Weir; run that version, or move the file away/,
+    );
   });
 
   test('refuses an unreadable file and an unusable directory', async (t) => {

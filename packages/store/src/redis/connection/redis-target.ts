@@ -74,8 +74,8 @@ const FIELD_NAMES: Readonly<Record<keyof RedisAccess, string>> = {
   url: 'URL',
   username: 'user',
   password: 'password',
-  sentinelUsername: 'user at the sentinels',
-  sentinelPassword: 'password at the sentinels',
+  sentinelUsername: 'user for the sentinels',
+  sentinelPassword: 'password for the sentinels',
   ca: 'CA file',
 };
 

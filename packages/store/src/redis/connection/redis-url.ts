@@ -68,10 +68,10 @@ function topologyFor(
   if (duplicate !== undefined) return `names ${duplicate.host}:${duplicate.port} twice`;
   if (suffix === '-sentinel') {
     if (fragment === undefined)
-      return 'does not name the primary: it must end with # and the name of the primary at the sentinels';
+      return 'does not name the primary: the URL must end with # and the name by which the sentinels know the primary';
     return { kind: 'sentinel', sentinels: hosts, primary: fragment };
   }
-  if (fragment !== undefined) return 'has a query or a fragment';
+  if (fragment !== undefined) return 'has a fragment (the text after #), which only redis-sentinel:// allows';
   if (suffix === '-cluster') {
     if (Number(db ?? 0) !== 0) return 'names a database other than 0, the only database of a cluster';
     return { kind: 'cluster', seeds: hosts };
