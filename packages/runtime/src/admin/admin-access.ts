@@ -7,7 +7,7 @@ const MIN_TOKEN_CHARACTERS = 16;
 
 /** The format of an admin token: the characters of a bearer token (RFC 6750, section 2.1). */
 export const ADMIN_TOKEN_FORMAT: SettingFormat<Secret> = {
-  allowed: `at least ${MIN_TOKEN_CHARACTERS} letters, digits and - . _ ~ + / =`,
+  allowed: `at least ${MIN_TOKEN_CHARACTERS} characters: letters, digits and - . _ ~ + / =`,
   parse(raw) {
     const token = raw.trim();
     return token.length >= MIN_TOKEN_CHARACTERS && /^[\w.~+/-]+=*$/.test(token) ? new Secret(token) : undefined;

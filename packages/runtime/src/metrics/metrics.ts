@@ -119,7 +119,7 @@ function replaceOpenDescriptors(registry: Registry, count: () => number): void {
 function createDroppedCounter(registry: Registry): Counter<'metric' | 'reason'> {
   return new Counter({
     name: 'weir_metrics_dropped_total',
-    help: 'Updates of metrics lost because the metric had its full number of series (cap) or its source failed (error).',
+    help: 'Metric updates that were lost, by reason: the metric already had its maximum number of series (cap), or reading its source failed (error).',
     labelNames: ['metric', 'reason'],
     registers: [registry],
   });

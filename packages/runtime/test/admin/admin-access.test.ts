@@ -73,7 +73,9 @@ test('refuses a short or malformed token without printing the token', () => {
   assert.equal(tokenOf(`${TOKEN}\n`), TOKEN);
   assert.equal(tokenOf(''), undefined);
   for (const wrong of ['short', 'two words, and long', 'ümlaut-ümlaut-ümlaut', '=very-long-but-odd='])
-    assert.throws(() => tokenOf(wrong), { message: /^WEIR_ADMIN_TOKEN is \[redacted\]; use at least 16 letters/ });
+    assert.throws(() => tokenOf(wrong), {
+      message: /^WEIR_ADMIN_TOKEN is \[redacted\]; use at least 16 characters: letters, /,
+    });
 });
 
 test('warns once if the admin server is exposed to the network', async () => {
