@@ -93,7 +93,7 @@ export async function startProxyUntilServing(options: ServingProxyOptions): Prom
   const proxy = await spawnProxy({
     args: [...profilingFlags(profileDirectory), program],
     ...{ redis, fleet, node, workers, admin, logLevel: 'info' },
-    readyWhen: /the first table is served/,
+    readyWhen: /the first routing table is in effect/,
     readyTimeoutMs: PROXY_SERVING_TIMEOUT_MS,
   });
   const servingMs = monotonicMs() - startedAt;

@@ -96,7 +96,7 @@ export function imagesRunning(images: () => UnpackedImages): void {
         env: { ...common, WEIR_NODE: NODE, WEIR_WORKERS: '2', WEIR_PROBE_SOCKET: '/run/weir/probe.sock' },
         writableFolders: ['/run/weir'],
         capabilities: ['CAP_NET_BIND_SERVICE'],
-        readyWhen: /the first table is served/,
+        readyWhen: /the first routing table is in effect/,
       });
       t.diagnostic(`the proxy served its first table after ${Math.round(performance.now() - begun)} ms`);
       await cluster.kubectl('apply', '-f', join(root, 'e2e/manifests/shop.yaml'));

@@ -109,7 +109,7 @@ await runProcess('weir-proxy', (control) => {
           });
           proxy.failed.catch((error) => control.fail(error));
           proxy.ready.then(
-            () => log.info({ afterMs: Math.round(performance.now()) }, 'the first table is served'),
+            () => log.info({ afterMs: Math.round(performance.now()) }, 'the first routing table is in effect'),
             () => undefined, // The proxy was closed before it was ready.
           );
         },

@@ -111,7 +111,7 @@ export class PastIncarnations {
     if (result.kind === 'folded') {
       log.warn(
         { life: report.life, file: past.file },
-        'the store has closed the account of this past incarnation; dropping its unreported usage',
+        'the ledger accepts no more usage of this past incarnation, which the controller considered dead; dropping its unreported usage',
       );
       await this.#forget(past);
       return;

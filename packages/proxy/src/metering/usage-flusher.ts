@@ -220,7 +220,7 @@ export class UsageFlusher {
     const { log, slots } = this.#options;
     log.warn(
       { life: report.life, slots: report.slots.length },
-      'the store has closed the account of this incarnation; dropping its unreported usage',
+      'the ledger accepts no more usage of this incarnation, which the controller considered dead; dropping its unreported usage',
     );
     slots.startIncarnation();
     this.#journal = EMPTY_JOURNAL;

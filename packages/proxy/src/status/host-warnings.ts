@@ -15,7 +15,7 @@ export async function kernelWarnings(read: ReadSetting = readSetting): Promise<r
   const warnings: string[] = [];
   if (migrates === '0') {
     warnings.push(
-      'connections waiting in the accept queue of a worker that ends are reset; set net.ipv4.tcp_migrate_req=1',
+      'if a worker ends, the kernel resets the connections in its accept queue; set net.ipv4.tcp_migrate_req=1',
     );
   }
   if (Number(unsent) > MAX_NOTSENT_LOWAT_BYTES) {

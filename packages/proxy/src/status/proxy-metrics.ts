@@ -59,7 +59,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   metrics.collectCounter({
     name: 'weir_service_refused_total',
-    help: 'Connections and UDP flows that ended before a byte was relayed, by reason; for cut-off also those that were open.',
+    help: 'Connections and UDP flows that ended before a byte was relayed, by reason; cut-off also counts open connections and flows that were reset.',
     labels: [...SERVICE, 'reason'],
     collect: () => refusals(slots),
   });
@@ -75,14 +75,14 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   metrics.collectGauge({
     name: 'weir_service_endpoints',
-    help: 'Endpoints of the port of the Service with the fewest ready endpoints, by state: ready, ejected (by failed connects or checks) or draining (removed, with open connections).',
+    help: 'Endpoints of one port of the Service (the port with the fewest ready endpoints), by state: ready, ejected (because of failed connections or checks) or draining (removed, with open connections).',
     labels: [...SERVICE, 'state'],
     collect: () => endpointSamples(table, health),
   });
   addHealthMetrics(metrics, health);
   metrics.collectGauge({
     name: 'weir_table_revision',
-    help: 'Revision of the routing table that all workers have applied; 0 before the first.',
+    help: 'Revision of the routing table that all workers have applied; 0 before the first table.',
     collect: () => [{ labels: {}, value: table.applied?.revision ?? 0 }],
   });
   const propagated = metrics.histogram({
@@ -105,7 +105,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   metrics.collectGauge({
     name: 'weir_proxy_event_loop_delay_seconds',
-    help: 'Event loop delay of the main thread (heartbeats, cut-offs, checks) over the last 30 to 60 seconds.',
+    help: 'Event loop delay of the main thread, which sends heartbeats, applies cut-offs and checks endpoints, over the last 30 to 60 seconds.',
     labels: ['quantile'],
     collect: () =>
       DELAY_QUANTILES.map((quantile, index) => ({
@@ -158,7 +158,7 @@ function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'
 export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void {
   metrics.collectCounter({
     name: 'weir_health_checks_total',
-    help: 'Health checks of endpoints that were completed, by result.',
+    help: 'Completed health checks of endpoints, by result.',
     labels: ['result'],
     collect: () => {
       const { good, bad } = health.checkCounts;

@@ -72,8 +72,8 @@ export function createMissingSecretWarning({
     });
     if (!isWarned) return;
     log.warn(
-      { advice: 'set WEIR_FLEET_SECRET to the same as the controller has' },
-      'no private key can be decrypted without WEIR_FLEET_SECRET; clients of ports that terminate TLS are refused',
+      { advice: 'set WEIR_FLEET_SECRET to the value that the controller has' },
+      'WEIR_FLEET_SECRET is not set, so no private key can be decrypted; clients of ports that terminate TLS are refused',
     );
   };
 }

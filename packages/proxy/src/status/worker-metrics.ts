@@ -57,7 +57,7 @@ export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
   });
   metrics.collectCounter({
     name: 'weir_connect_local_failures_total',
-    help: 'Connects to endpoints that failed on this host (no local port, descriptor, memory or permission), by errno.',
+    help: 'Failed attempts to connect to an endpoint for which this host is the cause (no local port, descriptor, memory or permission), by errno.',
     labels: ['code'],
     collect: () => Object.entries(pool.localFailures).map(([code, value]) => ({ labels: { code }, value })),
   });

@@ -39,7 +39,10 @@ export async function followStore(options: StoreFollowerOptions): Promise<void> 
       onTable,
       onChanges,
       onUnreadable: (ids) =>
-        log.warn({ entries: ids.length }, 'cannot decode entries of a newer version; keeping the previous ones'),
+        log.warn(
+          { entries: ids.length },
+          'cannot decode table entries of a newer version; keeping the previous entries',
+        ),
       ...awayHandlers('table'),
     }),
     followSuspensions(store.suspensions, {

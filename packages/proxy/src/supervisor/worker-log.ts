@@ -11,7 +11,7 @@ const PERMISSION_FIX = 'a rule of this host (nftables, SELinux, a cgroup) forbid
 const LOCAL_FAILURE_FIXES: Readonly<Record<LocalFailure, string>> = {
   EADDRNOTAVAIL:
     'no local port is left: net.ipv4.ip_local_port_range limits the connections to one endpoint ' +
-    '(28,232 by default); widen it, or add endpoints',
+    '(28,232 by default); widen the range, or add endpoints',
   EMFILE: DESCRIPTOR_FIX,
   ENFILE: DESCRIPTOR_FIX,
   ENOBUFS: MEMORY_FIX,
@@ -79,6 +79,6 @@ export class CertificateFaultLog {
     if (this.#logged.size >= MAX_LOGGED_FAULTS) this.#logged.clear();
     this.#logged.add(key);
     const fields = { service, why, ...(code === null ? {} : { code }), advice: CERTIFICATE_FIXES[why] };
-    this.#log.warn(fields, 'a certificate cannot be used; its clients are refused');
+    this.#log.warn(fields, 'a certificate cannot be used; the proxy refuses clients that need this certificate');
   }
 }

@@ -145,7 +145,7 @@ export class NodeLock {
     this.#reportOther(
       this.#hasServed
         ? `another proxy has taken over node ${node} of fleet ${fleet} on this host`
-        : `another proxy serves node ${node} of fleet ${fleet} on this host and has not handed it over; stop that proxy, or give this one another WEIR_NODE`,
+        : `another proxy serves node ${node} of fleet ${fleet} on this host and has not handed over the node; stop that proxy, or give this proxy another WEIR_NODE`,
     );
     this.#successor = new Successor({
       path: this.#path,

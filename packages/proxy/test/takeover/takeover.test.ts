@@ -82,7 +82,10 @@ test('a proxy of the same node name with another store waits instead of taking o
   await otherFleet.serve(webService([endpointOf(backend)]));
   const other = await otherFleet.proxy({ fleet: fleet.name });
   await other.ready;
-  assert.match(String(other.view().conflict), /^another proxy serves node a of fleet test-.* has not handed it over/);
+  assert.match(
+    String(other.view().conflict),
+    /^another proxy serves node a of fleet test-.* has not handed over the node/,
+  );
   assert.equal(other.view().listeners[0]?.error, other.view().conflict);
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await echo(client);

@@ -67,7 +67,7 @@ describe('an upgrade under load', needs, () => {
     await using host = await prepareHost();
     let serving = await host.start();
     await host.listens();
-    for (const ready of [/has not handed it over/, /this proxy now serves its node|started/]) {
+    for (const ready of [/has not handed over the node/, /this proxy now serves its node|started/]) {
       const next = await host.start();
       await next.waitForOutput(ready, BUSY);
       serving.signal('SIGKILL');

@@ -64,7 +64,7 @@ test('ejects an endpoint that refuses, without a failed client', async () => {
     assert.deepEqual(unhealthyOf(proxy, b)?.state, 'ejected');
   });
   const { why, used } = unhealthyOf(proxy, b) ?? {};
-  assert.match(why ?? '', /^[0-9]+ connects in a row failed$/);
+  assert.match(why ?? '', /^[0-9]+ connection attempts in a row failed$/);
   assert.equal(used, false);
   await b.listen();
   assert.equal(await answersOf(fleet, 6), 'aaaaaa');

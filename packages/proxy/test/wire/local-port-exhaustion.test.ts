@@ -39,7 +39,7 @@ describe('when local ports are used up', namespace, () => {
       const logged = lines.map((line) => JSON.parse(line)).find(({ code }) => code === 'EADDRNOTAVAIL');
       assert.match(
         logged?.advice,
-        /^no local port is left: net\.ipv4\.ip_local_port_range limits .*; widen it, or add endpoints$/,
+        /^no local port is left: net\.ipv4\.ip_local_port_range limits .*; widen the range, or add endpoints$/,
       );
     });
     const metrics = await (await fetch('http://127.0.0.1:30001/metrics')).text();

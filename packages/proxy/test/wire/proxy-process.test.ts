@@ -67,7 +67,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await publisher.becomeLeader();
     await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_DRAIN: '100ms' });
-    await proxy.waitForOutput(/the first table is served/);
+    await proxy.waitForOutput(/the first routing table is in effect/);
     await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);

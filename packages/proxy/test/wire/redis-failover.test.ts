@@ -50,7 +50,7 @@ describe('weir-proxy with Redis behind sentinels, by TLS', requireProgram('redis
       name: 'weir-proxy',
       command: process.execPath,
       args: ['--conditions=source', MAIN],
-      readyWhen: /the first table is served/,
+      readyWhen: /the first routing table is in effect/,
       env: {
         ...process.env,
         WEIR_FLEET: fleet,

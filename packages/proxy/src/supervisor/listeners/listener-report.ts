@@ -76,6 +76,6 @@ const BIND_FIXES: Readonly<Record<string, string>> = {
 /** Returns the message for the Service's condition: what failed, where, and what to do. `code` is an errno name. */
 export function bindErrorMessage(code: string, { address, port }: SocketAddress): string {
   const cause = Object.assign(new Error(code), { code });
-  const advice = BIND_FIXES[code] ?? 'see the log of the proxy, which retries';
+  const advice = BIND_FIXES[code] ?? 'the proxy retries; see its log';
   return listenError(cause, { address: formatHostPort({ host: address, port }), advice }).message;
 }

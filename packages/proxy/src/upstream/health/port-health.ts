@@ -100,12 +100,15 @@ export class PortHealth {
       const common = { endpoint: { address, port }, used: !excludedKeys?.has(key) };
       const check = this.#checks.get(key);
       if (failingKeys?.has(key) && check !== undefined) {
-        const why = `its ${healthCheckName(check.check)} check fails: ${failureOf(check.key) ?? 'passing again, not evaluated yet'}`;
+        const failure = failureOf(check.key);
+        const verdict =
+          failure === undefined ? 'passes again, but the proxy has not used this result yet' : `fails: ${failure}`;
+        const why = `its ${healthCheckName(check.check)} check ${verdict}`;
         return [{ ...common, state: 'failing', why }];
       }
       const { consecutiveFailures = 0 } = this.#ejections.get(key) ?? {};
       return ejectedKeys?.has(key)
-        ? [{ ...common, state: 'ejected', why: `${consecutiveFailures} connects in a row failed` }]
+        ? [{ ...common, state: 'ejected', why: `${consecutiveFailures} connection attempts in a row failed` }]
         : [];
     });
   }
