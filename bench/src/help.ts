@@ -15,7 +15,7 @@ npm run bench -- start [--services N] [--services-on-node LIST] [--rounds N] [--
 npm run bench -- soak [--minutes M] [--seed N] [--workers W]
 
 Every benchmark runs on loopback, prints a Markdown table with its targets, and downloads missing programs into WEIR_CACHE.
-A complete and valid run, except of soak, writes a summary to bench/results/<date>-<commit>.json.
+A complete and valid run of any benchmark but soak writes a summary to bench/results/<date>-<commit>.json.
 
 l4 compares CPU time, latency and memory of Weir, HAProxy, nginx and Envoy under the same load. A result needs all scenarios,
 Weir, HAProxy and at least 10 rounds. Scenarios for --scenarios:
@@ -34,7 +34,7 @@ Options of l4 and fairness:
   --profile DIR     directory for CPU profiles of Weir's threads (l4)
 
 control measures the time from a change in the controller's source until followers of a real Redis have applied the change,
-the bytes, and the controller's memory.
+the bytes that each follower receives, and the controller's memory.
 
   --services LIST   numbers of Services (default 10,100,1000,10000, each at most 10000)
   --followers N     number of followers (default 100, at most 200)
@@ -53,15 +53,15 @@ propagation measures the time from the write of a new endpoint until each of thr
 
 ${formatNames(PROPAGATION_SOURCE_DESCRIPTIONS)}
 
-start measures the time from the start of a proxy's process until the proxy listens for all Services of its node, its memory,
-and how long a scrape of its metrics occupies its main thread.
+start measures the time from the start of a proxy's process until the proxy listens for all Services of its node, the
+proxy's memory, and how long a scrape of the metrics occupies the proxy's main thread.
 
   --services N              Services of the fleet (default 10000, at most 10000)
   --services-on-node LIST   Services that the node serves (default 200,6670,10000); each Service needs two descriptors
   --rounds N                starts for each number of Services (default 5, at most 100)
   --profile DIR             directory for CPU profiles of the proxies
 
-soak runs clients, endpoints and faults against one process and fails if any resource or accounting error is left at the end.
+soak runs clients, endpoints and faults against one process and fails if the process leaks resources or counts wrongly.
 
   --minutes M   duration of the load (default 10, from 0.1 to 240), after a warm-up of half that time, at most a minute
   --seed N      seed of clients and faults (default 1)

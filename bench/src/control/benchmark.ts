@@ -57,7 +57,7 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
 
 function printResult(result: ControlResult): void {
   const { rounds, starts, changes, failures } = result;
-  console.log(`${formatHeadline(result, `${rounds} changes each`)}\n`);
+  console.log(`${formatHeadline(result, `${rounds} changes per row`)}\n`);
   if (starts.length > 0) console.log(controllerStartTable(starts).join('\n'));
   if (changes.length > 0) console.log(['', ...controlChangeTable(changes)].join('\n'));
   if (failures.length > 0) console.log(['', ...failures.map((failure) => `failed: ${failure}`)].join('\n'));
@@ -66,7 +66,7 @@ function printResult(result: ControlResult): void {
 function reasonToDiscard({ services, followers, rounds, scenarios }: ControlOptions): string | undefined {
   if (scenarios !== undefined) return 'a result needs all scenarios';
   if (services.join() !== CONTROL_DEFAULTS.services.join()) {
-    return `a result needs ${CONTROL_DEFAULTS.services.join(', ')} Services`;
+    return `a result needs one run for each of these numbers of Services: ${CONTROL_DEFAULTS.services.join(', ')}`;
   }
   if (followers < CONTROL_DEFAULTS.followers) return `a result needs ${CONTROL_DEFAULTS.followers} followers`;
   if (rounds < CONTROL_DEFAULTS.rounds) return `a result needs ${CONTROL_DEFAULTS.rounds} rounds`;

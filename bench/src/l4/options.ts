@@ -15,8 +15,8 @@ export const L4_SCENARIO_DESCRIPTIONS = {
   stream: 'CPU per GB of one stream',
   udp: 'CPU per UDP round trip, 64 flows (without HAProxy, which does not relay UDP)',
   latency: 'latency at half of the highest rate that HAProxy sustains',
-  limits: 'the first three: Weir with limits that do not act, compared with Weir without limits',
-  workers: 'the first two: Weir with two workers, compared with Weir with one worker',
+  limits: 'the first three scenarios: Weir with limits that are never reached, compared with Weir without limits',
+  workers: 'the first two scenarios: Weir with two workers, compared with Weir with one worker',
   memory: 'memory per idle connection, up to 10,000 connections',
 } as const;
 

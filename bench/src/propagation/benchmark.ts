@@ -36,7 +36,7 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
   printResult(result);
   for (const failure of failures) console.log(`\nfailed: ${failure}`);
   saveOrExplain('propagation', result, {
-    reasonToDiscard: failures.length > 0 ? 'a result needs all runs' : reasonToDiscard(options, rows),
+    reasonToDiscard: failures.length > 0 ? 'a run failed, and a result needs all runs' : reasonToDiscard(options, rows),
   });
   return failures.length > 0 || rows.some(({ wrongResponses }) => wrongResponses > 0) ? 1 : 0;
 }
@@ -55,7 +55,7 @@ async function providePropagationPrograms({
       ? `${missing.name} is missing (${missing.reason}); to get it: ${missing.remedy}`
       : insideNamespace({ addresses: NAMESPACE_ADDRESSES }).skip;
   if (reason !== undefined && !usesDefaultSources) throw new Error(reason);
-  if (reason !== undefined) logProgress(`left out: source api: ${reason}`);
+  if (reason !== undefined) logProgress(`leaving out the source "api": ${reason}`);
   return { redis, hasApi: reason === undefined };
 }
 
@@ -85,9 +85,9 @@ function reasonToDiscard(
 ): string | undefined {
   if (profileDirectory !== undefined) return PROFILED_RUN;
   if (services.join() !== PROPAGATION_DEFAULTS.services.join()) {
-    return `a result needs ${PROPAGATION_DEFAULTS.services.join(', ')} Services`;
+    return `a result needs one run for each of these numbers of Services: ${PROPAGATION_DEFAULTS.services.join(', ')}`;
   }
-  if (!rows.some(({ source }) => source === 'memory')) return 'a result needs the source memory';
+  if (!rows.some(({ source }) => source === 'memory')) return 'a result needs a run with the source "memory"';
   if (changes < MIN_CHANGES) return `a result needs ${MIN_CHANGES} changes`;
   return undefined;
 }

@@ -94,9 +94,11 @@ export function evaluateResponses(
   const first = responses.find(({ text }) => text === to);
   if (first === undefined) return undefined;
   const wrong = responses.flatMap(({ text, startedAt, endedAt }) => {
-    if (text === to) return endedAt < writeStartedAt ? [`${to} before the write`] : [];
+    if (text === to) return endedAt < writeStartedAt ? [`response of ${to} before the write`] : [];
     if (text !== from) return [text];
-    return startedAt > first.endedAt ? [`${from} ${(startedAt - first.endedAt).toFixed(1)} ms after ${to}`] : [];
+    return startedAt > first.endedAt
+      ? [`response of ${from} ${(startedAt - first.endedAt).toFixed(1)} ms after a response of ${to}`]
+      : [];
   });
   // the API server may notify the controller before `writtenAt`, when the client receives the response to the write
   return { ms: Math.max(0, first.endedAt - writtenAt), responses: responses.length, wrong };

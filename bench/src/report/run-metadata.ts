@@ -41,13 +41,13 @@ export function formatHeadline(
   const [loadBefore, loadAfter] = load.map((value) => value.toFixed(1));
   return [
     at.slice(0, 10),
-    `${commit}${modified ? ' with changes' : ''}`,
+    `${commit}${modified ? ' with uncommitted changes' : ''}`,
     machine,
     ...Object.entries(versions).map(([name, version]) => `${name} ${version}`),
     ...parameters,
     `load ${loadBefore} before`,
     `${loadAfter} after`,
-    ...(stolen === null ? [] : [`${(stolen * 100).toFixed(1)} % of the processors taken by the host`]),
+    ...(stolen === null ? [] : [`CPU steal ${(stolen * 100).toFixed(1)} %`]),
   ].join(', ');
 }
 

@@ -110,19 +110,22 @@ export function checkConnections(name: ServiceName, { view, clientTotals, endedW
   const internal = count.outcomes.internal ?? 0;
   const findings: string[] = [];
   if (established === 0) findings.push('no client connected');
-  if (active !== 0) findings.push(`${active} are still active`);
+  if (active !== 0) findings.push(`${active} connections are still active`);
   if (clientOutcomes['timed-out'] > 0) findings.push(`${clientOutcomes['timed-out']} clients were left waiting`);
   if (clientOutcomes.corrupted > 0) findings.push(`${clientOutcomes.corrupted} clients received a wrong byte`);
   if (counters.connections < surely || counters.connections > perhaps) {
-    findings.push(`${counters.connections} connections, and outcomes for ${surely} to ${perhaps}`);
+    findings.push(
+      `the proxy counted ${counters.connections} connections, but its outcomes allow only ${surely} to ${perhaps}`,
+    );
   }
   if (all > established || all < established - possiblyUnseen) {
     const least = established - possiblyUnseen;
     findings.push(
-      `${all} outcomes, and clients connected ${least === established ? '' : `${least} to `}${established} times`,
+      `the proxy counted ${all} outcomes, but clients connected ${least === established ? '' : `${least} to `}${established} times`,
     );
   }
-  if (internal > 0 && endedWorkers === 0) findings.push(`${internal} ended as "internal", and no worker was ended`);
+  if (internal > 0 && endedWorkers === 0)
+    findings.push(`${internal} connections have the outcome "internal", although no worker was ended`);
   return [
     ...findings,
     ...checkCompletedConnections(name, {
@@ -145,7 +148,9 @@ function checkCompletedConnections(
   if (!isEcho) return [];
   const tooFew = completed < clean - internal;
   const tooMany = clientProfile === 'orderly' && clean < completed - internal;
-  return tooFew || tooMany ? [`${completed} completed, and ${clean} clients saw FIN both ways`] : [];
+  return tooFew || tooMany
+    ? [`the proxy counted ${completed} connections as completed, but ${clean} clients saw FIN both ways`]
+    : [];
 }
 
 function sumOutcomes({ outcomes }: ServiceView, names: readonly string[]): number {
@@ -162,7 +167,7 @@ export function checkUdpFlows(
 ): string[] {
   const count = view.services.find((service) => service.name === name);
   const metered = ledger[name];
-  if (count === undefined || metered === undefined) return ['the proxy has no counters'];
+  if (count === undefined || metered === undefined) return ['the proxy has no counters, or the ledger has no entry'];
   const ends = Object.entries(count.outcomes).filter(([outcome]) => !REFUSED_OUTCOMES.includes(outcome));
   const outcomes = ends.reduce((sum, [, each]) => sum + each, 0);
   const end = endpointTotals[name];
@@ -209,7 +214,7 @@ export function checkMetering(name: ServiceName, { view, ledger, clientTotals, e
     ...(['receivedBytes', 'sentBytes', 'connections'] as const).flatMap((each) =>
       counters[each] === metered[each]
         ? []
-        : [`${each} is ${metered[each]} in the ledger, and the proxy counted ${counters[each]}`],
+        : [`${each} is ${metered[each]} in the ledger, but the proxy counted ${counters[each]}`],
     ),
     ...checkBytesBetween('received', metered.receivedBytes, {
       min: Math.max(clean.sent, end.read),
@@ -229,5 +234,5 @@ export function checkBytesBetween(
   { min, max }: { readonly min: number; readonly max: number },
 ): string[] {
   if (value >= min && value <= max) return [];
-  return [`${what} ${value} bytes instead of ${min === max ? min : `${min} to ${max}`}`];
+  return [`the ledger has ${value} bytes ${what} instead of ${min === max ? min : `${min} to ${max}`}`];
 }

@@ -24,7 +24,7 @@ const GARBAGE_COLLECTION_INTERVAL_MS = 5_000;
 export async function soak({ minutes, seed, workers }: SoakOptions, interruption: AbortSignal): Promise<number> {
   const durationMs = minutes * 60_000;
   console.log(
-    `soak: ${minutes} minutes, seed ${seed}, ${workers} workers, at most ${LOAD_LIMITS.open} connections and ${LOAD_LIMITS.newPerSecond} new per second; ${describeMachine()}`,
+    `soak: ${minutes} minutes, seed ${seed}, ${workers} workers, at most ${LOAD_LIMITS.open} open connections and ${LOAD_LIMITS.newPerSecond} new connections per second; ${describeMachine()}`,
   );
   await using endpoints = await startEndpoints();
   await using weir = await startStandaloneWeir(endpoints.ports, { workers });

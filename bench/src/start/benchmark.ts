@@ -28,29 +28,32 @@ export async function benchmarkStart(options: StartOptions, signal: AbortSignal)
   printResult(result);
   for (const failure of failures) console.log(`\nfailed: ${failure}`);
   saveOrExplain('start', result, {
-    reasonToDiscard: failures.length > 0 || signal.aborted ? 'a result needs all rows' : reasonToDiscard(options),
+    reasonToDiscard:
+      failures.length > 0 || signal.aborted
+        ? 'a start failed or was interrupted, and a result needs all rows'
+        : reasonToDiscard(options),
   });
   return failures.length > 0 ? 1 : 0;
 }
 
 function printResult(result: StartResult): void {
   const { services, workers, rows } = result;
-  const starts = `${rows[0]?.servingMs.count ?? 0} starts each`;
+  const starts = `${rows[0]?.servingMs.count ?? 0} starts per row`;
   console.log(`${formatHeadline(result, `${services} Services`, `${workers} workers`, starts)}\n`);
   if (rows.length > 0) console.log(proxyStartTable(rows).join('\n'));
   for (const { servicesOnNode, requestedServices } of rows) {
     if (servicesOnNode >= requestedServices) continue;
     console.log(
-      `\n${servicesOnNode} instead of ${requestedServices} Services on the node: each Service needs ${workers} descriptors (ulimit -n)`,
+      `\nmeasured ${servicesOnNode} instead of ${requestedServices} Services on the node, because each Service needs ${workers} descriptors; raise ulimit -n`,
     );
   }
 }
 
 function reasonToDiscard({ services, servicesOnNode, rounds, profileDirectory }: StartOptions): string | undefined {
   if (profileDirectory !== undefined) return PROFILED_RUN;
-  if (services !== START_DEFAULTS.services) return `a result needs ${START_DEFAULTS.services} Services`;
+  if (services !== START_DEFAULTS.services) return `a result needs a fleet of ${START_DEFAULTS.services} Services`;
   if (servicesOnNode.join() !== START_DEFAULTS.servicesOnNode.join()) {
-    return `a result needs ${START_DEFAULTS.servicesOnNode.join(', ')} Services on the node`;
+    return `a result needs one run for each of these numbers of Services on the node: ${START_DEFAULTS.servicesOnNode.join(', ')}`;
   }
   if (rounds < START_DEFAULTS.rounds) return `a result needs ${START_DEFAULTS.rounds} rounds`;
   return undefined;

@@ -52,7 +52,7 @@ export async function measureStarts(
   }
   for (let round = 1; round < rounds; round++) {
     for (const [count, fleet] of fleets) await attempt(count, () => fleet.startProxy());
-    logProgress(`${round} of ${rounds} starts of each`);
+    logProgress(`${round} of ${rounds} starts for each number of Services`);
   }
   for (const [count, fleet] of fleets) {
     await attempt(count, async () => {

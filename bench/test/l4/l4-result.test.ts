@@ -75,7 +75,7 @@ describe('a result of l4', () => {
     const lines = formatL4Result(result).split('\n');
     assert.equal(
       lines[0],
-      '2026-03-04, abc1234, 2 × a processor, envoy 1.2.3, 2 rounds of 1 s, load 0.3 before, 1.0 after, 1.5 % of the processors taken by the host',
+      '2026-03-04, abc1234, 2 × a processor, envoy 1.2.3, 2 rounds of 1 s, load 0.3 before, 1.0 after, CPU steal 1.5 %',
     );
     assert.deepEqual(cellsOf(result, 'weir'), [
       ...['kept connections', 'µs of CPU per request', 'weir', '17.0', '13.5–20.5', '25 %'],

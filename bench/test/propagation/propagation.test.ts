@@ -63,9 +63,9 @@ describe('evaluateResponses', () => {
 
   test('finds the old endpoint after the new endpoint, errors, and the new endpoint before the write', () => {
     const wrong = (...texts: string[]) => evaluateResponses(responses(...texts), change)?.wrong;
-    assert.deepEqual(wrong('A', 'A', 'B', 'A', 'B'), ['A 5.0 ms after B']);
+    assert.deepEqual(wrong('A', 'A', 'B', 'A', 'B'), ['response of A 5.0 ms after a response of B']);
     assert.deepEqual(wrong('A', 'ECONNREFUSED', 'B', 'ECONNRESET'), ['ECONNREFUSED', 'ECONNRESET']);
-    assert.deepEqual(wrong('B', 'B'), ['B before the write']);
+    assert.deepEqual(wrong('B', 'B'), ['response of B before the write']);
     assert.deepEqual(wrong('A', 'B', 'C'), ['C']);
   });
 

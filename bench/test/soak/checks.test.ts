@@ -62,27 +62,27 @@ describe('findingsFor', () => {
     [
       'a Service with a connection that is still active',
       (good) => withCount(good, { active: 1 }),
-      /^orderly: 1 are still active$/,
+      /^orderly: 1 connections are still active$/,
     ],
     [
       'a connection without outcome',
       (good) => withCount(good, { outcomes: { completed: 1 } }),
-      /^orderly: 2 connections, and outcomes for 1 to 1$/,
+      /^orderly: the proxy counted 2 connections, but its outcomes allow only 1 to 1$/,
     ],
     [
       'a connection with two outcomes',
       (good) => withCount(good, { outcomes: { completed: 1, 'reset-by-client': 1, 'rate-limit': 1 } }),
-      /^orderly: 3 outcomes, and clients connected 2 times$/,
+      /^orderly: the proxy counted 3 outcomes, but clients connected 2 times$/,
     ],
     [
       'a failed connection',
       (good) => withCount(good, { outcomes: { completed: 1, internal: 1 } }),
-      /^orderly: 1 ended as "internal", and no worker was ended$/,
+      /^orderly: 1 connections have the outcome "internal", although no worker was ended$/,
     ],
     [
       'a clean connection that the proxy did not complete',
       (good) => withCount(good, { outcomes: { 'reset-by-client': 2 } }),
-      /^orderly: 0 completed, and 1 clients saw FIN both ways$/,
+      /^orderly: the proxy counted 0 connections as completed, but 1 clients saw FIN both ways$/,
     ],
     [
       'a UDP flow that stays',
@@ -134,22 +134,22 @@ describe('findingsFor', () => {
     [
       'a byte received too many',
       (good) => withBytes(good, 'receivedBytes', 151),
-      /^orderly: received 151 bytes instead of 150$/,
+      /^orderly: the ledger has 151 bytes received instead of 150$/,
     ],
     [
       'a byte received too few',
       (good) => withBytes(good, 'receivedBytes', 149),
-      /^orderly: received 149 bytes instead of 150$/,
+      /^orderly: the ledger has 149 bytes received instead of 150$/,
     ],
     [
       'more bytes sent than endpoints wrote',
       (good) => withBytes(good, 'sentBytes', 131),
-      /^orderly: sent 131 bytes instead of 115 to 130$/,
+      /^orderly: the ledger has 131 bytes sent instead of 115 to 130$/,
     ],
     [
       'fewer bytes sent than clients read',
       (good) => withBytes(good, 'sentBytes', 114),
-      /^orderly: sent 114 bytes instead of 115 to 130$/,
+      /^orderly: the ledger has 114 bytes sent instead of 115 to 130$/,
     ],
     [
       'a ledger that differs from the counters',
@@ -157,7 +157,7 @@ describe('findingsFor', () => {
         ...good,
         ledger: { ...good.ledger, orderly: { receivedBytes: 150, sentBytes: 119, connections: 2 } },
       }),
-      /^orderly: sentBytes is 119 in the ledger, and the proxy counted 120$/,
+      /^orderly: sentBytes is 119 in the ledger, but the proxy counted 120$/,
     ],
     [
       'a Service that is missing in the ledger',
@@ -217,7 +217,7 @@ describe('findingsFor', () => {
     const reading = withTotals(goodReading(), { established: 4, possiblyUnseen: 2 });
     assert.deepEqual(findingsFor(reading), []);
     assert.deepEqual(findingsFor(withTotals(reading, { established: 5 })), [
-      'orderly: 2 outcomes, and clients connected 3 to 5 times',
+      'orderly: the proxy counted 2 outcomes, but clients connected 3 to 5 times',
     ]);
   });
 });
