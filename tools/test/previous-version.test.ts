@@ -58,7 +58,7 @@ describe('the previous version', () => {
     const { path, of } = history('complete', ['begin', 'next']);
     git(folder, 'clone', '--quiet', '--depth=1', '--no-tags', `file://${path}`, 'shallow');
     assert.throws(() => findVersion(join(folder, 'shallow'), { fallbackCommit: of('begin') }), {
-      message: `the previous version is ${of('begin')}, which this clone does not contain (it is shallow); run: git fetch --unshallow --tags`,
+      message: `the previous version is ${of('begin')}, which this clone does not contain (the clone is shallow); run: git fetch --unshallow --tags`,
     });
     assert.throws(
       () => findVersion(path, { requestedVersion: 'gone', fallbackCommit: 'begin' }),

@@ -17,7 +17,7 @@ export async function buildBaseImages(folder: string, progress: (text: string) =
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   const builder = openImageBuilder(folder);
-  progress('building the base image from Debian packages: one to two minutes, once');
+  progress('building the base image from Debian packages, which takes one to two minutes and is needed only once');
   await buildDebianImage(builder, join(folder, 'system'));
   await buildNodeImage(builder, join(folder, 'npm'));
   progress('building the Redis image');

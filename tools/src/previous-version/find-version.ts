@@ -32,7 +32,7 @@ export function findVersion(checkout: string, { requestedVersion, fallbackCommit
   if (failure === undefined) return { kind: 'found', commit, name };
   const isShallow = git('rev-parse', '--is-shallow-repository').text === 'true';
   const [note, fetch] = isShallow
-    ? [' (it is shallow)', 'git fetch --unshallow --tags']
+    ? [' (the clone is shallow)', 'git fetch --unshallow --tags']
     : ['', requestedVersion === undefined ? 'git fetch --tags' : `git fetch origin ${name}`];
   throw new Error(`the previous version is ${name}, which this clone does not contain${note}; run: ${fetch}`);
 }

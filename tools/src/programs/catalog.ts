@@ -61,26 +61,26 @@ export const goBuilds: Readonly<Record<GoBuild, GoBuildInfo>> = {
   'kubernetes-node': {
     folder: 'kubernetes',
     version: '1.36.3',
-    durationHint: 'about 200 Go modules, then 4 to 10 minutes of compiling on two cores, once',
+    durationHint: 'downloads about 200 Go modules, then compiles for 4 to 10 minutes on two cores, only once',
     versionVariables: kubernetesVersionVariables,
   },
   containerd: {
     folder: 'containerd',
     version: '2.4.2',
-    durationHint: 'about 150 Go modules, then 3 to 10 minutes of compiling on two cores, once',
+    durationHint: 'downloads about 150 Go modules, then compiles for 3 to 10 minutes on two cores, only once',
     tags: ['no_btrfs', 'no_zfs', 'no_devmapper'],
     extraPackages: [`${CNI_PLUGINS}/main/bridge`, `${CNI_PLUGINS}/main/loopback`],
   },
-  'echo-pod': { folder: 'echo-pod', version: '1.1.0', durationHint: 'a few seconds of compiling' },
+  'echo-pod': { folder: 'echo-pod', version: '1.1.0', durationHint: 'compiles for a few seconds, only once' },
   coredns: {
     folder: 'coredns',
     version: '1.15.0',
-    durationHint: 'about 60 Go modules, then 1 to 3 minutes of compiling on two cores, once',
+    durationHint: 'downloads about 60 Go modules, then compiles for 1 to 3 minutes on two cores, only once',
   },
   helm: {
     folder: 'helm',
     version: '4.3.1',
-    durationHint: 'about 130 Go modules, then 3 to 5 minutes of compiling on two cores, once',
+    durationHint: 'downloads about 130 Go modules, then compiles for 3 to 5 minutes on two cores, only once',
     versionVariables: (version) => ({ 'helm.sh/helm/v4/internal/version.version': `v${version}` }),
   },
 };
