@@ -11,7 +11,7 @@ This page describes Weir's custom resources. It is generated from their definiti
 \`kubectl explain tenantpolicy.spec.limits\` prints the same text. All resources have the category \`weir\`, so
 \`kubectl get weir -A\` lists them. This page omits the fields that all Kubernetes objects have (\`metadata\`).
 
-If a manifest contains an unknown field, \`kubectl\` refuses it. If another client sends an unknown field, the API
+If a manifest contains an unknown field, \`kubectl\` refuses the manifest. If another client sends an unknown field, the API
 server drops the field. A quantity is a number with an optional suffix, in the Kubernetes notation for memory: \`100M\`
 is 100,000,000, and \`10Ti\` is 10 × 2⁴⁰. [The tenant's guide](tenants.md#annotations) lists the annotations of
 Services, and [Tenants and limits](limits.md) explains policies.`;
