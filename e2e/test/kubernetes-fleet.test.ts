@@ -252,7 +252,7 @@ describe('a Service and the fleet', { ...requirement, timeout: 300_000 }, () => 
     assert.match(late, /^HostConflict: .*play\.game\.example.*another tenant/);
     assert.doesNotMatch(late, /first/);
     assert.match(await refusal('shop/other'), /^HostNotAllowed: .*bank\.example.*TenantPolicy "shop"/);
-    assert.match(await refusal('shop/all'), /^PortReserved: .*8443\/TCP is shared by host names/);
+    assert.match(await refusal('shop/all'), /^PortReserved: .*8443\/TCP is shared by host name/);
     await kubectl('delete', 'service', 'first', '-n', 'game');
     await served('shop/late', ADDRESSES);
   });

@@ -1,14 +1,14 @@
 import { type TenantPolicySpec, UNRESTRICTED_POLICY } from './policy.ts';
 import type { PortRange } from './port-range.ts';
 
-// The settings of a fleet, which its operator configures in the chart.
+// The settings of a fleet. The operator of the fleet configures them in the chart.
 export interface FleetSettings {
   readonly loadBalancerClass: string;
   /** Whether to serve Services that name no load balancer class. */
   readonly classless: boolean;
   /** The policy of namespaces that no TenantPolicy selects. */
   readonly defaultPolicy: TenantPolicySpec;
-  /** TCP and UDP ports that no Service may use, in addition to the ports of Kubernetes and Weir, which are always reserved. */
+  /** TCP and UDP ports that no Service may use. The ports of Kubernetes and Weir are always reserved in addition. */
   readonly reservedPorts: readonly PortRange[];
   /** TCP ports that many Services share, distinguished by host name. */
   readonly sharedPorts: readonly number[];

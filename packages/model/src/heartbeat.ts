@@ -10,7 +10,7 @@ export interface TablePosition {
   readonly id: string;
 }
 
-/** Whether a value read from a file or from another process is a table position. */
+/** Whether `value`, which comes from a file or another process, is a table position. */
 export function isTablePosition(value: unknown): value is TablePosition {
   const { epoch, revision, id } = (value ?? {}) as Partial<TablePosition>;
   return isCount(epoch) && isCount(revision) && typeof id === 'string';
@@ -56,7 +56,7 @@ export interface Heartbeat {
 }
 
 export interface UnhealthyReport {
-  /** The number of unhealthy endpoints, which may exceed the length of `endpoints`. */
+  /** The number of unhealthy endpoints. May exceed the length of `endpoints`. */
   readonly total: number;
   /** At most `MAX_REPORTED_UNHEALTHY_ENDPOINTS` unhealthy endpoints. */
   readonly endpoints: readonly UnhealthyEndpoint[];

@@ -6,7 +6,7 @@ export const PROPAGATION_BUCKETS_SECONDS: readonly number[] = [
   0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.06, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60,
 ];
 
-/** The greatest age of a trigger time. An older trigger time does not belong to this change, because the object was restored or copied. */
+/** The greatest age of a trigger time. An older trigger time does not belong to the observed change: the object was restored or copied. */
 const MAX_TRIGGER_AGE_MS = 600_000;
 
 export interface ObservedChange {

@@ -37,7 +37,7 @@ export function parseSharedPort(text: string): number | undefined {
   return port === undefined || isPortInRanges(port, BUILT_IN_RESERVATIONS) ? undefined : port;
 }
 
-/** Returns the ports that the settings list both as reserved and as shared, which is a contradiction. */
+/** Returns the ports that the settings list both as reserved and as shared. A port cannot be both. */
 export function reservedSharedPorts({
   reservedPorts,
   sharedPorts,

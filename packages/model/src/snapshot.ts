@@ -30,7 +30,7 @@ export interface Snapshot {
 
 /**
  * How a node is unreachable. `silent`: the node gets no new ports. `lost`: the node has been silent for minutes, and its Services move to
- * other nodes if those nodes have room.
+ * other nodes if there is room for them.
  */
 export type NodeUnreachability = 'silent' | 'lost';
 

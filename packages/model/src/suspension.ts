@@ -64,8 +64,8 @@ export function isTargetOf(target: SuspensionTarget, subject: SuspensionSubject)
 }
 
 /**
- * Returns the suspensions of a snapshot in the form that proxies apply, sorted by UID. `originOf` returns where to delete the object with a
- * UID.
+ * Returns the suspensions of a snapshot in the form that proxies apply, sorted by UID. `originOf` returns where the
+ * object with a UID is stored, which is where an operator can delete it.
  */
 export function suspensionsFor(snapshot: Snapshot, originOf: (uid: string) => SuspensionOrigin): Suspension[] {
   return snapshot.suspensions

@@ -33,7 +33,7 @@ export function createBalancer(route: BalancerRoute, options: BalancerOptions): 
   }
 }
 
-/** Whether the balancer of a route needs a Maglev table, which the main thread computes. */
+/** Whether the balancer of a route needs a Maglev table. The main thread computes the table. */
 export function usesMaglev({ settings }: Pick<Route, 'settings'>): boolean {
   return settings.algorithm === 'maglev' && settings.affinity.kind === 'none';
 }

@@ -44,7 +44,7 @@ export function createEndpointStats(endpoint: Endpoint): EndpointStats {
 const SLOW_START_MS = 30_000;
 const MIN_WEIGHT = 0.1;
 
-/** Returns the weight of an endpoint at `now` (ms), which rises from 0.1 to 1 within the 30 s of slow start. */
+/** Returns the weight of an endpoint at `now` (ms). The weight rises from 0.1 to 1 within the 30 s of slow start. */
 export function weightAt(stats: EndpointStats, now: number): number {
   const share = (now - stats.slowStartAt) / SLOW_START_MS;
   return share >= 1 ? 1 : Math.max(MIN_WEIGHT, MIN_WEIGHT + (1 - MIN_WEIGHT) * share);

@@ -1,5 +1,5 @@
-// Passive health: an endpoint is ejected for a while after several failed attempts to connect in a row. Each further ejection is longer (as
-// in Envoy's outlier detection by consecutive local-origin failures). Times are milliseconds of a monotonic clock.
+// Passive health: an endpoint is ejected for a while after several failed attempts to connect in a row. Each ejection is longer than the
+// ejection before (as in Envoy's outlier detection by consecutive local-origin failures). Times are milliseconds of a monotonic clock.
 
 export interface EjectionState {
   /** Failed attempts to connect since the last successful attempt. */
@@ -38,7 +38,7 @@ export function recordConnectFailures(state: EjectionState, count: number, now: 
   return { consecutiveFailures, ejectionCount, ejectedAt: now, ejectedUntil: now + forMs };
 }
 
-/** Returns the state after a successful attempt to connect at `now` (ms), which ends an ejection. */
+/** Returns the state after a successful attempt to connect at `now` (ms). The success ends an ejection. */
 export function recordConnectSuccess(state: EjectionState, now: number): EjectionState {
   return { ...state, consecutiveFailures: 0, ejectedUntil: Math.min(state.ejectedUntil, now) };
 }

@@ -6,7 +6,7 @@ export interface EndpointHealth {
   readonly key: string;
   /** Whether the active check passes; true without an active check. */
   readonly passes: boolean;
-  /** Whether the active check passes and its last result was good; true without an active check. */
+  /** Whether the endpoint passes the active check and the last result of the check was good; true without an active check. */
   readonly isConfirmed: boolean;
   readonly ejection: EjectionState;
 }

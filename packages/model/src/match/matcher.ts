@@ -222,7 +222,7 @@ function portOf({ protocol, port }: ListenerEntry | EndpointsEntry): string {
 }
 
 /**
- * Entries by id. Creates a Map only when a second entry is added, which saves memory because most Services have only one entry of a kind.
+ * Entries by id. Creates a Map only when a second entry is added. This saves memory, because most Services have only one entry of a kind.
  */
 export class SmallEntryMap<E extends { readonly id: string }> {
   #only: E | undefined;

@@ -79,7 +79,7 @@ export function integerAnnotation(
   );
 }
 
-/** The most characters of a quantity. A longer text is not parsed. */
+/** The maximum number of characters of a quantity. A longer text is not parsed. */
 const MAX_QUANTITY_LENGTH = 40;
 
 /** An annotation whose value is a whole number, written as a Kubernetes quantity. */

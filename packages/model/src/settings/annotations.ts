@@ -21,8 +21,8 @@ const MAX_CONNECT_TIMEOUT_MS = 300_000;
 const MAX_TIMEOUT_MS = 86_400_000;
 const MAX_NODES = 16;
 /**
- * The most hosts of a Service, which bounds the host index of each worker. (All annotations of an object together hold at most 256 KiB, or
- * about 1,000 hosts of the greatest length.)
+ * The maximum number of hosts of a Service. Bounds the size of the host index of each worker. (All annotations of an object together hold
+ * at most 256 KiB, or about 1,000 hosts of the greatest length.)
  */
 const MAX_HOSTS = 1_000;
 

@@ -193,8 +193,8 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
 }
 
 /**
- * Returns the ids whose entries may differ between two maps; entries with any other id are equal. If one map was derived from the other,
- * these are the ids of the changes in between; otherwise all ids of the two maps.
+ * Returns the ids whose entries may differ between two maps; entries with any other id are equal. If one map was derived from the other
+ * map, returns the ids of the changes between the two maps. Otherwise returns all ids of the two maps.
  */
 export function possiblyChangedIds(a: ReadonlyMap<string, Entry>, b: ReadonlyMap<string, Entry>): Iterable<string> {
   if (a === b) return [];

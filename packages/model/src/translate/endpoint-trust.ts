@@ -135,7 +135,7 @@ class ClusterIpIndex {
    */
   readonly #counts = new Map<string, number>();
 
-  /** `configuredRanges` are the CIDRs of the fleet settings, which apply in addition to the ServiceCIDR objects. */
+  /** `configuredRanges` are the CIDRs of the fleet settings. They apply in addition to the CIDRs of the ServiceCIDR objects. */
   constructor(configuredRanges: readonly string[]) {
     this.#configuredRanges = configuredRanges;
     this.#ranges = compileNetworks(configuredRanges);

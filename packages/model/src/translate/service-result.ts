@@ -206,7 +206,7 @@ export function degradedReasonsFor(
   if (exclusive.length > 0) {
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} now shared by host names; the Service keeps its present nodes, but can get a port back after releasing it only with weir.dev/hosts`,
+      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} now shared by host name; the Service keeps its present nodes, but can get a port back after releasing it only with weir.dev/hosts`,
     });
   }
   return degraded;

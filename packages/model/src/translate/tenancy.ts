@@ -49,7 +49,10 @@ interface RankedPolicy {
   readonly rank: number;
 }
 
-/** Caches the policy of each namespace until the policies change, so that a changed namespace requires only one search for its policy. */
+/**
+ * Caches the policy of each namespace until the policies or settings change. If a namespace changes, only the policy of this namespace is
+ * looked up again.
+ */
 export class PolicyAssignments {
   #policies: Snapshot['policies'] = [];
   #settings: Snapshot['settings'] | undefined;

@@ -69,8 +69,9 @@ function appendPoint(points: readonly UsagePoint[], point: UsagePoint): readonly
 }
 
 /**
- * Returns the last point of each retention span. The spans are as precise as the ledger: minutes for two hours, hours for eight days, and
- * days before that. No usage is lost, because values are cumulative. After a month without the ledger, a slot has about 340 points.
+ * Returns the last point of each retention span. As in the ledger, a span is a minute for points of the last two hours, an hour for points
+ * of the last eight days, and a day for older points. No usage is lost, because values are cumulative. If the ledger has been unreachable
+ * for a month, a slot has about 340 points.
  */
 function thinOut(points: readonly UsagePoint[], now: number): readonly UsagePoint[] {
   return points.filter((point, i) => {

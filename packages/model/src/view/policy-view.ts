@@ -28,7 +28,7 @@ export interface PolicyView {
 }
 
 /**
- * The most namespaces in each list of a policy's status, which bounds the size of the status. Counts include namespaces that are not
+ * The maximum number of namespaces in each list of a policy's status. Bounds the size of the status. Counts include namespaces that are not
  * listed.
  */
 export const MAX_LISTED_NAMESPACES = 500;

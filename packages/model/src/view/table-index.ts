@@ -18,7 +18,7 @@ export interface ServiceTablePart {
   readonly readiness: Readiness;
 }
 
-/** The differences between a new table and the former one. */
+/** The differences between a new table and the former table. */
 export interface TableChangeSet {
   /** UIDs of the Services whose entries changed, including deleted Services. */
   readonly services: ReadonlySet<string>;

@@ -101,7 +101,10 @@ test('atomic groups lead to the same routes as all changes at once, and each gro
   );
 });
 
-/** Returns the route without its compiled source check, and without the zone of the node, which changes for all listeners at once. */
+/**
+ * Returns the route without its compiled source check, and without the zone of the node, because the zone changes for all listeners at
+ * once.
+ */
 function told(route: Route | undefined): Partial<Route> | undefined {
   if (route === undefined) return undefined;
   const { allowsSource: _compiled, zone: _ofTheNode, ...rest } = route;

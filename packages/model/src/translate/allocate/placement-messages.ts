@@ -12,8 +12,8 @@ export interface PortConflict {
 }
 
 /**
- * Returns the message for a Service that cannot be placed, because none of `nodeCount` nodes has all its ports free. `nodesText` names
- * the nodes, such as `the fleet` or `pool "edge"`.
+ * Returns the message for a Service that cannot be placed, because on none of the `nodeCount` nodes all ports of the Service are free.
+ * `nodesText` names the nodes, such as `the fleet` or `pool "edge"`.
  */
 export function conflictMessage(conflicts: readonly PortConflict[], nodeCount: number, nodesText: string): string {
   const everywhere = conflicts.filter((conflict) => conflict.nodeCount === nodeCount);
@@ -21,7 +21,7 @@ export function conflictMessage(conflicts: readonly PortConflict[], nodeCount: n
     const ports = everywhere.map(({ port }) => port);
     const owners = [...new Set(everywhere.flatMap((conflict) => conflict.owners))].sort();
     const are = ports.length === 1 ? 'is' : 'are';
-    return `${portsText(ports)} ${are} taken by ${joinItems(owners)} on ${allNodesText(nodeCount)} of ${nodesText}, and a port of a node has one owner; use another port, or ask the operator for more nodes`;
+    return `${portsText(ports)} ${are} taken by ${joinItems(owners)} on ${allNodesText(nodeCount)} of ${nodesText} (a port of a node can have only one owner); use another port, or ask the operator for more nodes`;
   }
   const taken = conflicts.map(
     ({ port, nodeCount: on, owners }) => `${portText(port)} by ${joinItems(owners)} on ${on}`,

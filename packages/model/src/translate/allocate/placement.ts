@@ -173,7 +173,7 @@ function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementStat
     nodesInUse.has(node.name) || (nodesInUse.size === 0 && allocatedPorts?.has(portKey(port)) === true);
   if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports)) return 'a reservation of the nodes';
   if (!isShared && isFleetSharedPort(port, fleet) && !isKept(allocation?.exclusivePorts))
-    return 'the fleet (shared by host names)';
+    return 'the fleet (for sharing by host name)';
   for (const listener of listenersFor(node, port, request)) {
     const binding = bindingKey(listener);
     const sharers = isShared ? [] : portAllocations.sharersOf(binding);

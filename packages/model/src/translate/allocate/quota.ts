@@ -6,7 +6,7 @@ import { policyText, type Tenant } from '../tenancy.ts';
 export interface QuotaQuery {
   /**
    * Selects the answer. `service`: why the tenant cannot have another Service with `ports` ports; undefined if it can. `ports left`: how
-   * many further ports the tenant may have, at most `ports`. `port`: the message for a further port that exceeds the limit.
+   * many more ports the tenant may have, at most `ports`. `port`: the message for one more port, which exceeds the limit.
    */
   readonly kind: 'service' | 'ports left' | 'port';
   readonly ports: number;
@@ -155,12 +155,12 @@ export class QuotaRecorder {
     return this.#evaluate(tenant, { kind: 'service', ports }) as string | undefined;
   }
 
-  /** Returns how many further ports the tenant may have, at most `wanted`. */
+  /** Returns how many more ports the tenant may have, at most `wanted`. */
   portsLeft(tenant: Tenant, wanted: number): number {
     return this.#evaluate(tenant, { kind: 'ports left', ports: wanted }) as number;
   }
 
-  /** Returns the message for a further port of a Service that exceeds the limit. */
+  /** Returns the message for one more port of a Service if this port exceeds the limit. */
   portRefusalFor(tenant: Tenant): string {
     return this.#evaluate(tenant, { kind: 'port', ports: 1 }) as string;
   }
@@ -191,9 +191,9 @@ export interface QuotaUsage {
 }
 
 /**
- * The number of waiting Services above which messages do not list the Services that use up a limit. The list changes whenever the tenant
- * gains or loses a Service, and then every waiting Service needs a new message. With many waiting Services, messages contain only facts
- * that rarely change.
+ * If more Services than this wait, messages do not list the Services that use up a limit. The list changes whenever the tenant gains or
+ * loses a Service, and every change would require a new message for each waiting Service. If many Services wait, messages contain only
+ * facts that rarely change.
  */
 const MAX_NAMED_WAITERS = 100;
 
@@ -224,8 +224,8 @@ function servicesInUse(tenant: Tenant, used: QuotaUsage): string {
 }
 
 /**
- * Returns the message for ports that exceed the limit. `wanted` is the number of ports of a new Service; undefined for a further port of
- * a Service that is served.
+ * Returns the message for ports that exceed the limit. `wanted` is the number of ports of a new Service. It is undefined
+ * if the message is for one more port of a Service that is already served.
  */
 export function portLimitMessage(tenant: Tenant, used: QuotaUsage, wanted?: number): string {
   const limit = tenant.limits.ports ?? 0;

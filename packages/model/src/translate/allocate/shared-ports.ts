@@ -104,14 +104,14 @@ export function wantedResourceKeys(
 export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }: Tenant): StatusReason<RefusalReason> {
   const alternative = 'use another port';
   if (port.port === PLAIN_HTTP_PORT) {
-    const message = `port ${portText(port)} is shared by host names, which works only for TLS in this version; ${alternative}`;
+    const message = `port ${portText(port)} is reserved for sharing by host name, but this version can share only ports with TLS, and port ${PLAIN_HTTP_PORT} is plain HTTP; ${alternative}`;
     return { reason: 'PortReserved', message };
   }
   const may =
     grants.allowedHosts.length === 0
       ? `tenant "${name}" has no allowed hosts yet: ask for some in ${policyText(policy)}`
-      : `tenant "${name}" may have ${joinItems(grants.allowedHosts)}`;
-  const message = `port ${portText(port)} is shared by host names: add annotation weir.dev/hosts with the host names that clients request (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${alternative}`;
+      : `tenant "${name}" may use only the hosts ${joinItems(grants.allowedHosts)}`;
+  const message = `port ${portText(port)} is shared by host name: add annotation weir.dev/hosts with the host names that clients request (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${alternative}`;
   return { reason: 'PortReserved', message };
 }
 

@@ -6,7 +6,7 @@ import type { ServiceObject, Snapshot } from '@weir/model';
 import { namespace, policy, port, service, snapshotOf, team } from '../../fixtures/snapshot.ts';
 import { startTranslatorProbe } from '../../fixtures/translator-probe.ts';
 
-/** The number of waiting Services above which messages do not name the Services that use up the limit. */
+/** If more Services than this wait, messages do not name the Services that use up the limit. */
 const CROWD = 100;
 const namespaces = [namespace('shop', { team: 'shop' }), namespace('other')];
 type Limits = { readonly services?: number; readonly ports?: number };

@@ -25,7 +25,7 @@ describe('a shared port', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(
       messageOf(translation, 'a/web'),
-      /port 443\/TCP is shared by host names: add annotation weir.dev\/hosts .*tenant "a" may have \*\.shop\.example, api\.example\), and weir.dev\/tls-passthrough: "true" or weir.dev\/tls-secret for this port, or use another port/,
+      /port 443\/TCP is shared by host name: add annotation weir.dev\/hosts .*tenant "a" may use only the hosts \*\.shop\.example, api\.example\), and weir.dev\/tls-passthrough: "true" or weir.dev\/tls-secret for this port, or use another port/,
     );
     assert.match(
       messageOf(translation, 'c/web'),
@@ -64,7 +64,7 @@ describe('a shared port', () => {
     const services = [serviceOn('a/web', 'web.shop.example', { ports: [80, 443] })];
     const translation = translateFirst({ settings: { ...sharedPortSettings, sharedPorts: [80, 443] }, services });
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
-    assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* works only for TLS in this version/);
+    assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* this version can share only ports with TLS/);
   });
 
   test('leaves the other ports of a Service exclusive', () => {
@@ -102,7 +102,7 @@ describe('a port that becomes shared', () => {
     assert.equal(reasonOf(after, 'c/web'), 'Accepted');
     assert.deepEqual(portsOf(after, 'c/web'), ['n1:443']);
     const over = statusOf(after, 'c/web').degraded.find(({ reason }) => reason === 'OverLimit');
-    assert.match(over?.message ?? '', /port 443\/TCP is now shared by host names/);
+    assert.match(over?.message ?? '', /port 443\/TCP is now shared by host name/);
     assert.deepEqual(sharersOf(after), ['uid-a-web n2:443']);
   });
 
