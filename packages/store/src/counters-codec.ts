@@ -13,8 +13,8 @@ export function decodeCounters(numbers: readonly unknown[]): Counters | undefine
 }
 
 /**
- * Reports whether a value is a non-negative integer. Accepts sums above 2^53, although they are inexact, because the ledger may contain
- * such a sum.
+ * Reports whether a value is a non-negative integer. Accepts sums above 2^53 although they are inexact, because the ledger may contain
+ * them.
  */
 function isAmount(value: unknown): value is number {
   return Number.isInteger(value) && Number(value) >= 0;

@@ -13,7 +13,7 @@ export const FLEET_SECRET_FORMAT: SettingFormat<Secret> = {
   redact: () => '[redacted]',
 };
 
-/** The format of a fleet's name. The name is part of Redis keys and of the name of a Lease, which must be a DNS name. */
+/** The format of a fleet's name. The name is part of Redis keys and of the name of a Lease. The name of a Lease must be a DNS name. */
 export const FLEET_NAME_FORMAT: { readonly pattern: RegExp; readonly allowed: string } = {
   pattern: /^(?!.{64})[a-z0-9]+(?:(?:-+|\.)[a-z0-9]+)*$/,
   allowed: 'up to 63 lower-case letters and digits, with "-" and "." between them',

@@ -2,7 +2,7 @@ import { ConnectionStatus } from '../connection-status.ts';
 import type { ConnectionState } from '../contract.ts';
 import { StoreError } from '../errors.ts';
 
-/** The connection state of a memory store, which is unreachable only in tests and after `close`. */
+/** The connection state of a memory store. A memory store is unreachable only in tests and after `close`. */
 export class MemoryConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('ready');
   /** Notifies followers and watchers of each change that they may wait for. */

@@ -13,7 +13,7 @@ import {
 import { INCARNATIONS_FORMAT, LEDGER_FORMAT, SUSPENSIONS_FORMAT, TABLE_FORMAT } from './state-formats.ts';
 
 export interface PersistentMemoryStoreOptions {
-  /** The path of the state directory, which is created if missing. Only one process at a time can use a directory. */
+  /** The path of the state directory. A missing directory is created. Only one process at a time can use a directory. */
   readonly directory: string;
   readonly log: Logger;
   readonly clock?: Clock;

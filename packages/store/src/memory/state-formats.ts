@@ -39,7 +39,10 @@ export const INCARNATIONS_FORMAT: StateFormat<Map<string, number>> = {
   },
 };
 
-/** Suspensions that were made in the store. Suspensions from Suspension objects are not written, because the controller puts them again. */
+/**
+ * Suspensions that were made in the store. Suspensions from Suspension objects are not written, because the controller puts them into the
+ * store again after a restart.
+ */
 export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
   kind: 'cutoffs',
   lossDescription: 'suspensions that were made by hand are lifted',

@@ -181,8 +181,8 @@ export class TablePublisher {
 }
 
 /**
- * Splits changes, in order, into as few revisions as the limits allow. Returns at least one revision, which is empty if there are no
- * changes.
+ * Splits changes, in order, into as few revisions as the limits allow. Returns at least one revision. Without changes, this revision is
+ * empty.
  */
 export function splitIntoRevisions(
   changes: readonly Change[],

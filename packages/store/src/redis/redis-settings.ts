@@ -1,4 +1,4 @@
-// The settings of the Redis connection, which all processes and the command line share.
+// The settings of the Redis connection. All processes and the command line share them.
 import {
   ConfigError,
   type ConfigMistake,

@@ -8,8 +8,8 @@ import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
 
 /**
- * The number of stream entries that are kept. Watchers need no old entries, because an entry only wakes a watcher, which reads the complete
- * state.
+ * The number of stream entries that are kept. Watchers need no old entries, because an entry only wakes a watcher, and a woken watcher
+ * reads the complete state.
  */
 const MAX_KEPT_CHANGES = 100;
 /** How long a watcher waits for a change before checking whether the store was rolled back. */

@@ -104,8 +104,8 @@ export function withPrivateKey(
 }
 
 /**
- * The result of adding a private key to a certificate. `superseded`: a later revision, which a follower will read, replaces or deletes the
- * certificate. `unreadable`: the private key is lost or must not be read.
+ * The result of adding a private key to a certificate. `superseded`: a later revision replaces or deletes the certificate, and the follower
+ * will read this revision. `unreadable`: the private key is lost or must not be read.
  */
 export type JoinedCertificate = CertificateEntry | 'superseded' | 'unreadable';
 

@@ -62,7 +62,8 @@ export type RedisTlsOptions = Pick<RedisTarget, 'tls' | 'ca'>;
 
 /**
  * Returns an ioredis connector that finds the server and reads the CA file for each connection. Replaces ioredis's own support of Sentinel
- * and Cluster, which queues and repeats commands. ioredis instantiates the class itself and requires a subclass of `AbstractConnector`.
+ * and Cluster, because that support queues and repeats commands. ioredis instantiates the class itself and requires a subclass of
+ * `AbstractConnector`.
  */
 export function connectorFor(
   findServer: () => Promise<HostPort>,

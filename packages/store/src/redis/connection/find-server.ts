@@ -1,4 +1,4 @@
-// Finds the Redis server that currently serves the fleet. A failover may replace the server, so each reconnect finds the server again.
+// Finds the Redis server that currently serves the fleet. Each reconnect looks the server up again, because a failover may replace it.
 import { errorMessage, formatHostPort, type HostPort, parseHostPort } from '@weir/runtime';
 import { StoreError } from '../../errors.ts';
 import { createShortLivedClient, redisOptionsFor } from './client-options.ts';
@@ -169,7 +169,7 @@ async function findSlotOwner(slotKey: string, seeds: readonly HostPort[], send: 
   }
 }
 
-/** Parses an error such as `MOVED 3999 10.0.0.2:6379`. An empty host means the host of the server `from`, which sent the error. */
+/** Parses an error such as `MOVED 3999 10.0.0.2:6379`. An empty host means the host of `from`, the server that sent the error. */
 function parseMoved(thrown: unknown, from: HostPort): HostPort | undefined {
   const [, host, port] = /^MOVED \d+ (.*):(\d+)$/.exec(errorMessage(thrown)) ?? [];
   if (host === undefined || port === undefined) return undefined;

@@ -23,10 +23,10 @@ export interface RedisConnectionOptions {
 const RECONNECT_BACKOFF = { minMs: 50, maxMs: 2_000 };
 
 /**
- * One connection for calls, which reconnects by itself, and dedicated connections for blocking commands. While the connection for calls is
- * lost, calls fail at once instead of being queued. A call that times out closes the connection, so that a hanging Redis cannot fill the
- * memory with pending calls. With Sentinel or Cluster, all connections go to the server that has the fleet's keys; each reconnect of the
- * connection for calls finds that server again.
+ * One connection for calls, and dedicated connections for blocking commands. The connection for calls reconnects by itself. While the
+ * connection for calls is lost, calls fail at once instead of being queued. A call that times out closes the connection, so that a hanging
+ * Redis cannot fill the memory with pending calls. With Sentinel or Cluster, all connections go to the server that has the fleet's keys;
+ * each reconnect of the connection for calls finds that server again.
  */
 export class RedisConnection {
   readonly status: ConnectionStatus = new ConnectionStatus('connecting');
@@ -202,7 +202,7 @@ export class RedisConnection {
 
   #redisOptions(findServer: () => Promise<HostPort>) {
     const { target, timeoutMs } = this.#options;
-    // The command timeout of ioredis is only a fallback for `#withTimeout`, which fires first.
+    // `#withTimeout` fires before the command timeout of ioredis, which is only a fallback.
     return {
       ...redisOptionsFor({ ...target, credentials: target, findServer }, timeoutMs),
       commandTimeout: timeoutMs + 100,

@@ -141,7 +141,7 @@ function displayNameFor(topology: RedisTopology): string {
     case 'sentinel':
       return `${topology.primary} of the sentinels ${topology.sentinels.map(formatHostPort).join(',')}`;
     case 'cluster':
-      return `the cluster of ${topology.seeds.map(formatHostPort).join(',')}`;
+      return `the cluster with the seeds ${topology.seeds.map(formatHostPort).join(',')}`;
   }
 }
 
@@ -152,7 +152,7 @@ export interface RedisAccess {
   /** The user name. Must equal the user name in the URL, if the URL has a user name. */
   readonly username?: string | undefined;
   readonly password?: Secret | undefined;
-  /** The user name at the sentinels, which do not share the users of the Redis servers. */
+  /** The user name for the sentinels. Sentinels do not share the users of the Redis servers. */
   readonly sentinelUsername?: string | undefined;
   readonly sentinelPassword?: Secret | undefined;
   /** The path of a PEM file with the CAs to trust instead of Node's default CAs. Read for each connection. Requires TLS. */

@@ -30,7 +30,7 @@ export function runScript(
   { keys, args }: { readonly keys: readonly string[]; readonly args: readonly (string | number)[] },
 ): Promise<unknown> {
   type Script = (count: number, keys: readonly string[], args: readonly (string | number)[]) => Promise<unknown>;
-  // Passes lists, which ioredis flattens, because spreading the arguments of a large ledger would overflow the stack.
+  // Passes lists, because spreading the arguments of a large ledger would overflow the stack. ioredis flattens the lists.
   return (redis as unknown as Record<ScriptName, Script>)[name](keys.length, keys, args);
 }
 
