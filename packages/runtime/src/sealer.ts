@@ -27,10 +27,7 @@ export class Sealer {
     this.#nonceKey = this.derive('nonce', KEY_BYTES);
   }
 
-  /**
-   * Encrypts `text`. `open` needs the same `context`, which is authenticated but neither encrypted nor part of the
-   * result.
-   */
+  /** Encrypts `text`. `open` needs the same `context`. The context is authenticated, but it is neither encrypted nor part of the result. */
   seal(text: string, context: string): string {
     const nonce = createHmac('sha256', this.#nonceKey)
       .update(`${context.length}:${context}`)

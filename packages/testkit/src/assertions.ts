@@ -67,9 +67,9 @@ function formatDiff(expected: string, actual: string): string {
 export type EventuallyOptions = { readonly timeoutMs?: number; readonly intervalMs?: number };
 
 /**
- * Repeats `assertion` until it holds, and returns its result. After the timeout, throws the last failure. Use this
- * function only for the state of other processes, which send no event to wait for: a status in the API server, or a key
- * in Redis. Inside one process, wait for the event.
+ * Repeats `assertion` until it holds, and returns its result. After the timeout, throws the last failure. Use this function only for the
+ * state of other processes, because they send no event to wait for: a status in the API server, or a key in Redis. Inside one process, wait
+ * for the event.
  */
 export async function eventually<T>(assertion: () => T | Promise<T>, options: EventuallyOptions = {}): Promise<T> {
   const { timeoutMs = 10_000, intervalMs = 20 } = options;

@@ -17,10 +17,7 @@ export interface AdminServerOptions extends HostPort {
   readonly health: Health;
   readonly metrics: AdminMetrics;
   readonly routes?: Readonly<Record<string, AdminRoute>>;
-  /**
-   * The directory of tls.crt and tls.key, which may be replaced at run time. Without a directory, the server does not
-   * use TLS.
-   */
+  /** The directory of tls.crt and tls.key. The two files may be replaced at run time. Without a directory, the server does not use TLS. */
   readonly tls?: string | undefined;
   /**
    * The token that is required for everything except the liveness and readiness of the process. Without a token, every
@@ -97,7 +94,7 @@ export function createAdminServer(options: AdminServerOptions): AdminServer {
 function createTlsServer(certificate: CertificateReloader, onRequest: RequestListener): Server {
   const server = createHttpsServer({ ...HTTP_SERVER_OPTIONS, handshakeTimeout: TLS_HANDSHAKE_TIMEOUT_MS }, onRequest);
   certificate.applyTo(server);
-  // This listener runs before the server's own listener, which starts the handshake.
+  // This listener runs before the server's own listener, because the server's listener starts the handshake.
   server.prependListener('connection', () => certificate.reloadIfChanged(server));
   return server;
 }
@@ -115,8 +112,8 @@ async function listen(
 }
 
 /**
- * The maximum number of open connections, which bounds the descriptors that a flood of connections can use. The usual
- * clients are a scraper, two probes and an operator.
+ * The maximum number of open connections. Bounds the descriptors that a flood of connections can use. The usual clients are a scraper, two
+ * probes and an operator.
  */
 const MAX_OPEN_CONNECTIONS = 256;
 /**

@@ -85,8 +85,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   }
 
   /**
-   * Renders all metrics. The registry comes last, because it contains the counter of dropped updates, which may
-   * increase while collected metrics are rendered.
+   * Renders all metrics. The registry comes last, because it contains the counter of dropped updates, and this counter may increase while
+   * collected metrics are rendered.
    */
   async function renderAll(): Promise<string> {
     const chunks: string[] = [];
