@@ -66,7 +66,7 @@ const CONFIG = {
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 
-/** The time for the steps after the drain, which reset the remaining connections and send the last usage. */
+/** The time for the steps after the drain. These steps reset the remaining connections and send the last usage. */
 const CLOSE_MARGIN_MS = 15_000;
 
 await runProcess('weir-proxy', (control) => {

@@ -1,6 +1,6 @@
 // The program of an exec probe, which asks the proxy of this container over the probe socket. Exit codes: 0 if the
-// proxy is ready (or live), 1 if it is not or does not respond, 2 for wrong usage. Loads only `node:net`, because the
-// kubelet runs this program every few seconds.
+// proxy is ready (or live), 1 if the proxy is not ready (or live) or does not respond, 2 for wrong usage. Loads only
+// `node:net`, because the kubelet runs this program every few seconds.
 const { connect } = process.getBuiltinModule('node:net');
 
 const PATHS: Readonly<Record<string, string>> = { ready: '/readyz', live: '/healthz' };

@@ -61,8 +61,8 @@ export type RoutingDecision = {
 export interface ConnectionOwner {
   readonly service: CountedSessions;
   /**
-   * The admission by the limits of the Service. Absent for a refused client, which keeps its former admission until the
-   * connection ends.
+   * The admission by the limits of the Service. Absent for a refused client, because such a client keeps its former
+   * admission until the connection ends.
    */
   readonly admission?: Admission;
 }
@@ -219,8 +219,8 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /**
-   * Discards the bytes that are not counted yet. Called if Weir terminates TLS, because then only plaintext is counted,
-   * and neither a ClientHello nor an alert is plaintext.
+   * Discards the bytes that are not counted yet. Called if Weir terminates TLS, because only plaintext is counted then:
+   * a ClientHello or an alert is not plaintext.
    */
   #discardUncounted(): void {
     this.#uncountedBytes = 0;

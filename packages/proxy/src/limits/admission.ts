@@ -122,8 +122,8 @@ function isWithinFairShare(tenant: Limiter, proxyLimiter: Limiter): boolean {
 }
 
 /**
- * One admitted connection or flow, which its limiters count until `release`. The limiters stay the same even if the
- * Service gets another tenant.
+ * One admitted connection or flow. The limiters count the connection or flow until `release`. The limiters stay the same
+ * even if the Service gets another tenant.
  */
 export class Admission {
   readonly limiters: Limiters;

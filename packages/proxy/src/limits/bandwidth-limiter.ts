@@ -116,8 +116,8 @@ export class BandwidthLimiter {
 }
 
 /**
- * How long credit is reserved for the reader that has waited longest in all workers. If its worker has not used the
- * credit by then, other workers use it.
+ * How long credit is reserved for the reader that has waited longest in all workers. If the reader's worker has not
+ * used the credit within this time, other workers may use the credit.
  */
 const MAX_PRIORITY_NS = 30_000_000n;
 const NS_PER_BYTE_AT_ONE_BIT_PER_SECOND = 8e9;

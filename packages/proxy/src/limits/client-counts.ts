@@ -41,7 +41,7 @@ export class ClientCounts {
 
   /**
    * Counts one more connection of the client. Returns undefined if the client already has `maxOpen` connections. Adds
-   * first and compares afterwards, for the reason given at `Limiter.tryOpen`.
+   * before it compares, for the reason given at `Limiter.tryOpen`.
    */
   tryOpen(client: string, maxOpen: number): ClientCells | undefined {
     const cells = this.#cellsOf(client);

@@ -20,8 +20,8 @@ export function countOpenDescriptors(): number {
 }
 
 /**
- * Returns how many descriptors this process may open, or undefined if the system has no /proc. This is the soft limit,
- * which Node raises to the hard limit when it starts.
+ * Returns how many descriptors this process may open, or undefined if the system has no /proc. This is the soft limit.
+ * Node raises the soft limit to the hard limit when a process starts.
  */
 export function descriptorLimit(): number | undefined {
   try {

@@ -30,7 +30,7 @@ interface AllocatedRow {
 
 /**
  * Assigns rows of the limiter state to tenants and Services, and slots to workers. A released row is reused when no
- * worker uses it any more and no connection is open in it.
+ * worker uses the row any more and no open connection is counted in the row.
  */
 export class LimiterRegistry {
   readonly #memory: LimiterMemory;

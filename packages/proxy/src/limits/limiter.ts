@@ -43,9 +43,9 @@ export class Limiter {
   }
 
   /**
-   * Counts one more open connection and returns true, or returns false if the limit is reached. Adds first and compares
-   * afterwards, so that workers that race never exceed the limit. Two workers that race for the last connection may
-   * both be refused.
+   * Counts one more open connection and returns true, or returns false if the limit is reached. Adds before it
+   * compares, so that workers that race never exceed the limit. Two workers that race for the last connection may both
+   * be refused.
    */
   tryOpen(): boolean {
     const { state, row, workerSlot } = this;

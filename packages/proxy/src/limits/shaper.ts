@@ -112,8 +112,8 @@ export class SessionThrottle {
   }
 
   /**
-   * Returns the limiter of a direction. Uses constant property names, because V8 would do a hash look-up for a computed
-   * name, which would cost time for every chunk.
+   * Returns the limiter of a direction. Uses constant property names, because with a computed name V8 would do a hash
+   * look-up for every chunk.
    */
   #limiterOf(direction: Direction): BandwidthLimiter {
     return direction === 'out' ? this.#limiters.out : this.#limiters.in;

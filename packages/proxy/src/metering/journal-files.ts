@@ -29,8 +29,8 @@ export class JournalFiles {
   }
 
   /**
-   * Reads all records, sorted by incarnation. `damaged` lists the paths of files that cannot be decoded, which stay on
-   * the disk.
+   * Reads all records, sorted by incarnation. `damaged` lists the paths of files that cannot be decoded. These files
+   * stay on the disk.
    */
   async read(): Promise<{
     readonly found: IncarnationFile[];

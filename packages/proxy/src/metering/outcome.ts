@@ -32,8 +32,8 @@ export const REFUSAL_OUTCOMES = [
   'tls-handshake-failed',
   /**
    * `prelude-timeout`: the PROXY header, the ClientHello or the rest of the TLS handshake did not arrive in time, or
-   * too many newer connections were pending. `prelude-incomplete`: the client closed the connection before this data
-   * had arrived.
+   * too many connections that were accepted later were pending. `prelude-incomplete`: the client closed the connection
+   * before this data had arrived.
    */
   'prelude-timeout',
   'prelude-incomplete',
@@ -68,6 +68,6 @@ const OTHER_OUTCOMES = [
   'internal',
 ] as const;
 
-/** How a connection ended. Every connection ends with exactly one outcome, which is counted. */
+/** How a connection ended. Every connection ends with exactly one outcome, and the outcome is counted. */
 export type Outcome = (typeof REFUSAL_OUTCOMES)[number] | (typeof OTHER_OUTCOMES)[number];
 export const OUTCOMES: readonly Outcome[] = [...REFUSAL_OUTCOMES, ...OTHER_OUTCOMES];

@@ -88,7 +88,7 @@ export class PastIncarnations {
 
   /**
    * Gets a number from the store for an incarnation that has none. The number is lower than the number of the current
-   * incarnation, which is assigned later.
+   * incarnation, because the current incarnation gets its number later.
    */
   async #assignNumber(past: PastIncarnation): Promise<number> {
     const { store, node, files } = this.#options;

@@ -173,9 +173,7 @@ export class SlotRegistry {
     return total;
   }
 
-  /**
-   * Yields only these columns of each slot's totals, which is cheaper than `totals` if there are thousands of slots.
-   */
+  /** Yields only the given columns of each slot's totals. Cheaper than `totals` if there are thousands of slots. */
   *counts(columns: readonly number[]): Iterable<{ readonly owner: SlotOwner; readonly counts: readonly number[] }> {
     const workers = this.#viewBlocks();
     for (const slot of this.#slots.values()) {

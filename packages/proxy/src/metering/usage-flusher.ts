@@ -212,9 +212,9 @@ export class UsageFlusher {
   }
 
   /**
-   * Drops the usage of an incarnation whose account the controller has closed, because the controller considered this
-   * proxy dead. The ledger may already have counted the usage of this report, so counting the usage again under a new
-   * incarnation could bill it twice.
+   * Drops the unreported usage of this incarnation, because the controller considered this proxy dead, and the ledger
+   * accepts no more reports of the incarnation. The ledger may already have counted the usage of this report, so
+   * counting the usage again under a new incarnation could bill it twice.
    */
   #onFolded(report: UsageReport): void {
     const { log, slots } = this.#options;

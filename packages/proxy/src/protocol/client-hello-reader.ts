@@ -6,9 +6,9 @@ export type ClientHelloReadResult =
   | { readonly kind: 'refused'; readonly why: ClientHelloFault };
 
 /**
- * The maximum size of a ClientHello, which is the size of the largest TLS record, as in nginx and Envoy. It limits the
- * memory that an unrouted client can occupy. A ClientHello with a post-quantum key share has about 2 KB; with ECH,
- * tickets and several key shares it has about 4 KB.
+ * The maximum size of a ClientHello: the size of the largest TLS record, as in nginx and Envoy. Limits the memory that
+ * an unrouted client can occupy. A ClientHello with a post-quantum key share has about 2 KB; with ECH, tickets and
+ * several key shares it has about 4 KB.
  */
 export const MAX_CLIENT_HELLO_BYTES = 16_384;
 /**

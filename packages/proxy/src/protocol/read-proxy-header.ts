@@ -16,7 +16,7 @@ export type ProxyHeaderReadResult =
   | (Extract<ProxyHeaderParseResult, { kind: 'header' }> & { readonly consumed: number })
   | Exclude<ProxyHeaderParseResult, { kind: 'header' }>;
 
-/** The initial size of the buffer. Nearly every header is shorter. */
+/** The initial size of the buffer. Nearly every header fits into this size. */
 const INITIAL_BUFFER_BYTES = 256;
 
 /**

@@ -128,7 +128,7 @@ function contextFor(
 }
 
 const TICKET_KEY_BYTES = 48;
-/** The length of a session id context, which is OpenSSL's maximum. */
+/** The length of a session id context: the maximum of OpenSSL. */
 const SESSION_ID_CONTEXT_BYTES = 32;
 
 /**

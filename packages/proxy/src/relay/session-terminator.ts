@@ -96,8 +96,8 @@ export class SessionExpirer {
   readonly #run = (): void => {
     this.#isScheduled = false;
     for (let expired = 0; expired < MAX_EXPIRED_PER_ITERATION; expired += 1) {
-      // Takes the sessions one by one, because the end of one session may end further sessions, which must not expire
-      // afterwards.
+      // Takes the sessions one by one, because the end of one session may end other sessions, and a session that has
+      // ended must not expire.
       const session = this.#wheel.takeDue();
       if (session === undefined) return;
       this.#expire(session);

@@ -127,7 +127,8 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.#isConnected = true;
     this.#upstream.onConnected(this.#endpointStats);
     this.#extendIdleDeadline();
-    // The wheel has the session in the slot of the connect timeout, but the idle timeout may end earlier.
+    // The wheel has the session in the slot of the connect timeout, but the idle timeout may end before the connect
+    // timeout.
     if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
     this.#readUnlessThrottled(stream);
     const preamble = upstreamPreambleFor(this.#upstream.route.settings, this.#downstreamInfo);

@@ -8,8 +8,8 @@ import { hashPair, hashText } from '@weir/model/data-plane';
 const OWNER_BUCKETS = 16_384;
 const ENTRIES_PER_BUCKET = 4;
 /**
- * The number of places for the ids of live workers. The low bits of an id are the index of its place. Ids are assigned
- * in sequence, so live workers do not collide.
+ * The number of slots for the ids of live workers. A worker's slot is its id modulo this number. Ids are assigned in
+ * sequence, so two live workers share a slot only if their ids differ by a multiple of this number.
  */
 const MAX_LIVE_WORKERS = 256;
 const TAG_BITS = 18;

@@ -57,9 +57,7 @@ export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): Un
   return { total, endpoints: reported };
 }
 
-/**
- * Returns those of the given addresses that exist on this host. A loopback interface has every address of its network.
- */
+/** Returns the given addresses that exist on this host. A loopback interface has every address of its network. */
 export function localAddresses(addresses: readonly string[]): string[] {
   const interfaces = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
   const exact = new Set(interfaces.map((each) => each.address));

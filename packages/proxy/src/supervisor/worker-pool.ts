@@ -18,8 +18,8 @@ const RESTART_BACKOFF = { minMs: 50, maxMs: 5_000 };
 /** The backoff starts over if no worker has ended for this long. The next worker that ends is replaced at once. */
 const BACKOFF_RESET_MS = 30_000;
 /**
- * The interval at which `untilReached` checks the marks. The interval is short, because a takeover waits for a mark
- * while the old and the new proxy both listen.
+ * The interval at which `untilReached` checks the marks. The interval is short, because the old and the new proxy both
+ * listen while a takeover waits for a mark.
  */
 const MARK_POLL_INTERVAL_MS = 2;
 

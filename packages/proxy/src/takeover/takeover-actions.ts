@@ -60,7 +60,7 @@ export class TakeoverActions {
     const unshared = await findUnsharedListener(ownListeners);
     if (unshared === undefined) return undefined;
     const address = formatHostPort({ host: unshared.at.address, port: unshared.at.port });
-    return `no other process of this user listens on ${unshared.protocol} ${address} yet`;
+    return `no other process of the proxy's user listens on ${unshared.protocol} ${address} yet`;
   }
 
   /** Closes all listeners. Resolves when no worker listens any more. Open connections continue. */

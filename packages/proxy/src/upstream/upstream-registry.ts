@@ -52,7 +52,7 @@ export class UpstreamRegistry {
     return route && this.get(route.key);
   }
 
-  /** Must be called when these routes of the matcher were added, changed or removed. */
+  /** Must be called after the routes with these keys were added to the matcher, changed or removed. */
   applyChanges(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#moveToNewKey(key);
     for (const key of keys) this.#refresh(key);

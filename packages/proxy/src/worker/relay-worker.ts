@@ -131,8 +131,9 @@ export class RelayWorker {
       this.#services.applySuspensions(command.suspensions, command.now);
       return;
     }
-    // If earlier commands are waiting, terminates the open sessions now, and once more when this command is applied in
-    // order. In between, listeners that are about to be closed may still accept connections.
+    // If earlier commands are waiting, the open sessions are terminated now. The sessions that are opened in between are
+    // terminated when this command is applied in order: until then, listeners that earlier commands close may still
+    // accept connections.
     if (command.kind === 'terminate' && this.#commands.isBehind) this.#terminateAll(command.outcome);
     this.#commands.add(command);
   }

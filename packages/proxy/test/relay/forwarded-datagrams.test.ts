@@ -1,5 +1,5 @@
-// Tests datagrams that a peer worker forwards. They arrive over a message channel, which does not catch errors that the
-// listener throws.
+// Tests datagrams that a peer worker forwards. They arrive over a message channel, and a message channel does not catch
+// errors that the listener throws.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { eventually } from '@weir/testkit';

@@ -19,7 +19,7 @@ test('refuses a successor that claims to listen but does not, and keeps serving'
   successor.send({ kind: 'ready', applied: proxy.view().applied });
   assert.deepEqual(await successor.receive('join'), { kind: 'join', open: [`TCP/${fleet.addressOf()}/${PORT}`] });
   successor.send({ kind: 'listening' });
-  assert.match(JSON.stringify(await successor.receive('refused')), /no other process of this user listens on/);
+  assert.match(JSON.stringify(await successor.receive('refused')), /no other process of the proxy's user listens on/);
   await assertServing(fleet, proxy, webService([endpointOf(backend)], { name: 'new', port: 9_090 }));
 });
 
@@ -31,7 +31,10 @@ test('refuses a successor that does not listen on a UDP port of the predecessor'
   successor.send({ kind: 'ready', applied: proxy.view().applied });
   assert.deepEqual(await successor.receive('join'), { kind: 'join', open: [`UDP/${fleet.addressOf()}/${PORT}`] });
   successor.send({ kind: 'listening' });
-  assert.match(JSON.stringify(await successor.receive('refused')), /no other process of this user listens on UDP/);
+  assert.match(
+    JSON.stringify(await successor.receive('refused')),
+    /no other process of the proxy's user listens on UDP/,
+  );
 });
 
 test('keeps serving and applies table changes after a successor disconnects during the takeover', async () => {

@@ -83,7 +83,7 @@ test('ClientIP: added endpoints move no client, in any worker', async () => {
   await proxy.ready;
   const before = await namesAt(fleet.addressOf());
   await fleet.serve(webOf(6));
-  // Waits until a new client is sent to a new endpoint, which proves that the table has arrived.
+  // Waits until a new client is sent to a new endpoint. This proves that the table has arrived.
   let newcomer = 1;
   await eventually(async () => {
     newcomer += 1;

@@ -38,8 +38,8 @@ export interface TableDistributorOptions {
   readonly limits: LimiterRegistry;
   readonly pool: Pick<WorkerPool, 'post' | 'mark' | 'addCounterBlock'>;
   /**
-   * Called when these routes have been applied to the matcher and sent to the workers. Also called with an empty list
-   * at the end of each change.
+   * Called after the changes of the routes with these keys were applied to the matcher and sent to the workers. Also
+   * called with an empty list at the end of each change.
    */
   readonly onRoutesChanged: (keys: readonly RouteKey[]) => void;
   /** Called when all workers have applied the changes made until `changedAt` (milliseconds since the epoch). */

@@ -56,7 +56,7 @@ export class HealthMonitor {
     });
   }
 
-  /** Must be called when these routes have changed, after the route commands for the workers are queued. */
+  /** Must be called after the routes with these keys changed and the route commands for the workers are queued. */
   onRoutesChanged(keys: readonly RouteKey[]): void {
     for (const key of keys) this.#assign(key, this.#options.routes.get(key));
   }

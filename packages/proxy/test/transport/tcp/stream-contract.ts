@@ -217,7 +217,7 @@ export function streamContract(setup: StreamSetup): void {
   });
 }
 
-/** Waits for a round trip on a new connection. After that, every stream that was readable has been read. */
+/** Waits for a round trip on a new connection. After that, the transport has read every stream that had data and was not paused. */
 async function roundTrip(transport: TcpTransport, { host, port }: { host: string; port: number }): Promise<void> {
   const events = new StreamRecorder();
   const stream = transport.connect({ address: host, port }, events);
