@@ -43,7 +43,10 @@ await runProcess('weir-uninstall', (control) => {
         name: 'store',
         async start() {
           store = await openRedisStore({ ...redis, fleet, log: log.child({ part: 'store' }), clock }).catch((error) => {
-            log.warn({ reason: errorMessage(error) }, 'Redis refused the connection; proxies end with the release');
+            log.warn(
+              { reason: errorMessage(error) },
+              'Redis refused the connection, so the proxies keep their listeners until Helm deletes the proxies',
+            );
             return undefined;
           });
         },

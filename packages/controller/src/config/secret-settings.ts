@@ -40,13 +40,13 @@ export function validateSecretSettings({
   fleetSecret,
 }: SecretSettings): readonly ConfigMistake[] {
   const mistakes: ConfigMistake[] = [];
-  const since = `since WEIR_SECRET_ACCESS is ${secretAccess}`;
+  const requiredBy = `required with WEIR_SECRET_ACCESS=${secretAccess}`;
   const variable = 'WEIR_SECRET_NAMESPACES';
   if (secretAccess === 'namespaces' && secretNamespaces.length === 0) {
     mistakes.push({
       variable,
       redactedValue: undefined,
-      allowed: `the namespaces whose Secrets may be read, ${since}`,
+      allowed: `a list of the namespaces whose Secrets the controller may read; ${requiredBy}`,
     });
   } else if (secretAccess !== 'namespaces' && secretNamespaces.length > 0) {
     const redactedValue = JSON.stringify(secretNamespaces.join(','));
@@ -57,7 +57,7 @@ export function validateSecretSettings({
     });
   }
   if (secretAccess !== 'none' && fleetSecret === undefined) {
-    const allowed = `${FLEET_SECRET_FORMAT.allowed}; ${since}`;
+    const allowed = `${FLEET_SECRET_FORMAT.allowed}; ${requiredBy}`;
     mistakes.push({ variable: 'WEIR_FLEET_SECRET', redactedValue: undefined, allowed });
   }
   return mistakes;

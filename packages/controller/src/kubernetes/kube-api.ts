@@ -107,9 +107,9 @@ export class KubeApi {
   }
 
   /**
-   * Watches a list. Resolves when the server ends the watch, which happens every few minutes, or after `watchIdleTimeoutMs` of
-   * silence. Silence is not a failure, because some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no
-   * progress). If the server is unreachable, opening the next watch fails.
+   * Watches a list. Resolves when the server ends the watch (every few minutes), or after `watchIdleTimeoutMs` of silence. Silence is not a
+   * failure, because some servers send no bookmarks for kinds that do not change (etcd 3.4 reports no progress). If the server is
+   * unreachable, opening the next watch fails.
    */
   async watch({ path, query, signal, onOpen, onEvent }: WatchRequest): Promise<void> {
     const timeout = new RenewableTimeout(this.#timeoutMs, signal);

@@ -15,7 +15,7 @@ export interface Leadership {
   onChange(listener: () => void): () => void;
   /** Reads the Lease now. Call this when the store refuses a table because this controller has lost its claim. */
   recheck(): Promise<void>;
-  /** Releases the Lease, so that the next leader need not wait until it expires. */
+  /** Releases the Lease, so that the next leader need not wait until the Lease expires. */
   close(): Promise<void>;
 }
 
@@ -27,10 +27,9 @@ export const ALWAYS_LEADER: Leadership = Object.freeze({
   close: async () => undefined,
 });
 
-// A process may be stopped between its check of leadership and its write, and lose leadership before it continues. Therefore
-// leadership is checked once more in the event loop turn that sends the write. The table is also protected by the fencing token, and
-// a status write by the version of its object. Events, TenantUsages, suspensions and the claim of the fencing token have no other
-// protection.
+// A process may be stopped between its check of leadership and its write, and lose leadership before it continues. Therefore leadership is
+// checked a second time, in the iteration of the event loop that sends the write. The table is also protected by the fencing token, and a
+// status write by the version of its object. Events, TenantUsages, suspensions and the claim of the fencing token have no other protection.
 type LeaderState = Pick<Leadership, 'isLeader'>;
 
 /**

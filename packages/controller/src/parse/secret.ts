@@ -125,7 +125,7 @@ function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: 
  */
 function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key: string }): string | undefined {
   try {
-    // Without `ca` Node would load the CA certificates of the system.
+    // Without `ca`, Node would load the CA certificates of the system.
     createSecureContext({ cert: chain, key, ca: [] });
     return undefined;
   } catch (error) {
@@ -221,7 +221,7 @@ function readCertificate(pem: string): X509Certificate | undefined {
 }
 
 export type SecretValue = { readonly kind: 'none' } | { readonly kind: 'text'; readonly text: string } | UnusableSecret;
-/** The size of the longest value that is read: three times the size of twenty long certificates. */
+/** The maximum size of a value. Longer values are refused. Leaves about 3 KiB for each of `MAX_CERTIFICATES` certificates. */
 const MAX_VALUE_BYTES = 64 * 1024;
 const NO_VALUE: SecretValue = { kind: 'none' };
 

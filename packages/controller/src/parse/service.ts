@@ -49,7 +49,7 @@ function readPorts(spec: Fields, { required }: { readonly required: boolean }): 
     const port = readPort(item);
     if (!item.has('name') && items.length > 1) item.noteMissing('name', 'a name for each port when there are several');
     if (port.name !== null && names.has(port.name)) item.noteInvalid('name', 'another name: two ports have this one');
-    // A wrong number is read as port 1, so such a port must not count as a duplicate of another port.
+    // A port with a wrong number is read as port 1, and must not count as a duplicate of another port.
     const number = item.raw('port') === port.port ? `${port.port}/${port.protocol}` : item.path;
     if (numbers.has(number)) item.noteInvalid('port', `another number: two ports are ${number}`);
     if (port.name !== null) names.add(port.name);

@@ -123,7 +123,7 @@ export class PolicyStatusReconciler {
   }
 
   /**
-   * Writes the status of one policy. Returns whether the policy shows the status afterwards. If the policy changed during the write,
+   * Writes the status of one policy. Returns whether the policy shows the status after the write. If the policy changed during the write,
    * the watch delivers the change and triggers the next run.
    */
   async #write(key: string, policy: ObservedPolicy, status: Json): Promise<boolean> {

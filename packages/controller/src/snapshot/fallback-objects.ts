@@ -136,7 +136,7 @@ function slicesFrom(services: readonly ServiceEntry[], endpoints: readonly Endpo
   return slices.sort((a, b) => (a.namespace === b.namespace ? byName(a, b) : a.namespace < b.namespace ? -1 : 1));
 }
 
-/** Reads the name of the slice from the id of an entry, which ends with `SLICE/CHUNK`. */
+/** Reads the name of the slice from the id of an entry. The id ends with `SLICE/CHUNK`. */
 function sliceNameOf({ id }: EndpointsEntry): string {
   return id.split('/').at(-2) ?? '';
 }

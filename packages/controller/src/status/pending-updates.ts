@@ -24,7 +24,7 @@ export class PendingUpdates {
     for (const keys of [this.#pending, this.#failed, this.#retries, this.#conflicted, this.#dueAt]) keys.delete(key);
   }
 
-  /** Starts a pass: Services that are due become pending, and failed Services are tried once more. */
+  /** Starts a pass: Services that are due become pending, and failed Services are tried again. */
   startPass(now: number): void {
     for (const key of this.#conflicted) this.add(key);
     this.#conflicted.clear();

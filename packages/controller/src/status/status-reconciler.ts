@@ -73,7 +73,7 @@ export class StatusReconciler {
     }
   }
 
-  /** Call this when leadership is lost, because the next leader writes the status. */
+  /** Aborts writing and forgets the state. Must be called when leadership is lost, because the next leader writes the status. */
   reset(): void {
     this.#term.abort();
     this.#term = new AbortController();

@@ -48,7 +48,7 @@ export class TableReconciler {
    */
   #translator: Translator | undefined;
   #translation: TranslatorOutput | undefined;
-  /** Undefined while every kind can be read. */
+  /** The objects that replace those of unreadable kinds, derived from the published table. Undefined while every kind can be read. */
   #fallbackObjects: FallbackObjects | undefined;
 
   constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {
@@ -163,7 +163,7 @@ export class TableReconciler {
 
 /**
  * Returns the allocations of `complete`, overridden by the allocations of `partial`, a newer table that its leader could not write
- * completely. Ignores a listener in `partial` without its Service entry, because its tenant and quota are unknown.
+ * completely. Ignores a listener in `partial` without its Service entry, because the tenant and quota of the Service are unknown.
  */
 export function mergeAllocations(complete: RoutingTable | undefined, partial: RoutingTable | undefined): Allocations {
   const before = allocationsFor(complete ?? EMPTY_TABLE);

@@ -79,7 +79,10 @@ async function closeListeners({
   } catch (error) {
     signal.throwIfAborted();
     const reason = timeout.aborted ? 'timed out waiting for the proxies' : errorMessage(error);
-    log.warn({ reason }, 'failed to close the listeners of all proxies; the remaining proxies end with the release');
+    log.warn(
+      { reason },
+      'failed to close the listeners of all proxies; the remaining proxies keep their listeners until Helm deletes the proxies',
+    );
   }
 }
 

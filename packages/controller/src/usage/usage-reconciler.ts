@@ -81,10 +81,7 @@ export class UsageReconciler {
     return this.#exhausted;
   }
 
-  /**
-   * Call this when leadership is lost. Another controller may then archive newer usage, so what this controller remembers may be
-   * outdated.
-   */
+  /** Forgets the archived usage. Must be called when leadership is lost, because another controller may then archive newer usage. */
   reset(): void {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;

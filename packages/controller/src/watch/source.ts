@@ -24,12 +24,12 @@ export interface Source {
    * undefined if the time is unknown, as for objects that existed before this process. Returns a function that removes the listener.
    */
   onChange(listener: (changedAt?: number) => void): () => void;
-  /** Returns where a user must delete the Suspension. */
+  /** Returns where the Suspension is stored and an operator can delete it: in the API server, in a file, or in the store. */
   originOf(suspension: { readonly uid: string }): SuspensionOrigin;
   /**
-   * Whether a Suspension that is missing from the snapshot is known to be deleted. Absence does not prove the deletion, because a
-   * file may be unreadable or a watch may have missed an event. True is final; false means "not known yet". May send a request to the
-   * API server, which `signal` aborts.
+   * Whether a Suspension that is missing from the snapshot is known to be deleted. Absence does not prove the deletion, because a file may
+   * be unreadable or a watch may have missed an event. True is final; false means "not known yet". May send a request to the API server;
+   * `signal` aborts the request.
    */
   isDeleted(suspension: Suspension, signal: AbortSignal): Promise<boolean>;
   close(): Promise<void>;

@@ -43,7 +43,7 @@ test('refuses a short fleet secret without showing it', () => {
 const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, message: RegExp])[] = [
   [
     { WEIR_SECRET_ACCESS: 'namespaces' },
-    /: invalid configuration:\n {2}WEIR_SECRET_NAMESPACES is not set; use the namespaces whose.*, since WEIR_SECRET_ACCESS is namespaces\n {2}WEIR_FLEET_SECRET is not set; use a secret of.*; since WEIR_SECRET_ACCESS is namespaces\n$/,
+    /: invalid configuration:\n {2}WEIR_SECRET_NAMESPACES is not set; use a list of the namespaces whose.*; required with WEIR_SECRET_ACCESS=namespaces\n {2}WEIR_FLEET_SECRET is not set; use a secret of.*; required with WEIR_SECRET_ACCESS=namespaces\n$/,
   ],
   [
     { WEIR_SECRET_ACCESS: 'cluster', WEIR_SECRET_NAMESPACES: 'shop', WEIR_FLEET_SECRET: SECRET },

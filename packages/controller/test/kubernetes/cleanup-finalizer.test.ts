@@ -1,4 +1,4 @@
-// Tests `controller.cleanupFinalizer` on a real API server with the permissions of the chart, which are the same with and without
+// Tests `controller.cleanupFinalizer` on a real API server with the permissions of the chart. The permissions are the same with and without
 // this setting.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';

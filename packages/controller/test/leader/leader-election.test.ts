@@ -121,7 +121,7 @@ test('does not lead after the process was stopped too long, even before a timer 
   assert.deepEqual([election.isLeader, changes], [true, [false, true]]);
 });
 
-/** Closes the election. Advances the clock meanwhile, because closing waits for the responses to requests. */
+/** Closes the election. Advances the clock while it waits, because closing waits for the responses to requests. */
 async function closeElection(clock: ManualClock, election: Leadership): Promise<void> {
   const closed = election.close();
   await clock.advance(100);

@@ -122,7 +122,7 @@ export class DirectorySource implements Source {
     return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');
   }
 
-  /** Scans the files now. A call during a scan causes one more scan afterwards, because scans must not overlap. */
+  /** Scans the files now. A call during a scan starts another scan when the running scan ends, because scans must not overlap. */
   scan(): Promise<void> {
     if (this.#scanning !== undefined) {
       this.#isRescanNeeded = true;

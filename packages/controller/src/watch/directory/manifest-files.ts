@@ -36,7 +36,7 @@ export interface ManifestScan {
 const MISSING_GRACE_MS = 150;
 /**
  * How old the last change of a file must be for the file's stats to identify its content. Two writes within one tick of the file
- * system's clock have the same time.
+ * system's clock have the same time, so the second write may leave the stats unchanged.
  */
 const MIN_STABLE_AGE_MS = 1_000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;

@@ -108,7 +108,7 @@ export class KubernetesSource implements Source {
       const found = await this.#options.api.request({ method: 'GET', path, signal, timeoutMs: CONFIRM_TIMEOUT_MS });
       return (found.metadata as { uid?: string } | undefined)?.uid !== uid;
     } catch (error) {
-      // A 404 without the object's name means that the kind is missing, which does not prove that the object was deleted.
+      // A 404 without the object's name means that the kind is missing. A missing kind does not prove that the object was deleted.
       return error instanceof KubeApiError && error.code === 'NOT_FOUND' && error.missingName === name;
     }
   }

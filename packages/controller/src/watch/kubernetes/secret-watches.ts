@@ -33,7 +33,7 @@ export class SecretWatches {
     return this.#list;
   }
 
-  /** Returns the value of `Snapshot.unreadableSecrets`; the same set until it changes. */
+  /** Returns the value of `Snapshot.unreadableSecrets`. As long as the namespaces do not change, each call returns the same `Set`. */
   unreadableNamespaces(): 'everywhere' | ReadonlySet<string> | undefined {
     const unreadable = this.watches.filter(({ cache }) => cache.isUnreadable);
     if (unreadable.length === 0) return undefined;
@@ -48,8 +48,8 @@ export class SecretWatches {
 }
 
 /**
- * Types of Secrets that never hold a certificate. Secrets of these types are not read, because Helm's releases would need most of the
- * memory, and because the controller needs none of the contents. The type of a Secret never changes.
+ * Types of Secrets that never hold a certificate. Secrets of these types are not read, because the controller needs none of their contents,
+ * and Helm's releases would need most of the memory. The type of a Secret never changes.
  */
 const IGNORED_SECRET_TYPES = [
   'helm.sh/release.v1',

@@ -50,9 +50,12 @@ export interface WatchedKindOptions<K extends WatchedKind> {
    * `fallback` objects from the published table; or treat the kind as `empty`.
    */
   readonly onForbidden: 'wait' | 'fallback' | 'empty';
-  /** The effect of an unreadable kind. Follows "until then" in messages. */
+  /** A clause about the effect of an unreadable kind. Follows "until then" in messages. */
   readonly effectUntilReadable: string;
-  /** Who grants the permission. Follows "which" in messages. Default: the controller's role in the chart. */
+  /**
+   * A clause such as "the chart grants with tls.secretAccess=cluster", which completes the message "The controller needs list and watch,
+   * which …". Default: a clause about `helm upgrade`.
+   */
   readonly grantedBy?: string;
   parse(raw: unknown): ParseResult<WatchedObjects[K]>;
   /**

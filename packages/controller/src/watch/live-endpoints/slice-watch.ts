@@ -176,7 +176,10 @@ export class SliceWatch implements ReflectorTarget {
   }
 }
 
-/** Gives the slice a name that no slice in the files has, because both may be in use. */
+/**
+ * Gives the slice a name that no slice in the files has, because slices from the API server and from the files may be in use at the same
+ * time.
+ */
 function withDistinctName(slice: SliceObject): SliceObject {
   return Object.freeze({ ...slice, name: `api-server.${slice.name}` });
 }
