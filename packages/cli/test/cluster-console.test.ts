@@ -103,7 +103,7 @@ describe(
       const sooner = [...stop, '--for', '10m'];
       const refused = await as(admin, ...sooner);
       assert.equal(refused.code, 1);
-      assert.match(refused.stderr, /"service\.shop\.web" already exists and lasts longer; .*--replace/);
+      assert.match(refused.stderr, /"service\.shop\.web" already exists and ends later than the request; .*--replace/);
       assert.equal((await as(admin, ...sooner, '--replace')).code, 0);
       assert.equal((await as(admin, 'resume', 'shop/web')).code, 0);
       assert.deepEqual((await store.suspensions.read()).suspensions, []);

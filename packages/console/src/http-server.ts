@@ -37,7 +37,7 @@ function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, liste
   );
   const tlsContext: Pick<https.Server, 'setSecureContext'> = {
     setSecureContext: (options) =>
-      // Without `ca` Node.js would accept client certificates of its built-in authorities.
+      // Without `ca`, Node.js would accept client certificates of its built-in authorities.
       server.setSecureContext({ ...options, ca: frontProxy?.settings === undefined ? [] : [frontProxy.settings.ca] }),
   };
   keyPair.applyTo(tlsContext);

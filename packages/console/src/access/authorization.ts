@@ -104,8 +104,8 @@ function foreignOriginError(): ApiError {
 }
 
 /**
- * Resolves with the caller's scope, which considers the namespaces of the table and `extraNamespaces`. Throws `ApiError` NotAllowed if the
- * caller may see no namespace, because an empty list would look like an empty fleet.
+ * Resolves with the caller's scope within the namespaces of the table and `extraNamespaces`. Throws `ApiError` NotAllowed if the caller may
+ * see no namespace, because an empty list would look like an empty fleet.
  */
 export async function scopeOf(
   { caller }: { readonly caller: Caller },

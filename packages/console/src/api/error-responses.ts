@@ -71,7 +71,7 @@ const PART_NAMES: Readonly<Record<string, string>> = {
 
 /**
  * Returns the error for a `part` of a request (querystring, params, body, headers) that does not match the schema. The message contains the
- * allowed values, which come from the schema's `description`. The OpenAPI document contains the same text.
+ * allowed values, as the schema's `description` states them. The OpenAPI document contains the same text.
  */
 export function validationError(errors: readonly FastifySchemaValidationError[], part: string): InvalidRequestError {
   const sentences = (errors as readonly VerboseError[]).map((error) => validationMessageFor(error, part));

@@ -61,7 +61,7 @@ function parseUntil(text: string | undefined, now: number): number | null {
   return until;
 }
 
-/** Whether an existing Suspension of the same target lasts longer than the request. Suspensions that are defined in files do not count. */
+/** Whether an existing Suspension of the same target ends later than the request. Suspensions that are defined in files do not count. */
 export function wouldShortenSuspension(
   { target, until }: Pick<RequestedSuspension, 'target' | 'until'>,
   suspensions: readonly Suspension[],

@@ -54,7 +54,7 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
         querystring: optionalProperties({ replace: replaceSchema }),
         body: suspensionBodySchema,
         response: responseSchemas(
-          'the Suspension. A repeated request of the same user replaces message and end. A Suspension of another user, or one that lasts longer, is replaced only with `replace=true`',
+          'the Suspension. A repeated request of the same user replaces message and end. A Suspension that another user made, or that ends later than the request, is replaced only with `replace=true`',
         ),
       },
     },
@@ -105,7 +105,8 @@ export function suspensionRoutes(app: FastifyInstance, context: RouteContext): v
     const name = suspensionNameFor(request.target);
     // Replacing a Suspension needs the right to delete it.
     if (request.replace) await refuseUnlessPermitted(caller, 'delete', name);
-    else if (wouldShortenSuspension(request, watch.suspensions)) throw alreadySuspendedError(name, 'and lasts longer');
+    else if (wouldShortenSuspension(request, watch.suspensions))
+      throw alreadySuspendedError(name, 'and ends later than the request');
     // Without a table the target cannot be checked. The Suspension is accepted, because it may be urgent.
     if (watch.table === undefined) return;
     // A user who may not see the target must not learn from the response whether the target exists.

@@ -9,7 +9,7 @@ export interface SuspensionRequest {
   readonly until: number | null;
   /** The user's name. Null without authentication. */
   readonly requestedBy: string | null;
-  /** Whether the request may replace a Suspension of another user, or a Suspension that lasts longer. */
+  /** Whether the request may replace a Suspension that another user made, or a Suspension that ends later than the request. */
   readonly replace: boolean;
 }
 
@@ -21,8 +21,8 @@ export interface SuspensionWriter {
    */
   suspend(request: SuspensionRequest): Promise<Suspension>;
   /**
-   * Deletes a Suspension, which must not be defined in a file. Rejects with `ApiError` if the Suspension object in Kubernetes cannot be
-   * deleted.
+   * Deletes a Suspension. The Suspension must not be defined in a file. Rejects with `ApiError` if the Suspension object in Kubernetes
+   * cannot be deleted.
    */
   resume(suspension: Suspension): Promise<void>;
 }

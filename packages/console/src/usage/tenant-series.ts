@@ -41,7 +41,7 @@ const SERIES_RANGES: Readonly<Record<SeriesStep, SeriesRange>> = {
   day: { minutes: 1_440, count: 31 },
 };
 
-/** Returns the periods of a graph (UTC), ascending. The last period contains `now`, which is in milliseconds since the epoch. */
+/** Returns the periods of a graph (UTC), ascending. The last period contains `now` (milliseconds since the epoch). */
 export function seriesPeriodsFor(now: number, step: SeriesStep): readonly UsagePeriod[] {
   const { minutes, count } = SERIES_RANGES[step];
   const last = minuteOf(now);

@@ -244,7 +244,7 @@ describe('authorization', requireProgram('etcd', 'kube-apiserver', 'kube-control
     const until = new Date(Date.now() + 60_000).toISOString();
     const sooner = await suspend('operator', 'stop', { until });
     assert.equal(sooner.status, 409);
-    assert.match(sooner.text, /AlreadySuspended.*lasts longer/);
+    assert.match(sooner.text, /AlreadySuspended.*ends later than the request/);
     const refused = await suspend('stopper', 'stop', { until, query: '?replace=true' });
     assert.equal(refused.status, 403);
     assert.match(refused.text, /delete suspensions\.weir\.dev/);

@@ -34,14 +34,17 @@ test('changes message and end for a repeated target', async () => {
   assert.deepEqual([items[0].message, items[0].until], ['second', until]);
 });
 
-test('replaces a Suspension that lasts longer only with replace=true', async () => {
+test('replaces a Suspension that ends later than the request only with replace=true', async () => {
   await using console = await startTestConsole();
   await suspend(console, { target: WEB, message: 'first', until: inMinutes(10) });
   const sooner = { target: WEB, message: 'second', until: inMinutes(5) };
   const { status, json } = await suspend(console, sooner);
   assert.equal(status, 409);
   assert.equal(json.error.code, 'AlreadySuspended');
-  assert.match(json.error.message, /"service\.shop\.web" already exists and lasts longer; .*weir suspend --replace/);
+  assert.match(
+    json.error.message,
+    /"service\.shop\.web" already exists and ends later than the request; .*weir suspend --replace/,
+  );
   assert.deepEqual(await messages(console), ['first']);
   assert.equal((await suspend(console, sooner, '?replace=true')).status, 200);
   assert.deepEqual(await messages(console), ['second']);
