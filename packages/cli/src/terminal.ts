@@ -7,7 +7,7 @@ export interface Terminal {
   out(text: string): void;
   /** Writes progress, problems and the line `ready` to stderr. */
   err(text: string): void;
-  /** Whether stdout is a terminal, on which a live view can replace its previous frame. */
+  /** Whether stdout is a terminal. On a terminal, a live view can replace its previous frame. */
   readonly isTerminal: boolean;
   /** Returns the width of the terminal, or undefined if stdout is not a terminal. */
   columns(): number | undefined;

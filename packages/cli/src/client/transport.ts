@@ -149,7 +149,7 @@ const AGGREGATED_API_PATH = '/apis/console.weir.dev/v1';
  * `kubeconfig` is undefined, uses the kubeconfig that kubectl would use.
  */
 export async function clusterTransport(kubeconfig: string | undefined): Promise<Transport> {
-  // Loaded on demand, because the Kubernetes client loads slowly and a direct transport does not need it.
+  // Loaded on demand, because the Kubernetes client loads slowly, and a direct transport does not need the client.
   const { loadKubeConfig } = await import('@weir/controller');
   const config = loadKubeConfig(kubeconfig, '--kubeconfig or KUBECONFIG');
   const server = config.getCurrentCluster()?.server ?? '';

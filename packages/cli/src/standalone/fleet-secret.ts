@@ -19,9 +19,9 @@ export interface FleetSecretOptions {
 }
 
 /**
- * Returns the fleet secret, which encrypts private keys. Without Redis, creates a missing secret and keeps it in the state directory, so
- * that a restarted process can decrypt the keys in that directory. With Redis, never creates a secret, because all processes must have the
- * same secret.
+ * Returns the fleet secret, with which private keys are encrypted. Without Redis, creates a missing secret and keeps it in the state
+ * directory, so that a restarted process can decrypt the private keys in the state directory. With Redis, never creates a secret, because
+ * all processes must have the same secret.
  */
 export async function resolveFleetSecret({
   given = '',

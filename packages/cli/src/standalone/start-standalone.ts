@@ -41,7 +41,7 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly trustProxyProtocol?: readonly string[];
   readonly state?: string;
   readonly redis?: RedisAccess | undefined;
-  /** Kubeconfig of an API server whose EndpointSlices replace the EndpointSlices of the manifests. */
+  /** Kubeconfig of an API server. The EndpointSlices of this server replace the EndpointSlices of the manifests. */
   readonly kubeconfig?: string;
   /** The value of WEIR_FLEET_SECRET, not validated yet. */
   readonly fleetSecret?: string | undefined;

@@ -10,7 +10,7 @@ import {
   warning,
 } from '../finding.ts';
 
-/** Resolution of the Date header, which has no fractions of a second (RFC 9110, section 5.6.7). */
+/** Resolution of the Date header: whole seconds (RFC 9110, section 5.6.7). */
 const DATE_HEADER_RESOLUTION_MS = 1_000;
 
 export function apiServerClock({ server }: Facts): CheckResult {

@@ -108,7 +108,7 @@ export function nodePools(facts: Facts): CheckResult {
   );
 }
 
-/** Lists the addresses from which proxies connect to pods. NetworkPolicies must allow these addresses, which belong to the nodes. */
+/** Lists the addresses from which proxies connect to pods. These are addresses of the nodes, and NetworkPolicies must allow them. */
 export function proxySourceAddresses({ nodes }: Facts): CheckResult {
   if (nodes.kind === 'unknown') return notChecked(nodes);
   const usable = usableNodes(nodes.value);
