@@ -21,7 +21,7 @@ export async function benchmarkControl(options: ControlOptions, signal: AbortSig
   const measurements: ClusterMeasurement[] = [];
   const failures: string[] = [];
   for (const count of services) {
-    // each cluster size gets a new Redis, which writes acknowledged data to disk as in production
+    // each cluster size gets a new Redis; as in production, Redis writes acknowledged data to disk
     await using redis = await startRedis();
     try {
       const measurement = await measureCluster({

@@ -1,4 +1,5 @@
-// Program `controller-process.ts REDIS-URL FLEET SERVICES`: a controller with a source in memory, which the parent process changes by RPC.
+// Program `controller-process.ts REDIS-URL FLEET SERVICES`: a controller whose source is in memory. The parent process changes the source
+// by RPC.
 import { type Controller, startController } from '@weir/controller';
 import { silentLogger, systemClock } from '@weir/runtime';
 import { openRedisStore, type Store } from '@weir/store';

@@ -51,7 +51,10 @@ export function podFor({ namespace, name }: ServiceObject, pod: number | string,
   return { namespace, name: `${name}-${pod}`, ips: [address], hostNetwork: false };
 }
 
-/** Returns the address of a pod. `generation` is 0 for the first pod and higher for its replacements, which have other addresses. */
+/**
+ * Returns the address of a pod. `generation` is 0 for the first pod, and higher for each replacement, because a replacement has another
+ * address.
+ */
 export function podAddress(service: number, pod: number, generation = 0): string {
   const number = generation === 0 ? service * PODS_PER_SERVICE + pod : generation * PODS_PER_SERVICE + pod;
   const net = (generation === 0 ? 128 : 160) + (number >> 16);
@@ -110,7 +113,7 @@ function objectMeta(name: string): ObjectMeta {
   return { uid: `uid-${name}`, name, labels: {}, annotations: {}, createdAt: null };
 }
 
-/** A source of objects in memory. Replaces an API server, which would need minutes to store ten thousand Services. */
+/** A source of objects in memory. Replaces an API server, because an API server would need minutes to store ten thousand Services. */
 export class InMemorySource implements Source {
   readonly kind = 'kubernetes';
   #snapshot: SourceSnapshot;

@@ -65,7 +65,10 @@ export async function measureCluster(options: ClusterMeasurementOptions): Promis
   }
 }
 
-/** Measures all scenarios and appends the readings to `changes`. If the function throws, earlier readings stay there as not verified. */
+/**
+ * Measures all scenarios and appends the readings to `changes`. If the function throws, the readings up to the error stay in `changes`,
+ * with `isVerified` false.
+ */
 async function measureChanges(run: ControlRun, changes: ChangeReadings[]): Promise<void> {
   const { controller, followers, options } = run;
   const { services, rounds, scenarios, logProgress } = options;
@@ -90,7 +93,7 @@ async function measureChanges(run: ControlRun, changes: ChangeReadings[]): Promi
   }
 }
 
-/** Longer than the controller's wait after each change. Most changes in production come after that wait too. */
+/** Longer than the controller's wait after each change. In production, too, most changes come after this wait. */
 const PAUSE_BETWEEN_CHANGES_MS = 20;
 
 async function measureScenario(

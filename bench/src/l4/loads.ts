@@ -72,7 +72,10 @@ export function wrkTraffic(
   );
 }
 
-/** Size of the stream for each second. Every subject can relay about twice as much on one core. */
+/**
+ * How many bytes to download per second of the requested duration. Every subject relays about twice as much per second on one core, so the
+ * download takes about half of the duration.
+ */
 const STREAM_BYTES_PER_SECOND = 500e6;
 
 export const oneStream: Load = {

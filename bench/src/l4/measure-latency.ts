@@ -102,7 +102,7 @@ function messageTraffic(report: OpenLoopReport): TrafficBounds {
   return trafficBetween(totalsOf(min), totalsOf(max));
 }
 
-/** Returns a subject without a proxy, which shows the latency of the load generator, the echo backend and the kernel. */
+/** Returns a subject without a proxy, to measure the latency of the load generator, the echo backend and the kernel. */
 function directSubject({ options: { backends } }: L4Run): Subject {
   return {
     name: 'direct',

@@ -48,7 +48,7 @@ export type VariantOptions = {
   readonly maxRatio: number;
 };
 
-/** Compares a variant of Weir with Weir with one worker and no limits, which all other scenarios measure. */
+/** Compares a variant of Weir with the Weir that all other scenarios measure: one worker and no limits. */
 export async function measureVariant(
   run: L4Run,
   { variant, title, loads, maxRatio }: VariantOptions,

@@ -3,14 +3,17 @@ import { connect } from 'node:net';
 import { patternBytes } from '@weir/testkit';
 
 export type BulkDownload = { readonly requestBytes: number; readonly ms: number };
-/** Size of the block that the source repeats. A lost or repeated block changes the number of bytes, any smaller error the bytes. */
+/**
+ * Size of the block that the source repeats. A lost or repeated block changes the number of bytes. Any smaller error changes the bytes
+ * themselves.
+ */
 export const BLOCK_BYTES: number = 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;
 const SILENCE_TIMEOUT_MS = 10_000;
 /** One block and the start of the next block, so that a received chunk can be compared at any offset in the block. */
 const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, BUFFER_BYTES)]);
 
-/** Downloads `bytes` bytes from the bulk source. Throws if any byte differs, or if the stream is shorter or longer. */
+/** Downloads `bytes` bytes from the bulk source. Throws if any byte differs, or if the stream does not have `bytes` bytes. */
 export async function downloadBulk(port: number, bytes: number): Promise<BulkDownload> {
   const shared = Buffer.allocUnsafeSlow(BUFFER_BYTES);
   let received = 0;

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import type { DatagramReport } from './generators.ts';
 
 const MESSAGE_BYTES = 64;
-/** A datagram counts as lost if there is no echo after this time, because loopback is much faster. */
+/** A datagram counts as lost if its echo does not arrive within this time. Over loopback an echo takes much less time. */
 const LOST_AFTER_MS = 500;
 
 const [port = 0, seconds = 0, flows = 0, source = 0] = process.argv.slice(2).map(Number);

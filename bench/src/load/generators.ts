@@ -68,7 +68,10 @@ export function runDatagrams({ port, seconds, flows }: DatagramOptions): Promise
   return runGenerator(new URL('./datagram-process.ts', import.meta.url), [port, seconds, flows, source]);
 }
 
-/** A run with a higher share of lost datagrams is invalid, because the proxy did work for datagrams that are not in the figure. */
+/**
+ * A run with a higher share of lost datagrams is invalid, because the proxy used CPU time for the lost datagrams, but the figure does not
+ * count these datagrams.
+ */
 const MAX_LOSS_RATIO = 0.001;
 
 /** Returns the reasons why a run is invalid; empty if the run is valid. */

@@ -71,7 +71,7 @@ export function parseDescriptorLimit(text: string): number {
 
 /** Number of descriptors that a proxy needs apart from connections and listeners. */
 export const RESERVED_DESCRIPTORS = 600;
-/** Weir lets one tenant use three quarters of the descriptors and keeps the rest for other tenants. */
+/** The share of the descriptors that Weir lets one tenant use. The remaining descriptors are kept for other tenants. */
 const MAX_TENANT_SHARE = 0.75;
 
 /** Returns how many idle connections of one tenant a descriptor limit allows, but at most 10,000. A connection needs two descriptors. */

@@ -41,7 +41,10 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
   return failures.length > 0 || rows.some(({ wrongResponses }) => wrongResponses > 0) ? 1 : 0;
 }
 
-/** Downloads the programs and then enters the network namespace, which has no route to the internet. */
+/**
+ * Downloads the programs. For the source `api`, also enters the network namespace, after the downloads, because the namespace has no route
+ * to the internet.
+ */
 async function providePropagationPrograms({
   sources,
   usesDefaultSources,

@@ -83,7 +83,7 @@ async function startEnvironment(
 
 /** Number of changes before the measurement, because Node still compiles hot code during the first changes. */
 export const WARM_UP_CHANGES = 10;
-/** Longer than the controller's wait after each change. Most changes in production come after that wait too. */
+/** Longer than the controller's wait after each change. In production, too, most changes come after this wait. */
 const PAUSE_BETWEEN_CHANGES_MS = 20;
 const MAX_WRONG_EXAMPLES = 5;
 
@@ -158,7 +158,10 @@ function observedBetween(
 
 const CONTROLLER_PROGRAM = new URL('memory-controller-process.ts', import.meta.url);
 
-/** Starts a controller with a source in memory. Replaces an API server, which would need minutes to store ten thousand Services. */
+/**
+ * Starts a controller with a source in memory. Replaces an API server, because an API server would need minutes to store ten thousand
+ * Services.
+ */
 export async function startMemoryEnvironment(
   redis: string,
   fleet: string,

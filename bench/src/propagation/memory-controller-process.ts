@@ -1,5 +1,5 @@
-// Program `memory-controller-process.ts REDIS-URL FLEET LAYOUT`: a controller with a source in memory, which the parent process changes by
-// RPC. LAYOUT is a `PropagationLayout` as JSON.
+// Program `memory-controller-process.ts REDIS-URL FLEET LAYOUT`: a controller whose source is in memory. The parent process changes the
+// source by RPC. LAYOUT is a `PropagationLayout` as JSON.
 import { startController } from '@weir/controller';
 import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { silentLogger, systemClock } from '@weir/runtime';

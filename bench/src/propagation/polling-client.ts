@@ -33,7 +33,7 @@ export function requestOnce(address: SocketAddress): Promise<PollResponse> {
   return promise;
 }
 
-/** Wait between two connections. Without a wait, three polling clients would use one of two processors, which the proxies need. */
+/** Wait between two connections. Without a wait, three polling clients would use one of two processors, and the proxies need both. */
 const POLL_INTERVAL_MS = 2;
 /** Number of requests after the first response from the new endpoint, to check that no proxy uses the old endpoint again. */
 const EXTRA_RESPONSES = 10;

@@ -55,7 +55,7 @@ function memoryKindOf(mapping: Mapping, { before, after }: AdjacentMappings): Me
   return rights.includes('x') ? 'machine code' : 'V8 and large buffers';
 }
 
-/** Reserved size of a malloc arena, which starts at a multiple of this size (HEAP_MAX_SIZE in glibc's malloc/arena.c on 64 bits). */
+/** Reserved size of a malloc arena (HEAP_MAX_SIZE in glibc's malloc/arena.c on 64 bits). An arena starts at a multiple of this size. */
 const ARENA_BYTES = 64 * 1024 * 1024;
 
 function isArena({ name, rights, start, end }: Mapping, after: Mapping | undefined): boolean {
@@ -63,7 +63,7 @@ function isArena({ name, rights, start, end }: Mapping, after: Mapping | undefin
   return end === start + ARENA_BYTES || (isReservedAt(after, end) && after.end === start + ARENA_BYTES);
 }
 
-/** Maximum size of the guard before the stack of a thread. V8 reserves larger regions, so these do not count as guards. */
+/** Maximum size of the guard before the stack of a thread. The regions that V8 reserves are larger, so they do not count as guards. */
 const MAX_GUARD_BYTES = 64 * 1024;
 
 function isThreadStack({ name, rights, start }: Mapping, before: Mapping | undefined): boolean {
