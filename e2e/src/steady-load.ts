@@ -1,7 +1,7 @@
 import { Agent, get } from 'node:http';
 import { connectClient, eventually } from '@weir/testkit';
 
-// Clients that send requests continuously while a test changes the fleet. A user would have seen each recorded failure.
+// Clients that send requests continuously while a test changes the fleet. Each recorded failure is one that a user would have seen.
 export interface SteadyRequests extends AsyncDisposable {
   readonly answered: number;
   readonly failures: readonly string[];
@@ -82,7 +82,7 @@ function request(url: string, agent: Agent): Promise<void> {
   return promise;
 }
 
-// Clients that connect continuously while a test changes the fleet. A user would have seen each recorded failure.
+// Clients that connect continuously while a test changes the fleet. Each recorded failure is one that a user would have seen.
 export interface SteadyConnections extends AsyncDisposable {
   readonly completed: number;
   readonly failures: readonly string[];

@@ -32,7 +32,7 @@ export function replaceOutputs(page: string, outputs: readonly string[]): string
   });
 }
 
-/** Runs a command and returns stdout and stderr, with text that differs between runs masked. */
+/** Runs a command and returns stdout and stderr. Masks text that differs between runs. */
 export async function runLine(
   line: string,
   options: { readonly cwd: string; readonly env: NodeJS.ProcessEnv },

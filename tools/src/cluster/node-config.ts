@@ -34,7 +34,10 @@ export function cniConfig({ podCidr }: NodeNetwork, { directory }: NodePaths): s
   });
 }
 
-/** Sets `restrict_oom_score_adj`, because lowering OOM scores needs CAP_SYS_RESOURCE, which most containers that run tests lack. */
+/**
+ * Sets `restrict_oom_score_adj`, because lowering OOM scores needs CAP_SYS_RESOURCE, and most containers that run tests lack this
+ * capability.
+ */
 export function containerdConfig({ directory, socket, cniPlugins, runc }: NodePaths): string {
   return `version = 3
 root = '${directory}/containerd'

@@ -137,7 +137,10 @@ export function missingSandboxMessage({ reason, remedy }: Extract<SandboxSupport
   return `cannot create a sandbox for kubelets (${reason}); to fix: ${remedy}`;
 }
 
-/** Reports whether control groups are writable: the only hierarchy of version 2, or the memory hierarchy of version 1. */
+/**
+ * Reports whether this process can create control groups, because either the hierarchy of version 2 or the memory hierarchy of version 1
+ * is writable.
+ */
 function canMakeControlGroups(): boolean {
   return ['/sys/fs/cgroup/cgroup.procs', '/sys/fs/cgroup/memory/cgroup.procs'].some((path) => {
     try {

@@ -24,9 +24,9 @@ const CHECKOUT = fileURLToPath(new URL('../../../', import.meta.url));
 const FALLBACK_COMMIT = '5ebcdc77726659cf475b05540c85b3f2a853cf0a';
 
 /**
- * Declares that a test runs processes of the previous version, which is `WEIR_PREVIOUS` or else the last release. Skips the test if
- * the sources have no git history. Throws if the history exists but this clone lacks the version. Call this function before
- * `insideNamespace`, because it may install npm packages, and no npm registry is reachable from the network namespace.
+ * Declares that a test runs processes of the previous version, which is `WEIR_PREVIOUS` or else the last release. Skips the test if the
+ * sources have no git history. Throws if the history exists but this clone lacks the version. Call this function before `insideNamespace`,
+ * because the function may install npm packages, and no npm registry is reachable from the network namespace.
  */
 export function requirePreviousVersion(): SkipOptions {
   const found = previousVersion();
@@ -57,8 +57,8 @@ type PackageLock = {
 };
 
 /**
- * Returns a folder whose `node_modules` contains the runtime dependencies of a commit. Returns the checkout if its lock file contains
- * all of them. Otherwise returns a folder in the cache, which `npm ci` fills on first use.
+ * Returns a folder whose `node_modules` contains the runtime dependencies of a commit. Returns the checkout if its lock file contains all
+ * of them. Otherwise returns a folder in the cache. On first use, `npm ci` fills the folder.
  */
 export function modulesFor(checkout: string, commit: string): string {
   const lock = execFileSync('git', ['show', `${commit}:package-lock.json`], { cwd: checkout, maxBuffer: 1 << 26 });

@@ -59,7 +59,7 @@ async function downloadPackages(
   try {
     return await attempt();
   } catch {
-    // The mirror may no longer have the versions in the package lists, which may be a day old.
+    // The package lists may be a day old, and the mirror may no longer have the versions that they name.
     await apt.update({ force: true });
     return attempt();
   }
@@ -125,7 +125,7 @@ export class RootlessApt {
     for (const name of names) {
       if (!found.some((each) => each.startsWith(`${name}=`) || each.startsWith(`${name}:`))) found.push(name);
     }
-    // Leaves out the C library, because it must match the dynamic loader of the system, which starts the program.
+    // Leaves out the C library, because the C library must match the system's dynamic loader, which starts the program.
     return found.filter((each) => !/^(libc6|libc-bin|libc6-dev)(:\w+)?=/.test(each));
   }
 

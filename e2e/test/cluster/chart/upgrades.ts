@@ -53,7 +53,7 @@ export function upgrades(fleet: () => ChartFleet): void {
   });
 }
 
-/** Runs clients at the published addresses before, during and after `change`, and asserts that no connection fails. */
+/** Connects to the published addresses before, during and after `change`, and asserts that no connection fails. */
 export async function underLoad(fleet: ChartFleet, change: () => Promise<void>): Promise<void> {
   const { addresses } = await servedAt(fleet);
   const clients: SteadyConnections = steadyConnections({ hosts: addresses, port: SHOP.port, clients: 4 });
