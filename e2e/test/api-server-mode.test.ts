@@ -77,7 +77,11 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     const token = await admin('create', 'token', 'node', '--duration=1h');
     weir.setToken('wrong');
     await eventually(
-      () => assert.match(weir.output(), /Unauthorized; until then the endpoints in the files are used. Correct/),
+      () =>
+        assert.match(
+          weir.output(),
+          /Unauthorized; until the endpoints can be read, the endpoints in the files are used. Correct/,
+        ),
       DEFAULT_WAIT,
     );
     weir.setToken(token.trim());

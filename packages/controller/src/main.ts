@@ -87,7 +87,7 @@ await runProcess('weir-controller', () => {
   const conflicting = reservedSharedPorts(config);
   if (conflicting.length > 0) {
     throw new UsageError(
-      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both have ${conflicting.join(', ')}; use one of them for each port`,
+      `WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both contain ${conflicting.join(', ')}; list each port in only one of the two`,
     );
   }
   const log = createLogger({ name: 'controller', level });
@@ -152,7 +152,7 @@ await runProcess('weir-controller', () => {
       health,
       metrics,
       log: log.child({ part: 'admin' }),
-      advice: 'choose a free HOST:PORT, or off, by WEIR_ADMIN',
+      advice: 'set WEIR_ADMIN to a free HOST:PORT, or to off',
       routes: {
         '/problems': () => ({ items: controller.problems() }),
         '/leader': () => ({ isLeader: controller.isLeader }),

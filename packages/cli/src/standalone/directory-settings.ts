@@ -17,7 +17,7 @@ export function resolveFleetOptions(options: Partial<FleetOptions>): FleetOption
   const conflicting = reservedSharedPorts({ sharedPorts, reservedPorts });
   if (conflicting.length > 0) {
     throw new UsageError(
-      `--shared-ports and --reserved-ports both contain ${conflicting.join(', ')}; use one of them for each port`,
+      `--shared-ports and --reserved-ports both contain ${conflicting.join(', ')}; list each port in only one of the two`,
     );
   }
   return { classless, sharedPorts, reservedPorts };

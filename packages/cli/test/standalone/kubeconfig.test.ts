@@ -23,6 +23,6 @@ test('serves the endpoints of the files and warns once if the kubeconfig does no
   assert.equal(warnings.length, 1, running.output());
   assert.match(
     warnings[0] ?? '',
-    /Service shop\/web.*kubeconfig cannot be read: the file does not exist; name a kubeconfig with --kubeconfig; until then the endpoints in the files are used/,
+    /Service shop\/web.*kubeconfig cannot be read: the file does not exist; name a kubeconfig with --kubeconfig; until the endpoints can be read, the endpoints in the files are used/,
   );
 });

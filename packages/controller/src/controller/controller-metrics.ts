@@ -68,7 +68,7 @@ function apiMetrics(metrics: Metrics): ResponseObserver {
 function watchMetrics(metrics: Metrics): WatchObserver {
   const restarts = metrics.counter({
     name: 'weir_controller_watch_restarts_total',
-    help: 'Watches (one for each kind) that ended or failed to open, and are started again. closed: by the server, or idle for too long; gone: the version is too old (410); error: any other reason. Failed lists are not counted.',
+    help: 'Watches (one for each kind) that ended or failed to open; the controller opens them again. closed: the server closed the watch, or the watch was idle for too long; gone: the version to watch from was too old (410); error: any other reason. Failed lists are not counted.',
     labels: ['reason'],
   });
   for (const reason of ['closed', 'gone', 'error'] as const) restarts.add({ reason }, 0);

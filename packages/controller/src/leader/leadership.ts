@@ -38,7 +38,10 @@ type LeaderState = Pick<Leadership, 'isLeader'>;
  */
 export class LeadershipLost extends WeirError<'LEADERSHIP_LOST'> {
   constructor() {
-    super('LEADERSHIP_LOST', 'this controller has lost leadership; the new leader takes over the write');
+    super(
+      'LEADERSHIP_LOST',
+      'this controller has lost leadership and did not send the write; the new leader writes instead',
+    );
   }
 }
 

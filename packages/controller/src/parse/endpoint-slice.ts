@@ -37,7 +37,7 @@ function missingServiceProblem(raw: unknown): Problem {
     subject: subjectOfRaw('EndpointSlice', raw),
     severity: 'warning',
     heals: false,
-    message: `metadata.labels["${SERVICE_NAME_LABEL}"] is missing, so this slice belongs to no Service; name the Service there`,
+    message: `metadata.labels["${SERVICE_NAME_LABEL}"] is missing, so this slice belongs to no Service; set the label to the name of the Service`,
   });
 }
 

@@ -57,7 +57,7 @@ export function readCertificatePair(
   if (owner < 0) return unusableSecret('has a tls.key that does not belong to its tls.crt');
   if (owner > 0)
     return unusableSecret(
-      `has the certificate of its tls.key as number ${owner + 1} in its tls.crt; put it first, followed by the intermediate certificates`,
+      `has a tls.crt in which certificate ${owner + 1} belongs to the tls.key; put this certificate first, followed by the intermediate certificates`,
     );
   const pem = { chain: list.map(String).join(''), key: privateKey.export({ type: 'pkcs8', format: 'pem' }).toString() };
   const refusal = openSslErrorFor(pem);
@@ -93,7 +93,7 @@ const PSS_DIGESTS: ReadonlyMap<string, number> = new Map([
 
 function readPrivateKey(text: string): { readonly kind: 'key'; readonly privateKey: KeyObject } | UnusableSecret {
   if (/^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text))
-    return unusableSecret('has a tls.key that is encrypted; use one without a passphrase');
+    return unusableSecret('has a tls.key that is encrypted; use a key without a passphrase');
   if (!text.includes('PRIVATE KEY-----'))
     return unusableSecret('has a tls.key that does not contain a PEM private key (-----BEGIN PRIVATE KEY-----)');
   let privateKey: KeyObject;
@@ -115,7 +115,7 @@ function unsupportedKeyReason({ asymmetricKeyType, asymmetricKeyDetails = {} }: 
   if (asymmetricKeyType === 'ec' && !CURVES.includes(namedCurve))
     return `has a tls.key on ${namedCurve ?? 'an unnamed curve'}, which TLS clients do not accept; use P-256, P-384 or P-521`;
   if (hashAlgorithm !== undefined && (PSS_DIGESTS.get(hashAlgorithm) ?? -1) < saltLength)
-    return `has an RSA-PSS key for ${hashAlgorithm} with ${saltLength} bytes of salt, which TLS cannot use; use one without restrictions, or ECDSA`;
+    return `has an RSA-PSS key for ${hashAlgorithm} with ${saltLength} bytes of salt, which TLS cannot use; use a key without restrictions, or ECDSA`;
   return undefined;
 }
 
@@ -131,7 +131,7 @@ function openSslErrorFor({ chain, key }: { readonly chain: string; readonly key:
   } catch (error) {
     // The reason is one of OpenSSL's constant texts, so it contains no part of the key.
     const { reason } = error as { reason?: unknown };
-    return typeof reason === 'string' ? reason : 'it gives no reason';
+    return typeof reason === 'string' ? reason : 'OpenSSL gives no reason';
   }
 }
 

@@ -163,13 +163,19 @@ export function planAdoption(request: Suspension, found: SuspensionObject, now: 
     createdAt,
   };
   if (!isDeepStrictEqual({ ...target }, { ...request.target })) {
-    return { kind: 'refuse', why: `Suspension "${name}" has another target; delete or rename it` };
+    return {
+      kind: 'refuse',
+      why: `Suspension "${name}" exists and has another target than the cut-off; delete or rename this Suspension`,
+    };
   }
   if (!isInForce(suspension, now)) {
     return { kind: 'refuse', why: `Suspension "${name}" has expired and is not deleted yet` };
   }
   if (!isNewer(found, request) && endOf(until) < endOf(request.until)) {
-    return { kind: 'refuse', why: `an older Suspension "${name}" ends before the cut-off; delete or extend it` };
+    return {
+      kind: 'refuse',
+      why: `an older Suspension "${name}" ends before the cut-off; delete or extend this Suspension`,
+    };
   }
   return { kind: 'adopt', suspension };
 }

@@ -115,10 +115,10 @@ export class TableReconciler {
     const outcome = await this.#publisher.publish(table, isFirst ? undefined : changedAt);
     if (outcome.kind === 'not-leader') {
       const isWiped = outcome.leader === 0;
-      const why = isWiped ? 'the store was wiped' : 'another controller has claimed it';
+      const why = isWiped ? 'the store was wiped' : 'another controller has claimed the table';
       this.#log.warn(
         { leader: outcome.leader, why },
-        'lost the claim of the routing table; claiming it again if elected',
+        'lost the claim on the routing table; claiming the table again if this controller is elected',
       );
       this.reset();
       return isWiped ? 'wiped' : 'not-leader';

@@ -11,7 +11,7 @@ const WRONG: readonly (readonly [settings: Readonly<Record<string, string>>, lin
   ],
   [
     { WEIR_RESERVED_PORTS: '400-500', WEIR_SHARED_PORTS: '443' },
-    /^.*WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both have 443; use one of them for each port\n$/,
+    /^.*WEIR_SHARED_PORTS and WEIR_RESERVED_PORTS both contain 443; list each port in only one of the two\n$/,
   ],
 ];
 

@@ -75,7 +75,10 @@ describe('a controller without the permission to read a kind', {
         return problems;
       });
       assert.deepEqual(others, []);
-      assert.match(problem, new RegExp(`cannot list resource "${resource}".*until then ${effect}`));
+      assert.match(
+        problem,
+        new RegExp(`cannot list resource "${resource}".*until the controller can list ${resource}\\S*, ${effect}`),
+      );
       assert.match(problem, new RegExp(`kubectl auth can-i list ${resource}`));
       await second.idle();
       assert.deepEqual(await publishedEntries(own.store), before);

@@ -153,15 +153,15 @@ describe('an unusable Secret has a reason', () => {
     ],
     'its own certificate last': [
       { ...good, 'tls.crt': between.certificate + server.certificate },
-      'has the certificate of its tls.key as number 2 in its tls.crt; put it first, followed by the intermediate certificates',
+      'has a tls.crt in which certificate 2 belongs to the tls.key; put this certificate first, followed by the intermediate certificates',
     ],
     'an encrypted key': [
       { ...good, 'tls.key': server.privateKey.export({ type: 'pkcs8', ...encrypted }).toString() },
-      'has a tls.key that is encrypted; use one without a passphrase',
+      'has a tls.key that is encrypted; use a key without a passphrase',
     ],
     'an encrypted key in SEC 1': [
       { ...good, 'tls.key': server.privateKey.export({ type: 'sec1', ...encrypted }).toString() },
-      'has a tls.key that is encrypted; use one without a passphrase',
+      'has a tls.key that is encrypted; use a key without a passphrase',
     ],
     'a certificate in place of the key': [
       { ...good, 'tls.key': server.certificate },
@@ -186,7 +186,7 @@ describe('an unusable Secret has a reason', () => {
     ],
     'a key that is restricted to SHA-1': [
       { ...good, 'tls.key': keyOf(generateKeyPairSync('rsa-pss', { modulusLength: 2048, ...sha1 })) },
-      'has an RSA-PSS key for sha1 with 20 bytes of salt, which TLS cannot use; use one without restrictions, or ECDSA',
+      'has an RSA-PSS key for sha1 with 20 bytes of salt, which TLS cannot use; use a key without restrictions, or ECDSA',
     ],
     'a key that is too long': [
       { 'tls.crt': slow.chain, 'tls.key': slow.key },

@@ -115,7 +115,7 @@ test('a disputed namespace keeps its allowed endpoints, and its former tenant ge
   const after = translate(deepFreeze(snapshot), allocationsFor(table)).table;
   assert.deepEqual(comparableEntries(after), comparableEntries(table));
   const message = entriesOf(after, 'service').find(({ namespace }) => namespace === 'old')?.accepted.message ?? '';
-  assert.match(message, /^the tenant of namespace "old" is unknown: .* ask the operator to restore this permission/);
+  assert.match(message, /^the tenant of namespace "old" is unknown: .* ask the operator to restore the permission/);
   const granted = fallbackObjects.policies.find(({ name }) => name === 'gold')?.spec.grants;
   assert.deepEqual(granted?.allowedEndpointCIDRs, ['172.16.0.9/32']);
   assert.ok(granted?.allowedPorts?.every(({ from }) => from !== 9100));

@@ -80,7 +80,7 @@ export function duplicateProblem(key: string, first: ManifestObject, second: Man
     subject: key,
     severity: 'error',
     heals: false,
-    message: `is defined in ${first.path}:${first.line} and in ${second.path}:${second.line}; the first is used, delete one of them`,
+    message: `is defined in ${first.path}:${first.line} and in ${second.path}:${second.line}; the first definition is used; delete one of the two`,
   };
 }
 

@@ -194,7 +194,7 @@ export function unreadableFileProblem(path: string, reason: string): Problem {
     subject: path,
     severity: 'error',
     heals: true,
-    message: `${reason}; the objects read from this path before stay in use until it can be read`,
+    message: `${reason}; the objects last read from this path stay in use until the path can be read again`,
   };
 }
 

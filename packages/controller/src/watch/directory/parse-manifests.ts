@@ -100,7 +100,7 @@ function expand(value: unknown, { line, itemLine }: Lines): Manifest[] {
   const raw = value as Record<string, unknown>;
   if (typeof raw.apiVersion !== 'string' || typeof raw.kind !== 'string') {
     const missing = ['apiVersion', 'kind'].filter((name) => typeof raw[name] !== 'string').join(' and ');
-    return [{ kind: 'unreadable', line, message: `is not a Kubernetes object: ${missing} missing, or not text` }];
+    return [{ kind: 'unreadable', line, message: `is not a Kubernetes object: it needs ${missing}, as text` }];
   }
   if (!raw.kind.endsWith('List') || !Array.isArray(raw.items)) return [{ kind: 'object', line, raw }];
   const defaults = itemDefaults(raw.apiVersion, raw.kind);

@@ -179,7 +179,7 @@ class Reflector {
     observer?.staleListRefused();
     throw new KubeApiError(
       'AWAY',
-      `${path}: the API server lags: its list has version ${version}, and version ${freshness.newest} was read before`,
+      `${path}: the API server lags behind: its list has version ${version}, but the controller has already read version ${freshness.newest}`,
     );
   }
 

@@ -71,7 +71,7 @@ const SECRETS_KIND = {
   onForbidden: 'fallback',
 } as const;
 
-const EFFECT_UNTIL_READABLE = 'Services keep their certificates, and new certificates are not used';
+const EFFECT_UNTIL_READABLE = 'keep their certificates, and new certificates are not used';
 
 function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<'Secret'>, 'parse'>[] {
   switch (access.kind) {
@@ -82,7 +82,7 @@ function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<
         {
           ...SECRETS_KIND,
           path: '/api/v1/secrets',
-          effectUntilReadable: EFFECT_UNTIL_READABLE,
+          effectUntilReadable: `Services ${EFFECT_UNTIL_READABLE}`,
           grantedBy: 'the chart grants with tls.secretAccess=cluster',
         },
       ];
@@ -91,7 +91,7 @@ function secretKindsFor(access: SecretAccess): readonly Omit<WatchedKindOptions<
         ...SECRETS_KIND,
         namespace,
         path: `/api/v1/namespaces/${namespace}/secrets`,
-        effectUntilReadable: `in namespace ${namespace} ${EFFECT_UNTIL_READABLE}`,
+        effectUntilReadable: `Services in namespace ${namespace} ${EFFECT_UNTIL_READABLE}`,
         grantedBy: `the chart grants with tls.secretAccess=namespaces for the namespaces in tls.secretNamespaces`,
       }));
   }

@@ -19,7 +19,10 @@ export class WatchFailureLog {
     if (error?.code === 'AWAY') {
       if (this.#unreachable.size === 0) {
         const fields = { server: this.#server, reason: errorMessage(error) };
-        this.#log.warn(fields, 'the API server is unreachable; keeping what is served and retrying');
+        this.#log.warn(
+          fields,
+          'the API server is unreachable; keeping the objects that were read before, and retrying',
+        );
       }
       this.#unreachable.add(resource);
       return;
@@ -58,7 +61,7 @@ export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError
       if (isOptional === true) return [];
       return [
         problem('MissingCustomResource', subject, [
-          `the API server does not know ${resource}; until then ${isWeirResource ? 'Weir works as if there were no such objects' : effectUntilReadable}.`,
+          `the API server does not know ${resource}; until it does, ${isWeirResource ? 'Weir works as if there were no such objects' : effectUntilReadable}.`,
           isWeirResource
             ? 'Install the custom resources of Weir: helm upgrade with crds.install, or kubectl apply -f charts/weir-crds/definitions'
             : 'Weir needs Kubernetes 1.30 or later: kubectl version',
@@ -68,14 +71,14 @@ export function unreadableKindProblems(kind: UnreadableKind, error: KubeApiError
     case 'UNAUTHORIZED':
       return [
         problem('Forbidden', subject, [
-          `${error.message}; until then ${effectUntilReadable}.`,
+          `${error.message}; until the controller can list ${resource}, ${effectUntilReadable}.`,
           `The controller needs list and watch, which ${grantedBy}; to see its permissions: kubectl auth can-i list ${resource}${namespace === undefined ? '' : ` -n ${namespace}`} --as=system:serviceaccount:NAMESPACE:weir-controller`,
         ]),
       ];
     case 'REFUSED':
       return [
         problem('Forbidden', subject, [
-          `the API server refuses to list ${resource}: ${error.message}; until then ${effectUntilReadable}`,
+          `the API server refuses to list ${resource}: ${error.message}; until the controller can list ${resource}, ${effectUntilReadable}`,
         ]),
       ];
     default:

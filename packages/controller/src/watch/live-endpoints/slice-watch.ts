@@ -70,9 +70,9 @@ export class SliceWatch implements ReflectorTarget {
     const failure = this.#failure;
     const message =
       failure !== undefined && (this.#isUnreachable || failure.code !== 'AWAY')
-        ? `its endpoints cannot be read from the API server: ${errorMessage(failure)}; until then ${this.#currentEffect()}. ${this.#fixFor(failure)}`
+        ? `its endpoints cannot be read from the API server: ${errorMessage(failure)}; until the endpoints can be read, ${this.#currentEffect()}. ${this.#fixFor(failure)}`
         : this.#missingEndpoints &&
-          `at the API server it has ${this.#missingEndpoints}; until then ${this.#currentEffect()}`;
+          `the API server lists ${this.#missingEndpoints}; until it lists such an endpoint, ${this.#currentEffect()}`;
     if (message === undefined) return undefined;
     const subject = subjectFor('Service', this.#service);
     return Object.freeze({
@@ -171,7 +171,7 @@ export class SliceWatch implements ReflectorTarget {
       case 'UNAUTHORIZED':
         return 'Correct the user of --kubeconfig';
       default:
-        return 'Check that the API servers run, and the server and certificate-authority in --kubeconfig';
+        return 'Check that the API servers run, and that server and certificate-authority in --kubeconfig are correct';
     }
   }
 }
@@ -232,7 +232,7 @@ export function effectiveSlices(files: readonly SliceObject[], live: LiveSlices)
 }
 
 /**
- * Returns why a list is unusable, as text that follows "has" in messages; undefined if each port of the Service has an endpoint in
+ * Returns why a list is unusable, as text that follows "lists" in messages; undefined if each port of the Service has an endpoint in
  * the list.
  */
 export function missingEndpoints(

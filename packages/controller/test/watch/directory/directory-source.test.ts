@@ -108,7 +108,7 @@ describe('a manifest directory', { timeout: 20_000 }, () => {
       'InvalidDocument bad.yaml:18: is not a Kubernetes object; use a mapping with apiVersion and kind',
       'UnknownKind kinds.yaml:1: this version of Weir does not know weir.dev/v1alpha1 TenantPolice; use TenantPolicy or Suspension, with apiVersion weir.dev/v1alpha1',
       'UnknownKind kinds.yaml:5: this version of Weir does not know discovery.k8s.io/v1beta1 EndpointSlice; use apiVersion discovery.k8s.io/v1',
-      'InvalidDocument kinds.yaml:9: is not a Kubernetes object: apiVersion and kind missing, or not text',
+      'InvalidDocument kinds.yaml:9: is not a Kubernetes object: it needs apiVersion and kind, as text',
     ]);
   });
 
@@ -118,8 +118,8 @@ describe('a manifest directory', { timeout: 20_000 }, () => {
     const source = await manifests.open();
     assert.deepEqual(portByService(source), { 'shop/api': 1, 'shop/web': 80 });
     assert.deepEqual(manifests.problems(source), [
-      'DuplicateObject Service shop/api: is defined in a.yaml:8 and in a.yaml:15; the first is used, delete one of them',
-      'DuplicateObject Service shop/web: is defined in a.yaml:1 and in b.yaml:1; the first is used, delete one of them',
+      'DuplicateObject Service shop/api: is defined in a.yaml:8 and in a.yaml:15; the first definition is used; delete one of the two',
+      'DuplicateObject Service shop/web: is defined in a.yaml:1 and in b.yaml:1; the first definition is used; delete one of the two',
     ]);
   });
 

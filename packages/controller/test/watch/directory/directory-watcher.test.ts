@@ -148,7 +148,7 @@ describe('a watched directory', { timeout: 20_000 }, () => {
     await waitUntil(source, () => manifests.problems(source).length > 0);
     assert.match(
       manifests.problems(source)[0] ?? '',
-      /^UnreadableFile mount-\S+: does not exist; the objects read from this path before stay in use/,
+      /^UnreadableFile mount-\S+: does not exist; the objects last read from this path stay in use/,
     );
     assert.deepEqual(portByService(source), { 'shop/web': 80 });
     renameSync(join(directory, 'away'), inner);

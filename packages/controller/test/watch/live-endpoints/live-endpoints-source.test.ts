@@ -92,13 +92,16 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
     assert.match(
       problems(source)[0] ?? '',
-      /^EndpointsNotRefined Service default\/kubernetes: .*no ready endpoint; until then the endpoints in the files are used/,
+      /^EndpointsNotRefined Service default\/kubernetes: .*no ready endpoint; until it lists such an endpoint, the endpoints in the files are used/,
     );
     api.setSlices(slice(['10.0.0.3']));
     assert.deepEqual([addresses(source), problems(source)], [['10.0.0.3'], []]);
     api.setSlices(slice(['10.0.0.3'], { ready: false }));
     assert.deepEqual(addresses(source), ['10.0.0.3']);
-    assert.match(problems(source)[0] ?? '', /until then the endpoints last read from the API server stay in use/);
+    assert.match(
+      problems(source)[0] ?? '',
+      /until it lists such an endpoint, the endpoints last read from the API server stay in use/,
+    );
     api.setSlices();
     assert.deepEqual(addresses(source), ['10.0.0.3']);
   });
@@ -123,7 +126,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2', '10.0.0.3']);
     assert.match(
       problems(source)[0] ?? '',
-      /does not answer; until then the endpoints last read from the API server stay in use, together with those in the files. Check that the API servers run/,
+      /does not answer; until the endpoints can be read, the endpoints last read from the API server stay in use, together with those in the files. Check that the API servers run/,
     );
   });
 
