@@ -119,7 +119,7 @@ describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, ()
       ['over', 'OverLimit', /4031\/TCP is no longer allowed for tenant "shop".* TenantPolicy "shop"/],
       ['bypass', 'NodePortBypass', /node ports \(\d+\) are open on every node.*allocateLoadBalancerNodePorts/],
       ['local', 'SourceAddressNotPreserved', /externalTrafficPolicy is Local.*weir\.dev\/proxy-protocol/],
-      ['few', 'FewerNodes', /served on 3 of 4 nodes requested/],
+      ['few', 'FewerNodes', /served on 3 of 4 requested nodes/],
     ] as const) {
       assert.match(await services.waitForCondition(`shop/${name}`, 'Degraded', `True ${reason}`), message);
       await served(`shop/${name}`);

@@ -37,7 +37,7 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
     variables.tcp.exists(port, [wrong[0]].exists(part, {{ include "weir.cel.isPort" . }}))
     ? ' is not allowed: port 80 is plain HTTP, never TLS; use another port'
     : ' is neither the number nor the name of a TCP port of the Service; ' + (
-      variables.tcp.all(port, port.port == 80) ? 'it has none at which TLS can be terminated'
+      variables.tcp.all(port, port.port == 80) ? 'the Service has no port at which TLS can be terminated'
       : 'use ' + variables.tcp.filter(port, port.port != 80).map(port, string(port.port)
         + (port.?name.orValue('') == '' ? '' : ' (' + port.name + ')')).join(', ') + ', comma separated')))[0])[0]
 {{- end }}
@@ -51,8 +51,8 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
 {{- define "weir.cel.encrypted" -}}
 [({{ . }}).filter(port, port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss'])].map(encrypted,
 encrypted.size() == 0 ? ''
-: 'TLS cannot be terminated at port ' + string(encrypted[0].port) + '/TCP, where appProtocol "' + encrypted[0].appProtocol
-+ '" says that the pods expect TLS, too: this version encrypts nothing toward them; use weir.dev/tls-passthrough: "true", or the appProtocol that they speak without TLS')[0]
+: 'TLS cannot be terminated at port ' + string(encrypted[0].port) + '/TCP, because appProtocol "' + encrypted[0].appProtocol
++ '" says that the pods expect TLS, and this version does not encrypt connections to pods; use weir.dev/tls-passthrough: "true", or set appProtocol to the protocol that the pods speak without TLS')[0]
 {{- end }}
 
 {{- define "weir.cel.clientCaSecret" -}}

@@ -75,7 +75,7 @@ VALUE.size() <= {{ int64 .maxLength }}
   || !host.lowerAscii().matches('{{ .pattern }}')
   || host.matches('{{ .forbiddenPattern }}'))].map(wrong,
   wrong.size() > 0
-  ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is no host; use {{ .expected }}'
+  ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is not a host; use {{ .expected }}'
   : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' || variables.hasTls ? ''
   : 'can be honoured only with weir.dev/tls-passthrough: "true" or weir.dev/tls-secret; add one of them, or remove this annotation')[0])[0]
 {{- end }}

@@ -57,7 +57,8 @@ describe(
       ]);
       await eventuallyWithHeartbeats(running, async () => {
         const events = await eventsOf('first', 'web');
-        const programmed = 'Programmed: allocated at 10.1.0.1; clients are refused while no endpoint is ready';
+        const programmed =
+          'Programmed: ports are allocated at 10.1.0.1, but clients are refused while no endpoint is ready';
         assert.ok(events.includes(programmed), events.join('\n'));
       });
       await cluster.apply(service('api', 'first', 81));

@@ -112,7 +112,7 @@ function hostsAnnotation(): Annotation {
       const texts = parts.map((text) => text.trim());
       const hosts = texts.map(parseHost);
       const invalid = hosts.indexOf(undefined);
-      if (invalid >= 0) return `is not allowed: ${quote(texts[invalid] ?? '')} is no host; use ${grammar.expected}`;
+      if (invalid >= 0) return `is not allowed: ${quote(texts[invalid] ?? '')} is not a host; use ${grammar.expected}`;
       if (!tlsPassthrough && tls === undefined)
         return `can be honoured only with ${ANNOTATION_PREFIX}tls-passthrough: "true" or ${ANNOTATION_PREFIX}tls-secret; add one of them, or remove this annotation`;
       return { hosts: [...new Set(hosts as string[])] };

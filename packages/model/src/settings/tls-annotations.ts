@@ -74,7 +74,7 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
   for (const port of ports) {
     if (TLS_APP_PROTOCOLS.includes(port.appProtocol ?? ''))
       mistakes.push(
-        `annotation ${where}: TLS cannot be terminated at port ${portText(port)}, where appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, too: this version encrypts nothing toward them; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or the appProtocol that they speak without TLS`,
+        `annotation ${where}: TLS cannot be terminated at port ${portText(port)}, because appProtocol ${quote(port.appProtocol ?? '')} says that the pods expect TLS, and this version does not encrypt connections to pods; use ${ANNOTATION_PREFIX}tls-passthrough: "true", or set appProtocol to the protocol that the pods speak without TLS`,
       );
   }
   // A Service with only UDP ports is reported by `tcpOnlyMistakes`.
@@ -140,7 +140,9 @@ function parseTlsPorts(value: string, { ports }: ServiceObject, mistakes: string
       const possible = tcpPorts.filter(({ port }) => port !== PLAIN_HTTP_PORT);
       const items = possible.map(({ port, name }) => (name === null ? String(port) : `${port} (${name})`));
       const advice =
-        items.length === 0 ? 'it has none at which TLS can be terminated' : `use ${joinItems(items)}, comma separated`;
+        items.length === 0
+          ? 'the Service has no port at which TLS can be terminated'
+          : `use ${joinItems(items)}, comma separated`;
       addMistake(text, `is neither the number nor the name of a TCP port of the Service; ${advice}`);
     } else if (found.port === PLAIN_HTTP_PORT)
       addMistake(text, 'is not allowed: port 80 is plain HTTP, never TLS; use another port');

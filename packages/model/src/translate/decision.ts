@@ -186,7 +186,7 @@ function grantRefusal(
 
 function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant): Refusal | undefined {
   if (pool === null || grants.pools.includes(pool)) return undefined;
-  const message = `tenant "${name}" may not use pool "${pool}", only ${joinItems(grants.pools)}; use one of them in annotation weir.dev/pool, or ask for it in ${policyText(policy)}`;
+  const message = `tenant "${name}" may not use pool "${pool}", only ${joinItems(grants.pools)}; set annotation weir.dev/pool to one of these, or ask the operator to allow the pool in ${policyText(policy)}`;
   return { reason: 'PoolNotAllowed', message };
 }
 

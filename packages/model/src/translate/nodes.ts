@@ -62,7 +62,7 @@ function lostProblem(name: string): Problem {
     severity: 'warning',
     heals: true,
     message:
-      'no proxy on this node has sent a heartbeat for minutes: its Services move to other nodes where their ports are free; check the proxy on the node, or remove the label role=loadbalancer from the node',
+      'no proxy on this node has sent a heartbeat for minutes, so the Services of this node move to other nodes where their ports are free; check the proxy on the node, or remove the label role=loadbalancer from the node',
   };
 }
 

@@ -103,7 +103,7 @@ export class SecretIndex {
     const alternative = annotation === 'tls-secret' ? ', or use weir.dev/tls-passthrough: "true"' : '';
     if (this.#access.kind === 'none')
       return forbidden(
-        `${subject} may not be read: this fleet reads no Secrets; ask the operator for tls.secretAccess${alternative}`,
+        `${subject} may not be read: this fleet reads no Secrets; ask the operator to set tls.secretAccess${alternative}`,
       );
     if (this.#access.kind === 'namespaces' && !this.#namespaces.has(namespace))
       return forbidden(
@@ -134,7 +134,7 @@ export class SecretIndex {
     if (validity === 'expired')
       return `${subject} expired on ${dayOf(notAfter)}; put a new certificate into the Secret`;
     if (validity === 'early')
-      return `${subject} is valid from ${periodsOf(minuteOf(notBefore)).minute} UTC on and is used from then on; to serve now, put a certificate into the Secret that is valid now`;
+      return `${subject} becomes valid at ${periodsOf(minuteOf(notBefore)).minute} UTC and is not used before; to serve now, put a certificate that is already valid into the Secret`;
     return undefined;
   }
 

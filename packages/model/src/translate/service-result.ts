@@ -179,7 +179,7 @@ export function degradedReasonsFor(
   if (placement.nodes.length > 0 && placement.nodes.length < requirements.nodeCount) {
     degraded.push({
       reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of ${countOf(requirements.nodeCount, 'node')} requested: no other node of ${requirements.nodesText} is schedulable, has free ports, an address of the Service's IP families and a running proxy; ask the operator for more nodes, or request fewer with annotation weir.dev/nodes`,
+      message: `served on ${placement.nodes.length} of ${countOf(requirements.nodeCount, 'requested node')}: no other node of ${requirements.nodesText} is schedulable and has free ports, an address of the Service's IP families, and a running proxy; ask the operator for more nodes, or request fewer with annotation weir.dev/nodes`,
     });
   }
   const tolerated = service.ports.filter((port) => !portRefusals.has(port) && !isPortAllowed(port, tenant));
@@ -187,7 +187,7 @@ export function degradedReasonsFor(
     const are = tolerated.length === 1 ? 'is' : 'are';
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; the Service keeps what it has, but cannot get a port back after releasing it: ask for it in ${policyText(tenant.policy)}`,
+      message: `${portsText(tolerated)} ${are} no longer allowed for tenant "${tenant.name}"; the Service keeps its present ports, but cannot get a port back after releasing it; ask the operator to allow ${tolerated.length === 1 ? 'the port' : 'the ports'} in ${policyText(tenant.policy)}`,
     });
   }
   const reserved = service.ports.filter(
@@ -197,7 +197,7 @@ export function degradedReasonsFor(
     const are = reserved.length === 1 ? 'is' : 'are';
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(reserved)} ${are} now reserved on the nodes; the Service keeps its present nodes, but cannot get a port back after releasing it: use another port`,
+      message: `${portsText(reserved)} ${are} now reserved on the nodes; the Service keeps its present nodes, but cannot get a port back after releasing it; use another port`,
     });
   }
   const exclusive = service.ports.filter(
@@ -206,7 +206,7 @@ export function degradedReasonsFor(
   if (exclusive.length > 0) {
     degraded.push({
       reason: 'OverLimit',
-      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} now shared by host name; the Service keeps its present nodes, but can get a port back after releasing it only with weir.dev/hosts`,
+      message: `${portsText(exclusive)} ${exclusive.length === 1 ? 'is' : 'are'} now shared by host name; the Service keeps its present nodes, but after releasing a port, it can get the port back only with annotation weir.dev/hosts`,
     });
   }
   return degraded;

@@ -154,7 +154,7 @@ function membershipFor(
     return {
       kind: 'disputed',
       allowedEndpointCIDRs,
-      message: `tenant "${tenant.name}" of namespace "${assignment.namespace}" already belongs to another TenantPolicy of higher priority; ask the operator to give one of the two another tenant name`,
+      message: `tenant "${tenant.name}" of namespace "${assignment.namespace}" already belongs to a TenantPolicy of higher priority; ask the operator to use another tenant name in one of the two policies`,
     };
   }
   return { kind: 'tenant', tenant };
@@ -164,7 +164,7 @@ function noTenantText({ namespace, policy }: PolicyAssignment): string {
   const { tenantFrom } = policy.spec;
   if (tenantFrom.kind === 'disputed') return tenantFrom.message;
   const label = tenantFrom.kind === 'label' ? tenantFrom.label : '';
-  return `namespace "${namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; label the namespace, or ask the operator to`;
+  return `namespace "${namespace}" has no label "${label}", from which ${policyText(policy.name)} takes the tenant; add the label to the namespace, or ask the operator to add it`;
 }
 
 /** Returns the text that names a policy in messages. Null is the default policy. */

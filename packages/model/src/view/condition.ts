@@ -68,7 +68,7 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
       reason: 'Programmed',
       message: facts.readiness.hasEndpoints
         ? `served at ${addresses}`
-        : `allocated at ${addresses}; clients are refused while no endpoint is ready`,
+        : `ports are allocated at ${addresses}, but clients are refused while no endpoint is ready`,
     };
   }
   if (entry.nodes.length === 0) return not('NoNodes', noNodesMessage(entry.pool));
@@ -76,7 +76,7 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
   const proxies = `${entry.nodes.length === 1 ? 'the proxy' : 'the proxies'} of ${joinItems(entry.nodes)}`;
   return not(
     'WaitingForProxy',
-    `waiting for ${proxies} to confirm the ports, which takes a moment; if it lasts, ask the operator whether they run (weir get proxies)`,
+    `waiting for ${proxies} to confirm the ports, which takes a moment; if the wait lasts, ask the operator to check the proxies (weir get proxies)`,
   );
 }
 

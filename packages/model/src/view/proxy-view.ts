@@ -42,7 +42,7 @@ function silentView({ name, bindAddresses }: NodeEntry): ProxyView {
     node: name,
     life: null,
     state: 'Silent',
-    message: `no heartbeat from the proxy of node "${name}" for 3 s; check its pod and whether the pod reaches the store`,
+    message: `the proxy of node "${name}" has sent no heartbeat for 3 s; check the pod of the proxy, and whether this pod reaches the store`,
     version: null,
     startedAt: null,
     addresses: bindAddresses,
@@ -76,5 +76,5 @@ function viewOf(heartbeat: Heartbeat, nodeNames: ReadonlySet<string>): ProxyView
 }
 
 function strayMessage(node: string): string {
-  return `the proxy of node "${node}" serves nothing, because that is no load-balancing node; kubectl label node ${node} role=loadbalancer, or correct WEIR_NODE of the proxy if no node has that name`;
+  return `the proxy of node "${node}" serves nothing, because "${node}" is not a load-balancing node; label the node (kubectl label node ${node} role=loadbalancer), or correct WEIR_NODE of the proxy if no node has this name`;
 }

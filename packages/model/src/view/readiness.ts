@@ -47,7 +47,7 @@ const IDLE_TEXT: Readonly<Record<IdleReason, string>> = {
 const IDLE_HELP: Readonly<Record<IdleReason, string>> = {
   unready: 'check the readiness of the pods that the selector finds',
   forbidden: 'see the condition weir.dev/Accepted',
-  none: 'check which pods the selector finds and that they have the target ports, or, without a selector, that the EndpointSlices of the Service have',
+  none: 'check that the selector finds pods and that these pods have the target ports; if the Service has no selector, check that its EndpointSlices have',
 };
 
 interface IdlePorts {

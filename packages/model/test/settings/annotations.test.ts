@@ -53,7 +53,7 @@ test('refuses a list with an invalid host, and names the host', () => {
   ] as const) {
     const message = refusalOf({ 'tls-passthrough': 'true', hosts });
     assert.ok(
-      message.startsWith(`annotation weir.dev/hosts: "${hosts}" is not allowed: "${wrong}" is no host; use`),
+      message.startsWith(`annotation weir.dev/hosts: "${hosts}" is not allowed: "${wrong}" is not a host; use`),
       message,
     );
   }

@@ -87,7 +87,7 @@ describe('weir.dev/tls-secret', () => {
       const [mistake] = mistakesIn({ 'tls-secret': 's' }, [port(8443, { appProtocol })]);
       assert.match(
         mistake ?? '',
-        /^annotation weir\.dev\/tls-secret: TLS cannot be terminated at port 8443\/TCP, where appProtocol/,
+        /^annotation weir\.dev\/tls-secret: TLS cannot be terminated at port 8443\/TCP, because appProtocol/,
       );
     }
   });
@@ -110,7 +110,7 @@ describe('weir.dev/tls-ports', () => {
     ]);
     assert.match(
       mistakesIn({ 'tls-secret': 's', 'tls-ports': '444' }, [port(80)])[0] ?? '',
-      /TCP port of the Service; it has none at which TLS can be terminated$/,
+      /TCP port of the Service; the Service has no port at which TLS can be terminated$/,
     );
     assert.equal(wrong('443,').length, 1, 'an empty part is a mistake');
     assert.equal(wrong('').length, 1);

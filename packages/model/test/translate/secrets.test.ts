@@ -170,7 +170,7 @@ describe('a Service that terminates TLS', () => {
   test('refuses a certificate that is not valid yet or has expired, and keeps the former certificate', () => {
     const secrets = [secret('shop/web-tls')];
     const early = translateFresh(given(secrets, expires('early')));
-    assert.match(messageOf(early, 'shop/web'), /valid from 1970-01-01T00:00 UTC on and is used from then on/);
+    assert.match(messageOf(early, 'shop/web'), /becomes valid at 1970-01-01T00:00 UTC and is not used before/);
     const served = translateAfter(early, given(secrets));
     assert.equal(reasonOf(served, 'shop/web'), 'Accepted');
     const over = translateAfter(served, given(secrets, expires('expired')));
@@ -229,7 +229,7 @@ describe('Secrets that the controller may not read', () => {
       assert.equal(reason, 'SecretForbidden');
       assert.match(
         message,
-        /"web-tls" .* this fleet reads no Secrets; ask the operator for tls\.secretAccess, or use weir\.dev\/tls-passthrough/,
+        /"web-tls" .* this fleet reads no Secrets; ask the operator to set tls\.secretAccess, or use weir\.dev\/tls-passthrough/,
       );
     }
   });

@@ -38,7 +38,7 @@ function messageFor(parts: Partial<Snapshot>): string {
 
 describe('a Service without endpoints in use', () => {
   test('distinguishes missing endpoints, endpoints that are not ready, and endpoints that are not allowed', () => {
-    assert.match(messageFor({}), /^there is no endpoint, so clients are refused; check which pods the selector finds/);
+    assert.match(messageFor({}), /^there is no endpoint, so clients are refused; check that the selector finds pods/);
     assert.match(
       messageFor({ slices: [unready] }),
       /^no endpoint is ready, so clients are refused; check the readiness/,
@@ -87,7 +87,10 @@ describe('a Service without endpoints in use', () => {
   });
 
   test('reports in the condition Programmed that clients are refused', () => {
-    assert.equal(shown({}).view.message, 'allocated at 192.0.2.1; clients are refused while no endpoint is ready');
+    assert.equal(
+      shown({}).view.message,
+      'ports are allocated at 192.0.2.1, but clients are refused while no endpoint is ready',
+    );
   });
 
   test('does not mention ports that are refused for another reason', () => {

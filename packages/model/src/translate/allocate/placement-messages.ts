@@ -24,9 +24,9 @@ export function conflictMessage(conflicts: readonly PortConflict[], nodeCount: n
     return `${portsText(ports)} ${are} taken by ${joinItems(owners)} on ${allNodesText(nodeCount)} of ${nodesText} (a port of a node can have only one owner); use another port, or ask the operator for more nodes`;
   }
   const taken = conflicts.map(
-    ({ port, nodeCount: on, owners }) => `${portText(port)} by ${joinItems(owners)} on ${on}`,
+    ({ port, nodeCount: on, owners }) => `${portText(port)} by ${joinItems(owners)} on ${countOf(on, 'node')}`,
   );
-  return `none of the ${countOf(nodeCount, 'node')} of ${nodesText} has all ports of the Service free (taken: ${joinItems(taken)}); use other ports, make a Service of each port, or ask the operator for more nodes`;
+  return `none of the ${countOf(nodeCount, 'node')} of ${nodesText} has all ports of the Service free (taken: ${joinItems(taken)}); use other ports, create a separate Service for each port, or ask the operator for more nodes`;
 }
 
 function allNodesText(nodeCount: number): string {

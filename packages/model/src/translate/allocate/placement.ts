@@ -171,7 +171,7 @@ function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementStat
   // if all nodes of the Service are gone.
   const isKept = (allocatedPorts: { has(key: string): boolean } | undefined): boolean =>
     nodesInUse.has(node.name) || (nodesInUse.size === 0 && allocatedPorts?.has(portKey(port)) === true);
-  if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports)) return 'a reservation of the nodes';
+  if (reservationFor(port.port, fleet) !== undefined && !isKept(allocation?.ports)) return 'a port reservation';
   if (!isShared && isFleetSharedPort(port, fleet) && !isKept(allocation?.exclusivePorts))
     return 'the fleet (for sharing by host name)';
   for (const listener of listenersFor(node, port, request)) {

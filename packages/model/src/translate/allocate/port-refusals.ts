@@ -105,16 +105,17 @@ function unsupportedProtocolRefusal(port: ServicePort): Refusal | undefined {
   if (port.protocol === 'TCP' || port.protocol === 'UDP') return undefined;
   return {
     reason: 'UnsupportedProtocol',
-    message: `port ${portText(port)}: ${port.protocol} is not served, only TCP and UDP are; use one of these, or remove the port`,
+    message: `port ${portText(port)}: Weir does not serve ${port.protocol}; use TCP or UDP, or remove the port`,
   };
 }
 
 function reservedPortRefusal(port: ServicePort, fleet: FleetSettings): Refusal | undefined {
   const reservation = reservationFor(port.port, fleet);
   if (reservation === undefined) return undefined;
-  const all = reservation.from < reservation.to ? `, as all of ${formatPortRanges([reservation]).join()},` : '';
+  const all =
+    reservation.from < reservation.to ? ` (like the whole range ${formatPortRanges([reservation]).join()})` : '';
   const why = reservation.by === 'always' ? 'for SSH, Kubernetes or Weir itself' : 'for programs of the operator';
-  const message = `port ${portText(port)} is reserved on the nodes${all} ${why}; use another port`;
+  const message = `port ${portText(port)} is reserved on the nodes ${why}${all}; use another port`;
   return { reason: 'PortReserved', message };
 }
 
@@ -126,8 +127,8 @@ export function isPortAllowed({ port }: ServicePort, { grants }: Tenant): boolea
 function portNotAllowedRefusal(port: ServicePort, { name, policy, grants }: Tenant): Refusal {
   const ranges = formatPortRanges(grants.allowedPorts ?? []);
   const may = ranges.length === 0 ? 'may have no ports at all' : `may have only ${joinItems(ranges)}`;
-  const help = ranges.length === 0 ? 'ask' : 'use one of them, or ask';
-  const message = `port ${portText(port)} is not allowed: tenant "${name}" ${may}; ${help} for it in ${policyText(policy)}`;
+  const help = ranges.length === 0 ? 'ask' : 'use one of these ports, or ask';
+  const message = `port ${portText(port)} is not allowed: tenant "${name}" ${may}; ${help} the operator to allow the port in ${policyText(policy)}`;
   return { reason: 'PortNotAllowed', message };
 }
 

@@ -206,7 +206,7 @@ export function serviceLimitMessage(tenant: Tenant, used: QuotaUsage): string {
     return `tenant "${tenant.name}" may have no load balancers; ${higherLimitHelp(tenant)}`;
   if (isCrowded(used)) {
     const all = tenant.limits.services === 1 ? onlyText(tenant, 'load balancer') : allText(tenant);
-    return `${all} in use, and many more wait; delete some or ${higherLimitHelp(tenant)}`;
+    return `${all} in use, and many more Services wait; delete some Services or ${higherLimitHelp(tenant)}`;
   }
   return `${servicesInUse(tenant, used)}; delete one or ${higherLimitHelp(tenant)}`;
 }
@@ -234,14 +234,15 @@ export function portLimitMessage(tenant: Tenant, used: QuotaUsage, wanted?: numb
     return `this Service has ${wanted} ports, and tenant "${tenant.name}" may have no more than ${limit} in all; use fewer or ${higherLimitHelp(tenant)}`;
   }
   if (isCrowded(used) && limit === 1) {
-    return `${onlyText(tenant, 'listener port')} in use, and many more wait; delete some or ${higherLimitHelp(tenant)}`;
+    return `${onlyText(tenant, 'listener port')} in use, and many more Services wait; delete some Services or ${higherLimitHelp(tenant)}`;
   }
   if (isCrowded(used)) {
-    const wants = wanted === undefined ? 'this one is too many' : `too few are left for the ${wanted} of this Service`;
-    return `of the ${countOf(limit, 'listener port')} that tenant "${tenant.name}" may have, and for which many wait, ${wants}; delete some or ${higherLimitHelp(tenant)}`;
+    const wants =
+      wanted === undefined ? 'none is left for this port' : `too few are left for this Service, which needs ${wanted}`;
+    return `tenant "${tenant.name}" may have ${countOf(limit, 'listener port')}, of which ${wants}, and many more Services wait; delete some Services or ${higherLimitHelp(tenant)}`;
   }
-  const wants = wanted === undefined ? 'this one is too many' : `this Service has ${wanted}`;
-  return `${portsInUse(tenant, used)}, ${wants}; delete some or ${higherLimitHelp(tenant)}`;
+  const wants = wanted === undefined ? 'none is left for this port' : `this Service needs ${wanted}`;
+  return `${portsInUse(tenant, used)}, and ${wants}; delete some or ${higherLimitHelp(tenant)}`;
 }
 
 function portsInUse(tenant: Tenant, used: QuotaUsage): string {

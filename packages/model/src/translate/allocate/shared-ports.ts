@@ -109,7 +109,7 @@ export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }
   }
   const may =
     grants.allowedHosts.length === 0
-      ? `tenant "${name}" has no allowed hosts yet: ask for some in ${policyText(policy)}`
+      ? `tenant "${name}" has no allowed hosts yet: ask the operator to allow hosts in ${policyText(policy)}`
       : `tenant "${name}" may use only the hosts ${joinItems(grants.allowedHosts)}`;
   const message = `port ${portText(port)} is shared by host name: add annotation weir.dev/hosts with the host names that clients request (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${alternative}`;
   return { reason: 'PortReserved', message };
@@ -126,9 +126,9 @@ export function hostNotAllowedRefusal(
   }
   const forbidden = hosts.filter((host) => !isHostAllowed(host, grants.allowedHosts));
   if (forbidden.length === 0) return undefined;
-  const may = grants.allowedHosts.length === 0 ? 'no hosts at all' : `only ${joinItems(grants.allowedHosts)}`;
+  const may = grants.allowedHosts.length === 0 ? 'no hosts' : `only ${joinItems(grants.allowedHosts)}`;
   const help = grants.allowedHosts.length === 0 ? 'ask' : 'use other hosts in annotation weir.dev/hosts, or ask';
-  const message = `host ${joinItems(forbidden)} is not allowed: tenant "${name}" may have ${may} on shared ports; ${help} for it in ${policyText(policy)}`;
+  const message = `${forbidden.length === 1 ? 'host' : 'hosts'} ${joinItems(forbidden)} ${forbidden.length === 1 ? 'is' : 'are'} not allowed: tenant "${name}" may use ${may} on shared ports; ${help} the operator to allow ${forbidden.length === 1 ? 'the host' : 'the hosts'} in ${policyText(policy)}`;
   return { reason: 'HostNotAllowed', message };
 }
 

@@ -58,7 +58,7 @@ describe('number of nodes', () => {
     const translation = translateFresh({ services: [service('a/web')] });
     assert.equal(reasonOf(translation, 'a/web'), 'Accepted');
     assert.deepEqual(degradedOf(translation, 'a/web'), ['FewerNodes']);
-    assert.match(statusOf(translation, 'a/web').degraded[0]?.message ?? '', /1 of 2 nodes requested/);
+    assert.match(statusOf(translation, 'a/web').degraded[0]?.message ?? '', /1 of 2 requested nodes/);
   });
 
   test('keeps the nodes of a Service when nodes are added, and replaces a removed node', () => {
@@ -112,7 +112,7 @@ describe('number of nodes', () => {
     assert.equal(reasonOf(after, 'a/both'), 'PortConflict');
     assert.match(
       messageOf(after, 'a/both'),
-      /none of the 2 nodes .* \(taken: 80\/TCP by Service a\/web on 1, 81\/TCP by another tenant on 1\)/,
+      /none of the 2 nodes .* \(taken: 80\/TCP by Service a\/web on 1 node, 81\/TCP by another tenant on 1 node\)/,
     );
   });
 
@@ -230,7 +230,7 @@ describe('allowed ports', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'PortNotAllowed');
     assert.match(
       messageOf(translation, 'a/web'),
-      /port 443\/TCP is not allowed: tenant "a" may have only 80, 8000-8999; use one of them, or ask for it in TenantPolicy "shops"/,
+      /port 443\/TCP is not allowed: tenant "a" may have only 80, 8000-8999; use one of these ports, or ask the operator to allow the port in TenantPolicy "shops"/,
     );
   });
 
@@ -254,6 +254,6 @@ describe('allowed ports', () => {
   test('allow no port if the list is empty', () => {
     const none = [granting({ allowedPorts: [] })];
     const translation = translateFresh({ namespaces, policies: none, services: [service('a/web')] });
-    assert.match(messageOf(translation, 'a/web'), /may have no ports at all; ask for it/);
+    assert.match(messageOf(translation, 'a/web'), /may have no ports at all; ask the operator to allow the port/);
   });
 });

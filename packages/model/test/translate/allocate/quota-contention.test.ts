@@ -46,7 +46,7 @@ describe('a tenant at its limits with many waiting Services', () => {
     const message = probe.accepted('s100');
     assert.equal(
       message,
-      'all 3 load balancers that tenant "shop" may have are in use, and many more wait; delete some or ask for a higher limit in TenantPolicy "shop"',
+      'all 3 load balancers that tenant "shop" may have are in use, and many more Services wait; delete some Services or ask for a higher limit in TenantPolicy "shop"',
     );
     assert.deepEqual(probe.step(without('s000')), { looked: ['s003'], changed: ['s003'] });
     assert.deepEqual(probe.serving('shop'), ['s001', 's002', 's003']);
@@ -56,7 +56,10 @@ describe('a tenant at its limits with many waiting Services', () => {
   test('gives released ports to the first waiting Service that needs no more than these', () => {
     const services = Array.from({ length: 3 + 2 * CROWD }, (_, index) => serviceAt(index, index === 3 ? 3 : 2));
     const probe = startTenant(services, { ports: 6 });
-    assert.match(probe.accepted('s003'), /^of the 6 listener ports .* too few are left for the 3 of this Service; /);
+    assert.match(
+      probe.accepted('s003'),
+      /may have 6 listener ports, of which too few are left for this Service, which needs 3, and many more Services wait; /,
+    );
     assert.deepEqual(probe.step(without('s000')), { looked: ['s004'], changed: ['s004'] });
     assert.deepEqual(probe.serving('shop'), ['s001', 's002', 's004']);
   });
@@ -66,7 +69,7 @@ describe('a tenant at its limits with many waiting Services', () => {
     const probe = startTenant(services, { ports: 1 });
     assert.match(
       probe.accepted('s003'),
-      /^the only listener port that tenant "shop" may have is in use, and many more wait; delete some or ask/,
+      /^the only listener port that tenant "shop" may have is in use, and many more Services wait; delete some Services or ask/,
     );
   });
 
@@ -93,7 +96,7 @@ describe('a tenant at its limits with many waiting Services', () => {
     );
     assert.match(
       probe.accepted('s050'),
-      /^the only load balancer that tenant "shop" may have is in use, and many more wait; delete some or ask/,
+      /^the only load balancer that tenant "shop" may have is in use, and many more Services wait; delete some Services or ask/,
     );
     assert.deepEqual(probe.step(withOne(serviceAt(901))).changed, ['s901']);
     assert.deepEqual(probe.step(without('s900')).changed, []);

@@ -40,7 +40,7 @@ test('lists the served Services once for all refused Services', () => {
   assert.equal(new Set(many.messages).size, 1);
   assert.match(
     many.messages[0] ?? '',
-    /^all 100 load balancers that tenant "shop" may have are in use, and many more wait/,
+    /^all 100 load balancers that tenant "shop" may have are in use, and many more Services wait/,
   );
   // Allows for the names that sorting reads more than once.
   assert.ok(many.looks - few.looks < 2 * SERVED, `${few.looks} looks with 2, ${many.looks} with 400`);

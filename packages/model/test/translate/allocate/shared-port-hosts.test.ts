@@ -18,7 +18,7 @@ describe('hosts that are not allowed', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'HostNotAllowed');
     assert.equal(
       messageOf(translation, 'a/web'),
-      'host shop.example is not allowed: tenant "a" may have only *.shop.example, api.example on shared ports; use other hosts in annotation weir.dev/hosts, or ask for it in TenantPolicy "a"',
+      'host shop.example is not allowed: tenant "a" may use only *.shop.example, api.example on shared ports; use other hosts in annotation weir.dev/hosts, or ask the operator to allow the host in TenantPolicy "a"',
     );
     assert.deepEqual(sharersOf(translation), []);
   });
@@ -27,7 +27,7 @@ describe('hosts that are not allowed', () => {
     const translation = translateFirst({ services: [serviceOn('c/web', 'c.example')] });
     assert.match(
       messageOf(translation, 'c/web'),
-      /may have no hosts at all .*; ask for it in the fleet's default policy/,
+      /may use no hosts on .*; ask the operator to allow the host in the fleet's default policy/,
     );
   });
 

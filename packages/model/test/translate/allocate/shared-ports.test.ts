@@ -29,7 +29,7 @@ describe('a shared port', () => {
     );
     assert.match(
       messageOf(translation, 'c/web'),
-      /"c" has no allowed hosts yet: ask for some in the fleet's default policy/,
+      /"c" has no allowed hosts yet: ask the operator to allow hosts in the fleet's default policy/,
     );
     assert.deepEqual(portsOf(translation, 'a/web'), []);
   });
