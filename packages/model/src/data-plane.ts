@@ -13,7 +13,16 @@ export * from './health/ejection.ts';
 export * from './health/port-health.ts';
 export * from './heartbeat.ts';
 export * from './limits/token-bucket.ts';
-export { type Cidr, canonicalAddress, clientKeyFor, ipv6Bytes, isSpecialAddress, parseCidr } from './match/address.ts';
+export {
+  type Cidr,
+  canonicalAddress,
+  clientKeyFor,
+  formatAddressWords,
+  ipv6Bytes,
+  isSpecialAddress,
+  parseCidr,
+  parseUnmappedAddressWords,
+} from './match/address.ts';
 export * from './match/atomic-groups.ts';
 export { findHost, isHostAllowed, parseHost } from './match/hosts.ts';
 export type { ListenerRoutes } from './match/listener-routes.ts';

@@ -12,6 +12,7 @@ import {
   integer,
   list,
   logLevel,
+  oneOf,
   optional,
   packageVersion,
   parseConfig,
@@ -33,6 +34,7 @@ import {
 import { trustedProxyWarnings } from './protocol/trusted-proxy-warnings.ts';
 import { kernelWarnings } from './status/host-warnings.ts';
 import { type RunningProxy, startProxy } from './supervisor/start-proxy.ts';
+import { DEFAULT_TRANSPORT, TRANSPORT_KINDS } from './transport/choose-transport.ts';
 
 /** A DNS subdomain of RFC 1123, as the API server requires. */
 const NODE_NAME = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/i;
@@ -63,6 +65,7 @@ const CONFIG = {
   trustProxyProtocol: optional(list('WEIR_TRUST_PROXY_PROTOCOL', CIDR)),
   fleetSecret: optional(setting('WEIR_FLEET_SECRET', FLEET_SECRET_FORMAT)),
   stateDirectory: optional(path('WEIR_STATE')),
+  transport: oneOf('WEIR_TRANSPORT', TRANSPORT_KINDS, { default: DEFAULT_TRANSPORT }),
   level: logLevel('WEIR_LOG_LEVEL'),
 };
 

@@ -1,4 +1,5 @@
 import { parseCidr } from '@weir/model';
+import type { TransportKind } from '@weir/proxy';
 import { createLogger, type HostPort, LOG_LEVELS, type LogLevel, parseHostPort, UsageError } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
@@ -76,6 +77,7 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
     ...options,
     redis: options.redis === undefined ? undefined : redisAccessFrom(terminal.env, options.redis),
     fleetSecret: terminal.env.WEIR_FLEET_SECRET,
+    transport: await transportFrom(terminal.env),
     log: createLogger({ name: 'standalone', level: logLevelFrom(terminal.env) }),
     signal: terminal.signal,
     onProblemChanges({ appeared, resolved }) {
@@ -90,6 +92,16 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
   } finally {
     await running.close();
   }
+}
+
+/** Parses WEIR_TRANSPORT; undefined if the variable is not set. */
+async function transportFrom({ WEIR_TRANSPORT }: Terminal['env']): Promise<TransportKind | undefined> {
+  if (WEIR_TRANSPORT === undefined || WEIR_TRANSPORT === '') return undefined;
+  const { TRANSPORT_KINDS } = await import('@weir/proxy');
+  const kind = TRANSPORT_KINDS.find((each) => each === WEIR_TRANSPORT);
+  if (kind === undefined)
+    throw new UsageError(`invalid WEIR_TRANSPORT "${WEIR_TRANSPORT}": expected one of ${TRANSPORT_KINDS.join(', ')}`);
+  return kind;
 }
 
 /** Parses WEIR_LOG_LEVEL. The default is `error`, because the command itself prints all problems. */

@@ -18,7 +18,7 @@ import {
   type Source,
   startController,
 } from '@weir/controller';
-import { kernelWarnings, startProxy, trustedProxyWarnings } from '@weir/proxy';
+import { kernelWarnings, startProxy, type TransportKind, trustedProxyWarnings } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
 import { version } from '../version.ts';
@@ -45,6 +45,7 @@ export interface StandaloneOptions extends Partial<FleetOptions> {
   readonly kubeconfig?: string;
   /** The value of WEIR_FLEET_SECRET, not validated yet. */
   readonly fleetSecret?: string | undefined;
+  readonly transport?: TransportKind | undefined;
   readonly log: Logger;
   /** Aborts the start. */
   readonly signal: AbortSignal;
@@ -135,6 +136,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               fleetSecret,
               workers,
               trustProxyProtocol,
+              transport: options.transport,
               stateDirectory: state,
               onDrain: drained.resolve,
               version: version(),

@@ -13,6 +13,7 @@ import { createWorkerLiveness, ProxyStatus, type WorkerLiveness } from '../statu
 import { createMissingSecretWarning, TlsKeyChecker } from '../status/tls-key-checks.ts';
 import { NodeTakeover } from '../takeover/node-takeover.ts';
 import { TakeoverActions } from '../takeover/takeover-actions.ts';
+import { DEFAULT_TRANSPORT } from '../transport/choose-transport.ts';
 import { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
 import { ListenerReconciler } from './listeners/listener-reconciler.ts';
@@ -96,6 +97,7 @@ export function createComponents(
     entry: settings.workerEntry ?? WORKER_ENTRY,
     trustProxyProtocol: settings.trustProxyProtocol,
     fleetSecret,
+    transport: settings.transport ?? DEFAULT_TRANSPORT,
     slots,
     limits,
     heapMb: settings.workerHeapMb,

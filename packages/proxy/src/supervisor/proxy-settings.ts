@@ -1,5 +1,6 @@
 import type { Clock, Health, HostPort, Logger, Secret } from '@weir/runtime';
 import type { Store } from '@weir/store';
+import type { TransportKind } from '../transport/choose-transport.ts';
 
 export interface ProxyOptions {
   readonly store: Store;
@@ -36,6 +37,8 @@ export interface ProxyOptions {
    * Without a state directory, no state survives a restart.
    */
   readonly stateDirectory?: string | undefined;
+  /** How the workers use sockets; `handles` by default. */
+  readonly transport?: TransportKind | undefined;
   readonly log: Logger;
   readonly clock?: Clock | undefined;
   /** How long open connections may continue after `close`; 30 s by default. */

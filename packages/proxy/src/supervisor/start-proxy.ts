@@ -1,7 +1,8 @@
 import { join } from 'node:path';
-import { errorMessage, Health, type HostPort, systemClock, type UnixSocket } from '@weir/runtime';
+import { errorMessage, Health, type HostPort, systemClock, type UnixSocket, UsageError } from '@weir/runtime';
 import { openLocalAdmin } from '../status/local-admin.ts';
 import type { ProxySelfView } from '../status/proxy-view.ts';
+import { checkTransport, DEFAULT_TRANSPORT, type TransportKind } from '../transport/choose-transport.ts';
 import type { ProxyOptions } from './proxy-settings.ts';
 import { openStateDirectory, type StateDirectory } from './state-directory.ts';
 import { Supervisor } from './supervisor.ts';
@@ -34,6 +35,7 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     health = new Health(),
   } = options;
   const log = options.log.child({ node });
+  await requireTransport(options.transport ?? DEFAULT_TRANSPORT);
   const state =
     stateDirectory === undefined
       ? undefined
@@ -59,6 +61,17 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
   const localAdmin = state && (await openLocalAdminFor(proxy, { options: { ...options, log }, state, running }));
   await proxy.start();
   return running;
+}
+
+async function requireTransport(kind: TransportKind): Promise<void> {
+  try {
+    await checkTransport(kind);
+  } catch (cause) {
+    throw new UsageError(
+      `the self-test of the system calls failed: ${errorMessage(cause)}; use Node.js 26.10 or later of that line, or remove WEIR_TRANSPORT=syscalls`,
+      { cause },
+    );
+  }
 }
 
 /** Opens the local admin socket in the state directory, because no other directory belongs to this proxy alone. */

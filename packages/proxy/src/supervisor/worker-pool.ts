@@ -6,6 +6,7 @@ import { createCounterBlock } from '../metering/counters.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
 import { createPeerWorkersMemory } from '../relay/peer-workers.ts';
 import { removeFlowOwner } from '../relay/udp-flow-owners.ts';
+import type { TransportKind } from '../transport/choose-transport.ts';
 import type { PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 import type { WorkerCommand, WorkerMessage } from '../worker/messages.ts';
@@ -29,6 +30,7 @@ export interface WorkerPoolOptions {
   readonly entry: URL;
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly fleetSecret: Secret | undefined;
+  readonly transport: TransportKind;
   readonly slots: SlotRegistry;
   readonly limits: LimiterRegistry;
   /** The maximum heap of each worker in MiB; by default derived from the memory that this process may use. */
@@ -161,6 +163,7 @@ export class WorkerPool {
       peerWorkers: { ...this.#peerWorkers, worker: id },
       trustProxyProtocol,
       fleetSecret,
+      transport: this.#options.transport,
       workers: count,
       heapMb: this.#heapMb,
       clock,

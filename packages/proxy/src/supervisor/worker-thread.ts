@@ -3,6 +3,11 @@ import { Worker } from 'node:worker_threads';
 import type { Clock, Secret } from '@weir/runtime';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
+import {
+  closeAbandonedDescriptors,
+  createDescriptorMemory,
+  type TransportKind,
+} from '../transport/choose-transport.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import {
   MessageBatcher,
@@ -48,6 +53,7 @@ export interface WorkerThreadOptions {
   readonly trustProxyProtocol: readonly string[] | undefined;
   readonly fleetSecret: Secret | undefined;
   readonly workers: number;
+  readonly transport: TransportKind;
   readonly heapMb: number;
   readonly clock: Clock;
   onMessage(worker: WorkerThread, message: WorkerMessage): void;
@@ -70,6 +76,8 @@ export class WorkerThread {
   #lastAliveAt: number;
   #watchedAt: number;
   #endReason: string | undefined;
+  /** Resolves when the thread has ended and its descriptors are closed. */
+  readonly #ended = Promise.withResolvers<void>();
 
   constructor(options: WorkerThreadOptions) {
     const {
@@ -84,6 +92,8 @@ export class WorkerThread {
       fleetSecret,
     } = options;
     const { workers: workerCount, heapMb, clock } = options;
+    const { transport } = options;
+    const descriptors = createDescriptorMemory();
     const livenessCounter = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
     const eventLoopDelays = new SharedArrayBuffer(DELAY_QUANTILES.length * Float64Array.BYTES_PER_ELEMENT);
     const startData: WorkerStartData = {
@@ -96,6 +106,8 @@ export class WorkerThread {
       trustedProxies,
       fleetSecret: fleetSecret?.reveal(),
       workerCount,
+      transport,
+      descriptors,
       eventLoopDelays,
     };
     this.id = id;
@@ -125,7 +137,11 @@ export class WorkerThread {
     this.#worker.on('error', (error) => {
       this.#endReason ??= error instanceof Error ? (error.stack ?? error.message) : String(error);
     });
-    this.#worker.on('exit', (code) => options.onEnd(this, this.#endReason ?? `the worker exited with code ${code}`));
+    this.#worker.on('exit', async (code) => {
+      await closeAbandonedDescriptors(descriptors);
+      this.#ended.resolve();
+      options.onEnd(this, this.#endReason ?? `the worker exited with code ${code}`);
+    });
   }
 
   post(command: WorkerCommand): void {
@@ -173,6 +189,7 @@ export class WorkerThread {
   async stop(): Promise<void> {
     this.#endReason ??= 'stopped';
     await this.#worker.terminate();
+    await this.#ended.promise;
   }
 }
 

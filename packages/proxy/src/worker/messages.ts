@@ -6,6 +6,7 @@ import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { CertificateFaultReport } from '../protocol/tls-contexts.ts';
 import type { PeerWorkersSetup } from '../relay/peer-workers.ts';
+import type { TransportKind } from '../transport/choose-transport.ts';
 import type { LocalFailureCounts, PassiveHealthReport } from '../upstream/connect-reports.ts';
 import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts';
 
@@ -30,6 +31,9 @@ export interface WorkerStartData {
    */
   readonly fleetSecret?: string | undefined;
   readonly workerCount: number;
+  readonly transport: TransportKind;
+  /** One byte for each descriptor, see `recordDescriptors`. */
+  readonly descriptors: SharedArrayBuffer;
   /** Three doubles in seconds, one for each of `DELAY_QUANTILES`. */
   readonly eventLoopDelays: SharedArrayBuffer;
 }

@@ -18,8 +18,9 @@ export function faultContract(transport: TcpTransport): void {
     const arrival = listener.next({ reads: false });
     const socket = connect({ host: listener.host, port: listener.port });
     socket.end('last words');
+    const finished = once(socket, 'finish');
     const { stream, events } = await arrival;
-    await once(socket, 'finish');
+    await finished;
     stream.readStart();
     await events.until(() => events.hasEnded);
     assert.equal(events.text, 'last words');

@@ -50,7 +50,12 @@ async function startRelay({ transport, connect }: StreamSetup, listener: TestLis
   };
   const from = transport.connect({ address: source.host, port: source.port }, fromEvents);
   toEvents.onDrained = () => from.readStart();
-  void fromEvents.until(() => fromEvents.hasEnded).then(() => to.shutdown());
+  void fromEvents
+    .until(() => fromEvents.hasEnded)
+    .then(() => {
+      to.shutdown();
+      from.shutdown();
+    });
   return { client, source, stopped };
 }
 

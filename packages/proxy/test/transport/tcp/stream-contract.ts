@@ -93,11 +93,12 @@ export function streamContract(setup: StreamSetup): void {
       const connected = new StreamRecorder();
       const largest = largestSharedRead(accepted, connected);
       void client.sendPattern({ bytes: 24 * MEGABYTE, chunk: 4 * MEGABYTE });
-      transport.connect({ address: source.host, port: source.port }, connected);
+      const sourceStream = transport.connect({ address: source.host, port: source.port }, connected);
       await connected.until(() => connected.isConnected);
       stream.readStart();
       await accepted.until(() => accepted.received === 24 * MEGABYTE);
       await connected.until(() => connected.hasEnded);
+      sourceStream.reset();
       assert.ok(largest() > 0 && largest() <= 262_144, `${largest()} bytes in one iteration`);
     });
 

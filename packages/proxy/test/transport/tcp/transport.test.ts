@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, echoServer, freePort } from '@weir/testkit';
+import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
 import { rawTransport } from '../../../src/transport/tcp/raw-transport.ts';
 import { descriptorContract } from './descriptor-contract.ts';
@@ -12,6 +13,7 @@ import { StreamRecorder } from './stream-recorder.ts';
 import { PORT, startTestListener } from './test-listener.ts';
 
 for (const [kind, name, transport] of [
+  ['epoll', 'epoll', epollTransport],
   ['raw', 'raw handles', rawTransport],
   ['net', 'public net', netTransport],
 ] as const) {

@@ -1,0 +1,156 @@
+// The event loop of a thread's sockets: one epoll instance, beside libuv's own loop.
+//
+// The loop runs in a `setImmediate`. It waits for events of its sockets and of libuv, whose epoll descriptor is one more entry in the epoll
+// instance; passes each event to the handler of its socket; and returns to libuv, so that timers, messages and promises go on as usual.
+// A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
+
+import { EPOLLIN } from './syscall-layouts.ts';
+import { EventPoll, libuvDescriptor, libuvTimeoutMs } from './syscalls.ts';
+
+/** The longest wait without a timer of libuv. A wait ends early when libuv has work, for example a message from another thread. */
+const MAX_WAIT_MS = 1_000;
+/** The longest wait while libuv reports work that never ends, which it does if no handle keeps the thread alive. */
+const MAX_UNCERTAIN_WAIT_MS = 10;
+/** The generation of the registration of libuv's descriptor. Sockets begin at 1. */
+const LIBUV_GENERATION = 0;
+const MAX_GENERATION = 0xffffffff;
+
+/** A socket that is registered with the loop. */
+export interface EventHandler {
+  /** Handles the events of the socket, a set of `EPOLL…` flags. */
+  onEvents(events: number): void;
+}
+
+/** A socket that has more to do in the next turn of the loop, for example because it has used up its read quantum. */
+export interface Resumable {
+  resume(): void;
+}
+
+/** A closed socket whose owner has not been told yet. */
+export interface Closing {
+  emitClose(): void;
+}
+
+interface Registration {
+  readonly generation: number;
+  readonly handler: EventHandler;
+}
+
+export class EventLoop {
+  readonly #poll = new EventPoll();
+  readonly #registrations: (Registration | undefined)[] = [];
+  #registered = 0;
+  #generation = LIBUV_GENERATION;
+  #resumable: Resumable[] = [];
+  #closing: Closing[] = [];
+  #isScheduled = false;
+  #isRunning = false;
+  /** How many runs in a row found libuv with work although nothing happened. */
+  #uncertainRuns = 0;
+  #turn = 0;
+
+  constructor() {
+    this.#poll.add(libuvDescriptor(), EPOLLIN, LIBUV_GENERATION);
+  }
+
+  /** The number of the current turn. In one turn, each socket handles its events at most once. */
+  get turn(): number {
+    return this.#turn;
+  }
+
+  /** Registers a socket for a set of `EPOLL…` events. Returns 0, or the negative errno of epoll_ctl(2). */
+  register(descriptor: number, events: number, handler: EventHandler): number {
+    this.#generation = this.#generation === MAX_GENERATION ? LIBUV_GENERATION + 1 : this.#generation + 1;
+    const result = this.#poll.add(descriptor, events, this.#generation);
+    if (result < 0) return result;
+    this.#registrations[descriptor] = { generation: this.#generation, handler };
+    this.#registered += 1;
+    this.#schedule();
+    return 0;
+  }
+
+  /** Changes the events of a registered socket. */
+  modify(descriptor: number, events: number): void {
+    const registration = this.#registrations[descriptor];
+    if (registration !== undefined) this.#poll.modify(descriptor, events, registration.generation);
+  }
+
+  /** Ends the registration of a socket. The caller closes the descriptor at once, unless `isKept`. */
+  unregister(descriptor: number, { isKept = false }: { readonly isKept?: boolean } = {}): void {
+    if (this.#registrations[descriptor] === undefined) return;
+    this.#registrations[descriptor] = undefined;
+    this.#registered -= 1;
+    if (isKept) this.#poll.delete(descriptor);
+  }
+
+  /** Calls `resume` in the next turn. */
+  resumeLater(item: Resumable): void {
+    this.#resumable.push(item);
+    this.#schedule();
+  }
+
+  /** Calls `emitClose` after the current handler, or in the next turn if no handler is running. */
+  closeLater(item: Closing): void {
+    this.#closing.push(item);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#isRunning) return;
+    this.#isScheduled = true;
+    setImmediate(this.#run);
+  }
+
+  readonly #run = (): void => {
+    this.#isScheduled = false;
+    this.#isRunning = true;
+    this.#turn += 1;
+    this.#emitClosed();
+    this.#resumeAll();
+    const count = this.#poll.wait(this.#waitMs());
+    for (let index = 0; index < count; index += 1) this.#handle(index);
+    this.#isRunning = false;
+    if (this.#registered > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
+  };
+
+  #handle(index: number): void {
+    const registration = this.#registrations[this.#poll.descriptorAt(index)];
+    if (registration === undefined || registration.generation !== this.#poll.generationAt(index)) return;
+    this.#uncertainRuns = 0;
+    registration.handler.onEvents(this.#poll.eventsAt(index));
+    this.#emitClosed();
+  }
+
+  #resumeAll(): void {
+    if (this.#resumable.length === 0) return;
+    const items = this.#resumable;
+    this.#resumable = [];
+    for (const item of items) {
+      item.resume();
+      this.#emitClosed();
+    }
+  }
+
+  #emitClosed(): void {
+    while (this.#closing.length > 0) {
+      const items = this.#closing;
+      this.#closing = [];
+      for (const item of items) item.emitClose();
+    }
+  }
+
+  #waitMs(): number {
+    if (this.#resumable.length > 0 || this.#registered === 0) return 0;
+    const timeout = libuvTimeoutMs();
+    if (timeout !== 0) {
+      this.#uncertainRuns = 0;
+      return timeout < 0 || timeout > MAX_WAIT_MS ? MAX_WAIT_MS : timeout;
+    }
+    // The first run in a row does not wait, because libuv usually has work that ends with its next iteration.
+    this.#uncertainRuns += 1;
+    return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#uncertainRuns - 1);
+  }
+}
+
+/** The loop of this thread. */
+export const eventLoop: EventLoop = new EventLoop();

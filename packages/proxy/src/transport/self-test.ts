@@ -1,0 +1,97 @@
+// A test of the system calls on loopback, before a proxy relies on them: the calls, the layouts of their structures, and errno.
+import { strict as assert } from 'node:assert';
+import { AF_INET, EPOLLIN, EPOLLRDHUP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET } from './syscall-layouts.ts';
+import {
+  acceptConnection,
+  acceptedPeer,
+  bindSocket,
+  closeDescriptor,
+  connectSocket,
+  EventPoll,
+  hostText,
+  listenSocket,
+  localPort,
+  NativeMemory,
+  openSocket,
+  receive,
+  resetConnection,
+  setOption,
+  shutdownWrite,
+  takeSocketError,
+  transmit,
+} from './syscalls.ts';
+
+const HOST = '127.0.0.1';
+const EAGAIN = -11;
+const EBADF = -9;
+const EPIPE = -32;
+const EINPROGRESS = -115;
+const GENERATION = 0x89abcdef;
+const WAIT_MS = 2_000;
+
+/** Throws an error that names the first call whose result is not as the man page says. Takes less than a millisecond. */
+export function testSyscalls(): void {
+  const poll = new EventPoll();
+  const open: number[] = [];
+  try {
+    const listener = track(openSocket(AF_INET, SOCK_STREAM), 'socket', open);
+    expect('setsockopt', setOption(listener, SOL_SOCKET, SO_REUSEADDR, 1), 0);
+    expect('bind', bindSocket(listener, HOST, 0), 0);
+    expect('listen', listenSocket(listener, 1), 0);
+    expect('accept4 without a connection', acceptConnection(listener), EAGAIN);
+    const port = localPort(listener);
+    assert(port > 0, `getsockname: port ${port}`);
+    const client = track(openSocket(AF_INET, SOCK_STREAM), 'socket', open);
+    const connecting = connectSocket(client, HOST, port);
+    assert(connecting === 0 || connecting === EINPROGRESS, `connect: result ${connecting}`);
+    expectEvent(poll, listener, EPOLLIN);
+    const accepted = track(acceptConnection(listener), 'accept4', open);
+    const peer = acceptedPeer();
+    expect('address of the peer', hostText(peer.host), HOST);
+    expect('port of the peer', peer.port, localPort(client));
+    testBytes(client, accepted, poll);
+    expect('readv of a closed descriptor', receive(-1, new NativeMemory(1), 1), EBADF);
+    expect('shutdown', shutdownWrite(accepted), 0);
+    expect('readv after FIN', receive(client, new NativeMemory(1), 1), 0);
+    resetConnection(accepted);
+    open.splice(open.indexOf(accepted), 1);
+    expectEvent(poll, client, EPOLLIN | EPOLLRDHUP);
+    // Linux reports EPIPE and not ECONNRESET if RST follows FIN.
+    expect('error of a reset connection', takeSocketError(client), EPIPE);
+  } finally {
+    for (const descriptor of open) closeDescriptor(descriptor);
+    poll.close();
+  }
+}
+
+function testBytes(from: number, to: number, poll: EventPoll): void {
+  const [sent, received] = [new NativeMemory(4_096), new NativeMemory(4_096)];
+  sent.bytes.forEach((_, index) => {
+    sent.bytes[index] = (index * 31) & 255;
+  });
+  expect('readv without data', receive(to, received, 4_096), EAGAIN);
+  expect('sendmsg', transmit(from, sent, 100, 3_000), 3_000);
+  expectEvent(poll, to, EPOLLIN);
+  expect('readv', receive(to, received, 4_096), 3_000);
+  assert.deepEqual(received.bytes.subarray(0, 3_000), sent.bytes.subarray(100, 3_100), 'readv: other bytes than sent');
+}
+
+/** Waits until the socket has one of the events. */
+function expectEvent(poll: EventPoll, descriptor: number, events: number): void {
+  expect('epoll_ctl', poll.add(descriptor, events, GENERATION), 0);
+  expect('epoll_wait', poll.wait(WAIT_MS), 1);
+  expect('descriptor of the event', poll.descriptorAt(0), descriptor);
+  expect('generation of the event', poll.generationAt(0), GENERATION);
+  assert((poll.eventsAt(0) & events) !== 0, `epoll_wait: events ${poll.eventsAt(0)}`);
+  expect('epoll_ctl', poll.delete(descriptor), 0);
+}
+
+function track(descriptor: number, call: string, open: number[]): number {
+  assert(descriptor >= 0, `${call}: result ${descriptor}`);
+  open.push(descriptor);
+  return descriptor;
+}
+
+function expect<T>(call: string, result: T, expected: T): void {
+  assert(result === expected, `${call}: result ${result}, expected ${expected}`);
+}

@@ -1,0 +1,332 @@
+// A TCP stream on a socket of this thread's `EventLoop`. The socket is registered once, edge-triggered, for all its events.
+//
+// Two rules keep the data of tenants apart. First, bytes that the kernel does not take at once are copied, because the next read of any
+// stream overwrites the shared read buffer. Second, no system call is made with a descriptor after its close, because the kernel gives
+// the number to another connection.
+import { Socket } from 'node:net';
+import { getSystemErrorName } from 'node:util';
+import { eventLoop } from '../event-loop.ts';
+import { EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from '../syscall-layouts.ts';
+import {
+  closeDescriptor,
+  hostText,
+  NativeMemory,
+  type PeerAddress,
+  receive,
+  releaseDescriptor,
+  resetConnection,
+  shutdownWrite,
+  takeSocketError,
+  transmit,
+} from '../syscalls.ts';
+import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
+import { lastReader } from './loop-iteration.ts';
+import { totalQueuedBytes, WriteQueue } from './write-queue.ts';
+
+export const STREAM_EVENTS: number = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+
+/** The read quantum while several streams are active. */
+const NARROW_READ_BYTES = 262_144;
+/** The read quantum of a stream that reads alone. A large quantum wakes the peers less often; waking them is half of the cost per byte. */
+const WIDE_READ_BYTES = 4_194_304;
+/** How many times in a row a stream must fill the narrow buffer, while no other stream reads, to get the wide buffer. */
+const MIN_FULL_READS_TO_WIDEN = 4;
+/** While all streams have queued more bytes than this, all streams read narrowly, because wide reads might have to be queued as well. */
+const MAX_QUEUED_BYTES_TO_WIDEN = 33_554_432;
+
+const EAGAIN = -11;
+
+const readMemory = new NativeMemory(WIDE_READ_BYTES);
+/** Memory for written bytes that are not in `readMemory`. */
+const writeMemory = new NativeMemory(65_536);
+
+type Fin = 'none' | 'wanted' | 'sent';
+
+export class EpollStream implements AcceptedStream {
+  /** -1 after the close. */
+  #descriptor: number;
+  readonly #peer: PeerAddress | undefined;
+  #events: StreamEvents | undefined;
+  #isConnecting: boolean;
+  #wantsToRead = false;
+  /** Whether a read may return something other than EAGAIN. Set by an event, because the socket is registered edge-triggered. */
+  #isReadable = false;
+  /** Whether the peer has sent FIN or RST, so a read that does not fill the buffer is not the last one. */
+  #hasHangup = false;
+  #hasEnded = false;
+  #isResumeQueued = false;
+  /** The turn of the event loop in which this stream has read last. */
+  #readTurn = 0;
+  #fin: Fin = 'none';
+  #window = NARROW_READ_BYTES;
+  #maxWindow = Number.POSITIVE_INFINITY;
+  /** How many times in a row this stream has filled its read buffer while no other stream has read. */
+  #fullReads = 0;
+  #queue: WriteQueue | undefined;
+  /** After the close: the number of bytes that never reached the kernel. */
+  #unsent = 0;
+  #code: string | undefined;
+
+  constructor(descriptor: number, { peer, isConnecting }: { peer: PeerAddress | undefined; isConnecting: boolean }) {
+    this.#descriptor = descriptor;
+    this.#peer = peer;
+    this.#isConnecting = isConnecting;
+  }
+
+  get remoteAddress(): string {
+    return this.#peer === undefined ? '' : hostText(this.#peer.host);
+  }
+
+  get remotePort(): number {
+    return this.#peer?.port ?? 0;
+  }
+
+  get queuedBytes(): number {
+    return this.#unsent + (this.#queue?.length ?? 0);
+  }
+
+  accept(events: StreamEvents): void {
+    this.#events = events;
+  }
+
+  limitReadBytes(bytes: number): void {
+    this.#maxWindow = Math.max(1, bytes);
+    this.#window = Math.min(this.#maxWindow, this.#window);
+  }
+
+  readStart(): void {
+    this.#wantsToRead = true;
+    if (this.#isReadable) this.#resumeLater();
+  }
+
+  readStop(): void {
+    this.#wantsToRead = false;
+  }
+
+  write(bytes: Uint8Array): number {
+    if (this.#descriptor < 0) {
+      this.#unsent += bytes.length;
+      return this.#unsent;
+    }
+    if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
+    const taken = this.#transmit(bytes);
+    if (taken === bytes.length) return 0;
+    if (taken < 0 && taken !== EAGAIN) {
+      this.#unsent += bytes.length;
+      this.fail(taken);
+      return this.#unsent;
+    }
+    return this.#enqueue(taken <= 0 ? bytes : bytes.subarray(taken));
+  }
+
+  shutdown(): void {
+    if (this.#descriptor < 0 || this.#fin !== 'none') return;
+    this.#fin = 'wanted';
+    // The FIN is sent in the next turn: if the peer's FIN arrives by then, one close(2) ends the connection.
+    if (!this.#isConnecting && this.queuedBytes === 0) this.#resumeLater();
+  }
+
+  reset(): void {
+    if (this.#descriptor < 0) return;
+    const descriptor = this.#release(undefined);
+    resetConnection(descriptor);
+    eventLoop.closeLater(this);
+  }
+
+  detachSocket(unread: Uint8Array): Socket {
+    if (this.#descriptor < 0 || this.queuedBytes > 0 || this.#fin !== 'none')
+      throw new Error('a stream in use cannot be detached');
+    const descriptor = this.#descriptor;
+    eventLoop.unregister(descriptor, { isKept: true });
+    releaseDescriptor(descriptor);
+    this.#descriptor = -1;
+    this.#events = undefined;
+    const socket = new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true });
+    if (unread.length > 0) socket.unshift(unread);
+    return socket;
+  }
+
+  onEvents(events: number): void {
+    if (this.#isConnecting) {
+      this.#finishConnect(events);
+      if (this.#descriptor < 0) return;
+    }
+    if ((events & EPOLLOUT) !== 0 && this.#queue !== undefined && this.#queue.length > 0) this.#flush();
+    if (this.#descriptor < 0 || (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) === 0) return;
+    this.#isReadable = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) !== 0) this.#hasHangup = true;
+    if (this.#wantsToRead) this.#readOncePerTurn();
+    else if ((events & EPOLLERR) !== 0) this.#failPaused();
+  }
+
+  resume(): void {
+    this.#isResumeQueued = false;
+    if (this.#descriptor < 0) return;
+    if (this.#fin === 'wanted' && !this.#isConnecting && this.queuedBytes === 0) this.#sendFin();
+    if (this.#descriptor >= 0 && this.#wantsToRead && this.#isReadable) this.#read();
+  }
+
+  emitClose(): void {
+    this.#events?.onClose(this, this.#code);
+  }
+
+  /** Closes the stream after the negative errno of a system call. */
+  fail(error: number): void {
+    if (this.#descriptor < 0) return;
+    closeDescriptor(this.#release(getSystemErrorName(error)));
+    eventLoop.closeLater(this);
+  }
+
+  /** Fails a stream for which no socket could be opened. */
+  failToOpen(error: number): void {
+    this.#code = getSystemErrorName(error);
+    eventLoop.closeLater(this);
+  }
+
+  #readOncePerTurn(): void {
+    if (this.#readTurn === eventLoop.turn) this.#resumeLater();
+    else if (!this.#isResumeQueued) this.#read();
+  }
+
+  #read(): void {
+    this.#readTurn = eventLoop.turn;
+    do {
+      const window = this.#window;
+      const count = receive(this.#descriptor, readMemory, window);
+      if (count <= 0) {
+        this.#isReadable = false;
+        if (count === 0) this.#end();
+        else if (count !== EAGAIN) this.fail(count);
+        return;
+      }
+      const isFull = count === window;
+      this.#adaptWindow(isFull);
+      if (isFull) this.#resumeLater();
+      else if (!this.#hasHangup) this.#isReadable = false;
+      this.#deliver(count);
+      if (isFull) return;
+    } while (this.#isReadable && this.#wantsToRead && this.#descriptor >= 0);
+  }
+
+  #deliver(count: number): void {
+    try {
+      this.#events?.onData(this, readMemory.bytes.subarray(0, count));
+    } catch (thrown) {
+      this.#events?.onThrow(this, thrown);
+    }
+  }
+
+  #adaptWindow(isFull: boolean): void {
+    const isAlone = lastReader.stream === this;
+    lastReader.stream = this;
+    this.#fullReads = isAlone && isFull ? this.#fullReads + 1 : 0;
+    const isWide = this.#fullReads >= MIN_FULL_READS_TO_WIDEN && totalQueuedBytes() < MAX_QUEUED_BYTES_TO_WIDEN;
+    this.#window = Math.min(this.#maxWindow, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
+  }
+
+  #end(): void {
+    this.#hasEnded = true;
+    this.#emit('onEnd');
+    if (this.#descriptor < 0) return;
+    if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#close();
+  }
+
+  /** Fails the stream of a peer that has reset the connection while nothing is read. */
+  #failPaused(): void {
+    const error = takeSocketError(this.#descriptor);
+    if (error < 0) this.fail(error);
+  }
+
+  #finishConnect(events: number): void {
+    if ((events & (EPOLLERR | EPOLLHUP)) !== 0) {
+      const error = takeSocketError(this.#descriptor);
+      if (error < 0) {
+        this.fail(error);
+        return;
+      }
+    }
+    this.#isConnecting = false;
+    this.#emit('onConnect');
+    if (this.#descriptor < 0) return;
+    if (this.queuedBytes > 0) this.#flush();
+    else if (this.#fin === 'wanted') this.#resumeLater();
+  }
+
+  #transmit(bytes: Uint8Array): number {
+    if (bytes.buffer === readMemory.bytes.buffer)
+      return transmit(this.#descriptor, readMemory, bytes.byteOffset, bytes.length);
+    let sent = 0;
+    while (sent < bytes.length) {
+      const length = Math.min(bytes.length - sent, writeMemory.bytes.length);
+      writeMemory.bytes.set(bytes.subarray(sent, sent + length));
+      const taken = transmit(this.#descriptor, writeMemory, 0, length);
+      if (taken < 0) return sent > 0 && taken === EAGAIN ? sent : taken;
+      sent += taken;
+      if (taken < length) break;
+    }
+    return sent;
+  }
+
+  #enqueue(bytes: Uint8Array): number {
+    this.#queue ??= new WriteQueue();
+    this.#queue.push(bytes);
+    return this.#queue.length;
+  }
+
+  #flush(): void {
+    const queue = this.#queue as WriteQueue;
+    const result = queue.flush(this.#descriptor);
+    if (result < 0) {
+      this.fail(result);
+      return;
+    }
+    if (queue.length > 0) return;
+    this.#emit('onDrain');
+    if (this.#descriptor >= 0 && this.#fin === 'wanted' && this.queuedBytes === 0) this.#sendFin();
+  }
+
+  #sendFin(): void {
+    if (this.#hasEnded) {
+      this.#close();
+      return;
+    }
+    this.#fin = 'sent';
+    const result = shutdownWrite(this.#descriptor);
+    if (result < 0) this.fail(result);
+  }
+
+  #close(): void {
+    closeDescriptor(this.#release(undefined));
+    eventLoop.closeLater(this);
+  }
+
+  /** Ends all use of the descriptor and returns the descriptor, which the caller closes. */
+  #release(code: string | undefined): number {
+    const descriptor = this.#descriptor;
+    eventLoop.unregister(descriptor);
+    this.#descriptor = -1;
+    this.#code = code;
+    this.#wantsToRead = false;
+    this.#unsent += this.#queue?.length ?? 0;
+    this.#queue?.clear();
+    if (lastReader.stream === this) lastReader.stream = undefined;
+    return descriptor;
+  }
+
+  #resumeLater(): void {
+    if (this.#isResumeQueued || this.#descriptor < 0) return;
+    this.#isResumeQueued = true;
+    eventLoop.resumeLater(this);
+  }
+
+  #emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
+    try {
+      // Not `events[event]`, because V8 uses a slow dictionary lookup for a varying name.
+      if (event === 'onEnd') this.#events?.onEnd(this);
+      else if (event === 'onDrain') this.#events?.onDrain(this);
+      else this.#events?.onConnect(this);
+    } catch (thrown) {
+      this.#events?.onThrow(this, thrown);
+    }
+  }
+}

@@ -1,0 +1,106 @@
+import { NativeMemory, transmit } from '../syscalls.ts';
+
+/** The size of the smallest piece of memory in the pool. Larger pieces are powers of two. */
+const MIN_PIECE_BYTES = 8_192;
+/** The size of the largest piece. A longer write is queued in several pieces. */
+const MAX_PIECE_BYTES = 262_144;
+/** How many bytes of free pieces are kept, so that a slow reader costs no garbage collection. */
+const MAX_FREE_BYTES = 4_194_304;
+const EAGAIN = -11;
+
+const free = new Map<number, NativeMemory[]>();
+let freeBytes = 0;
+let queuedBytes = 0;
+
+/** The bytes that all streams of this thread have queued. */
+export function totalQueuedBytes(): number {
+  return queuedBytes;
+}
+
+interface Piece {
+  readonly memory: NativeMemory;
+  start: number;
+  end: number;
+}
+
+/** The written bytes of one stream that the kernel has not taken yet, in the order of the writes. */
+export class WriteQueue {
+  readonly #pieces: Piece[] = [];
+  #first = 0;
+  #length = 0;
+
+  /** The number of queued bytes. */
+  get length(): number {
+    return this.#length;
+  }
+
+  /** Copies the bytes to the end of the queue. */
+  push(bytes: Uint8Array): void {
+    for (let start = 0; start < bytes.length; ) {
+      let piece = this.#pieces.at(-1);
+      if (piece === undefined || piece.end === piece.memory.bytes.length) {
+        piece = { memory: takeMemory(bytes.length - start), start: 0, end: 0 };
+        this.#pieces.push(piece);
+      }
+      const length = Math.min(bytes.length - start, piece.memory.bytes.length - piece.end);
+      piece.memory.bytes.set(bytes.subarray(start, start + length), piece.end);
+      piece.end += length;
+      start += length;
+    }
+    this.#length += bytes.length;
+    queuedBytes += bytes.length;
+  }
+
+  /** Passes queued bytes to the kernel until the queue is empty or the kernel takes no more. Returns 0 or a negative errno. */
+  flush(descriptor: number): number {
+    while (this.#first < this.#pieces.length) {
+      const piece = this.#pieces[this.#first] as Piece;
+      const length = piece.end - piece.start;
+      const taken = transmit(descriptor, piece.memory, piece.start, length);
+      if (taken < 0) return taken === EAGAIN ? this.#compact() : taken;
+      this.#length -= taken;
+      queuedBytes -= taken;
+      if (taken < length) {
+        piece.start += taken;
+        return this.#compact();
+      }
+      giveBackMemory(piece.memory);
+      this.#first += 1;
+    }
+    this.#pieces.length = 0;
+    this.#first = 0;
+    return 0;
+  }
+
+  /** Discards the queued bytes. */
+  clear(): void {
+    for (const { memory } of this.#pieces.slice(this.#first)) giveBackMemory(memory);
+    this.#pieces.length = 0;
+    this.#first = 0;
+    queuedBytes -= this.#length;
+    this.#length = 0;
+  }
+
+  #compact(): 0 {
+    if (this.#first > 0) this.#pieces.splice(0, this.#first);
+    this.#first = 0;
+    return 0;
+  }
+}
+
+function takeMemory(length: number): NativeMemory {
+  const size = Math.min(MAX_PIECE_BYTES, Math.max(MIN_PIECE_BYTES, 2 ** Math.ceil(Math.log2(length))));
+  const known = free.get(size)?.pop();
+  if (known === undefined) return new NativeMemory(size);
+  freeBytes -= size;
+  return known;
+}
+
+function giveBackMemory(memory: NativeMemory): void {
+  const size = memory.bytes.length;
+  if (freeBytes + size > MAX_FREE_BYTES) return;
+  freeBytes += size;
+  const alike = free.get(size);
+  if (alike === undefined) free.set(size, [memory]);
+  else alike.push(memory);
+}

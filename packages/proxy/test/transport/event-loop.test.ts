@@ -1,0 +1,91 @@
+// The event loop of a thread's sockets, beside Node's own event loop.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { connectClient, eventually } from '@weir/testkit';
+import { closeAbandonedDescriptors, createDescriptorMemory } from '../../src/transport/choose-transport.ts';
+import { EventLoop } from '../../src/transport/event-loop.ts';
+import { testSyscalls } from '../../src/transport/self-test.ts';
+import { AF_INET, EPOLLIN, SOCK_STREAM } from '../../src/transport/syscall-layouts.ts';
+import {
+  bindSocket,
+  closeDescriptor,
+  connectSocket,
+  listenSocket,
+  localPort,
+  openSocket,
+} from '../../src/transport/syscalls.ts';
+
+const HOST = '127.0.0.1';
+
+function openListener(): { descriptor: number; port: number } {
+  const descriptor = openSocket(AF_INET, SOCK_STREAM);
+  assert.equal(bindSocket(descriptor, HOST, 0), 0);
+  assert.equal(listenSocket(descriptor, 16), 0);
+  return { descriptor, port: localPort(descriptor) };
+}
+
+test('the self-test passes on this machine', () => testSyscalls());
+
+test('an event of a closed descriptor never reaches the socket that reuses its number', async () => {
+  const loop = new EventLoop();
+  const [first, second] = [openListener(), openListener()];
+  const reached: string[] = [];
+  let reused: number | undefined;
+  const handlerOf = (own: string, other: { descriptor: number }, otherName: string) => ({
+    onEvents() {
+      reached.push(own);
+      if (reused !== undefined) return;
+      loop.unregister(other.descriptor);
+      closeDescriptor(other.descriptor);
+      reused = openListener().descriptor;
+      assert.equal(reused, other.descriptor, `the number of ${otherName} is reused`);
+      loop.register(reused, EPOLLIN, { onEvents: () => reached.push('reused') });
+    },
+  });
+  loop.register(first.descriptor, EPOLLIN, handlerOf('first', second, 'second'));
+  loop.register(second.descriptor, EPOLLIN, handlerOf('second', first, 'first'));
+  // Both connects end before the loop waits for the first time, so both events are in one batch.
+  const clients = [first, second].map(({ port }) => {
+    const client = openSocket(AF_INET, SOCK_STREAM);
+    connectSocket(client, HOST, port);
+    return client;
+  });
+  await eventually(() => assert.notEqual(reused, undefined));
+  for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.ok(!reached.includes('reused'), reached.join());
+  for (const descriptor of [first.descriptor, second.descriptor, ...clients]) {
+    loop.unregister(descriptor);
+    closeDescriptor(descriptor);
+  }
+});
+
+test('timers, promises and messages go on while the loop waits for sockets', async () => {
+  const loop = new EventLoop();
+  const listener = openListener();
+  loop.register(listener.descriptor, EPOLLIN, { onEvents: () => undefined });
+  const { port1, port2 } = new MessageChannel();
+  const message = new Promise((resolve) => port1.once('message', resolve));
+  await delay(20);
+  port2.postMessage('hello');
+  assert.equal(await message, 'hello');
+  port1.close();
+  loop.unregister(listener.descriptor);
+  closeDescriptor(listener.descriptor);
+});
+
+test('the descriptors of a terminated worker are closed, and its clients are reset', async () => {
+  const descriptors = createDescriptorMemory();
+  const worker = new Worker(new URL('./listening-worker.ts', import.meta.url), { workerData: { descriptors } });
+  const [port] = await once(worker, 'message');
+  await using client = await connectClient({ host: HOST, port });
+  await client.send('x');
+  assert.equal((await client.take(1)).toString(), 'x');
+  await worker.terminate();
+  assert.ok((await closeAbandonedDescriptors(descriptors)) >= 3);
+  assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
+  await assert.rejects(connectClient({ host: HOST, port }), /ECONNREFUSED/);
+  assert.equal(await closeAbandonedDescriptors(descriptors), 0);
+});

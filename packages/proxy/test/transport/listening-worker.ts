@@ -1,0 +1,31 @@
+// A worker that echoes on a free port until it is terminated. Posts the port.
+import { isMainThread, parentPort, workerData } from 'node:worker_threads';
+import { freePort } from '@weir/testkit';
+import { openTransports } from '../../src/transport/choose-transport.ts';
+
+if (!isMainThread) {
+  const { tcp } = await openTransports('syscalls', (workerData as { descriptors: SharedArrayBuffer }).descriptors);
+  const port = await freePort();
+  const echo = {
+    onConnect: () => undefined,
+    onData: (stream: { write(bytes: Uint8Array): number }, bytes: Uint8Array) => void stream.write(bytes),
+    onEnd: () => undefined,
+    onDrain: () => undefined,
+    onClose: () => undefined,
+    onThrow: () => undefined,
+  };
+  tcp.listen(
+    { address: '127.0.0.1', port, reusePort: true },
+    {
+      onListening: () => parentPort?.postMessage(port),
+      onFailed: (code) => {
+        throw new Error(code);
+      },
+      onConnection(stream) {
+        stream.accept(echo);
+        stream.readStart();
+      },
+      onAcceptError: () => undefined,
+    },
+  );
+}
