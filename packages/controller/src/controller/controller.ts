@@ -34,7 +34,7 @@ export interface ControllerOptions {
    * object.
    */
   readonly suspensions?: SuspensionObjectWriter;
-  /** The metrics to update. By default they are not exported. */
+  /** The metrics to update. By default the metrics are not exported. */
   readonly metrics?: ControllerMetrics;
 }
 

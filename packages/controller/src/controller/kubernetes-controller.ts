@@ -22,7 +22,7 @@ export interface KubernetesControllerOptions {
   readonly kubeConfig: KubeConfig;
   readonly store: Store;
   readonly settings: FleetSettings;
-  /** Seals private keys. The proxies need the same secret to open them. Required if `settings.secretAccess` allows Secrets. */
+  /** Seals private keys. The proxies need the same secret to open the keys. Required if `settings.secretAccess` allows Secrets. */
   readonly fleetSecret?: Secret | undefined;
   /** Whether served Services get the cleanup finalizer; default false. */
   readonly cleanupFinalizer?: boolean;
@@ -33,7 +33,7 @@ export interface KubernetesControllerOptions {
   readonly log: Logger;
   /** The name of this replica in the Lease; default: host name, process id and a random part. */
   readonly identity?: string;
-  /** The registry to which the metrics are added. By default they are not exported. */
+  /** The registry to which the metrics are added. By default the metrics are not exported. */
   readonly metrics?: Metrics;
 }
 

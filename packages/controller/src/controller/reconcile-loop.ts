@@ -5,7 +5,7 @@ import { type LeaderOnlyStore, type Leadership, runWhileLeading } from '../leade
 import type { Source } from '../watch/source.ts';
 import type { ControllerMetrics } from './controller-metrics.ts';
 
-/** A loop of the controller, with its reactions to events outside of the loop. */
+/** A loop of the controller, with the methods to call on events outside of the loop. */
 export interface ReconcileLoop {
   readonly loop: Loop;
   /**
@@ -13,7 +13,7 @@ export interface ReconcileLoop {
    * of the loop.
    */
   onLeadershipLost?(): void;
-  /** Called when the connection to the store is ready again after a loss. */
+  /** Called when this controller is connected to the store again after the connection was lost. */
   onStoreReady?(): void;
   /** Cancels the timers of the loop. */
   close?(): void;

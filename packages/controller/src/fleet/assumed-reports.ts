@@ -53,7 +53,10 @@ export class UnknownVersionProxies {
     this.#listeners.clear();
   }
 
-  /** Applies the changes since the last table. Returns whether a listener or a node entry of `nodes` changed. Costs O(changed entries). */
+  /**
+   * Applies the changes since the last table. Returns whether a listener on one of `nodes`, or the entry of such a node, changed. Costs
+   * O(changed entries).
+   */
   #applyTable(table: RoutingTable, nodes: ReadonlySet<string>): boolean {
     const changes = diff(this.#table, table);
     this.#table = table;
@@ -135,8 +138,8 @@ export class LastListenerErrors {
 }
 
 /**
- * Returns a heartbeat with the failed listeners; undefined if no listener failed. Uses the highest incarnation number, so that a
- * report of a real incarnation takes precedence.
+ * Returns a heartbeat with the failed listeners; undefined if no listener failed. Uses the highest possible incarnation number, because of
+ * two reports that a listener failed, the report with the lower number counts. So a real report takes precedence.
  */
 function errorsIn(heartbeat: Heartbeat): Heartbeat | undefined {
   const listeners = heartbeat.listeners.filter(({ error }) => error !== null);

@@ -81,14 +81,17 @@ export class FleetReconciler {
   }
 
   /**
-   * Starts the period in which a missing heartbeat does not count. Call this in a new term or a new epoch, because proxies may report
-   * late then.
+   * Starts the period in which a missing heartbeat does not count. Call this at the start of a term or an epoch, because proxies may then
+   * report late.
    */
   startGracePeriod(): void {
     this.#liveness.startGracePeriod(this.#clock.monotonic());
   }
 
-  /** Call this when this controller is connected to the store again. Some proxies may reconnect to the store later. */
+  /**
+   * Call this when this controller is connected to the store again. Proxies may reconnect later, so `MAX_HEARTBEAT_WAIT_MS` counts from
+   * this call.
+   */
   onStoreReconnected(): void {
     this.#storeReachableSince = this.#clock.monotonic();
   }
@@ -109,8 +112,8 @@ export class FleetReconciler {
   }
 
   /**
-   * Waits until every node that had a proxy before has a live proxy, but not much longer than `MAX_HEARTBEAT_WAIT_MS`. Call this
-   * before the first translation of a term. An unreachable node gets no new allocations, so without this wait all new allocations
+   * Waits until every node that had a proxy before has a live proxy, or until `MAX_HEARTBEAT_WAIT_MS` after the store has become reachable.
+   * Call this before the first translation of a term. An unreachable node gets no new allocations, so without this wait all new allocations
    * would go to the node that reports first.
    */
   async waitForProxies({ nodes }: Pick<Snapshot, 'nodes'>, signal: AbortSignal): Promise<void> {
@@ -140,7 +143,7 @@ export class FleetReconciler {
     const { signal: termSignal } = this.#term;
     const now = this.#clock.monotonic();
     const heartbeats = await this.#heartbeats.list().catch(() => undefined);
-    // If the term has ended during the read, using these heartbeats would undo `reset`.
+    // If the term ended while the heartbeats were read, using these heartbeats would undo `reset`.
     if (termSignal.aborted) return;
     if (heartbeats === undefined) this.#liveness.storeUnreachable();
     else this.#liveness.heartbeatsRead(heartbeats, now);

@@ -1,8 +1,8 @@
 import type { Heartbeat, NodeUnreachability } from '@weir/model';
 
 /**
- * How long a missing heartbeat does not count after the store was unreachable, in a new epoch, or under a new leader. Proxies may
- * report late then.
+ * How long a missing heartbeat does not count after the store was unreachable, in a new epoch, or under a new leader. Proxies may then
+ * report late.
  */
 export const GRACE_PERIOD_MS = 10_000;
 
@@ -74,8 +74,8 @@ export interface HeartbeatRound {
 export class UnreachableNodes {
   readonly #missingSinceByNode = new Map<string, number>();
   /**
-   * Nodes that had a proxy before this term and have had none in this term. They may have been unreachable for long, so they count as
-   * silent at once and get no new allocations. Nodes that never had a proxy, as in a new fleet, are not included: otherwise every
+   * Nodes that had a proxy before this term and have had none in this term. These nodes may have been unreachable for a long time, so they
+   * count as silent at once and get no new allocations. Nodes that never had a proxy, as in a new fleet, are not included: otherwise every
    * allocation would go to the node whose proxy starts first.
    */
   #missingAtStart: ReadonlySet<string> | undefined;

@@ -32,7 +32,7 @@ class LeaderElector implements Leadership {
   #lastRound: Promise<void> = Promise.resolve();
   #observedLease: ObservedLease | undefined;
   #isLeader = false;
-  /** When leadership ends unless the Lease is renewed, in milliseconds of the monotonic clock. */
+  /** The time at which leadership ends unless the Lease is renewed, in milliseconds of the monotonic clock. */
   #leaderUntil = Number.NEGATIVE_INFINITY;
   /** Ends leadership in time even if a request to the API server hangs. */
   #deadline: Timer | undefined;
@@ -58,7 +58,10 @@ class LeaderElector implements Leadership {
     });
   }
 
-  /** Also checks the clock: after a process was stopped for a minute, it may handle responses before the timer `#deadline` runs. */
+  /**
+   * Whether this controller leads. Also checks the clock, because a process that was stopped for a minute may handle responses before the
+   * timer `#deadline` runs.
+   */
   get isLeader(): boolean {
     return this.#isLeader && this.#options.clock.monotonic() < this.#leaderUntil;
   }
@@ -115,7 +118,7 @@ class LeaderElector implements Leadership {
       await this.#write(step.kind === 'create' ? 'POST' : 'PUT', step.spec, lease?.resourceVersion);
     } catch (error) {
       if (!(error instanceof KubeApiError && error.code === 'CONFLICT')) throw error;
-      // Another controller has written the Lease first. The next round reads its name.
+      // Another controller has written the Lease first. The next round reads the name of that controller.
       if (step.kind !== 'renew') this.#setLeader(false);
       return;
     }

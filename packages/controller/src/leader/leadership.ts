@@ -9,7 +9,7 @@ import type { KubeApi } from '../kubernetes/kube-api.ts';
  * token.
  */
 export interface Leadership {
-  /** Always correct, even if the process was stopped for a while and no timer has run since. */
+  /** Whether this controller leads. Correct even if the process was stopped for a while and no timer has run since. */
   readonly isLeader: boolean;
   /** Calls the listener at each change of `isLeader`; returns the function that unsubscribes. */
   onChange(listener: () => void): () => void;
@@ -27,7 +27,7 @@ export const ALWAYS_LEADER: Leadership = Object.freeze({
   close: async () => undefined,
 });
 
-// A process may be stopped between its check of leadership and its write, and lose leadership before it continues. Therefore leadership is
+// A process may be stopped between its check of leadership and its write, and lose leadership while it is stopped. Therefore leadership is
 // checked a second time, in the iteration of the event loop that sends the write. The table is also protected by the fencing token, and a
 // status write by the version of its object. Events, TenantUsages, suspensions and the claim of the fencing token have no other protection.
 type LeaderState = Pick<Leadership, 'isLeader'>;

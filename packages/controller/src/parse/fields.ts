@@ -189,8 +189,8 @@ function shown(value: unknown): string {
 }
 
 /**
- * Cuts text to `maxLength` UTF-16 code units without splitting a surrogate pair. An API server would replace half a pair, and the
- * object that contains the text would look changed.
+ * Cuts text to `maxLength` UTF-16 code units without splitting a surrogate pair. An API server would replace half a pair, and the stored
+ * object would then differ from the object that was sent.
  */
 export function truncateAt(text: string, maxLength: number): string {
   return text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`;

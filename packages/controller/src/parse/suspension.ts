@@ -21,8 +21,8 @@ export function parseSuspension(raw: unknown): ParseResult<SuspensionObject> {
 }
 
 /**
- * Reads the target. Refuses a field that the type does not use, because the author of the field meant to suspend less than the type
- * suspends.
+ * Reads the target. Refuses a field that the type does not use, because the author of such a field meant to suspend less than a target of
+ * this type covers.
  */
 function readTarget(target: Fields): SuspensionTarget {
   if (!target.has('type')) target.noteMissing('type', TARGET_TYPES.join(', '));

@@ -1,5 +1,5 @@
-// A controller that starts without the right to list a kind derives fallback objects of that kind from the published table.
-// Services therefore keep working as before, and nothing new is granted while policies cannot be checked.
+// A controller that starts without the right to list a kind derives fallback objects of that kind from the published table. Therefore
+// Services keep working as before. While policies cannot be read, tenants get no new grants.
 import {
   DEFAULT_POOL,
   type Endpoint,
@@ -31,8 +31,8 @@ type FallbackLists = Pick<Snapshot, 'namespaces' | 'nodes' | 'slices' | 'pods' |
 
 export interface FallbackObjects extends FallbackLists {
   /**
-   * Whether the pods could be read when the policies were derived. The policies depend on the pods, because policies allow exactly
-   * the endpoints that belong to no pod.
+   * Whether the pods could be read when the policies were derived. The derived policies depend on the pods, because they allow exactly the
+   * endpoints that belong to no pod.
    */
   readonly arePodsReadable: boolean;
 }

@@ -20,8 +20,8 @@ const PERMANENT_ERRORS: ReadonlySet<string> = new Set<KubeApiErrorCode>([
 ]);
 
 /**
- * Writes Events of `events.k8s.io/v1`. A failed write is logged, delays no other write, and is retried after a minute. An Event about
- * a change is retried only once, and only if it is still true. Without the retry, `kubectl describe` would not show a lasting
+ * Writes Events of `events.k8s.io/v1`. A failed write is logged, delays no other write, and is retried after a minute. An Event about a
+ * change is retried only once, and only if the Event is still current. Without the retry, `kubectl describe` would not show a lasting
  * condition for half an hour, and would never show a change.
  */
 export class EventWriter {
@@ -90,7 +90,7 @@ export class EventWriter {
     try {
       const path = `/apis/events.k8s.io/v1/namespaces/${event.namespace}/events/${event.name}`;
       const before = await this.#read(path);
-      // The previous leader has renewed the Event recently.
+      // Another leader has renewed the Event less than `EVENT_RENEWAL_MS` ago.
       if (!isNew && before !== undefined && this.#clock.now() - lastObservedAt(before) < EVENT_RENEWAL_MS)
         return 'written';
       const query = { fieldManager: FIELD_MANAGER, force: 'true' };

@@ -10,7 +10,7 @@ import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-
 const STATUS_LOOP = { gapMs: 5, resyncMs: STATUS_RECHECK_MS, retryMs: [1_000, 5_000] } as const;
 
 /**
- * Creates the loop that writes the desired status. It is separate from the fleet loop, because a slow API server must not delay the
+ * Creates the loop that writes the desired status. This loop is separate from the fleet loop, because a slow API server must not delay the
  * reading of heartbeats.
  */
 export function createStatusLoop(context: LoopContext, status: StatusReconciler | undefined): ReconcileLoop {
@@ -54,7 +54,10 @@ export class StatusReconciler {
     this.#onStatusChange();
   }
 
-  /** Sets the status to show until this leader reaches the store: new Services show that the store is unreachable. */
+  /**
+   * Sets the desired status for the time until this leader reaches the store: Services without a status show that the store is unreachable,
+   * and other Services keep their status.
+   */
   setUndecided(snapshot: Snapshot): void {
     if (this.#undecided?.snapshot !== snapshot)
       this.#undecided = { snapshot, views: storeUnreachableViewsFor(snapshot) };

@@ -5,7 +5,9 @@ export const STATUS_RECHECK_MS = 30_000;
 
 /** The status that the Services should show. */
 export interface DesiredViews {
-  /** `undecided`: there is no translation yet. Then Services without a status get one, and Services with a status keep it. */
+  /**
+   * `undecided`: there is no translation yet. Only Services that have no status get the desired status; other Services keep their status.
+   */
   readonly kind: 'decided' | 'undecided';
   readonly views: readonly ServiceView[];
 }

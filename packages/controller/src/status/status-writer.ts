@@ -16,7 +16,7 @@ export interface StatusTarget {
   readonly path: string;
 }
 
-/** The fields to apply. The API server removes fields that this field manager applied before and that are absent now. */
+/** The fields to apply. The API server removes each field that this field manager applied earlier and that the patch does not contain. */
 export interface StatusPatch {
   readonly status?: Json;
   readonly finalizers?: readonly string[];
@@ -36,7 +36,7 @@ export type StatusWriteOutcome =
   | { readonly kind: 'refused' };
 
 /**
- * How long a refused write waits for its retry. By then an operator may have granted the missing permission or installed the custom
+ * The time after which a refused write is retried. By then an operator may have granted the missing permission or installed the custom
  * resources.
  */
 const REFUSED_RETRY_MS = 10 * 60_000;

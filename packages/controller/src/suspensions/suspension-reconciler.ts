@@ -123,8 +123,8 @@ export class SuspensionReconciler {
       const adopted = deferredCalls.adoptedFrom(request);
       if (adopted === undefined) continue;
       count += 1;
-      // Does not put a Suspension object that the source has already read: `reconcile` has put the object into the store, and it may be
-      // newer than `adopted`.
+      // Does not put a Suspension object that the source has already read: `reconcile` has put that object into the store, and the object
+      // may be newer than `adopted`.
       if (!wanted.some(({ uid }) => uid === adopted.uid)) await store.put(adopted);
       await store.remove(request.uid);
       log.info(

@@ -27,8 +27,8 @@ export class TableLoop implements ReconcileLoop {
   readonly #validities: CertificateValidityTracker;
   #snapshot: PartialSnapshot | undefined;
   /**
-   * When the oldest change of the source that is not published yet happened, in milliseconds since the epoch. Undefined if there is
-   * no such change, or if the time is unknown.
+   * The time of the oldest change of the source that is not published yet, in milliseconds since the epoch. Undefined if there is no such
+   * change, or if the time is unknown.
    */
   #unpublishedSince: number | undefined;
 
@@ -55,7 +55,8 @@ export class TableLoop implements ReconcileLoop {
       onError(error, next) {
         metrics.recordPublishRetry();
         logFailure(error, next);
-        // Runs the fleet loop after a failure too, because it has not run yet if the store has been unreachable since the start.
+        // Runs the fleet loop after a failure too, because the fleet loop has not run yet if the store has been unreachable since the
+        // start.
         wake('fleet');
       },
       run: async (signal) => {

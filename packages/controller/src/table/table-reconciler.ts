@@ -37,18 +37,18 @@ export class TableReconciler {
   /** The last complete table in the store. A new translation keeps the allocations of this table. */
   #publishedTable: RoutingTable | undefined;
   /**
-   * The part of a new table that the last leader had written before it ended. Undefined if the store holds a complete table or no
+   * The part of a new table that the previous leader wrote before that leader ended. Undefined if the store holds a complete table or no
    * table.
    */
   #partialTable: RoutingTable | undefined;
   #isClaimed = false;
   /**
-   * Remembers its last output, so that a change recomputes only the objects that the change affects. Undefined while another
-   * controller leads.
+   * The translator, which remembers its last output: after a change, it recomputes only the objects that the change affects. Undefined
+   * while another controller leads.
    */
   #translator: Translator | undefined;
   #translation: TranslatorOutput | undefined;
-  /** The objects that replace those of unreadable kinds, derived from the published table. Undefined while every kind can be read. */
+  /** Objects from the published table that replace the objects of unreadable kinds. Undefined while every kind can be read. */
   #fallbackObjects: FallbackObjects | undefined;
 
   constructor({ store, log }: { readonly store: TableStore; readonly log: Logger }) {

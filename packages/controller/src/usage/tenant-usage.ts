@@ -94,8 +94,8 @@ function serviceUsageEntry({ service: uid, name, tenant, counters }: UsageRow): 
 }
 
 /**
- * Returns the namespace of each Service, by UID. A deleted Service with usage is only in the rows. A Service that was idle in these
- * months is only in the table, but the `bases` of the ledger may contain it.
+ * Returns the namespace of each Service, by UID. A deleted Service with usage is only in the rows of `months`. A Service without usage in
+ * these months is only in the table, although the `bases` of the ledger may contain the Service.
  */
 function namespacesByService({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<string, string> {
   const namespaces = new Map(months.flatMap(({ rows }) => rows.map((row) => [row.service, row.namespace] as const)));
@@ -120,8 +120,8 @@ function totalsFor({ months }: UsageSeed, table: RoutingTable): ReadonlyMap<stri
 }
 
 /**
- * Returns the contents of the ledger as recorded in the usages. The totals and incarnations of a namespace match, because they were
- * read at the same moment.
+ * Returns the contents of the ledger as recorded in the usages. The totals of a namespace match its incarnations, because one read of the
+ * ledger returned both.
  */
 export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   const months = new Map<UsagePeriod, UsageSeed['months'][number]['rows'][number][]>();

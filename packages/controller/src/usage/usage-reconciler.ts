@@ -191,16 +191,16 @@ export class UsageReconciler {
 }
 
 /**
- * How long an incarnation must run before earlier incarnations of its node are folded. In this time the new incarnation reports the
- * usage that earlier incarnations left in the node's state directory. Usage that is reported after the fold is lost, because the
- * store refuses reports of folded incarnations.
+ * How long an incarnation must run before earlier incarnations of the same node are folded. During this time the running incarnation
+ * reports the usage that earlier incarnations left in the node's state directory. Usage that is reported after the fold is lost, because
+ * the store refuses reports of folded incarnations.
  */
 const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
- * Returns the last incarnation of each node that can be folded; all earlier incarnations can be folded too. This is the incarnation
- * before the oldest live incarnation, once all live incarnations of the node have run for a day. A node with an unknown-version proxy
- * is left out, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
+ * Returns, for each node, the last incarnation that can be folded; all earlier incarnations of the node can be folded too. The last
+ * foldable incarnation is the incarnation before the oldest live incarnation, once all live incarnations of the node have run for a day. A
+ * node with an unknown-version proxy is left out, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): FoldedIncarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);

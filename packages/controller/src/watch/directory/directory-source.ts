@@ -23,8 +23,8 @@ export interface DirectoryOptions {
 }
 
 /**
- * How often the files are scanned, even without inotify events. Network file systems send no such events, and the kernel sends none
- * for a directory once inotify watches are exhausted.
+ * How often the files are scanned, even without inotify events. Network file systems send no such events. Once inotify watches are
+ * exhausted, the kernel sends no events for further directories.
  */
 const RESCAN_INTERVAL_MS = 2_000;
 
@@ -116,7 +116,10 @@ export class DirectorySource implements Source {
     return { kind: 'file', path: this.#paths.join(', ') };
   }
 
-  /** Returns false while any file has a mistake. After a restart, the Suspension may be missing only because of that mistake. */
+  /**
+   * Whether the Suspension was deleted from the files. False while any file has a mistake, because after a restart the mistake may be why
+   * the Suspension is missing.
+   */
   async isDeleted({ uid, origin }: Suspension): Promise<boolean> {
     if (origin.kind !== 'file' || this.snapshot().suspensions.some((each) => each.uid === uid)) return false;
     return !this.#problems.some((each) => each.severity === 'error' && each.code !== 'DuplicateObject');

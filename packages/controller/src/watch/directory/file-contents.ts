@@ -128,7 +128,7 @@ function readingFor({ kind, identity, result }: ParsedManifest, { path, line }: 
     const object = Object.freeze({ kind, object: result.object, path, line }) as ManifestObject;
     return { kind: 'object', key: keyOf(identity), object, problems };
   }
-  // Without an error, the object is absent on purpose: it is a slice that no longer names a Service.
+  // If there is no error, the object is a slice that no longer names a Service, so the slice is dropped.
   if (!problems.some((each) => each.severity === 'error')) return { kind: 'ignored', countAs: undefined, problems };
   return { kind: 'invalid', key: identity === undefined ? undefined : keyOf(identity), problems };
 }

@@ -10,9 +10,8 @@ export type Manifest =
 export function parseManifests(text: string): Manifest[] {
   const lines = new LineCounter();
   try {
-    // `uniqueKeys` is off, because it compares each key of a mapping with all other keys; `offsetOfDuplicateKey` takes linear time.
-    // `logLevel` suppresses a warning on stderr about mappings as keys, because the warning quotes the file and may show a private
-    // key.
+    // `uniqueKeys` is off, because the option compares each key of a mapping with all other keys; `offsetOfDuplicateKey` takes linear time.
+    // `logLevel` suppresses a warning on stderr about mappings as keys, because the warning quotes the file and may show a private key.
     const options = {
       lineCounter: lines,
       merge: true,

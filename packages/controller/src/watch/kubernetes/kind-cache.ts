@@ -54,7 +54,9 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     return this.#isListed || this.isUnreadable || this.#isTreatedAsEmpty;
   }
 
-  /** Whether the kind was never listed because the API server refuses the list, so that fallback objects must replace the kind. */
+  /**
+   * Whether the kind was never listed because the API server refuses the list. Then fallback objects must replace the objects of the kind.
+   */
   get isUnreadable(): boolean {
     return !this.#isListed && this.#options.onForbidden === 'fallback' && this.#forbiddenLists >= MIN_FORBIDDEN_LISTS;
   }

@@ -75,7 +75,7 @@ export class KubernetesSource implements Source {
   }
 
   /**
-   * Lists every kind again, because a watch cannot notice that it lags or that its connection is dead. A list in progress is started
+   * Lists every kind again, because a watch may be behind, or its connection may be dead, without any error. A list in progress is started
    * again as well, because its response may be older than this call.
    */
   async refresh(signal: AbortSignal): Promise<void> {

@@ -12,7 +12,7 @@ export interface ReflectorTarget {
   listCompleted(): void;
   put(object: Json): void;
   deleted(object: Json): void;
-  /** Called with the reason when the kind cannot be read, and with undefined when it can be read again. */
+  /** Called with the reason when the kind cannot be read, and with undefined when the kind can be read again. */
   failureChanged(error: KubeApiError | undefined): void;
 }
 
@@ -60,8 +60,8 @@ const WATCH_SECONDS = 240;
 /** The shortest time between the starts of two watches, in case a server ends each watch at once. */
 const MIN_WATCH_MS = 1_000;
 /**
- * The number of failed watches after which the kind is listed again. A server that was restored from a backup refuses newer
- * versions with the same errors as an unreachable server.
+ * The number of failed watches after which the kind is listed again. A server that was restored from a backup refuses a version newer than
+ * the backup with errors that an unreachable server causes too.
  */
 const MAX_ATTEMPTS_PER_VERSION = 5;
 
@@ -133,8 +133,8 @@ class Reflector {
   }
 
   /**
-   * Lists the kind, and returns the version to watch from. If a page expires, the list begins again, without pages unless `pageSize`
-   * is set.
+   * Lists the kind, and returns the version to watch from. If a page expires, the list begins again. Without `pageSize`, the repeated list
+   * has no pages.
    */
   async #list(): Promise<string> {
     const { api, path, query, target, observer, pageSize } = this.#options;
@@ -246,7 +246,10 @@ export class NewestVersion {
     if (number !== undefined && (this.#newest === undefined || number > this.#newest)) this.#newest = number;
   }
 
-  /** Decides whether a list of this version may be used, and records the version if so. `now` is in milliseconds of the monotonic clock. */
+  /**
+   * Decides whether a list of this version may be used. If the list may be used, records the version. `now` is in milliseconds of the
+   * monotonic clock.
+   */
   accept(version: string | undefined, now: number): Freshness {
     const number = versionNumber(version);
     if (number !== undefined && this.#newest !== undefined && number < this.#newest) {

@@ -43,7 +43,7 @@ export interface WatchedKindOptions<K extends WatchedKind> {
   readonly isExpensiveToParse?: true;
   /** Whether the kind is a custom resource of Weir. Such a kind counts as empty until it is installed. */
   readonly isWeirResource: boolean;
-  /** If set, the kind counts as empty without a problem if an old API server does not know it. */
+  /** If set, and an old API server does not know the kind, the kind counts as empty and no problem is reported. */
   readonly isOptional?: true;
   /**
    * The reaction of a controller that starts without the permission to list the kind: `wait`, because nothing can be decided; use

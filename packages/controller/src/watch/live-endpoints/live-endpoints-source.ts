@@ -30,7 +30,7 @@ interface InitialState {
   readonly cachedSlices: ReadonlyMap<string, LiveSlices>;
 }
 
-/** Combines the Services of files with the endpoints that an API server has for these Services. */
+/** Combines the Services in files with the endpoints of these Services at an API server. */
 export class LiveEndpointsSource implements Source {
   readonly #options: LiveEndpointsOptions;
   readonly #cacheFile: SliceCacheFile | undefined;

@@ -16,8 +16,8 @@ export interface SliceWatchOptions {
 }
 
 /**
- * How long the API server may be unreachable before a problem is reported and the files provide endpoints as well. If one of several
- * API servers stops, the watches end, but they are open again within a second.
+ * How long the API server may be unreachable before a problem is reported and the files provide endpoints as well. The time is long enough
+ * to ignore that one of several API servers stops, because watches then reopen within a second.
  */
 const UNREACHABLE_AFTER_MS = 10_000;
 /**
@@ -59,7 +59,7 @@ export class SliceWatch implements ReflectorTarget {
     return this.#liveSlices;
   }
 
-  /** Sets the Service as the files define it now, because its ports may have changed. */
+  /** Replaces the Service by its current version in the files, because its ports may have changed. */
   set service(service: ServiceObject) {
     if (service === this.#service) return;
     this.#service = service;
