@@ -10,7 +10,7 @@ import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 
-/** How long a client may take to send the bytes that are read before routing. */
+/** How long a client may take to send its PROXY header and its ClientHello, if they must be read before routing. */
 const PREREAD_TIMEOUT_MS = 10_000;
 /** How long a refused client may take to read the TLS alert and close the connection. */
 const ALERT_LINGER_MS = 2_000;
@@ -30,12 +30,15 @@ export interface PendingConnectionOptions {
   readonly preread: PrereadSteps;
   /** The Service of the listener, or the `PendingConnections` if the listener is shared. */
   readonly owner: CountedSessions;
-  /** Released if the connection is refused, or passed to `onRouted` if the connection is routed. */
+  /** The admission is released if the connection is refused, and passed to `onRouted` if the connection is routed. */
   readonly admission: Admission;
   readonly wheel: TimeoutWheel<Session>;
-  /** Called when the ClientHello has been read. Decides about the client. */
+  /** Decides whether the client is routed or refused. Called when the ClientHello has been read. */
   route(info: DownstreamInfo): RoutingDecision;
-  /** Called when everything has been read and the client is routed. The stream is paused, and the callee owns it. */
+  /**
+   * Called when the PROXY header and the ClientHello, if required, have been read and the client is routed. The callee
+   * owns the paused stream.
+   */
   onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
   onInternalError(thrown: unknown): void;
 }
@@ -53,7 +56,7 @@ export type RoutingDecision = {
   | {
       readonly kind: 'refused';
       readonly outcome: Outcome;
-      /** The alert for the client, or undefined if the client is reset without an alert. */
+      /** The alert for the client. If undefined, the connection is reset without an alert. */
       readonly alert: TlsAlert | undefined;
     }
 );
@@ -61,8 +64,8 @@ export type RoutingDecision = {
 export interface ConnectionOwner {
   readonly service: CountedSessions;
   /**
-   * The admission by the limits of the Service. Absent for a refused client, because such a client keeps its former
-   * admission until the connection ends.
+   * The admission by the limits of the Service. Absent for a refused client, whose connection keeps its former
+   * admission until it ends.
    */
   readonly admission?: Admission;
 }
@@ -84,15 +87,18 @@ export class PendingConnection implements StreamEvents, Session {
   #counters: Float64Array;
   #admission: Admission;
   /**
-   * The number of bytes that were read but not counted yet, because the Service may be known only after the
-   * ClientHello.
+   * The number of bytes that were read from the client but not counted yet. They are counted later because the Service
+   * may be known only after the ClientHello.
    */
   #uncountedBytes = 0;
   #countsAlert = true;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
   #info: DownstreamInfo;
-  /** The outcome of a refused client that got an alert and may still close the connection. Otherwise undefined. */
+  /**
+   * Set for a refused client that got an alert and may still close the connection: the outcome with which the
+   * connection will be counted.
+   */
   #lingerOutcome: Outcome | undefined;
   #isEnded = false;
 
@@ -198,8 +204,8 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /**
-   * Moves the connection to its new owner. The new owner counts the connection as active before the former owner stops
-   * counting it, because counters without active connections may be reused.
+   * Moves the connection to its new owner. Adds the connection to the new counters before it is subtracted from the
+   * former counters, because counters without active connections may be reused.
    */
   #moveTo({ service, admission }: ConnectionOwner): void {
     addToCounter(service.counters, ACTIVE, 1);
@@ -240,8 +246,8 @@ export class PendingConnection implements StreamEvents, Session {
   }
 
   /**
-   * Refuses the client. Continues to read after an alert. Otherwise there may be unread bytes when the connection is
-   * closed; the kernel would then send RST, and the client would not see the alert.
+   * Refuses the client. If an alert is sent, continues to read: if the proxy closed the connection while unread bytes
+   * wait, the kernel would send RST, and the client would not see the alert.
    */
   #refuse(outcome: Outcome, alert: TlsAlert | undefined): void {
     this.#countReceived();
@@ -267,15 +273,15 @@ export class PendingConnection implements StreamEvents, Session {
 }
 
 /**
- * The maximum number of pending connections of shared listeners in one worker. Each may occupy a descriptor and 16 KiB
- * for an incomplete ClientHello.
+ * The maximum number of pending connections of shared listeners in one worker. Each pending connection occupies a
+ * descriptor, and up to 16 KiB for an incomplete ClientHello.
  */
 const MAX_PENDING_CONNECTIONS = 1_024;
 
 /**
- * The connections of shared listeners whose Service is not known yet, so that no tenant's limits apply to them. When
- * there are too many, the oldest connection is ended. A flood of silent clients therefore evicts other silent clients,
- * and not clients that send a ClientHello at once.
+ * The connections of shared listeners whose Service is not known yet, so that no tenant's limits apply to them. If
+ * there are more than `MAX_PENDING_CONNECTIONS`, the oldest connection is ended. A flood of silent clients therefore
+ * evicts other silent clients, and not clients that send a ClientHello at once.
  */
 export class PendingConnections implements CountedSessions {
   /** The pending connections in the order in which they were accepted. */

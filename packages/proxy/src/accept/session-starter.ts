@@ -13,12 +13,13 @@ import { TlsHandshake } from './tls-handshake.ts';
 export interface SessionStarterOptions {
   readonly context: RelayContext;
   readonly certificates: TlsContexts;
-  /** Called with an unexpected exception, after the admission was released. The callee must close the stream. */
+  /** Called after an unexpected exception, when the admission has been released. The callee must close the stream. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
 
 /**
- * The upstream to which a client was routed, and a function that returns the upstream to which it would be routed now.
+ * The upstream to which a client was routed, and a function that returns the upstream to which the client would be
+ * routed now.
  */
 export interface PendingRoute {
   readonly routedTo: Upstream | undefined;
@@ -38,8 +39,8 @@ export class SessionStarter {
   }
 
   /**
-   * Relays a client that needs no preread or handshake any more. If anything throws, releases the admission and
-   * rethrows.
+   * Relays a client whose preread and TLS handshake, if any, are complete. If anything throws, releases the admission
+   * and rethrows.
    */
   relay(stream: TcpStream, upstream: Upstream, admitted: AdmittedConnection): void {
     const { info, admission } = admitted;

@@ -56,8 +56,8 @@ export interface TcpListenerOptions {
   readonly certificates: TlsContexts;
   readonly pendingConnections: PendingConnections;
   /**
-   * Admits one more connection of this Service, or returns why it is refused. `uid` is null if the Service is not known
-   * yet.
+   * Admits one more connection of the Service with this UID, or returns why the connection is refused. `uid` is null if
+   * the Service is not known yet.
    */
   admit(uid: string | null): Admission | Outcome;
   /** Returns the counters of connections that belong to no Service. */
@@ -202,7 +202,7 @@ export class TcpListener implements TcpListenSocketEvents {
         routeOnSharedListener(upstreamFor(info.serverName), info, { admit, hasCertificate: this.#hasCertificate }),
       onRouted: (_stream, info, admissionOfService) => {
         const findCurrent = (): Upstream | undefined => upstreamFor(info.serverName);
-        // `route` found the upstream just before, in the same call. So the current upstream is the one to which the
+        // `onRouted` is called in the same turn as `route`, so `findCurrent` still returns the upstream to which the
         // client was routed.
         this.#sessionStarter.relayAfterPreread(
           stream,
@@ -235,7 +235,7 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 }
 
-/** Returns whether this proxy has a usable certificate for the route. */
+/** Reports whether this proxy has a usable certificate for the route. */
 type HasCertificate = (route: Route) => boolean;
 
 /**

@@ -25,18 +25,18 @@ export interface UdpFlowListenerOptions {
   readonly peerWorkers?: PeerWorkers | undefined;
   /** Returns the upstream of the Service that has the listener now, or undefined if no Service has it. */
   upstream(): Upstream | undefined;
-  /** Admits one more flow of this Service, or returns why it is refused. */
+  /** Admits one more flow of the Service with this UID, or returns why the flow is refused. */
   admit(uid: string): Admission | Outcome;
   /** Returns the counters of datagrams that belong to no Service. */
   unroutedCounters(): Float64Array;
-  /** Ends many flows in batches. */
+  /** Ends these flows in batches. */
   terminate(flows: Iterable<Session>, outcome: Outcome): void;
   onListening(): void;
   onFailed(code: string): void;
   onInternalError(thrown: unknown): void;
 }
 
-/** Passes each datagram of one UDP listener to its flow. Opens the flow if there is none. */
+/** Passes each datagram of one UDP listener to the flow of the client. Opens a flow if the client has none. */
 export class UdpFlowListener implements UdpListenSocketEvents {
   readonly #options: UdpFlowListenerOptions;
   readonly #flows = new FlowTable<UdpFlow>();
@@ -68,8 +68,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   /**
-   * Closes the listener. Also ends its flows, because the clients accept answers only from the socket that is closed
-   * now.
+   * Closes the listener and ends its flows, because answers to clients must come from the socket that is now closed.
    */
   close(): void {
     this.#listener.close();
