@@ -25,7 +25,7 @@ export interface Limiters {
 
 interface AdmissionContext {
   readonly clientCounts: ClientCounts;
-  /** Counts the connections of all tenants. The maximum depends on how many descriptors the process may open. */
+  /** Counts the connections of all tenants. The maximum number depends on how many descriptors the process may open. */
   readonly proxyLimiter: Limiter;
   /** Returns nanoseconds of a clock that all threads share. */
   readonly now: () => bigint;
@@ -64,9 +64,9 @@ export class AdmissionController {
   }
 
   /**
-   * Admits one more connection or flow of the Service, or returns why it is refused. `uid` is null while the Service of
-   * a connection is not known. The limit per client is not checked here but by `Admission.admitClient`, when the client
-   * is known.
+   * Admits one more connection or flow of the Service, or returns why the connection or flow is refused. `uid` is null
+   * while the Service is not known. `Admission.admitClient` checks the limit per client later, when the client is
+   * known.
    */
   admit(uid: string | null): Admission | AdmissionRefusal {
     return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
@@ -98,8 +98,8 @@ function admit(limiters: Limiters, context: AdmissionContext): Admission | Admis
 }
 
 /**
- * Returns why the fair share or a rate refuses the connection, or undefined. Checks the rates last, because a
- * connection that another limit refuses must not use up a token of a rate.
+ * Returns why the fair share or a rate limit refuses the connection, or undefined if the connection is within both.
+ * Checks the rates last, because a connection that another limit refuses must not use up a token of a rate limit.
  */
 function shareOrRateRefusal(
   { service, tenant }: Limiters,

@@ -2,19 +2,20 @@ import { BYTES_BURST_NS, type Limiter } from './limiter.ts';
 import type { Direction } from './limiter-state.ts';
 
 /**
- * One read of a throttled stream takes at most the bytes that the rate allows in this time, or `MIN_QUANTUM_BYTES` if
- * that is more.
+ * One read of a throttled stream takes at most the bytes that the rate allows in this time, but `MIN_QUANTUM_BYTES` if
+ * the rate allows less.
  */
 const QUANTUM_SECONDS = 0.05;
 const MIN_QUANTUM_BYTES = 2_048;
 /**
- * At most the bytes that the rate allows in this time pass before they are charged, and at most `MAX_UNCHARGED_BYTES`.
+ * Bytes are charged when as many have passed as the rate allows in this time, or when `MAX_UNCHARGED_BYTES` have
+ * passed.
  */
 const MAX_UNCHARGED_SECONDS = 0.000_5;
 const MAX_UNCHARGED_BYTES = 65_536;
 /**
  * While streams wait, datagrams pass only in every second period of this length (see `tryTake`). The period is longer
- * than the shaper's tick (`TICK_MS`) and shorter than the burst (`BYTES_BURST_NS`).
+ * than the shaper's tick (`TICK_MS`) and shorter than `BYTES_BURST_NS`.
  */
 const DATAGRAM_SHARE_PERIOD_NS = 20_000_000n;
 
@@ -39,14 +40,14 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Whether the Service or its tenant has a limit. Callers check this for every chunk, because limits are set and
-   * removed while connections are open.
+   * Whether the Service or its tenant has a bandwidth limit. Callers read this property for every chunk, because limits
+   * are set and removed while connections are open.
    */
   get isLimited(): boolean {
     return this.#service.bitsPerSecond !== Infinity || this.#tenant.bitsPerSecond !== Infinity;
   }
 
-  /** Whether a limit is 0. In this case no byte may pass until the limit is raised. */
+  /** Whether the limit of the Service or of its tenant is 0. If so, no byte may pass until the limit is raised. */
   get isBlocked(): boolean {
     return this.#service.bitsPerSecond === 0 || this.#tenant.bitsPerSecond === 0;
   }
@@ -58,8 +59,8 @@ export class BandwidthLimiter {
 
   /**
    * Adds bytes that have passed to the uncharged bytes. Returns true if the uncharged bytes must be charged now,
-   * because they are many or a reader waits. Charging is deferred because it takes atomic operations on memory that all
-   * workers share. Until the bytes are charged, traffic can exceed the rate only a little.
+   * because they have reached the maximum or a reader waits. Charging is deferred because it takes atomic operations on
+   * memory that all workers share.
    */
   defer(bytes: number): boolean {
     this.#unchargedBytes += bytes;
@@ -84,17 +85,17 @@ export class BandwidthLimiter {
   }
 
   /**
-   * Returns the bucket for which a stream must wait after `bucket` has served it, or undefined if its wait is over. A
-   * stream waits first for the Service's bucket and then for the tenant's bucket.
+   * Returns the bucket for which a stream must wait after `bucket` has served it, or undefined if the stream need not
+   * wait any more. A stream waits first for the Service's bucket and then for the tenant's bucket.
    */
   blockingBucketAfter(bucket: BandwidthBucket, now: bigint): BandwidthBucket | undefined {
     return bucket === this.#service && this.#tenant.mustWait(now) ? this.#tenant : undefined;
   }
 
   /**
-   * Charges the bytes of a datagram and returns true, or returns false if the datagram must be dropped. Datagrams are
-   * dropped because their sender cannot be paused. While streams wait, datagrams pass only half of the time, so that
-   * streams and datagrams do not starve each other.
+   * Charges the bytes of a datagram and returns true, or returns false if the datagram must be dropped. A datagram
+   * above the rate is dropped because its sender cannot be paused. While streams wait, datagrams pass only half of the
+   * time, so that streams and datagrams do not starve each other.
    */
   tryTake(bytes: number): boolean {
     if (!this.isLimited) return true;
@@ -116,8 +117,8 @@ export class BandwidthLimiter {
 }
 
 /**
- * How long credit is reserved for the reader that has waited longest in all workers. If the reader's worker has not
- * used the credit within this time, other workers may use the credit.
+ * How long credit is reserved for the reader that has waited longest among the readers of all workers. If the reader's
+ * worker has not used the credit within this time, other workers may use the credit.
  */
 const MAX_PRIORITY_NS = 30_000_000n;
 const NS_PER_BYTE_AT_ONE_BIT_PER_SECOND = 8e9;

@@ -1,8 +1,8 @@
 // Counts the open connections of each client to each Service that limits connections per client. All workers share the
 // counts, because the kernel spreads the connections of one client over all workers. The counts are a count-min sketch
 // (Cormode and Muthukrishnan, 2005), whose memory has a fixed size for any number of clients. A count may be too high
-// but never too low. If 50,000 other clients have one connection each, the count is too high for one client in 100, and
-// too high by at least 2 for one client in 100,000.
+// but never too low. If 50,000 clients have one connection each, the count of a further client is too high with a
+// probability of 1 %, and too high by at least 2 with a probability of 0.001 %.
 import { randomInt } from 'node:crypto';
 
 const SKETCH_ROWS = 4;
@@ -41,7 +41,7 @@ export class ClientCounts {
 
   /**
    * Counts one more connection of the client. Returns undefined if the client already has `maxOpen` connections. Adds
-   * before it compares, for the reason given at `Limiter.tryOpen`.
+   * before comparing, for the reason given at `Limiter.tryOpen`.
    */
   tryOpen(client: string, maxOpen: number): ClientCells | undefined {
     const cells = this.#cellsOf(client);

@@ -32,8 +32,8 @@ export function descriptorLimit(): number | undefined {
 }
 
 /**
- * Returns how many of `limit` descriptors connections may use. The remaining descriptors are reserved for the rest of
- * the process.
+ * Returns the number of descriptors that are available to connections if the process may open `limit` descriptors. The
+ * other descriptors are reserved for the rest of the process.
  */
 export function descriptorsForConnections(limit: number): number {
   return limit - Math.min(MAX_RESERVED_DESCRIPTORS, Math.ceil(limit / RESERVE_DIVISOR));
@@ -47,7 +47,7 @@ export function parseDescriptorLimit(limits: string): number | undefined {
   return soft === undefined ? undefined : Number(soft);
 }
 
-/** Returns how many connections a descriptor limit allows, or Infinity if the limit is not known. */
+/** Returns how many connections may be open under this descriptor limit, or Infinity if the limit is not known. */
 export function maxConnectionsFor(limit: number | undefined): number {
   return limit === undefined
     ? Number.POSITIVE_INFINITY
@@ -56,13 +56,13 @@ export function maxConnectionsFor(limit: number | undefined): number {
 
 /**
  * The number of descriptors that accepted connections never use, not even between two checks of `DescriptorLimiter`.
- * The number is lower than the reserve that those checks keep free (`descriptorsForConnections`).
+ * This number is lower than the reserve that the checks keep free (see `descriptorsForConnections`).
  */
 const MIN_FREE_DESCRIPTORS = 64;
 
 /**
- * Returns the lowest descriptor number that an accepted connection must not have. A connection with this or a higher
- * descriptor must be closed.
+ * Returns the lowest descriptor that connections must not use. An accepted connection with this descriptor or a higher
+ * one must be closed.
  */
 export function descriptorCeiling(): number {
   const limit = descriptorLimit();
@@ -86,8 +86,8 @@ export interface DescriptorLimiterOptions {
 }
 
 /**
- * Decides whether the process has descriptors for one more connection. Does not count the open descriptors for each
- * connection, but only when `#remaining` is used up.
+ * Decides whether the process has descriptors for one more connection. Counts the open descriptors only when
+ * `#remaining` is 0, and not for each connection.
  */
 export class DescriptorLimiter {
   readonly #limit: number | undefined;

@@ -52,7 +52,7 @@ export class LimiterRegistry {
     this.#state.setLimit(PROXY_ROW, MAX_OPEN_FIELD, maxConnections);
   }
 
-  /** Gives a slot to a worker that starts. Throws if no slot is free. */
+  /** Assigns a free slot to a worker that starts. Throws if no slot is free. */
   addWorker(worker: number): WorkerLimiterMemory {
     const { workerSlots } = this.#state;
     const taken = new Set(this.#slotByWorker.values());
@@ -72,7 +72,7 @@ export class LimiterRegistry {
   }
 
   /**
-   * Returns the row of an owner, and allocates a row if the owner has none. `owner` is the entry id of a tenant or
+   * Returns the row of an owner. Allocates a row first if the owner has none. `owner` is the entry id of a tenant or
    * Service. The owner keeps the row until `release`.
    */
   allocateRow(owner: string): number {
@@ -94,7 +94,7 @@ export class LimiterRegistry {
     configureLimiter(this.#state, row, { limits, now: process.hrtime.bigint() });
   }
 
-  /** Releases the row of an owner. Workers that have reached `mark` no longer use the row. */
+  /** Releases the row of an owner. Workers that have reached `mark` count no new connection in the row. */
   release(owner: string, mark: number): void {
     const allocated = this.#rowByOwner.get(owner);
     if (allocated === undefined || allocated.releasedAtMark !== undefined) return;
@@ -164,8 +164,8 @@ export class TableLimits {
     const rows: LimiterRows[] = [];
     const released: string[] = [];
     for (const change of changes) {
-      // Skips entries without limits, such as endpoints and listeners, because most entries of a large table are of
-      // these kinds.
+      // Skips entries without limits, such as endpoints and listeners, because most entries of a large table are
+      // endpoints or listeners.
       if (change.kind === 'put' && change.entry.kind !== 'service' && change.entry.kind !== 'tenant') continue;
       const id = change.kind === 'put' ? change.entry.id : change.id;
       const entry = entries.get(id);
@@ -240,7 +240,7 @@ export class TableLimits {
   }
 
   /**
-   * Reports whether an owner still uses its row, for example because a later change of the same list added it again.
+   * Reports whether an owner still uses its row, for example because a later change in the list added the owner again.
    */
   #isUsed(owner: string): boolean {
     return this.#servicesByEntryId.has(owner) || this.#tenantsByEntryId.has(owner);

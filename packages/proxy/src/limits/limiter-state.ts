@@ -27,7 +27,9 @@ const FIRST_WAITING_FIELD = 7;
 const WORD_BYTES = 8;
 const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;
-/** The maximum number of rows. Address space is reserved for all of them; memory is allocated as rows are used. */
+/**
+ * The maximum number of rows. Address space is reserved for all rows, but memory is allocated only as rows are used.
+ */
 const MAX_ROWS = 1_048_576;
 /** The row of connections that belong to no Service or tenant. The row has no limits. */
 export const UNLIMITED_ROW = 0;
@@ -104,7 +106,7 @@ export class LimiterState {
 
   /**
    * Replaces the value `read` with `next` and returns true. Returns false if another thread has changed the value since
-   * it was read.
+   * this thread read it.
    */
   setPaidUntil(row: number, field: number, { read, next }: { readonly read: bigint; readonly next: bigint }): boolean {
     return Atomics.compareExchange(this.#longs, this.#rowOffset(row) + field, read, next) === read;
@@ -114,7 +116,7 @@ export class LimiterState {
     Atomics.store(this.#longs, this.#waitingOffset(row, direction) + workerSlot, since);
   }
 
-  /** Reports whether a reader of another worker began to wait before `since`. */
+  /** Reports whether a reader of another worker waits and began to wait before `since`. */
   hasEarlierWaiter(row: number, { direction, workerSlot }: WaiterKey, since: bigint): boolean {
     const offset = this.#waitingOffset(row, direction);
     for (let slot = 0; slot < this.workerSlots; slot += 1) {

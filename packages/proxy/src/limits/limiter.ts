@@ -90,12 +90,15 @@ export class Limiter {
     }
   }
 
-  /** Returns the limit of the rate. Infinity if there is no limit. */
+  /** Returns the bandwidth limit of this direction. Infinity if there is no limit. */
   bitsPerSecond(direction: Direction): number {
     return this.state.limit(this.row, direction === 'out' ? OUT_BITS_PER_SECOND_FIELD : IN_BITS_PER_SECOND_FIELD);
   }
 
-  /** Charges bytes that were transferred. Returns the time until which the rate is then used up, in nanoseconds. */
+  /**
+   * Charges bytes that were transferred. Returns the time, in nanoseconds, until which the rate is used up after this
+   * charge.
+   */
   charge(direction: Direction, bytes: number, now: bigint): bigint {
     const { state, row } = this;
     const field = paidUntilFieldOf(direction);
@@ -123,7 +126,7 @@ const RATE_FIELDS = [
 ] as const;
 
 /**
- * Writes the limits of a row. If a rate changes, debts are converted so that they remain the same number of bytes or
+ * Writes the limits of a row. If a rate changes, converts the debts, so that a debt stays the same number of bytes or
  * connections. Only the main thread calls this function.
  */
 export function configureLimiter(

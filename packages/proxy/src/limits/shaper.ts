@@ -8,8 +8,8 @@ export type BandwidthLimiters = { readonly [D in Direction]: BandwidthLimiter };
 type BandwidthBuckets = { readonly [D in Direction]: BandwidthBucket };
 
 /**
- * Manages the bandwidth limiters of one worker. One timer serves all waiting readers, and runs only while a reader
- * waits.
+ * Manages the bandwidth limiters of one worker. A single timer serves all waiting readers. The timer runs only while a
+ * reader waits.
  */
 export class Shaper {
   readonly #now: () => bigint;
@@ -70,8 +70,8 @@ export interface ThrottledReader {
 }
 
 /**
- * Decides when the two sides of a session may be read under the bandwidth limits. Costs two comparisons per read if
- * there is no limit.
+ * Decides when the two sides of a session may be read under the bandwidth limits. If there is no limit, each read costs
+ * two comparisons.
  */
 export class SessionThrottle {
   readonly #limiters: BandwidthLimiters;
@@ -85,7 +85,7 @@ export class SessionThrottle {
   }
 
   /**
-   * Reports whether a side may be read again (`in`: the client, `out`: the endpoint). `bytes` is the size of the last
+   * Reports whether a side (`in`: the client, `out`: the endpoint) may be read again. `bytes` is the size of the last
    * read, or 0 before the first read. If the result is false, the side must not be read until `onReadAllowed` is
    * called.
    */
@@ -101,7 +101,7 @@ export class SessionThrottle {
     return this.#limiterOf(direction).quantumBytes;
   }
 
-  /** Whether a side is not read now because of a limit, but will be read later. */
+  /** Whether a bandwidth limit pauses the reads of a side. False for a side whose limit is 0, because such a side is idle. */
   get isThrottled(): boolean {
     return isWaiting(this.#in, this.#limiters.in) || isWaiting(this.#out, this.#limiters.out);
   }
@@ -135,7 +135,7 @@ function isWaiting(throttle: ReadThrottle | undefined, limiter: BandwidthLimiter
   return throttle?.isWaiting === true && !limiter.isBlocked;
 }
 
-/** The expected size of the first read of a stream. */
+/** The assumed size of the first read of a stream, until the size of a real read is known. */
 const INITIAL_READ_BYTES = 16_384;
 
 /** Pauses the reads of one stream while its Service or tenant is above its rate. No byte of a stream is dropped. */
