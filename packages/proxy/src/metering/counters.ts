@@ -10,8 +10,8 @@ export const SENT = 1;
 export const CONNECTIONS = 2;
 export const REQUESTS = 3;
 /**
- * Open connections. A connection decrements this counter in its last write, because the slot may be given to another
- * Service when the count is 0.
+ * Open connections. A connection decrements this counter after all its other writes, because the slot may be given to
+ * another Service when the count is 0.
  */
 export const ACTIVE = 4;
 const FIRST_OUTCOME_COLUMN = 5;
@@ -37,7 +37,10 @@ export function counterRow(blocks: readonly SharedArrayBuffer[], slot: number): 
   return new Float64Array(block, (slot % ROWS_PER_BLOCK) * COLUMN_COUNT * Float64Array.BYTES_PER_ELEMENT, COLUMN_COUNT);
 }
 
-/** Returns one counter from the views of a worker's blocks, or 0 if the worker does not have the block yet. */
+/**
+ * Returns the value of one counter of a worker, or 0 if the worker does not have the slot's block yet. `cells` are
+ * views of the worker's blocks.
+ */
 export function counterAt(cells: readonly Float64Array[], slot: number, column: number): number {
   return cells[Math.floor(slot / ROWS_PER_BLOCK)]?.[(slot % ROWS_PER_BLOCK) * COLUMN_COUNT + column] ?? 0;
 }

@@ -32,16 +32,16 @@ export const REFUSAL_OUTCOMES = [
   'tls-handshake-failed',
   /**
    * `prelude-timeout`: the PROXY header, the ClientHello or the rest of the TLS handshake did not arrive in time, or
-   * too many connections that were accepted later were pending. `prelude-incomplete`: the client closed the connection
-   * before this data had arrived.
+   * too many newer connections were pending. `prelude-incomplete`: the client closed the connection before the proxy
+   * had received this data.
    */
   'prelude-timeout',
   'prelude-incomplete',
   /** The client reset the connection before the proxy accepted it, so the client's address is unknown. */
   'client-gone',
   /**
-   * Every endpoint that was tried refused the connection, or this host could not open a connection (no descriptor, no
-   * local port).
+   * Every endpoint that was tried refused the connection, or this host could not open a connection because it had no
+   * free descriptor or local port, for example.
    */
   'connect-failed',
   'connect-timeout',
@@ -56,11 +56,14 @@ const OTHER_OUTCOMES = [
   'reset-by-endpoint',
   'idle-timeout',
   /**
-   * The connection was still open at the end of a drain: of this proxy, of a removed endpoint, or of an endpoint that
-   * failed its health check.
+   * The connection was still open when a drain ended. The proxy, a removed endpoint, or an endpoint that failed its
+   * health check was being drained.
    */
   'drained',
-  /** An idle UDP flow was closed for a new flow, because its client or tenant had reached its limit. */
+  /**
+   * The least recently active UDP flow of a client or tenant was closed for a new flow, because the client or tenant
+   * had reached its limit.
+   */
   'evicted',
   /** The listener of a UDP flow was closed or given to another Service. */
   'listener-closed',

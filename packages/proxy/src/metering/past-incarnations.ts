@@ -3,8 +3,8 @@ import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { type Store, StoreError } from '@weir/store';
 import { type IncarnationFile, type IncarnationRecord, type JournalFiles, journalFileName } from './journal-files.ts';
 
-// Reports the usage of past incarnations to the ledger under their own numbers. Past incarnations are read from the
-// state directory, or were ended by this process.
+// Reports the usage of past incarnations to the ledger under their own numbers. A past incarnation was found in the
+// state directory or was ended by this process.
 
 const RESEND_PERIOD_MS = 10 * 60_000;
 const RESEND_INTERVAL_MS = 30_000;
@@ -34,8 +34,8 @@ export class PastIncarnations {
   }
 
   /**
-   * Adds an incarnation that this process has ended. If writing its file fails, the write is repeated after the next
-   * acknowledgement by the ledger.
+   * Adds an incarnation that this process has ended. If its file cannot be written, the file is written when the ledger
+   * next acknowledges usage of the incarnation.
    */
   async add({ file, record }: IncarnationFile): Promise<void> {
     const { files, log } = this.#options;
@@ -87,8 +87,8 @@ export class PastIncarnations {
   }
 
   /**
-   * Gets a number from the store for an incarnation that has none. The number is lower than the number of the current
-   * incarnation, because the current incarnation gets its number later.
+   * Gets a number from the store for a past incarnation that has none. Called before the current incarnation gets its
+   * number, so that the past incarnation has the lower number.
    */
   async #assignNumber(past: PastIncarnation): Promise<number> {
     const { store, node, files } = this.#options;

@@ -29,8 +29,8 @@ export interface SlotOwner {
 }
 
 /**
- * The maximum number of former owners whose totals are kept. The totals take about 25 MB. A quiet node reaches this
- * number in years; a node whose Services come and go reaches it in days.
+ * The maximum number of former owners whose totals are kept. The totals take about 25 MB. A node with few changes
+ * reaches this number in years. A node whose Services come and go reaches it in days.
  */
 const MAX_FORMER_OWNERS = 65_536;
 
@@ -40,9 +40,9 @@ interface Slot {
   readonly index: number;
   readonly owner: SlotOwner;
   /**
-   * The slot's row in `#baseBlocks`, to which the rows of running workers are added. Holds the counts of ended workers
-   * and the owner's former total, minus the counts of the slot's previous owner that running workers still have in
-   * their rows.
+   * The slot's row in `#baseBlocks`. The total of the slot is the sum of this row and the rows of running workers. This
+   * row holds the counts of ended workers and the owner's former total. The counts of the slot's previous owner, which
+   * running workers still have in their rows, are subtracted.
    */
   readonly base: Float64Array;
   /** Workers that have reached this mark count no new connection in the slot. Undefined while the slot is in use. */
@@ -55,13 +55,13 @@ export class SlotRegistry {
   readonly #freeIndexes: number[] = [];
   /**
    * The base counts of all slots, in as many blocks as each worker has. A separate array for each slot would take more
-   * memory than its counters.
+   * memory than the counters in the array.
    */
   readonly #baseBlocks = [createCounterBlock()];
   /**
    * Totals of owners whose slots were freed, by slot key. The ledger keeps one cumulative value per owner and
-   * incarnation. If an owner returned and counted from 0, its usage up to the former total would be lost. All totals
-   * are therefore dropped together, when a new incarnation starts.
+   * incarnation. If an owner returned and counted from 0, its usage up to the former total would be lost. Totals are
+   * therefore dropped only when a new incarnation starts, and all at once.
    */
   readonly #formerTotals = new Map<string, Float64Array>();
   readonly #unrouted = new Float64Array(COLUMN_COUNT);
@@ -72,7 +72,7 @@ export class SlotRegistry {
     this.#maxFormerOwners = maxFormerOwners;
   }
 
-  /** Creates the counter blocks of a worker that starts, as many as every other worker has. */
+  /** Creates the counter blocks of a worker that starts. Every worker has the same number of blocks. */
   createBlocks(): SharedArrayBuffer[] {
     return this.#baseBlocks.map(createCounterBlock);
   }
@@ -91,8 +91,8 @@ export class SlotRegistry {
   }
 
   /**
-   * Returns the slot of a Service and its tenant, and assigns a slot if they have none. `grows` is true if each worker
-   * needs another block before it uses the slot.
+   * Returns the slot of a Service and its tenant. Assigns a slot first if they have none. `grows` is true if each
+   * worker needs another block before it uses the slot.
    */
   assign(owner: SlotOwner): { readonly index: number; readonly grows: boolean } {
     const key = slotKey(owner);
@@ -108,7 +108,7 @@ export class SlotRegistry {
     const base = counterRow(this.#baseBlocks, index);
     base.set(this.#formerTotals.get(key) ?? ZERO_COUNTERS);
     this.#formerTotals.delete(key);
-    // A new index needs no subtraction, because its rows are 0.
+    // Only a reused index needs this subtraction, because the rows of a new index are 0.
     if (reused !== undefined) this.#forEachRow(index, (row) => addRow(base, row, -1));
     this.#slots.set(key, { index, owner, base, releasedAtMark: undefined });
     return { index, grows };
@@ -127,7 +127,7 @@ export class SlotRegistry {
 
   /**
    * Frees each released slot that has no open connection and whose usage the ledger has acknowledged. `reached` is the
-   * mark that all workers have reached. Returns the keys of the freed slots.
+   * highest mark that all workers have reached. Returns the keys of the freed slots.
    */
   freeReleased(reached: number, isAcknowledged: (owner: SlotOwner, reading: SlotReading) => boolean): string[] {
     const freed: string[] = [];
@@ -148,7 +148,7 @@ export class SlotRegistry {
     return this.#formerTotals.size > this.#maxFormerOwners;
   }
 
-  /** Starts all totals from 0, except the open connections. Returns the readings that the slots had before. */
+  /** Resets all totals to 0, except the open connections. Returns the readings of the slots before the reset. */
   startIncarnation(): SlotReading[] {
     this.#formerTotals.clear();
     const readings: SlotReading[] = [];
@@ -183,7 +183,7 @@ export class SlotRegistry {
 
   /**
    * Returns the readings of all slots that have usage. Skips slots without usage, because this method is called every
-   * second, and most of thousands of slots have none.
+   * second, and there may be thousands of slots, most of them without usage.
    */
   readings(): SlotReading[] {
     const readings: SlotReading[] = [];

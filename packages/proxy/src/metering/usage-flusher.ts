@@ -26,7 +26,7 @@ const RELEASED_SLOT_TTL_MS = 10 * 60_000;
  * after a long outage is therefore written less often.
  */
 const WRITE_TIME_DIVISOR = 20;
-/** Writes and removes no files, for a proxy without a state directory. */
+/** Used by a proxy without a state directory. Neither writes nor removes files. */
 const NO_FILES = { write: async (): Promise<void> => undefined, remove: async (): Promise<void> => undefined };
 
 export interface UsageFlusherOptions {
@@ -87,8 +87,8 @@ export class UsageFlusher {
   }
 
   /**
-   * Flushes until the ledger has all usage or `withinMs` has passed. Returns why usage is missing in the ledger, or
-   * undefined if none is missing. `flush` must not be called at the same time.
+   * Flushes until the ledger has all usage or `withinMs` has passed. Returns why the ledger does not have all usage, or
+   * undefined if it has all. `flush` must not be called before `finish` has settled.
    */
   async finish(withinMs: number): Promise<string | undefined> {
     const { clock, node } = this.#options;
@@ -127,8 +127,8 @@ export class UsageFlusher {
   }
 
   /**
-   * Removes slots from the journal ten minutes after they were freed. Until then their usage can be reported again if
-   * the store loses it. `keys` are the slots that were freed now.
+   * Removes slots from the journal ten minutes after they were freed. During these minutes, their usage can be reported
+   * again if the store loses it. `keys` are the slots that have just been freed.
    */
   forget(keys: readonly string[]): void {
     const { clock, slots } = this.#options;
@@ -213,8 +213,8 @@ export class UsageFlusher {
 
   /**
    * Drops the unreported usage of this incarnation, because the controller considered this proxy dead, and the ledger
-   * accepts no more reports of the incarnation. The ledger may already have counted the usage of this report, so
-   * counting the usage again under a new incarnation could bill it twice.
+   * accepts no more reports of the incarnation. The ledger may already have counted the usage in `report`. If the usage
+   * were reported under a new incarnation, it could be billed twice.
    */
   #onFolded(report: UsageReport): void {
     const { log, slots } = this.#options;
