@@ -86,7 +86,7 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     );
     weir.setToken(token.trim());
     await eventually(
-      () => assert.match(weir.output(), /is forbidden: User .*Grant the user of --kubeconfig/),
+      () => assert.match(weir.output(), /is forbidden: User .*Grant the permissions .* that --kubeconfig names/),
       DEFAULT_WAIT,
     );
     assert.deepEqual(weir.storedAddresses(), []);

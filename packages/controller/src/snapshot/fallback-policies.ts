@@ -54,7 +54,7 @@ export function fallbackPolicies(table: TenantsInTable): TenantPolicyObject[] {
  * read the objects that would show this.
  */
 function disputeMessage(namespace: string): string {
-  return `the tenant of namespace "${namespace}" is unknown: when the controller could last read Namespaces and TenantPolicies, two policies claimed the tenant, or the namespace lacked the tenant label; ask the operator to restore the permission to read them (weir get problems names the permission)`;
+  return `the tenant of namespace "${namespace}" is unknown: when the controller could last read Namespaces and TenantPolicies, two policies claimed the tenant, or the namespace lacked the tenant label; ask the operator to restore the permission to read them ("weir get problems" names the permission)`;
 }
 
 function policyOf(name: string, spec: Partial<TenantPolicySpec>): TenantPolicyObject {

@@ -148,8 +148,9 @@ export class TableReconciler {
       return snapshot;
     }
     if (this.#publishedTable === undefined && hasPublishedService(snapshot)) {
+      const kinds = [...unreadableKinds].join(', ');
       throw new Error(
-        `cannot translate Services that proxies serve already: the store has no table, and listing ${[...unreadableKinds].join(', ')} is forbidden; grant the controller the right to list them`,
+        `the controller may not list ${kinds}, and the store has no table to take the missing objects from; the controller publishes no table, because some Services already have a published address and could stop working; grant the controller the right to list ${kinds}`,
       );
     }
     this.#fallbackObjects = fallbackObjectsFor(

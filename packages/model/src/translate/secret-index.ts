@@ -111,7 +111,7 @@ export class SecretIndex {
       );
     if (this.#unreadableSecrets === 'everywhere' || this.#unreadableSecrets?.has(namespace) === true)
       return forbidden(
-        `${subject} cannot be read: the controller lacks the permission; ask the operator (weir get problems names the permission)`,
+        `${subject} cannot be read: the controller lacks the permission; ask the operator ("weir get problems" names the permission)`,
       );
     if (this.#byPath.has(secretPath(namespace, name))) return undefined;
     const command =

@@ -151,7 +151,7 @@ export function unknownVersionHeartbeat({ node, life }: Pick<Heartbeat, 'node' |
     listeners: [],
     workers: 0,
     connections: 0,
-    unreadable: `its heartbeat has ${format}, but this version knows only format ${HEARTBEAT_FORMAT}; the addresses of node "${node}" stay as published until proxy and controller run the same version`,
+    unreadable: `the heartbeat of the proxy on node "${node}" has ${format}, but the version of Weir that read it knows only format ${HEARTBEAT_FORMAT}; the published addresses of the node do not change until proxy and controller run the same version`,
   };
 }
 

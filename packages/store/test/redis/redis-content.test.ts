@@ -110,7 +110,10 @@ describe('the content of Redis', requireProgram('redis'), () => {
       [a, b, c].map((each) => `${each?.node} ${each?.life} ${each?.version} ${each?.listeners.length}`),
       ['a 7 2.0.0 0', 'b 7 unknown 0', 'c 7 unknown 0'],
     );
-    assert.match(a?.unreadable ?? '', /heartbeat has format 99, but this version knows only format 2; .* node "a"/);
+    assert.match(
+      a?.unreadable ?? '',
+      /on node "a" has format 99, but the version of Weir that read it knows only format 2; /,
+    );
     assert.match(b?.unreadable ?? '', /without a number/);
     assert.deepEqual(d, heartbeat('d', 7));
     await redis().unlink(keysFor(world.fleet).proxy('a', 7));

@@ -167,9 +167,9 @@ export class SliceWatch implements ReflectorTarget {
   #fixFor({ code }: KubeApiError): string {
     switch (code) {
       case 'FORBIDDEN':
-        return `Grant the user of --kubeconfig get, list and watch of endpointslices.discovery.k8s.io in namespace ${this.#service.namespace}`;
+        return `Grant the permissions get, list and watch on endpointslices.discovery.k8s.io in namespace ${this.#service.namespace} to the user in the kubeconfig that --kubeconfig names`;
       case 'UNAUTHORIZED':
-        return 'Correct the user of --kubeconfig';
+        return 'Correct the credentials of the user in the kubeconfig that --kubeconfig names';
       default:
         return 'Check that the API servers run, and that server and certificate-authority in --kubeconfig are correct';
     }
@@ -249,7 +249,7 @@ export function missingEndpoints(
   );
   if (missing === undefined) return undefined;
   const names = [...new Set(offered.map(({ name, port }) => (name === null ? `${port} without a name` : `"${name}"`)))];
-  return `no endpoint for port ${missing.port}${missing.name === null ? '' : ` "${missing.name}"`}, only for ${names.join(', ') || 'none'}: give the port of the Service the name that its endpoints have`;
+  return `no endpoint for port ${missing.port}${missing.name === null ? '' : ` "${missing.name}"`}, only for port ${names.join(', ') || 'none'}: rename the port of the Service to the port name in its EndpointSlices`;
 }
 
 /** Returns the ready endpoints as text. The text does not depend on how the endpoints are spread over slices. */

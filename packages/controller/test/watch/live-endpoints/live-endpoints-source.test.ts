@@ -110,7 +110,7 @@ describe('live endpoints of a Service in files', () => {
     const { api, source } = await open(context);
     api.setSlices(slice(['10.0.0.3'], { port: 'secure' }));
     await eventually(() =>
-      assert.match(problems(source)[0] ?? '', /no endpoint for port 7443 "https", only for "secure"/),
+      assert.match(problems(source)[0] ?? '', /no endpoint for port 7443 "https", only for port "secure"/),
     );
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
   });
@@ -166,7 +166,7 @@ describe('live endpoints of a Service in files', () => {
     assert.deepEqual(addresses(source), ['10.0.0.1', '10.0.0.2']);
     assert.match(
       problems(source)[0] ?? '',
-      /User "x" cannot list.* Grant the user of --kubeconfig get, list and watch of endpointslices.discovery.k8s.io in namespace default$/,
+      /User "x" cannot list.* Grant the permissions get, list and watch on endpointslices.discovery.k8s.io in namespace default to the user in the kubeconfig that --kubeconfig names$/,
     );
     api.setSlices(slice(['10.0.0.3']));
     api.recover();
