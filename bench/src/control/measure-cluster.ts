@@ -73,7 +73,7 @@ async function measureChanges(run: ControlRun, changes: ChangeReadings[]): Promi
   const { controller, followers, options } = run;
   const { services, rounds, scenarios, logProgress } = options;
   const sizes = scenarios.length > 0 ? [Math.min(TARGET_FOLLOWERS, options.followers), options.followers] : [];
-  // counts on from scenario to scenario: a repeated round could set a value that the cluster already has
+  // Not reset between scenarios: with a number that was used before, a change could set a value that the cluster already has.
   let round = 0;
   for (const size of new Set(sizes)) {
     if (size > followers.size) await followers.growTo(size);

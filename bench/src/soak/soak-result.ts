@@ -17,8 +17,9 @@ export type ResourceUsage = {
 
 /** Everything that the checks compare. */
 export type SoakResult = {
-  /** After the warm-up, when all connections have ended; `after`: after the load, when all connections have ended. */
+  /** Measured between the warm-up and the load, when all connections of the warm-up have ended. */
   readonly before: ResourceUsage;
+  /** Measured after the load, when all of its connections have ended. */
   readonly after: ResourceUsage;
   readonly view: ProxyView;
   readonly ledger: Readonly<Partial<Record<string, TrafficTotals>>>;

@@ -181,7 +181,10 @@ class TcpClient {
     this.#wake();
   }
 
-  /** Compares received bytes with sent bytes. Ignores a TLS alert, because the proxy sends an alert instead of relaying. */
+  /**
+   * Compares received bytes with sent bytes. Ignores a TLS alert, because the alert is no echo: the proxy sends it when it refuses the
+   * ClientHello.
+   */
   #compare(bytes: Buffer): void {
     for (let at = 0; at < bytes.length; ) {
       const due = this.#expectedEcho[0];

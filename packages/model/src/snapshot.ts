@@ -80,7 +80,10 @@ export interface ServiceObject extends NamespacedMeta {
   readonly trafficDistribution: string | null;
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];
-  /** Addresses in status.loadBalancer.ingress. A Service with a published address has priority if all other state is lost. */
+  /**
+   * Addresses in status.loadBalancer.ingress. If the allocations are lost, Services with a published address get their ports before
+   * Services without one.
+   */
   readonly publishedIPs: readonly string[];
   readonly deleting: boolean;
 }

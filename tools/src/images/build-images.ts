@@ -23,7 +23,7 @@ export async function buildImages(progress: (text: string) => void): Promise<voi
   mkdirSync(context, { recursive: true });
   await builder.buildah('rm', '--all');
   copyBuildContext(context);
-  // Computes the digest after the copy, because somebody may have edited the sources while the base image was built.
+  // The path contains a digest of the sources. It is computed only now, because the sources may have changed while the base image was built.
   const archives = cachedProgramPath('weir-images');
   const npmVolumes = await hostNpmVolumes(scratch);
   for (const kind of ['proxy', 'controller'] as const) {

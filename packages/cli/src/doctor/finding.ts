@@ -55,7 +55,10 @@ export function error(message: string): CheckResult {
   return { severity: 'error', message };
 }
 
-/** Returns a warning for a missing fact. It is not an error, because `KubernetesVersion` or `RedisReachable` reports the cause once. */
+/**
+ * Returns a warning for a missing fact. A warning suffices, because `KubernetesVersion` or `RedisReachable` already reports the cause as an
+ * error.
+ */
 export function notChecked({ message }: UnknownFact): CheckResult {
   return warning(`not checked: ${message}`);
 }

@@ -1,6 +1,7 @@
 // Writes the Suspension object first and the store's entry second, so that a failure in between leaves no entry without an object. If the
 // API server is unreachable, writes only the entry, with a random id. Later the controller creates the object and replaces the entry. Each
-// user has a field manager, because the API server then refuses changes to the Suspension of another user.
+// user applies with a different field manager, so that the API server refuses to change another user's Suspension unless the request sets
+// `replace`.
 import type { KubeConfig } from '@kubernetes/client-node';
 import type { Suspension } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';

@@ -126,7 +126,7 @@ export interface LeaderTermSteps {
   isClaimed(): boolean;
   /** Reads all objects again. */
   readSource(signal: AbortSignal): Promise<void>;
-  /** Finds out which nodes have a live proxy. */
+  /** Waits until every node that had a proxy has a live proxy, or until a time limit. */
   waitForProxies(signal: AbortSignal): Promise<void>;
 }
 

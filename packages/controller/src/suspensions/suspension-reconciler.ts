@@ -20,7 +20,7 @@ export function createSuspensionLoop(
 ): ReconcileLoop {
   const loop = createLeaderLoop(context, SUSPENSION_LOOP, {
     run: (signal) => context.metrics.measure('suspensions', () => deferredCalls.run(signal)),
-    // `DeferredSuspensionCalls` has logged each failed call.
+    // Nothing to do, because `DeferredSuspensionCalls` has logged each failed call.
     onError: () => undefined,
   });
   return { loop, onLeadershipLost: () => deferredCalls.reset(), close: () => suspensions.close() };

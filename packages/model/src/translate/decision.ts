@@ -203,8 +203,8 @@ function nodeRequirementsInDispute(
 }
 
 /**
- * Returns a tenant for a Service whose tenant is disputed; undefined if the Service has no allocation. The Service stays under its former
- * tenant and in its pool, but the policy of that tenant does not apply.
+ * Returns the tenant to use for a Service whose tenant is disputed: the tenant in the Service's allocation, without its policy and limits,
+ * and with only the allocated pool. So the Service keeps its tenant and pool. Returns undefined if the Service has no allocation.
  */
 function tenantInDispute(allocation: ServiceAllocation | undefined): Tenant | undefined {
   if (allocation === undefined) return undefined;

@@ -52,7 +52,7 @@ const IDLE_HELP: Readonly<Record<IdleReason, string>> = {
 
 interface IdlePorts {
   readonly idle: readonly PortEntry[];
-  /** Whether another port of the Service has an endpoint in use. */
+  /** Whether a port of the Service that is not in `idle` has an endpoint in use. */
   readonly isServed: boolean;
 }
 

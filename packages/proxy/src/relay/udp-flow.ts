@@ -174,7 +174,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   }
 
   /**
-   * Returns the socket to the flow's endpoint. If the flow has no endpoint, or its endpoint is excluded (has left the
+   * Returns the flow's socket to its endpoint. If the flow has no endpoint, or its endpoint is excluded (has left the
    * Service or fails its checks), chooses another endpoint. If no endpoint can be tried, ends the flow and returns
    * undefined.
    */

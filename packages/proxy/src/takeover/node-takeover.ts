@@ -44,7 +44,7 @@ export class NodeTakeover {
     return this.#ownership.kind === 'other' ? this.#ownership.reason : undefined;
   }
 
-  /** Whether another proxy serves the node, or is handing it over. */
+  /** Whether another proxy serves the node, or is handing the node over to this proxy. */
   get isOtherProxyServing(): boolean {
     return this.#ownership.kind !== 'own';
   }

@@ -4,8 +4,8 @@ import type { Clock, Timer } from '@weir/runtime';
 import { parseTakeoverRequest, readLines, type TakeoverReply, type TakeoverRequest, writeLine } from './messages.ts';
 import type { TakeoverActions } from './takeover-actions.ts';
 
-// The side of a takeover that serves the node. The predecessor invites one successor at a time to open the same
-// listeners. It continues to serve until the kernel confirms that the successor listens on every address
+// The predecessor is the proxy that serves the node when a takeover begins. It invites one successor at a time to open
+// the same listeners, and hands over only if /proc/net shows that another process of its user listens on every address
 // (`TakeoverActions.reasonToRefuse`).
 
 /**

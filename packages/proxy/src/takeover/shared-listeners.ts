@@ -38,7 +38,10 @@ export async function findUnsharedListener(own: readonly OwnListener[]): Promise
   });
 }
 
-/** Returns the number of listening sockets of this user for each local address, in the format of /proc/net. */
+/**
+ * Counts this user's listening sockets per local address. The keys are local addresses in the format of /proc/net (see
+ * `procNetAddress`).
+ */
 async function countListeners(path: string, protocol: Protocol): Promise<Map<string, number>> {
   const uid = process.getuid?.() ?? 0;
   const counts = new Map<string, number>();

@@ -194,8 +194,8 @@ export class Upstream {
 
   #updateDraining(keys: ReadonlySet<string>, now: number): void {
     const { healthCheck } = this.#route.settings;
-    // The route may have newer settings than the command. The main thread evaluates the newer settings as well and
-    // sends another command.
+    // `keys` come from a HealthCommand that may be older than the settings of the route, so health checks may be off by
+    // now. Then nothing drains until the main thread sends a HealthCommand for the newer settings.
     const drainTimeoutMs = healthCheck.kind === 'off' ? undefined : healthCheck.drainTimeoutMs;
     const before = this.#drainingKeys;
     this.#drainingKeys = drainTimeoutMs === undefined ? NO_KEYS : keys;

@@ -146,7 +146,8 @@ export class TablePublisher {
       const complete = index === revisions.length - 1;
       const id = this.#newId();
       const position = { epoch: predecessor.epoch, revision: predecessor.revision + 1, id };
-      // Recorded before sending, because a revision without a response may be stored. `#resolvePosition` finds out.
+      // Records the version before the revision is sent: if no response arrives, the store may nevertheless have stored the revision.
+      // `#resolvePosition` then finds out whether it has.
       this.#writtenVersions = [...this.#writtenVersions.slice(-1), { position, table: complete ? to : undefined }];
       this.#isPositionUncertain = true;
       const result = await this.#store.publish({ leader, predecessor, id, changes: revision, complete, changedAt });

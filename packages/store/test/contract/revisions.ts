@@ -141,7 +141,7 @@ export function revisionsContract(subject: StoreUnderTest): void {
 }
 
 interface Follower {
-  /** Resolves with the next revision, or with undefined after the end. */
+  /** Resolves with the next revision, or with undefined after the revisions have ended. */
   next(): Promise<Revision | undefined>;
   stop(): void;
 }

@@ -6,8 +6,8 @@ import { constants } from 'node:os';
 // --pending-deprecation. If a required part is missing, Weir uses the public `net` module instead.
 export interface TcpHandle {
   /**
-   * The object that owns the handle, set by Weir. Module-level callbacks find the stream here, so a stream needs no
-   * closures.
+   * The stream that owns the handle. Weir sets this field, so that the module-level callbacks find the stream without a
+   * closure.
    */
   owner: unknown;
   /** Called after a read. May return another buffer for the following reads. */

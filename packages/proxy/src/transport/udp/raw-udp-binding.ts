@@ -3,8 +3,8 @@
 
 export interface UdpHandle {
   /**
-   * The object that owns the handle, set by Weir. Module-level callbacks find the socket here, so a socket needs no
-   * closures.
+   * The socket that owns the handle. Weir sets this field, so that the module-level callbacks find the socket without a
+   * closure.
    */
   owner: unknown;
   /** Called with a datagram of `count` bytes, for which Node allocates a buffer. A `count` below 0 is an error. */
