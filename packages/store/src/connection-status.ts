@@ -1,7 +1,7 @@
 import type { ConnectionState } from './contract.ts';
 import type { StoreError } from './errors.ts';
 
-/** The connection state of a store, and the listeners for changes of the state. The state `closed` is final. */
+/** The connection state of a store, and the listeners for changes of this state. After `closed` the state never changes. */
 export class ConnectionStatus {
   #state: ConnectionState;
   #error: StoreError | undefined;

@@ -40,7 +40,10 @@ export type ConnectionState = 'connecting' | 'ready' | 'away' | 'closed';
 // ── Routing table ───────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface TableStore {
-  /** Returns a leader token greater than all earlier tokens. Later writes with an earlier token fail. Call after winning the election. */
+  /**
+   * Returns a leader token greater than all earlier tokens. Later writes with an earlier token fail. Call this method after winning the
+   * election.
+   */
   claimLeader(): Promise<number>;
   /** Returns the position of the stored table, or undefined if no table was ever written or the store was wiped. */
   meta(): Promise<TableMeta | undefined>;
@@ -52,8 +55,8 @@ export interface TableStore {
   /** Writes entries, private keys, change stream and position atomically, if `leader` is current and the table is at `predecessor`. */
   publish(publication: PublishRequest): Promise<PublishResult>;
   /**
-   * Returns the complete table at one position, or undefined while the store holds no complete table. Undefined does
-   * not mean an empty table.
+   * Returns the complete table at one position, or undefined while the store holds no complete table. A complete table without entries is
+   * returned as an empty table.
    */
   read(): Promise<TableSnapshot | undefined>;
   /**
@@ -65,8 +68,8 @@ export interface TableStore {
   /**
    * Yields the revisions after `after` in order, as they are published, until `signal` aborts. Throws `StoreError` GAP if the stored
    * revisions do not continue from the last yielded position, because the stream was trimmed or wiped, the store was rolled back, or a new
-   * epoch was opened. Call `read` after a GAP. Throws AWAY if the store is unreachable; call `revisions` again with the last yielded
-   * position.
+   * epoch was opened. After a GAP, call `read`. Throws AWAY if the store is unreachable. After AWAY, call `revisions` again with the last
+   * yielded position.
    */
   revisions(options: { readonly after: TablePosition; readonly signal: AbortSignal }): AsyncIterable<Revision>;
 }
@@ -85,7 +88,7 @@ export interface PublishRequest {
   readonly predecessor: TablePosition;
   /** A random id, different for each revision. */
   readonly id: string;
-  /** At most `MAX_CHANGES_PER_REVISION`. */
+  /** At most `MAX_CHANGES_PER_REVISION` changes. */
   readonly changes: readonly Change[];
   /**
    * Whether this revision is the last revision of the change. Followers apply a change that is split into several revisions when they
@@ -107,7 +110,8 @@ export interface TableSnapshot {
   readonly table: RoutingTable;
   readonly position: TablePosition;
   /**
-   * Ids of entries that are missing in `table`, because a newer version of Weir wrote the entry or the entry's private key cannot be read.
+   * Ids of the entries that are missing in `table`: a newer version of Weir wrote the entry, or the private key of the entry cannot be
+   * read.
    */
   readonly unreadable: readonly string[];
 }
@@ -197,8 +201,8 @@ export interface UsageSeed {
   readonly months: readonly { readonly month: UsagePeriod; readonly rows: readonly UsageRow[] }[];
   readonly bases: readonly UsageBase[];
   /**
-   * For each node, the highest folded incarnation: reports of this incarnation and of lower incarnations are refused. Without this list a
-   * late report would be counted a second time.
+   * For each node, the highest folded incarnation: reports of this incarnation and of lower incarnations are refused. Without this list, a
+   * late report of a folded incarnation would be counted a second time.
    */
   readonly folded?: readonly FoldedIncarnation[];
 }
@@ -211,7 +215,7 @@ export interface FoldedIncarnation {
 // ── Suspensions ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 export interface SuspensionStore {
-  /** Adds a suspension or replaces the suspension with the same uid. An identical suspension changes nothing. */
+  /** Adds a suspension or replaces the suspension with the same uid. Does nothing if the store has an identical suspension. */
   put(suspension: Suspension): Promise<void>;
   /** Removes a suspension. Call only if the Suspension object was deleted, `until` has passed, or an operator lifted the suspension. */
   remove(uid: string): Promise<void>;

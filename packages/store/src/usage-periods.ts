@@ -8,7 +8,7 @@ const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
 const LENGTH_MS = { minute: MINUTE_MS, hour: HOUR_MS, day: DAY_MS };
-/** How long usage is kept after its period has ended. Months are missing, because they are kept forever. */
+/** How long usage is kept after its period has ended. The object has no field for months, because months are kept forever. */
 const RETENTION_MS = { minute: 2 * HOUR_MS, hour: 8 * DAY_MS, day: 400 * DAY_MS };
 
 /** A period of usage and the end of its retention. */

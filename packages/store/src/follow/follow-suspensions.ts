@@ -11,7 +11,7 @@ export interface KnownSuspensions {
 
 export interface FollowSuspensionsOptions {
   readonly signal: AbortSignal;
-  /** The suspensions in the proxy's state file, with which the follower starts. */
+  /** The suspensions with which the follower starts, from the proxy's state file. */
   readonly from?: KnownSuspensions | undefined;
   /**
    * Called with all suspensions in force, sorted by uid: when the first state is read, after each change, and when a suspension expires.

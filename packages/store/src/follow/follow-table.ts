@@ -7,7 +7,9 @@ import { retryUntilAborted } from './retry-until-aborted.ts';
 
 export interface FollowTableOptions {
   readonly signal: AbortSignal;
-  /** The table in the proxy's state file. The follower reads the changes after the position of this table. */
+  /**
+   * The table with which the follower starts, from the proxy's state file. The follower reads the changes after the position of this table.
+   */
   readonly from?: PositionedTable | undefined;
   /** Called once with the first table that is read from the store. Not called if `from` is given. */
   readonly onTable: (table: RoutingTable, position: TablePosition) => void;
@@ -64,7 +66,7 @@ export async function followTable(store: TableStore, options: FollowTableOptions
         reportUnreadable(snapshot.unreadable, snapshot.position);
         applyStep(applySnapshot(state, snapshot));
       } else {
-        // Contacts the store now, because otherwise `onBack` would be called only at the next change.
+        // Contacts the store now, because otherwise `markAlive`, which calls `onBack`, would be called only at the next change.
         await store.meta();
         markAlive();
       }
@@ -125,8 +127,8 @@ export function requireSnapshot({ lastTable }: FollowerState): FollowerState {
 }
 
 /**
- * Applies a snapshot. The update contains the complete table if the follower had no table, otherwise only the differences. The differences
- * may be empty, if only the position differs.
+ * Applies a snapshot. The update contains the complete table if the follower had no table, otherwise only the differences. If only the
+ * position differs, the update has no differences.
  */
 export function applySnapshot(
   { lastTable }: FollowerState,

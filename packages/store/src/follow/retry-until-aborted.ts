@@ -13,8 +13,8 @@ export interface RetryOptions {
 
 const RETRY_BACKOFF = { minMs: 50, maxMs: 1_000 };
 /**
- * The minimum time since the last GAP for a retry without delay. After a GAP that follows sooner, the retry waits for the backoff, so that
- * a store that always returns GAP is not overloaded.
+ * A GAP is retried without delay only if the previous GAP was at least this long ago. Otherwise the retry waits for the backoff, so that a
+ * store that always returns GAP is not overloaded.
  */
 const MIN_GAP_INTERVAL_MS = 1_000;
 

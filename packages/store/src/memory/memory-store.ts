@@ -67,7 +67,7 @@ export class MemoryStore implements Store {
 }
 
 export interface MemoryFaults {
-  /** Makes every call reject with AWAY until `comeBack`. */
+  /** Makes every call reject with AWAY until `comeBack` is called. */
   goAway(): void;
   comeBack(): void;
   /** Deletes all data, as a restart of Redis without persistence does. */

@@ -20,9 +20,9 @@ export interface PersistentMemoryStoreOptions {
 }
 
 /**
- * Opens a memory store that keeps the table, the usage ledger, incarnation numbers and suspensions that were made in the store across
- * restarts. Rejects with `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or written; the message says
- * what to do.
+ * Opens a memory store that survives restarts: it keeps the table, the usage ledger, the incarnation numbers, and the suspensions that were
+ * made in the store. Rejects with `StoreError` DAMAGED if the directory or a file in it is invalid or cannot be read or written; the
+ * message says what to do.
  */
 export async function openMemoryStore(options: PersistentMemoryStoreOptions): Promise<MemoryStore> {
   await prepareStateDirectory(options.directory);
@@ -49,8 +49,8 @@ async function openLocked(options: PersistentMemoryStoreOptions, lock: Directory
   const store = new MemoryStore({
     clock,
     onChange(section) {
-      // The caller waits for the write, so that a crash neither repeats an incarnation number nor loses a suspension. These sections are
-      // small.
+      // The caller waits until these sections are written, so that after a crash no incarnation number is repeated and no suspension is
+      // lost. The wait is short, because these sections are small.
       if (section === 'lives' || section === 'cutoffs') return writer.writeNow(section);
       writer.writeSoon(section);
     },

@@ -15,7 +15,9 @@ import { StoreError } from '../errors.ts';
 
 /** The JSON format of one section of a store in the state directory. */
 export interface StateFormat<T> {
-  /** The kind of section. Each file contains its kind, so that a file with the name of another section is detected. */
+  /**
+   * The kind of section. Each file contains the kind of its section, so that a file under the name of another section's file is detected.
+   */
   readonly kind: string;
   /** What happens to the state if the user moves the file away, as part of an error message. */
   readonly lossDescription: string;
@@ -126,9 +128,9 @@ export interface StateWriterOptions<Section extends string> {
   readonly write: (section: Section) => Promise<void>;
 }
 
-/** How long a changed section waits for its write in the background. SIGKILL loses the changes of this time. */
+/** How long a changed section waits for its write in the background. SIGKILL loses the changes that are still waiting. */
 const WRITE_INTERVAL_MS = 1_000;
-/** The minimum wait before the next write, as a multiple of the duration of the last write. Limits the time spent on writes to a tenth. */
+/** The minimum wait before the next write, as a multiple of the duration of the last write. Limits writes to about a tenth of the time. */
 const MIN_INTERVAL_PER_WRITE_TIME = 10;
 const WRITE_RETRY_INTERVAL_MS = 5_000;
 

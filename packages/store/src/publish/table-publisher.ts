@@ -94,7 +94,9 @@ export class TablePublisher {
     return snapshot;
   }
 
-  /** Makes the next `publish` read the stored position, even if the table has not changed. Call after the connection was lost. */
+  /**
+   * Makes the next `publish` read the stored position, even if the table has not changed. Call this method after the connection was lost.
+   */
   recheck(): void {
     this.#isPositionUncertain = true;
   }
@@ -207,8 +209,8 @@ export function splitIntoRevisions(
 
 /**
  * Returns the changes that create a complete table: first each allocated Service followed by its certificate and listeners, then all other
- * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. In the
- * order of ids, nearly all entries would have to be written before the first Service is complete.
+ * entries. If the leader ends while writing, the next leader can keep the allocations of the Services that are written completely. If the
+ * entries were written in the order of their ids, nearly all of them would be written before the first Service is complete.
  */
 export function changesForCompleteTable(table: RoutingTable): readonly Change[] {
   const changesByService = new Map<string, Change[]>();

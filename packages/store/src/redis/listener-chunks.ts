@@ -20,8 +20,8 @@ export interface ListenerChunk {
 
 const TARGET_CHUNK_SIZE = 100;
 /**
- * The number of chunks changes only if the mean number of reports per chunk leaves the range from MIN to MAX, because a new number of
- * chunks moves almost every report to another chunk.
+ * The number of chunks changes only if the mean number of reports per chunk is above this maximum or below `MIN_MEAN_CHUNK_SIZE`, because a
+ * new number of chunks moves almost every report to another chunk.
  */
 const MAX_MEAN_CHUNK_SIZE = 200;
 const MIN_MEAN_CHUNK_SIZE = 25;

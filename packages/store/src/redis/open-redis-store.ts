@@ -34,8 +34,8 @@ export interface RedisStoreOptions extends RedisAccess {
 
 /**
  * Opens a store in Redis. Resolves when the first attempt to connect has succeeded or failed; the store's `connection` and
- * `connectionError` show the outcome. If Redis is unreachable, resolves too, and the store keeps reconnecting. Rejects with `StoreError`
- * REFUSED if the options are invalid or Redis refuses the client.
+ * `connectionError` show the outcome. Also resolves if Redis is unreachable; the store then keeps trying to connect. Rejects with
+ * `StoreError` REFUSED if the options are invalid or Redis refuses the client.
  */
 export async function openRedisStore(options: RedisStoreOptions): Promise<Store> {
   const {

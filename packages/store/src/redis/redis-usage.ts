@@ -25,7 +25,8 @@ export class RedisUsage implements UsageStore {
   }
 
   async flush(report: UsageReport): Promise<FlushResult> {
-    // Sends one script call at a time. Heartbeats share the connection, and must not wait for the large report after a long outage.
+    // Sends one script call at a time, because heartbeats share the connection and must not wait until the large report after a long outage
+    // is sent completely.
     for (const { keys, args } of flushCalls(this.#keys, report)) {
       const kind = (await this.#connection.run('flush-usage', keys, args)) as FlushResult['kind'];
       if (kind !== 'accepted') return { kind };

@@ -27,7 +27,7 @@ export function decodeMeta(reply: unknown): TableMeta | undefined {
 
 /**
  * Encodes changes as the last arguments of `publish-table.lua`: the number of private keys, the private keys, and the entries. Each private
- * key and each entry is a pair of entry id and text; the text is '' if deleted.
+ * key and each entry is a pair of entry id and text. The text '' deletes the private key or the entry.
  */
 export function encodeChanges(changes: readonly Change[]): (string | number)[] {
   const keys: string[] = [];

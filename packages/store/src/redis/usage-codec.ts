@@ -11,7 +11,7 @@ import { encodeCounters } from '../counters-codec.ts';
 import { keptPeriodsFor } from '../usage-periods.ts';
 import type { Keys } from './keys.ts';
 
-/** The counter of each suffix of a hash field in Redis. The values of the fields are decimal text. */
+/** Maps the suffix of a hash field in Redis to the counter in the field. The value of a field is decimal text. */
 const COUNTER_FIELDS: Readonly<Record<string, keyof Counters>> = {
   r: 'receivedBytes',
   s: 'sentBytes',

@@ -140,7 +140,7 @@ export function suspensionsContract(subject: StoreUnderTest): void {
 }
 
 interface Watcher {
-  /** Resolves with the next state, or with undefined after the end. */
+  /** Resolves with the next state, or with undefined after the watch has ended. */
   next(): Promise<SuspensionState | undefined>;
   stop(): void;
 }

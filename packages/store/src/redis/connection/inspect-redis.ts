@@ -27,7 +27,7 @@ export interface RedisInspection {
 }
 
 export interface InspectionOptions extends RedisAccess {
-  /** The fleet whose server in a cluster is inspected. */
+  /** The fleet. In a cluster, the server that has the keys of this fleet is inspected. */
   readonly fleet: string;
 }
 
@@ -80,7 +80,7 @@ function parseInfo(info: string): Omit<RedisInspection, 'where' | 'snapshots' | 
   };
 }
 
-/** Parses the reply to `CONFIG GET save`, a list of name and value. Reports whether snapshots are enabled. */
+/** Reports whether snapshots are enabled, from the reply to `CONFIG GET save` (a list of name and value); undefined for any other reply. */
 function parseSave(reply: unknown): boolean | undefined {
   return Array.isArray(reply) && reply.length === 2 ? reply[1] !== '' : undefined;
 }

@@ -84,7 +84,7 @@ export function isPermissionDenied(thrown: unknown): boolean {
   return errorMessage(thrown).startsWith('NOPERM');
 }
 
-/** The end of the message of errors that ioredis throws while parsing a reply. */
+/** Matches the message of an error that ioredis throws while parsing a reply. */
 const CLIENT_PARSE_FAILURE = /Please report this\.$/;
 
 /**
