@@ -10,9 +10,8 @@ import { fileError } from './errors.ts';
 type FileContent = string | Uint8Array | Iterable<string>;
 
 /**
- * Replaces a file atomically, with mode 0600: after a crash or power cut the file has either the old or the new
- * content. Throws `FILE_FAILED` if a step fails. The old content is kept unless only the last step failed, the sync of
- * the directory.
+ * Replaces a file atomically, with mode 0600: after a crash or power cut the file has either the old or the new content. Throws
+ * `FILE_FAILED` if a step fails. The file then has the old content, unless the failed step is the sync of the directory, the last step.
  */
 export async function writeFileAtomic(path: string, content: FileContent): Promise<void> {
   // The suffix is random and not the pid, because two containers that share the directory both run as pid 1.
@@ -22,7 +21,7 @@ export async function writeFileAtomic(path: string, content: FileContent): Promi
     await rename(temporary, path);
     await syncDirectory(dirname(path));
   } catch (error) {
-    await rm(temporary, { force: true }).catch(() => {}); // Only the first error is reported.
+    await rm(temporary, { force: true }).catch(() => {}); // Only `error` is reported.
     throw fileError(error, 'write', path);
   }
 }

@@ -11,7 +11,7 @@ export type HealthCheck = () => string | undefined;
 
 export interface HealthReport {
   readonly live: boolean;
-  /** Never true when `live` is false. */
+  /** Always false if `live` is false. */
   readonly ready: boolean;
   readonly reasons: readonly { readonly check: string; readonly affects: HealthKind; readonly reason: string }[];
 }

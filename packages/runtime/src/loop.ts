@@ -3,10 +3,7 @@ import type { Clock, Timer } from './clock.ts';
 import { isAbort } from './errors.ts';
 
 export interface LoopOptions {
-  /**
-   * Reads the current state and acts on it. Does not learn what triggered the run. Must not await the loop's own
-   * `close`.
-   */
+  /** Reads the current state and acts on it. Gets no information about what triggered the run. Must not await the loop's own `close`. */
   run(signal: AbortSignal): Promise<void> | void;
   /** The minimum time from the end of a run to the start of the next run. */
   readonly gapMs: number;

@@ -29,8 +29,8 @@ export function createTokenCheck(token: Secret | undefined): (authorization: str
 }
 
 /**
- * Returns the digest of a text. A digest has a fixed length, so the duration of the comparison does not reveal the
- * length of the token.
+ * Returns the digest of a text. A digest has a fixed length, so the time that a comparison of two digests takes does not reveal the length
+ * of the token.
  */
 function digestOf(text: string): Buffer {
   return createHash('sha256').update(text).digest();

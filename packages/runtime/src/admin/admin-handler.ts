@@ -90,7 +90,8 @@ export async function handleAdminRequest(
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     ...(status === 401 ? { 'www-authenticate': 'Bearer realm="weir"' } : {}),
-    // Closes the connection, because the request body is not read and would be parsed as the next request.
+    // Closes the connection if the method is neither GET nor HEAD, because a request body is not read and would be parsed as the next
+    // request.
     ...(isRead ? {} : { allow: 'GET, HEAD', connection: 'close' }),
   });
   response.end(request.method === 'HEAD' ? undefined : body);

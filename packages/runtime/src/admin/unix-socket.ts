@@ -66,7 +66,7 @@ export async function listenOnUnixSocket(server: Server, path: string): Promise<
     return { close: () => closeUnixSocket(server, path, ino) };
   } catch (error) {
     server.close();
-    await rm(temporary, { force: true }).catch(() => undefined); // Only the first error is reported.
+    await rm(temporary, { force: true }).catch(() => undefined); // Only `error` is reported.
     throw fileError(error, 'create', path);
   }
 }

@@ -69,7 +69,7 @@ export function redactUrl(text: string): string {
   const at = rest.lastIndexOf('@');
   if (at !== -1)
     return `${scheme}${redactCredentials(rest.slice(0, at))}[redacted]@${withoutQuery(rest.slice(at + 1))}`;
-  // A valid URL without `@` has no password before the query. Any other text may contain a misplaced password.
+  // In a valid URL or list of hosts without `@`, only the query can contain a password. Any other text may contain a password anywhere.
   if (scheme === '') return parseHostPort(rest) === undefined ? '[redacted]' : rest;
   return URL.canParse(text) || isHostList(rest) ? `${scheme}${withoutQuery(rest)}` : `${scheme}[redacted]`;
 }

@@ -15,13 +15,13 @@ export interface ProcessPlan {
 
 /** Lets the parts of a process end the process. */
 export interface ProcessControl {
-  /** Closes the parts and exits with code 0, as after a first SIGTERM. */
+  /** Closes the parts and exits with code 0, as the first SIGTERM does. */
   stop(): void;
   /** Ends the process because a part cannot continue: closes the parts and exits with the exit code for `error`. */
   fail(error: unknown): void;
 }
 
-/** The process's environment; tests replace it. */
+/** What `runProcess` uses of the operating system process; tests replace this object. */
 export interface ProcessHost {
   /** Emits SIGTERM, SIGINT, uncaughtException and unhandledRejection. */
   readonly events: EventEmitter;

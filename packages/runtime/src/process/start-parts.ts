@@ -41,7 +41,7 @@ export async function startParts(
       started.push(part);
       log.debug({ part: part.name }, 'part started');
     } catch (error) {
-      await closeAll(started, log).catch(() => {}); // `closeAll` has logged each failure.
+      await closeAll(started, log).catch(() => {}); // `closeAll` has logged each part that failed to close.
       throw signal.aborted || isUsageError(error) ? error : startFailed(part, error);
     }
   }
