@@ -76,7 +76,7 @@ export interface ServiceObject extends NamespacedMeta {
   /** `spec.loadBalancerSourceRanges` as written, with blanks and mistakes. The field overrides the legacy annotation. */
   readonly sourceRanges: readonly string[];
   readonly externalTrafficPolicy: string;
-  /** The field as written, because newer versions of Kubernetes may add values. Unknown values are ignored. */
+  /** `spec.trafficDistribution` as written, because newer versions of Kubernetes may add values. Unknown values are ignored. */
   readonly trafficDistribution: string | null;
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];

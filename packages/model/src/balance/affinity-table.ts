@@ -26,7 +26,10 @@ const ENDPOINT = 2;
 /** The index of the word that holds the second of the last use, plus one. The word is 0 in an entry that was never written. */
 const LAST_SEEN = 3;
 
-/** The number of adjacent entries in which one client may be stored. If all are in use, the least recently used entry is replaced. */
+/**
+ * The number of adjacent entries in which one client may be stored. If all of these entries are in use, the least recently used of them is
+ * replaced.
+ */
 const PROBED_ENTRIES = 8;
 
 /**

@@ -40,7 +40,8 @@ export function createEndpointStats(endpoint: Endpoint): EndpointStats {
 }
 
 // The duration of slow start. An endpoint that joins serving endpoints begins with a tenth of its share, because its caches are cold and
-// its code is not compiled yet. Without slow start, least-connections would choose such an endpoint every time it is drawn.
+// its code is not compiled yet. Without slow start, least-connections would choose such an endpoint whenever it is drawn, because it has
+// the fewest connections.
 const SLOW_START_MS = 30_000;
 const MIN_WEIGHT = 0.1;
 

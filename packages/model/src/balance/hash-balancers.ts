@@ -41,8 +41,8 @@ export function chooseByRendezvous(candidates: readonly EndpointStats[], client:
 
 /**
  * Creates a balancer that chooses by Maglev: one hash and one look-up in the table. If the endpoint of the slot is excluded or was tried,
- * the balancer takes the next slot with a usable endpoint, in the same order on every proxy. Clients of other endpoints stay. Uses
- * rendezvous hashing if there is no table, or if the table has none of the endpoints that are left.
+ * the balancer takes the next slot with a usable endpoint, in the same order on every proxy. Clients of other endpoints keep their
+ * endpoints. Uses rendezvous hashing if there is no table, or if the table has none of the endpoints that are left.
  */
 export function createMaglevBalancer(hash: ClientHash): Balancer {
   return {

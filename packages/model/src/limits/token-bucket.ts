@@ -4,7 +4,7 @@
 export interface RateLimit {
   /** Units per second; 0 admits nothing. */
   readonly ratePerSecond: number;
-  /** The burst, as the time in which the rate provides that many units. */
+  /** The burst, expressed as the time in which the rate provides the units of the burst. */
   readonly burstNs: bigint;
 }
 
@@ -31,8 +31,8 @@ export function chargeToRate(paidUntil: bigint, count: number, { limit, now }: R
 }
 
 /**
- * Returns the `paidUntil` that keeps the debt in units when the rate changes. `from` and `to` are the old and the new rate (units per
- * second).
+ * Returns the `paidUntil` that stands for the same debt (in units) after the rate has changed. `from` and `to` are the old and the new rate
+ * (units per second).
  */
 export function rescaleDebt(paidUntil: bigint, { from, to, now }: RateChange): bigint {
   const owedNs = paidUntil - now;

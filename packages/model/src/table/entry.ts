@@ -68,7 +68,7 @@ export interface PortEntry {
   readonly name: string | null;
   readonly port: number;
   readonly protocol: string;
-  /** Why this port of an accepted Service is not served; null if it is served. */
+  /** Why this port of an accepted Service is not served; null if the port is served. */
   readonly error: StatusReason<RefusalReason> | null;
   /**
    * The former name of a renamed port, while the EndpointSlices still use that name. Null if the port had no name; absent if the port was

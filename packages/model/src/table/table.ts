@@ -10,7 +10,7 @@ export interface RoutingTable {
 export type Change = { readonly kind: 'put'; readonly entry: Entry } | { readonly kind: 'delete'; readonly id: string };
 export const EMPTY_TABLE: RoutingTable = { entries: new Map() };
 
-/** The table of the given entries. Throws if two entries have the same id. */
+/** Returns the table of the given entries. Throws if two entries have the same id. */
 export function tableOf(entries: Iterable<Entry>): RoutingTable {
   const byId = new Map<string, Entry>();
   for (const entry of entries) {
@@ -23,14 +23,14 @@ export function tableOf(entries: Iterable<Entry>): RoutingTable {
 type Kind = Entry['kind'];
 type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
 
-/** The entries of one kind, in the table's order. */
+/** Returns the entries of one kind, in the order of the table. */
 export function entriesOf<K extends Kind>(table: RoutingTable, kind: K): EntryOf<K>[] {
   const found: EntryOf<K>[] = [];
   for (const entry of table.entries.values()) if (entry.kind === kind) found.push(entry as EntryOf<K>);
   return found;
 }
 
-/** The table for `weir translate -o json`: a list for each kind, sorted by id, without private keys and without problems. */
+/** Returns the table for `weir translate -o json`: a list for each kind, sorted by id, without private keys and without problems. */
 export function tableToJson(table: RoutingTable): {
   nodes: EntryOf<'node'>[];
   tenants: EntryOf<'tenant'>[];
@@ -67,7 +67,7 @@ export function diff(before: RoutingTable, after: RoutingTable): Change[] {
   return changes.sort((a, b) => (entryIdOf(a) < entryIdOf(b) ? -1 : 1));
 }
 
-/** The id of the entry that a change puts or deletes. */
+/** Returns the id of the entry that a change puts or deletes. */
 export function entryIdOf(change: Change): string {
   return change.kind === 'put' ? change.entry.id : change.id;
 }

@@ -115,7 +115,8 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const request = { service, ports, modes, hosts, tenant: tenant.name, allocation };
   const result = placeInPool(requirements, { ...context, ...request });
   if (result.kind === 'conflict') {
-    // The next decision about a Service that loses its listeners now may have another result, because that decision finds no listeners.
+    // If a Service loses its listeners now, the next decision about this Service may have another result, because that decision finds no
+    // listeners.
     const isNew = allocation === undefined && context.portAllocations.listenersOf(service.uid).length === 0;
     const refusedPlacement = isNew ? { requirements, request, refusal: result.refusal } : undefined;
     return { ...refusedResult(service, tenant.name, refusal ?? result.refusal, portRefusals), refusedPlacement };

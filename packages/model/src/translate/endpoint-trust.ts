@@ -11,7 +11,7 @@ import type { Tenancy } from './tenancy.ts';
 // policy allows the address (allowedEndpointCIDRs).
 
 /**
- * The reason to refuse an address that belongs to no pod of the namespace. Only this reason ends if the tenant's policy allows the
+ * The reason to refuse an address that belongs to no pod of the namespace. A tenant's policy can remove only this reason, by allowing the
  * address in allowedEndpointCIDRs.
  */
 export const NOT_A_POD_ADDRESS = 'does not belong to a pod of this namespace';

@@ -29,7 +29,7 @@ export class SecretIndex {
 
   /**
    * Applies the Secrets of a new snapshot. Returns the `secretPath` of each Secret whose content or validity changed. Returns `all` if
-   * the set of namespaces changed in which the controller lacks the right to read Secrets.
+   * `unreadableSecrets` changed.
    */
   update({
     settings,

@@ -67,7 +67,8 @@ export class PolicyAssignments {
       this.#byNamespace = new WeakMap();
     }
     const observed = new Set(snapshot.namespaces.map(({ name }) => name));
-    // The Namespace object of a Service may not be observed yet, or may be missing in a directory of manifests.
+    // The namespace of a Service may have no Namespace object: the object is not observed yet, or a directory of manifests does not contain
+    // it.
     const unobserved = new Set(
       snapshot.services.map(({ namespace }) => namespace).filter((name) => !observed.has(name)),
     );

@@ -56,8 +56,8 @@ export function addCounters(a: Counters, b: Counters): Counters {
 }
 
 /**
- * Returns the increase of each counter from `earlier` to `later`. Returns 0 for a counter that is smaller in `later`, because then `later`
- * is in fact the older report.
+ * Returns the increase of each counter from `earlier` to `later`. Returns 0 for a counter that is smaller in `later`, because `later` is
+ * then from an older report.
  */
 export function counterIncrease(earlier: Counters, later: Counters): Counters {
   return combineCounters(earlier, later, (x, y) => Math.max(0, y - x));

@@ -79,7 +79,10 @@ interface PolicyViewInput extends PolicySelection {
   readonly tenancy: Tenancy;
   readonly tenants: readonly Tenant[];
   readonly refused: readonly NamespaceObject[];
-  /** The tenancy of the refused namespaces if `policy` were the only TenantPolicy. Contains the tenant names that the policy asks for. */
+  /**
+   * The tenancy that the refused namespaces would have if `policy` were the only TenantPolicy. Contains the tenant names that the policy
+   * asks for.
+   */
   readonly alone: Tenancy;
 }
 

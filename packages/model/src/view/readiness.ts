@@ -62,7 +62,7 @@ function messageFor(reason: IdleReason, { idle, isServed }: IdlePorts): string {
   return `${IDLE_TEXT[reason]}${whereText(isServed ? idle : undefined)}, so ${refused}; ${help}`;
 }
 
-/** Returns a text with the names of the ports. The text uses names, because EndpointSlices refer to ports by name and not by number. */
+/** Returns a text with the names of the ports, because EndpointSlices refer to ports by name and not by number. */
 function namesText(ports: readonly PortEntry[]): string {
   const names = ports.flatMap(({ name }) => (name === null || name === '' ? [] : `"${name}"`));
   if (names.length === 0) return 'a port without a name';

@@ -119,7 +119,7 @@ function addressesFor(
   const addresses = settling === true ? [...live, ...kept] : live.length > 0 ? live : kept;
   if (addresses.length > 0 || entry.nodes.length === 0) return sortedUnique(addresses);
   // The Service moves to other nodes. Until the proxies of the new nodes confirm the ports, each previous address stays published, unless
-  // the fleet no longer has the address or another Service has one of the ports there.
+  // the fleet no longer has the address or another Service has one of the ports at this address.
   const old = [...previous].filter((address) => {
     const owners = [...nodes.values()].filter(({ publishedAddresses }) => publishedAddresses.includes(address));
     return owners.length > 0 && !owners.some((node) => isTakenOver(entry, node, address, context));

@@ -90,7 +90,10 @@ export class ServiceViewTracker {
     return dirty;
   }
 
-  /** Returns the moving Services that are still published at one of these nodes. Another Service may have got their ports there. */
+  /**
+   * Returns the moving Services that are still published at one of these nodes. Another Service may have got the ports of a moving Service
+   * on such a node.
+   */
   #movingAwayFrom(nodes: ReadonlySet<string>): string[] {
     const isAt = ({ addresses }: ServiceView, name: string): boolean =>
       this.#table.nodes.get(name)?.publishedAddresses.some((address) => addresses.includes(address)) === true;

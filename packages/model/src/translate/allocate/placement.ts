@@ -125,8 +125,8 @@ interface PlacementState extends PlacementRequest, HostConflictInput {
 }
 
 /**
- * Returns why one port is refused; undefined if it is not. Either another Service owns a host of the port in the pools, or the port is
- * taken on a node that the Service keeps.
+ * Returns why one port is refused; undefined if the port is not refused. Either another Service owns a host of the port in the pools, or
+ * the port is taken on a node that the Service keeps.
  */
 function portConflictFor(
   port: ServicePort,

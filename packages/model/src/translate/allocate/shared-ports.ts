@@ -1,6 +1,6 @@
 // Rules for ports that the fleet shares (`sharedPorts` in the fleet settings). Many Services use such a port on one address, and the host
-// name that a client requests (SNI) selects the Service. A Service that owned the port exclusively before the fleet shared the port keeps
-// it exclusively until the Service names hosts.
+// name that a client requests (SNI) selects the Service. If a Service owned a port exclusively before the fleet shared the port, the
+// Service keeps the port exclusively until the Service names hosts.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
 import { isHostAllowed } from '../../match/hosts.ts';
@@ -27,7 +27,7 @@ export type PortModes = ReadonlyMap<ServicePort, PortMode>;
  */
 const MAX_SHARED_PORT_HOSTS = 100;
 
-/** Reports whether a Service has more hosts than a shared port allows. */
+/** Reports whether there are more hosts than a Service may have on shared ports. */
 export function hasTooManyHosts(hosts: readonly string[]): boolean {
   return hosts.length > MAX_SHARED_PORT_HOSTS;
 }
@@ -98,7 +98,7 @@ export function wantedResourceKeys(
 }
 
 /**
- * Returns the refusal of a shared port for a Service that names no hosts, or on port 80, where the proxy cannot select a Service by host
+ * Returns the refusal of a shared port. The Service names no hosts, or the port is port 80, where the proxy cannot select a Service by host
  * name.
  */
 export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }: Tenant): StatusReason<RefusalReason> {
@@ -115,7 +115,7 @@ export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }
   return { reason: 'PortReserved', message };
 }
 
-/** Returns the refusal of hosts that are too many, or that the tenant's policy does not allow; undefined if all hosts are allowed. */
+/** Returns a refusal if there are too many hosts, or if the tenant's policy does not allow one of the hosts; otherwise undefined. */
 export function hostNotAllowedRefusal(
   hosts: readonly string[],
   { name, grants, policy }: Tenant,

@@ -8,7 +8,7 @@ interface WaitEntry {
 }
 
 /**
- * The Services that did not get everything that they request. Finds them by the port, the host or the tenant limits that they wait for.
+ * The Services that did not get everything that they request. Finds the Services that wait for a port, a host or the limits of a tenant.
  */
 export class WaitList {
   readonly #entries = new Map<ServiceRecord, WaitEntry>();

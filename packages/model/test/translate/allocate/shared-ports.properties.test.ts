@@ -1,4 +1,4 @@
-// Checks that one Service at most gets the clients that request a host at an address and port.
+// Checks that at most one Service gets the clients that request a host at an address and port.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
