@@ -106,8 +106,8 @@ function hasKubeconfig({ KUBECONFIG, KUBERNETES_SERVICE_HOST, HOME }: Terminal['
 }
 
 /**
- * Whether a console at `DEFAULT_SERVER` answers plain HTTP. A console with TLS does not count, because it belongs to the pod in which this
- * command runs and needs a token.
+ * Whether a console at `DEFAULT_SERVER` answers plain HTTP. A console with TLS does not count: it is the console of the pod in which this
+ * command runs, and it needs a token.
  */
 function isLocalConsoleListening(): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { UsageError } from '@weir/runtime';
 
-/** The prefix of all addresses in the manifests. `rewriteAddresses` replaces it by the prefix of the `DemoNetwork`. */
+/** The prefix of all addresses in the manifests. `rewriteAddresses` replaces this prefix by the prefix of the `DemoNetwork`. */
 const MANIFEST_ADDRESS_PREFIX = '127.0.0.';
 
 export interface DemoNetwork {

@@ -23,7 +23,7 @@ import { type DemoClients, startDemoClients } from './traffic.ts';
 export interface DemoOptions {
   readonly network: DemoNetwork;
   readonly console: HostPort;
-  /** Whether to run only one round, and then to compare the usage with the clients' own counts. */
+  /** Whether to run the steps only once. The demo then also compares the usage with the clients' own counts. */
   readonly once: boolean;
 }
 

@@ -23,7 +23,8 @@ export interface DemoContext {
 const REFUSED_SERVICE = 'shop/web-preview';
 
 /**
- * Whether the demo hides a problem, because `showAddresses` reports it later. An error message before that step would look like a failure.
+ * Whether the demo hides a problem, because `showAddresses` reports the problem later. An earlier error message would look like a failure
+ * of the demo.
  */
 export function isExpectedProblem({ code, subject }: Pick<FleetProblem, 'code' | 'subject'>): boolean {
   return code === 'QuotaExceeded' && subject === `Service ${REFUSED_SERVICE}`;

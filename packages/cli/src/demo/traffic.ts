@@ -104,7 +104,7 @@ function bodyBytes(response: Buffer): number {
 const PLAYERS = 6;
 const MOVE_INTERVAL_MS = 50;
 const MOVE = Buffer.alloc(200, 'left, left, jump. ');
-/** Maximum number of a player's moves that wait for an echo: the moves of 2 s. With more moves the demo fails. */
+/** Maximum number of a player's moves that wait for an echo: the moves of 2 s. If more moves wait, the demo fails. */
 const MAX_UNANSWERED_MOVES = 40;
 
 /** Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. */
@@ -253,7 +253,7 @@ export interface DemoClients {
   stop(): Promise<void>;
 }
 
-/** Starts the clients of all tenants at the addresses of their Services. */
+/** Starts the clients of all tenants. They connect to the addresses of the tenants' Services. */
 export function startDemoClients(services: readonly ServiceView[]): DemoClients {
   const targetOf = (namespace: string, port: number) => {
     const service = services.find((each) => each.namespace === namespace && each.addresses.length > 0);

@@ -70,8 +70,8 @@ export function unknownCluster(server: UnknownFact): ClusterFacts {
 }
 
 /**
- * Lists the Leases of controllers. If the fleet's namespace is known, reads only the fleet's Lease, because the controller's account has no
- * right to list Leases.
+ * Lists the Leases of controllers. If the fleet's namespace is known, reads only the fleet's Lease, so that the command works with the
+ * controller's account, which has no right to list Leases.
  */
 async function listControllerLeases(
   api: KubeApi,

@@ -102,7 +102,7 @@ interface KnownFact<T> {
 export interface UnknownFact {
   readonly kind: 'unknown';
   readonly cause: 'failed' | 'not-asked';
-  /** One sentence without a full stop. It tells the user what to do. */
+  /** One sentence without a full stop, which tells the user what to do. */
   readonly message: string;
 }
 

@@ -18,7 +18,10 @@ export interface FrameFilter {
   readonly sort: SortColumn;
 }
 
-/** Returns the frame with its tenants and Services sorted by the column. Keeps only `tenant`, or all tenants if `tenant` is undefined. */
+/**
+ * Returns the frame with its tenants and Services sorted by the column `sort`. Keeps only the tenant `tenant`, or all tenants if `tenant`
+ * is undefined.
+ */
 export function sortedFrame(frame: LiveFrame, { tenant, sort }: FrameFilter): LiveFrame {
   const bySortColumn = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
     (sort === 'name' ? 0 : b[RATE_FIELD_BY_COLUMN[sort]] - a[RATE_FIELD_BY_COLUMN[sort]]) || (a.name < b.name ? -1 : 1);

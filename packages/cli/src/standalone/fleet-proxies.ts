@@ -16,7 +16,7 @@ export class FleetProxies {
   readonly #closing = new AbortController();
   readonly #failure: PromiseWithResolvers<never> = Promise.withResolvers<never>();
   readonly #proxies = new Map<string, Promise<RunningProxy | undefined>>();
-  /** Proxies of removed nodes. Draining may take long. */
+  /** Pending stops of proxies whose nodes were removed. A stop may take long, because the proxy drains first. */
   readonly #stopping = new Set<Promise<void>>();
   readonly #following: Promise<void>;
 
@@ -35,7 +35,7 @@ export class FleetProxies {
     return this.#failure.promise;
   }
 
-  /** Drains all proxies at the same time. If one fails to close, waits for the other proxies and then rejects. */
+  /** Drains all proxies at the same time. If a proxy fails to close, waits for the other proxies and then rejects. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#following;
@@ -82,8 +82,8 @@ export class FleetProxies {
 const MAX_SERVING_WAIT_MS = 15_000;
 
 /**
- * Waits until the proxy of every node has applied the table and has reported each of its listeners as bound or failed, at most 15 s.
- * Resolves with the names of the nodes whose proxies have not done so.
+ * Waits until the proxy of every node has applied the table and has reported each of its listeners as bound or failed, but at most
+ * `MAX_SERVING_WAIT_MS`. Resolves with the nodes for which this was not yet the case.
  */
 export async function waitUntilServing(store: Store, signal: AbortSignal): Promise<readonly string[]> {
   let silent: readonly string[] = [];
@@ -100,7 +100,7 @@ export async function waitUntilServing(store: Store, signal: AbortSignal): Promi
   return silent;
 }
 
-/** Returns the nodes whose proxies have not applied the table or reported each of their listeners; undefined if there is no table. */
+/** Returns the nodes whose proxy has not applied the table, or has not reported all its listeners; undefined if there is no table. */
 async function readUnreportedNodes(store: Store): Promise<readonly string[] | undefined> {
   const [snapshot, heartbeats] = await Promise.all([store.table.read(), store.heartbeats.list()]);
   if (snapshot === undefined) return undefined;

@@ -98,7 +98,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
       },
       close: () => store.close(),
     },
-    // Starts before the proxies, so that a console port that is in use is reported before any Service is served.
+    // The console starts before the proxies, so that a console port that is in use is reported before any Service is served.
     {
       name: 'console',
       async start() {
@@ -220,8 +220,8 @@ export interface SourceOptions {
 }
 
 /**
- * Timeouts of requests to the API server. They are short, because the connection may go through a proxy of this process. In this case only
- * a timeout shows that an API server is lost, and the next connection goes to another API server.
+ * Timeouts of requests to the API server. The timeouts are short, because the connection may go through a proxy of this process. If so,
+ * only a timeout shows that an API server is lost, and the next connection goes to another API server.
  */
 const API_SERVER_TIMEOUTS = { timeoutMs: 10_000, watchIdleTimeoutMs: 30_000 };
 

@@ -135,7 +135,10 @@ function sharedPortServiceOf(targets: AttackTargets, pick: ValueChooser): fc.Arb
   return serviceOf(targets, pick, { annotations: hostClaimsOf(pick), ports });
 }
 
-/** Generates an EndpointSlice for the name of a Service of tenant a or b. Its endpoints may be backends and listeners of tenant b. */
+/**
+ * Generates an EndpointSlice for the name of a Service of tenant a or b. The endpoints in the slice may be backends and listeners of tenant
+ * b.
+ */
 function sliceOf(
   { listeners, tcpPort, sharedPort, backends }: AttackTargets,
   pick: ValueChooser,

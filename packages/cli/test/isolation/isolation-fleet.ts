@@ -1,5 +1,5 @@
-// Runs a fleet with tenants a and b on two nodes. It has the components of `weir standalone`: a directory of manifests, a store in memory,
-// and a proxy for each node.
+// Runs a fleet with tenants a and b on two nodes. The fleet has the components of `weir standalone`: a directory of manifests, a store in
+// memory, and a proxy for each node.
 import assert from 'node:assert/strict';
 import { randomInt, randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -28,8 +28,8 @@ export interface IsolationFleet extends AsyncDisposable {
 
 const [TCP_PORT, UDP_PORT, SHARED_PORT] = [8_080, 5_353, 8_443];
 /**
- * Hosts of tenant b. Tenant a's policy also allows the first host, but tenant b has claimed it first. Only tenant b's policy allows the
- * second host.
+ * Hosts of tenant b. Tenant a's policy also allows the first host, but tenant b claimed that host before tenant a. Only tenant b's policy
+ * allows the second host.
  */
 const HOSTS = ['b.example.com', 'www.b.test'];
 

@@ -1,4 +1,5 @@
-// A fake API server for the writers of status and Events. It stores each status and reports it to the observer, as a watch would.
+// A fake API server for the writers of status and Events. The fake stores each status and reports the changed Service to the observer, as a
+// watch would.
 import { type KubeApi, KubeApiError, type KubernetesStatus } from '@weir/controller';
 
 type Request = Parameters<KubeApi['request']>[0];

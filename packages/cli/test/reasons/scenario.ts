@@ -59,7 +59,7 @@ export function parseScenario(text: string): Scenario {
   return { ...fleet, steps };
 }
 
-/** Values of the first step. 20 seconds are enough, because a proxy without heartbeats is reported sooner. */
+/** Values of the first step. A step lasts 20 seconds, because a proxy without heartbeats is reported sooner. */
 const DEFAULT_STEP = { about: 'shop/web', proxies: {}, store: 'up', seconds: 20, used: {} } as const;
 
 export function manifestName({ kind, metadata: { namespace, name } }: Manifest): string {

@@ -37,7 +37,7 @@ export function proxyClocks({ heartbeats }: Facts): CheckResult {
   const withoutTime = items.filter((heartbeat) => heartbeat.sentAt === undefined).map((heartbeat) => heartbeat.node);
   const clocks = items.map(({ node, sentAt, startedAt }) => ({
     name: node,
-    // A heartbeat of an old version has no `sentAt`. The check can then only notice that `startedAt` is in the future.
+    // A heartbeat of an old version has no `sentAt`. For such a heartbeat, the check can only notice that `startedAt` is in the future.
     reading: {
       from: sentAt ?? startedAt,
       to: sentAt === undefined ? Number.POSITIVE_INFINITY : sentAt + MAX_HEARTBEAT_AGE_MS,
@@ -71,7 +71,7 @@ export function minSkewMs({ from, to, askedAt, answeredAt }: ClockReading): numb
 }
 
 const WARNING_SKEW_MS = 2_000;
-/** Skew from which the finding is an error, because usage is counted in the wrong minute and Suspensions end at the wrong time. */
+/** The smallest skew that is an error. With such a skew, usage is counted in the wrong minute, and Suspensions end at the wrong time. */
 const ERROR_SKEW_MS = 60_000;
 
 interface NamedClockReading {

@@ -90,7 +90,7 @@ export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult 
     : warning(problems.join('; '));
 }
 
-/** Marks a warning about this command's process, because the limit of open files may be different for the proxy. */
+/** Marks a warning about the process of this command, because the proxy may have a different limit of open files. */
 function localWarningText(text: string): string {
   return `in this shell, ${text}`;
 }
