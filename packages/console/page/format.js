@@ -26,7 +26,7 @@ export function plural(amount, one, many = `${one}s`) {
   return `${count(amount)} ${amount === 1 ? one : many}`;
 }
 
-/** Formats a Date or an RFC 3339 text as local time. Adds the date if it is not today. */
+/** Formats a Date or an RFC 3339 text as local time. Adds the date if the date is not today. */
 export function time(value) {
   const date = new Date(value);
   const isToday = date.toDateString() === new Date().toDateString();

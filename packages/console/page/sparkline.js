@@ -5,8 +5,8 @@ const HEIGHT = 48;
 const SECONDS = 120;
 
 /**
- * Creates a graph of the last two minutes: an area for outbound and a line for inbound traffic. The graph is hidden from screen readers,
- * because the page shows the rates as text, too.
+ * Creates a graph of the last two minutes: an area for outbound traffic and a line for inbound traffic. The graph is hidden from screen
+ * readers, because the page shows the rates as text, too.
  */
 export function sparkline() {
   const area = svg('path', { class: 'spark-out' });

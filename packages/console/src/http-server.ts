@@ -46,7 +46,7 @@ function createTlsServer({ keyPair, frontProxy, openSockets }: TlsOptions, liste
     // Clients must reconnect, because their certificates were verified with the old authorities.
     server.closeIdleConnections();
   });
-  // Prepended, because the server's own listener begins the handshake and needs the renewed certificate.
+  // This listener runs first, because the server's own listener begins the handshake and needs the renewed certificate.
   server.prependListener('connection', (socket) => {
     openSockets.add(socket);
     keyPair.reloadIfChanged(tlsContext);

@@ -82,8 +82,8 @@ const PLAINTEXT_TOKEN_WARNING =
   'the console serves plain HTTP on a network address, so tokens can be read on the network unless a proxy in front of the console terminates TLS; set WEIR_CONSOLE_TLS to a directory that contains tls.crt and tls.key';
 
 /**
- * Starts the console. Rejects with a `UsageError` if it cannot listen on the address, or must not: without authentication, it listens only
- * on loopback addresses.
+ * Starts the console. Rejects with a `UsageError` if the console cannot listen on the address, or if requests need no authentication and
+ * the address is not a loopback address.
  */
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   const { store, fleet, host, port, suspensionWriter, auth, tls, clock, log } = options;

@@ -21,7 +21,7 @@ export function isNamespaceVisible(scope: AuthorizationScope, namespace: string)
 /**
  * Returns the names of the tenants whose totals are visible, or undefined if all totals are visible. A tenant is visible if its table entry
  * lists a visible namespace. The tenant name of a visible Service does not count: while two policies claim a tenant name, a Service keeps
- * the name, although the name may have a new owner.
+ * its tenant name, although that name may have a new owner.
  */
 export function visibleTenants(scope: AuthorizationScope, table: RoutingTable): ReadonlySet<string> | undefined {
   if (scope.kind === 'all') return undefined;

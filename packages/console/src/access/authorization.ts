@@ -63,7 +63,7 @@ export function guardRoutes(app: FastifyInstance, { authenticator, scheme }: Rou
 }
 
 function ruleOf(request: FastifyRequest): AccessRule {
-  // The 404 response for an unknown path needs no token. It reveals nothing, because the OpenAPI document lists all paths.
+  // The 404 response for an unknown path needs no token. The response reveals nothing, because the OpenAPI document lists all paths.
   return request.is404 ? 'public' : (request.routeOptions.config.access ?? 'fleet');
 }
 

@@ -17,7 +17,7 @@ export interface LiveWatcherOptions {
 /** Time between two checks of the caller's scope. Most checks are cheap, because the results of reviews are cached. */
 const SCOPE_CHECK_INTERVAL_MS = 5_000;
 
-/** One live stream. It ends if the user's scope changes while the stream is open. */
+/** One live stream. The stream ends if the user's scope changes. */
 export class LiveWatcher {
   readonly #options: LiveWatcherOptions;
   #scopeCheckedAt: number;

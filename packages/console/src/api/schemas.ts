@@ -3,8 +3,8 @@ import type { Authenticator } from '../access/authenticator.ts';
 import { TOKEN_AUDIENCE } from '../access/token-reviews.ts';
 import { SERIES_STEPS } from '../usage/tenant-series.ts';
 
-// Schemas of requests and responses. The `description` of a schema names the allowed values. It appears in 400 responses and in the OpenAPI
-// document.
+// Schemas of requests and responses. The `description` of a schema names the allowed values. This text appears in 400 responses and in the
+// OpenAPI document.
 
 /** Matches names of namespaces and Services (RFC 1123 labels). */
 const DNS_LABEL_PATTERN = '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$';
@@ -125,7 +125,8 @@ export function responseSchemas(description: string): object {
 type OpenApiOptions = NonNullable<FastifyDynamicSwaggerOptions['openapi']>;
 
 /**
- * Returns the parts of the OpenAPI document that no route defines. With authentication they define `bearerAuth`, to which the routes refer.
+ * Returns the parts of the OpenAPI document that no route defines. With authentication, these parts define `bearerAuth`, to which the
+ * routes refer.
  */
 export function openApiOptionsFor({ kind }: Pick<Authenticator, 'kind'>): OpenApiOptions {
   const info = { title: 'Weir console', description: 'State and actions of a Weir fleet', version: 'v1' };

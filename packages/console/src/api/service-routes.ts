@@ -74,8 +74,8 @@ export function serviceRoutes(app: FastifyInstance, context: RouteContext): void
       const rows = await store.usage.rows(monthOf(clock.now())).catch(undefinedIfStoreUnreachable);
       const serviceRows = rows?.filter((row) => row.service === entry.uid);
       const history = sampler.history;
-      // While two policies claim a tenant name, a Service keeps the name, although the name may have a new owner. The user must not see the
-      // new owner's data.
+      // While two policies claim a tenant name, a Service keeps its tenant name, although that name may have a new owner. The user must not
+      // see the new owner's data.
       const isOperator = await caller.canViewFleet();
       return {
         ...explanationFor(entry, {

@@ -20,7 +20,10 @@ export interface FleetWatchOptions {
 }
 
 const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
-/** Time between two reads of the heartbeats while a Service is Pending. It is short, because users wait for the address of the Service. */
+/**
+ * Time between two reads of the heartbeats while a Service is Pending. The time is short, because users wait for the address of the
+ * Service.
+ */
 const PENDING_POLL_INTERVAL_MS = 200;
 /** Empty, because `ServiceViewTracker` keeps the previous addresses itself. */
 const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
@@ -36,7 +39,7 @@ export class FleetWatch {
   #suspensions: readonly Suspension[] = [];
   #heartbeats: readonly Heartbeat[] = [];
   #isReachable = false;
-  /** Remembers the addresses of each Service, because a Service keeps its last addresses while it has no new ones. */
+  /** Remembers the addresses of each Service, because a Service keeps its last addresses as long as it has no new addresses. */
   readonly #viewTracker = new ServiceViewTracker();
   #views: readonly ServiceView[] = [];
   /** The addresses by Service UID, and the views from which this index was built. */

@@ -41,7 +41,7 @@ export interface RateHistory {
 export const EMPTY_RATE_HISTORY: RateHistory = { last: null, frames: [] };
 /** Maximum number of frames in a `RateHistory`: five minutes with one sample per second. */
 export const MAX_RATE_FRAMES = 300;
-/** Longest time between two samples that make a frame. If more time passes, the mean is not a current rate. */
+/** Longest time between two samples that make a frame. A mean over a longer time would not be a current rate. */
 const MAX_SAMPLE_GAP_MS = 5_000;
 
 /** Returns the history with one more sample. */
@@ -70,9 +70,7 @@ export function addSample(history: RateHistory, sample: UsageSample): RateHistor
   return { last: next, frames: [...recentFrames(history, sample.at), frame].slice(-MAX_RATE_FRAMES) };
 }
 
-/**
- * Returns the frames of the last five minutes. Drops frames that are later than `now`. Such frames exist after the wall clock was set back.
- */
+/** Returns the frames of the last five minutes. Drops frames that are later than `now`, which exist if the wall clock was set back. */
 function recentFrames(history: RateHistory, now: number): readonly RateFrame[] {
   return history.frames.filter((frame) => frame.at < now && frame.at > now - MAX_RATE_FRAMES * 1_000);
 }
@@ -112,7 +110,7 @@ export const ZERO_RATE: Rate = {
 
 /**
  * Time over which current rates are averaged. Proxies flush once a second and the console samples once a second, so one sample may include
- * two flushes and the next sample none. A mean over three seconds evens this out.
+ * two flushes and the next sample none. A mean over three seconds evens out the difference.
  */
 const RATE_WINDOW_MS = 3_000;
 

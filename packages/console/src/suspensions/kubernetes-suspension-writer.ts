@@ -29,7 +29,7 @@ export interface KubernetesSuspensionWriterOptions {
 }
 
 /**
- * Time after which the API server counts as unreachable. It is short, because a Suspension must take effect soon even without the API
+ * Time after which the API server counts as unreachable. The time is short, because a Suspension must take effect soon even without the API
  * server.
  */
 const API_TIMEOUT_MS = 3_000;
@@ -126,7 +126,7 @@ async function deleteSuspension(api: ApiClient, { name, uid }: Suspension): Prom
 class ApiServerUnreachableError extends Error {}
 
 /**
- * Resolves with the response, even if the API server refuses the request. Rejects with `ApiServerUnreachableError` without a usable
+ * Resolves with the response, even if the API server refuses the request. Rejects with `ApiServerUnreachableError` if there is no usable
  * response.
  */
 async function sendRequest(api: ApiClient, request: ApiRequest): Promise<ApiResponse> {

@@ -12,7 +12,10 @@ export interface StoreSuspensionWriterOptions {
   readonly clock: Clock;
 }
 
-/** Creates a writer that writes Suspensions only to the store. It is used in standalone mode and while the API server is unreachable. */
+/**
+ * Creates a writer that writes Suspensions only to the store. This writer is used in standalone mode and while the API server is
+ * unreachable.
+ */
 export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensionWriterOptions): SuspensionWriter {
   return {
     async suspend(request) {
@@ -39,8 +42,8 @@ export function storeSuspensionWriter({ suspensionStore, clock }: StoreSuspensio
 }
 
 /**
- * Whether a request may replace the Suspension `before`. True without authentication (`requestedBy` is null), because all users then count
- * as one.
+ * Whether a request may replace the Suspension `before`. True if the request changes nothing, if it sets `replace`, or if there is no
+ * authentication (`requestedBy` is null), because all users then count as one user.
  */
 function mayReplace(before: Suspension, { requestedBy, replace, message, until }: SuspensionRequest): boolean {
   return replace || requestedBy === null || (before.message === message && before.until === until);

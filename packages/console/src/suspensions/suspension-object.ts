@@ -35,7 +35,9 @@ const FIELD_MANAGER = 'weir-console';
 /** The API server's limit for the name of a field manager. */
 const MAX_FIELD_MANAGER_LENGTH = 128;
 
-/** Returns the field manager of a user. Each user has a different one, so that the API server reports conflicts between two users. */
+/**
+ * Returns the field manager of a user. Each user has a different field manager, so that the API server reports conflicts between two users.
+ */
 export function suspensionFieldManagerFor(user: string | null): string {
   if (user === null) return FIELD_MANAGER;
   const name = `${FIELD_MANAGER}:${user}`;

@@ -15,9 +15,9 @@ export interface SuspensionRequest {
 
 export interface SuspensionWriter {
   /**
-   * Creates a Suspension, and resolves after it was written to the store. If the user already has a Suspension of this target, changes its
-   * message and end. Rejects with `ApiError` AlreadySuspended if another user created or may have created the existing Suspension, unless
-   * `replace` is true.
+   * Creates a Suspension, and resolves after it was written to the store. If the user has already suspended this target, changes the
+   * message and the end of that Suspension. Rejects with `ApiError` AlreadySuspended if another user created or may have created the
+   * existing Suspension, unless `replace` is true.
    */
   suspend(request: SuspensionRequest): Promise<Suspension>;
   /**
