@@ -105,7 +105,7 @@ function startWatch(config: KubeConfig, options: KubeApiOptions): RecordedWatch 
   };
 }
 
-/** The numbers of a timer and a state in /proc/net/tcp. */
+/** The codes in /proc/net/tcp for the keep-alive timer and for an established connection. */
 const KEEP_ALIVE = '02';
 const ESTABLISHED = '01';
 

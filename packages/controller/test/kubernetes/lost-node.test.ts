@@ -68,7 +68,7 @@ describe('a node whose proxy is silent', { ...requirement, timeout: 180_000 }, (
 
 const STEP_SECONDS = 2;
 
-/** Longer than the grace period in which a new leader does not count missing heartbeats. */
+/** How many seconds to wait at the start: longer than the grace period in which a new leader does not count missing heartbeats. */
 const GRACE_SECONDS = 15;
 
 interface ManualTime {

@@ -163,7 +163,8 @@ describe(
       const between = await countWrites();
       await cluster.kubectl('delete', 'tenantpolicy', 'high');
       await hasStatus('low', { precedence: 1, tenantCount: 2, namespaceCount: 2, tenants: both });
-      // One write is for the policy `low`, and one for the earlier marker policy, because its precedence changes.
+      // One write is for the policy `low`. The second write is for the earlier marker policy, because the precedence of that policy
+      // changes.
       await assertWrites(2, between);
       await cluster.kubectl('delete', 'tenantpolicy', 'low');
     });

@@ -1,5 +1,5 @@
-// Each status write costs the API server and every watcher. A thousand Services in a busy fleet must be written once for each change
-// of their status, and at no other time.
+// Each status write is work for the API server and for every client that watches Services. A thousand Services in a busy fleet must be
+// written once for each change of their status, and at no other time.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { entriesOf, type Heartbeat, type ServiceObject, type SliceObject } from '@weir/model';

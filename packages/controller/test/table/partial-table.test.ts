@@ -1,5 +1,5 @@
-// A leader that ends between the parts of a large publication leaves a partial table in the store. The allocations that it made
-// before must not be lost.
+// A leader that ends between the parts of a large publication leaves a partial table in the store. Neither the allocations of the partial
+// table nor the allocations of an earlier complete table may be lost.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { entriesOf, type RoutingTable, tableOf } from '@weir/model';

@@ -27,7 +27,10 @@ interface Uninstall {
   lists(): number;
 }
 
-/** Uninstalls a fleet with one Service. `failureOf` returns the error of the nth write of its status; undefined if the write succeeds. */
+/**
+ * Uninstalls a fleet with one Service. `failureOf` returns the error of the nth write of the Service's status; undefined if the write
+ * succeeds.
+ */
 function startUninstall(failureOf: (write: number) => KubeApiError | undefined): Uninstall {
   const clock = new ManualClock();
   const messages: string[] = [];
