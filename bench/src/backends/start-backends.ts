@@ -37,7 +37,7 @@ export async function startHttpBackend(): Promise<StartedBackend> {
   return { port, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }
 
-/** Returns a configuration without a master process, so that ending the one process ends nginx completely. */
+/** Returns a configuration without a master process, so that nginx has a single process and ends completely with it. */
 function nginxHttpConfiguration(directory: string, port: number): string {
   const folders = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
   return `

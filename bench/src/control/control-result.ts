@@ -17,7 +17,7 @@ export type ControllerStartReadings = {
   readonly services: number;
   /** One item for each start of the controller, each in a new process. */
   readonly controllers: readonly ControllerStart[];
-  /** Time in which one follower reads the complete table while the controller is idle. The bytes read are `followerBytes`. */
+  /** Time until a new follower has the complete table while the controller is idle. The follower receives `followerBytes` from Redis. */
   readonly followerMs: number;
   readonly followerBytes: number;
   /** Resident memory of the controller after all changes; absent if a change failed. */
@@ -68,7 +68,7 @@ export type ChangeRow = Pick<ChangeReadings, 'services' | 'followers' | 'scenari
   readonly verified: boolean;
   readonly allMs: TailSummary;
   readonly halfMs: Summary;
-  /** Median of all changes, as is `receivedBytes`. */
+  /** `sentBytes` and `receivedBytes` are medians of all changes. */
   readonly sentBytes: number;
   readonly receivedBytes: number;
 };
@@ -85,7 +85,7 @@ export function summarizeChanges({ changes, isVerified, ...readings }: ChangeRea
 }
 
 const START_TARGET = { services: 10_000, ms: 5_000, peakMiB: 600 } as const;
-/** Rows with this number of followers have a target. Followers represent proxies; more followers would compete for the processors. */
+/** Only rows with this number of followers have a target, because more followers would compete for the processors of the machine. */
 export const TARGET_FOLLOWERS = 3;
 
 const START_HEADER = [
@@ -97,7 +97,7 @@ export function controllerStartTable(rows: readonly ControllerStartRow[]): strin
   return markdownTable([START_HEADER, ...rows.map(startCells)]);
 }
 
-/** Formats one row. The targets apply to the longest start and to the highest peak of memory of all starts. */
+/** Formats one row. The targets apply to the slowest start and to the highest memory peak of any start. */
 function startCells(row: ControllerStartRow): string[] {
   const { services, entries, tableBytes, startMs, objectsKiB, afterKiB, followerMs, followerBytes } = row;
   const peakMiB = row.peakKiB.highest / 1024;
@@ -143,7 +143,7 @@ function changeCells(row: ChangeRow): string[] {
   ];
 }
 
-/** Returns the maximum of the 99th percentile of `allMs`; undefined if the row has no target. */
+/** Returns the highest permitted 99th percentile of `allMs`; undefined if the row has no target. */
 function changeTargetMs({ services, followers, scenario }: ChangeRow): number | undefined {
   if (followers !== TARGET_FOLLOWERS || scenario === 'rollout' || scenario === 'tenants') return undefined;
   return services <= 10 ? 30 : 60;

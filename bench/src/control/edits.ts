@@ -7,7 +7,7 @@ import type { ChangeScenario } from './options.ts';
 export type ClusterEdit = (cluster: SourceSnapshot) => SourceSnapshot;
 
 const TENANTS_PER_EDIT = 100;
-/** Distance between the Services of consecutive rounds. A prime number: all Services change before a Service changes again. */
+/** Consecutive rounds change Services whose indexes differ by this number. A prime number, so that each Service gets its turn. */
 const SERVICE_STRIDE = 7_919;
 
 /** Returns the edits of one round of a scenario, in the order to apply them. Each edit changes the routing table. */
@@ -24,7 +24,7 @@ export function editsFor(scenario: ChangeScenario, round: number, cluster: Sourc
       ];
     case 'rollout':
       return itemAt(cluster.slices, index).endpoints.flatMap(({ ready }, pod) => [
-        // skipped if the endpoint is not ready, because marking the endpoint as terminating would not change the table
+        // an endpoint that is not ready is not marked as terminating, because this mark would not change the table
         ...(ready ? [withEndpoint(index, pod, (old) => ({ ...old, ready: false, terminating: true }))] : []),
         replacePod(index, pod, round + 1),
       ]);

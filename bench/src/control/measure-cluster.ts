@@ -38,7 +38,7 @@ type ControlRun = {
 
 /**
  * Measures one size of the cluster. Starts a controller several times, each time in a new fleet, and then measures changes in the last
- * fleet. Throws if a controller does not start. After a later failure, returns the readings until then and the reason in `failure`.
+ * fleet. Throws if a controller does not start. After a later failure, returns the earlier readings, and the reason in `failure`.
  */
 export async function measureCluster(options: ClusterMeasurementOptions): Promise<ClusterMeasurement> {
   const { url, services, starts, signal, logProgress } = options;

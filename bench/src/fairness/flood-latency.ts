@@ -3,10 +3,10 @@ import { runGenerator, runOpenLoop } from '../load/generators.ts';
 import type { BackendPorts } from '../subjects/subject.ts';
 import { RESTRICTIVE_LIMITS } from '../subjects/weir-manifests.ts';
 
-/** Rate of the measured tenant. Low enough for a fair worker to have the CPU time for all messages during any flood. */
+/** Rate of the measured tenant's messages. Low enough that a worker which is fair to tenants can relay all messages during any flood. */
 const MESSAGES_PER_SECOND = 1_000;
 const VICTIM_CONNECTIONS = 16;
-/** The flood starts this long before the first message. */
+/** The flood starts this long before the measured tenant's first message. */
 const FLOOD_HEAD_START_MS = 500;
 /** The flood lasts this much longer than the measurement, so that the flood ends after the last response. */
 const FLOOD_OVERLAP_SECONDS = 2;
@@ -35,7 +35,7 @@ export async function measureVictimLatency(
   return { p50: report.p50, p99: report.p99, floodSummary };
 }
 
-/** The load of the other tenant. `run` describes how much of the load the proxy relayed, because a proxy may refuse or throttle it. */
+/** The load of the other tenant. `run` resolves with a text about how much was relayed, because a proxy may refuse or throttle the load. */
 export type Flood = {
   readonly title: string;
   run(ports: BackendPorts, seconds: number): Promise<string>;

@@ -7,7 +7,7 @@ export type ComparisonOptions = {
   /** Duration of one measurement. */
   readonly seconds: number;
   readonly subjects: readonly SelectableSubjectName[];
-  /** True if `subjects` is the default. In this case, a missing program only leaves out its subject and does not end the run. */
+  /** True if `subjects` is the default. In this case, a subject whose program is missing is left out; the other subjects run. */
   readonly usesDefaultSubjects: boolean;
 };
 

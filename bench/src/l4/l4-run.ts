@@ -64,7 +64,7 @@ export class L4Run implements AsyncDisposable {
     this.leftOut.add(note);
   }
 
-  /** Reports whether the subject supports the backend. If so, verifies that the subject relays; otherwise notes why it is left out. */
+  /** Reports whether the subject supports the backend. If so, verifies that the subject relays; if not, notes the reason. */
   async #relaysTo(subject: MeasuredSubject, backend: BackendName): Promise<boolean> {
     const { name, unsupported } = subject.subject;
     const reason = unsupported?.[backend];

@@ -47,9 +47,9 @@ function findHighestRateThrough(reference: MeasuredSubject, run: L4Run): Promise
 }
 
 /**
- * Returns the readings of three scenarios. The median has its target on the added latency: the median of a subject minus the median
- * without a proxy in the same round. The 99th percentile has its target on the percentile itself, because 99th percentiles of two
- * measurements cannot be subtracted.
+ * Returns the readings of three scenarios. The target for the median applies to the added latency: the median of a subject minus the
+ * median without a proxy in the same round. The target for the 99th percentile applies to the subject's own percentile, because 99th
+ * percentiles of two measurements cannot be subtracted.
  */
 export function latencyReadings(
   title: string,
@@ -114,8 +114,8 @@ function directSubject({ options: { backends } }: L4Run): Subject {
 }
 
 /**
- * Finds the highest sustained rate between `from` and `upTo`, to about 6 %. Doubles the rate until a rate is not sustained, and then
- * bisects four times. Assumes without a test that `from` is sustained.
+ * Finds the highest sustained rate between `from` and `upTo`, with a precision of about 6 %. Doubles the rate until a rate is not
+ * sustained, and then bisects four times. Assumes without a test that `from` is sustained.
  */
 export async function findHighestRate(
   isSustained: (rate: number) => Promise<boolean>,

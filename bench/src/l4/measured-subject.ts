@@ -71,7 +71,7 @@ export class MeasuredSubject {
   }
 }
 
-/** Tries until the port relays and the response comes from its backend. Reports the traffic of each response, right or wrong. */
+/** Sends requests until a response comes from the expected backend. Reports the traffic of every response, right or wrong. */
 type RelayCheck = (port: number, reportTraffic: (traffic: TrafficBounds) => void) => Promise<void>;
 const HTTP_REQUEST = 'GET / HTTP/1.1\r\nHost: probe\r\nConnection: close\r\n\r\n';
 const ECHO_MESSAGE = 'an echo?';

@@ -14,7 +14,7 @@ export type LoadOptions = {
   readonly title?: string;
 };
 
-/** Load before the first round that does not count, because Node spends CPU time on compiling hot code for about this long. */
+/** Duration of the load before the first round. Not measured, because Node compiles hot code for about this long. */
 const WARM_UP_SECONDS = 4;
 
 /**

@@ -4,8 +4,8 @@ import { patternBytes } from '@weir/testkit';
 
 export type BulkDownload = { readonly requestBytes: number; readonly ms: number };
 /**
- * Size of the block that the source repeats. A lost or repeated block changes the number of bytes. Any smaller error changes the bytes
- * themselves.
+ * Size of the block that the source repeats. If a whole block is lost or repeated, the stream has a wrong length. After any smaller error,
+ * bytes differ from the expected bytes.
  */
 export const BLOCK_BYTES: number = 1024 * 1024;
 const BUFFER_BYTES = 256 * 1024;

@@ -2,7 +2,7 @@
 // sends one HTTP request on each connection. Prints the counts as a line of JSON.
 import { connect, type Socket } from 'node:net';
 
-/** The flood waits above this number of open connections, because the process has a limited number of descriptors. */
+/** While so many connections are open, the flood opens no other, because the process has a limited number of descriptors. */
 const MAX_OPEN_CONNECTIONS = 5_000;
 const request = 'GET / HTTP/1.1\r\nHost: flood\r\nConnection: close\r\n\r\n';
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 
 export const MESSAGE_BYTES = 64;
-/** If more messages are pending on one connection, the proxy counts as overloaded. */
+/** Maximum number of messages without an echo on one connection. If another message is due, the proxy counts as overloaded. */
 const MAX_PENDING_MESSAGES = 512;
 
 /** A connection to an echo backend for many messages. Keeps sent messages in a ring buffer and compares every echoed byte with them. */

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
 
-/** Runs a load generator to its end and returns its report. If the generator prints no report, throws an error with its message. */
+/** Runs a load generator to its end and returns its report. If the generator prints no report, throws the generator's error message. */
 export async function runGenerator<T>(program: URL, args: readonly number[]): Promise<T> {
   const file = fileURLToPath(program);
   await using generator = await spawnProcess({

@@ -135,7 +135,7 @@ function profilingFlags(directory: string | undefined): string[] {
   return directory === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${directory}`];
 }
 
-/** Compiles the proxy as the images do, and returns the path of the program. */
+/** Compiles the proxy in the same way as for the images, and returns the path of the program. */
 export async function compileProxy(): Promise<string> {
   const tsc = join(REPOSITORY_ROOT, 'node_modules/typescript/bin/tsc');
   const compiler = spawn(process.execPath, [tsc, '-b', 'packages/proxy'], {

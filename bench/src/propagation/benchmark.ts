@@ -42,8 +42,8 @@ export async function benchmarkPropagation(options: PropagationOptions, signal: 
 }
 
 /**
- * Downloads the programs. For the source `api`, also enters the network namespace, after the downloads, because the namespace has no route
- * to the internet.
+ * Downloads the programs. Then enters the network namespace, if the sources include `api`. The downloads come first, because the namespace
+ * has no route to the internet.
  */
 async function providePropagationPrograms({
   sources,

@@ -6,7 +6,7 @@ export type PropagationOptions = {
   /** Number of measured changes in each run. */
   readonly changes: number;
   readonly sources: readonly PropagationSource[];
-  /** True if `sources` is the default. In this case, missing programs only leave out their source and do not end the benchmark. */
+  /** True if `sources` is the default. In this case, a source whose programs are missing is left out; the other sources run. */
   readonly usesDefaultSources: boolean;
   /** Folder for the CPU profiles of the proxies. The result of a run with profiles is not saved. */
   readonly profileDirectory?: string;

@@ -42,7 +42,7 @@ const MAX_POLL_MS = 10_000;
 export type Poll = {
   /** Resolves with the first response. */
   readonly firstResponse: Promise<void>;
-  /** All responses until `EXTRA_RESPONSES` after the first response from `to`, or until `MAX_POLL_MS` have passed. */
+  /** All responses up to `EXTRA_RESPONSES` responses after the first response from `to`, but only those within `MAX_POLL_MS`. */
   readonly responses: Promise<readonly PollResponse[]>;
 };
 
@@ -82,7 +82,10 @@ export type PollEvaluation = {
   /** Time from `writtenAt` to the first response from the new endpoint through this proxy. */
   readonly ms: number;
   readonly responses: number;
-  /** Descriptions of wrong responses: an error, the old endpoint after the new endpoint, or the new endpoint before the write. */
+  /**
+   * Descriptions of wrong responses: an error, a response from the old endpoint after a response from the new endpoint, or a response from
+   * the new endpoint before the write.
+   */
   readonly wrong: readonly string[];
 };
 
@@ -100,6 +103,6 @@ export function evaluateResponses(
       ? [`response of ${from} ${(startedAt - first.endedAt).toFixed(1)} ms after a response of ${to}`]
       : [];
   });
-  // the API server may notify the controller before `writtenAt`, when the client receives the response to the write
+  // can be below 0: the API server may notify the controller before it responds to the write (`writtenAt`)
   return { ms: Math.max(0, first.endedAt - writtenAt), responses: responses.length, wrong };
 }

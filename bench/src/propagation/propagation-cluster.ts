@@ -11,7 +11,7 @@ export type PropagationLayout = {
   readonly backends: Readonly<Record<EndpointName, SocketAddress>>;
 };
 
-/** Returns a cluster in which every Service has the endpoint A. Services that change are on all nodes, other Services on two nodes. */
+/** Returns a cluster in which every Service has the endpoint A. Services whose endpoint changes are on all nodes, others on two. */
 export function propagationCluster({ services, nodes, backends }: PropagationLayout): SourceSnapshot {
   const namespaces = Math.min(services, MAX_NAMESPACES);
   const changed = new Set(changedServices(services));

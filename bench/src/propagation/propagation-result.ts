@@ -14,7 +14,7 @@ export type PropagationReadings = {
   readonly changes: readonly PropagationReading[];
   /** Descriptions of a few wrong responses. */
   readonly wrongExamples: readonly string[];
-  /** The same changes according to the metric of the proxies: `count` is the sum of all proxies, `meanMs` the mean of all changes. */
+  /** What the metric of the proxies contains about these changes: the sum of the counts of all proxies, and the mean time. */
   readonly observed: { readonly count: number; readonly meanMs: number };
 };
 
@@ -30,7 +30,7 @@ export type PropagationRow = Omit<PropagationReadings, 'changes'> & {
   /** Time until the slowest proxy used the new endpoint; `firstProxyMs`: until the fastest proxy used the new endpoint. */
   readonly lastProxyMs: TailSummary;
   readonly firstProxyMs: Summary;
-  /** Total of all changes, as is `wrongResponses`. */
+  /** `responses` and `wrongResponses` are totals of all changes. */
   readonly responses: number;
   readonly wrongResponses: number;
 };

@@ -6,8 +6,8 @@ import { type ResourceUsage, residentBytes, type SoakResult, usedBytes } from '.
 const MIB = 1024 * 1024;
 
 /**
- * Growth that does not count as a leak, because V8 compiles code and buffers grow. Only `residentBytes` includes the free memory of
- * malloc, because malloc keeps as much free memory as the largest burst needed.
+ * Growth up to these limits does not count as a leak, because V8 compiles code and buffers grow. Only `residentBytes` includes the free
+ * memory of malloc; malloc keeps as much free memory as the largest burst of load needed.
  */
 export const ALLOWED_GROWTH: {
   readonly descriptors: number;
@@ -138,7 +138,7 @@ export function checkConnections(name: ServiceName, { view, clientTotals, endedW
 
 /**
  * Returns a finding if the proxy completed fewer connections than clients with the outcome `clean`, or if it completed more although
- * no client of the Service sends RST. Connections with the outcome `internal` are tolerated.
+ * no client of the Service sends RST. Each connection with the outcome `internal` permits a difference of one.
  */
 function checkCompletedConnections(
   name: ServiceName,

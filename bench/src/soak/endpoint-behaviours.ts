@@ -90,7 +90,7 @@ function readProxyHeader(held: EndpointConnection): void {
 
 function readProxyAddresses(held: EndpointConnection, length: number): void {
   const { socket } = held;
-  // length is 0 if the client disconnected before the proxy read its address; `read(0)` would return null
+  // length is 0 if the client disconnected before the proxy read the client's address; `read(0)` would return null
   const rest: Buffer | null = length === 0 ? NO_ADDRESSES : socket.read(length);
   if (rest === null) {
     if (!socket.readableEnded) socket.once('readable', () => readProxyAddresses(held, length));

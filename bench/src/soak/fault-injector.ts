@@ -22,7 +22,7 @@ export type FaultInjectorOptions = {
 
 /** Share of the load, from its start, in which workers are crashed. */
 const WORKER_FAULTS_SHARE = 0.35;
-/** Time after a fault in which a reset connection may be a consequence: it may have waited in the queue of a closing listener. */
+/** Time after a fault in which a reset may be its consequence: the connection may have waited in the queue of a closing listener. */
 const RECENT_FAULT_MS = 5_000;
 
 export class FaultInjector {
@@ -57,7 +57,7 @@ export class FaultInjector {
   async run(signal: AbortSignal): Promise<void> {
     const { seed, durationMs, resume } = this.#options;
     const rarely = (maxMs: number): number => Math.min(maxMs, durationMs / 4);
-    // a crash hides the leaks of the worker, so the last workers must run for most of the load
+    // a crash frees the memory that a worker has leaked, so workers are crashed only early in the load
     const early = AbortSignal.any([signal, AbortSignal.timeout(durationMs * WORKER_FAULTS_SHARE)]);
     const every = (ms: number, salt: number, act: (random: Random) => Promise<void> | void): Promise<void> =>
       repeat({ ms, signal, random: seededRandom(seed ^ salt) }, act);

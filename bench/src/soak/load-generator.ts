@@ -10,7 +10,7 @@ import { runTcpClient } from './tcp-client.ts';
 
 /** The clients to start: `newPerSecond` TCP clients a second up to `open` running clients, and up to `datagramClients` UDP clients. */
 export const LOAD_LIMITS = { open: 400, newPerSecond: 120, datagramClients: 60 };
-/** The proxy trusts PROXY headers from this network. Some clients use its addresses and send a header, as a load balancer does. */
+/** The proxy trusts PROXY headers from this network. Some clients connect from it and send a header, as a load balancer does. */
 export const TRUSTED_NETWORK = '127.9.0.0/24';
 const TICK_MS = 25;
 const FLOOD_INTERVAL_MS = 12_000;

@@ -39,8 +39,8 @@ export function residentBytes({ residentKiB }: ResourceUsage): number {
 }
 
 /**
- * Returns the resident memory without the free memory of malloc. Counts allocations that malloc maps separately twice, because this makes
- * leaks of such allocations easier to find.
+ * Returns the resident memory without the free memory of malloc. Counts twice the allocations that malloc maps separately, which
+ * makes leaks of such allocations easier to find.
  */
 export function usedBytes(rest: ResourceUsage): number {
   return residentBytes(rest) - rest.residentKiB.malloc * 1024 + rest.malloc.used;

@@ -17,8 +17,8 @@ const MAX_WARM_UP_MS = 60_000;
 /** Maximum wait for the end of all connections. Longer than every timeout of the Services in `SERVICES`. */
 const DRAIN_TIMEOUT_MS = 60_000;
 /**
- * The number of garbage collections. A later collection may free the objects that an earlier collection closed, and workers keep unused
- * buffers for up to 10 s.
+ * Number of garbage collections before a measurement. More than one, because a later collection may free the objects that an earlier
+ * collection closed, and because workers keep unused buffers for up to 10 s.
  */
 const GARBAGE_COLLECTIONS = 3;
 const GARBAGE_COLLECTION_INTERVAL_MS = 5_000;

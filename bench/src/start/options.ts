@@ -11,7 +11,10 @@ export type StartOptions = {
   readonly profileDirectory?: string;
 };
 
-/** If each Service is on two nodes, a node serves 200 Services in a fleet of 100 nodes, 6,670 of three nodes, and 10,000 of two nodes. */
+/**
+ * If each of the 10,000 Services is on two nodes, a node serves 200 Services in a fleet of 100 nodes, 6,670 Services in a fleet of three
+ * nodes, and 10,000 Services in a fleet of two nodes.
+ */
 export const START_DEFAULTS = { services: 10_000, servicesOnNode: [200, 6_670, 10_000], rounds: 5 } as const;
 
 const SERVICES_RANGE = { min: 1, max: 10_000 };

@@ -5,7 +5,7 @@ import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
 import { BACKEND_NAMES, type BackendPorts, type Subject } from './subject.ts';
 
-/** Starts nginx with its stream module, in one process without a master, so that this process uses all of nginx's CPU time. */
+/** Starts nginx with its stream module, in one process without a master, so that the CPU time of the process is all of nginx's. */
 export async function startNginxStream(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
   const directory = cleanup.use(temporaryDirectory('bench-nginx-stream'));

@@ -32,7 +32,7 @@ export async function readFeatureSupport(console: string, limitNames: readonly s
   return featureSupportFor(services.items, problems.items, limitNames);
 }
 
-/** Returns which backends are unsupported: a backend whose Service is missing or refused, or all backends if no limit is enforced. */
+/** Returns which backends are unsupported: a backend whose Service is missing or refused, or all if none of `limitNames` is enforced. */
 export function featureSupportFor(
   services: readonly ServiceItem[],
   problems: readonly ProblemItem[],
@@ -65,7 +65,7 @@ async function requestJson<T>(url: URL): Promise<T> {
 
 const STABLE_INTERVAL_MS = 1_500;
 
-/** Reads until two consecutive readings are equal. Waits more than a second between them, because the ledger is written every second. */
+/** Reads until two consecutive readings are equal. Waits more than a second before each, because the ledger is written every second. */
 export async function readUntilStable<T>(read: () => Promise<T>): Promise<T> {
   for (let last = await read(), attempt = 0; attempt < 10; attempt++) {
     await setTimeout(STABLE_INTERVAL_MS);

@@ -62,7 +62,7 @@ describe('memory of a process', () => {
       await collectGarbage(url);
       return readMallocBytes(inspector, join(path, 'malloc.xml'));
     };
-    // The expression evaluates to 0, because the inspector would keep an object that is the result.
+    // The expression evaluates to 0, because the inspector would keep the result in memory if it were an object.
     const evaluate = (statement: string): Promise<unknown> =>
       inspector.call('Runtime.evaluate', { expression: `${statement}; 0` });
     const before = await read();
