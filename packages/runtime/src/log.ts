@@ -40,8 +40,8 @@ export function logLevel(variable: string): Setting<LogLevel> {
 }
 
 /**
- * Returns the fields of an error that are logged. Replaces pino's own serializer, because that copies every property of
- * an error, and ioredis attaches the arguments of the failed command, including the password of AUTH.
+ * Returns the fields of an error that are logged. Replaces pino's own serializer, because pino's serializer logs every property of an
+ * error: errors of ioredis have the arguments of the failed command, including the password of AUTH.
  */
 function serializeError(thrown: unknown): object {
   if (!(thrown instanceof Error)) return { message: errorMessage(thrown) };
