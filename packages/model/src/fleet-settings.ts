@@ -26,8 +26,8 @@ export type SecretAccess =
   | { readonly kind: 'cluster' };
 
 /**
- * Which endpoint addresses are accepted: all addresses in manifest files (`files`), or only addresses of pods in the Service's namespace
- * (`pods`).
+ * Which endpoint addresses are accepted. `files`: all addresses in the manifest files. `pods`: only addresses of pods in the Service's
+ * namespace.
  */
 export type EndpointTrust =
   | { readonly kind: 'files' }

@@ -88,6 +88,6 @@ export interface ListenerReport {
   readonly bound: boolean;
   /** Whether the port accepts connections. Also false while no endpoint is ready or the Service is suspended. */
   readonly listening: boolean;
-  /** Why binding failed, where, and what to do; null if binding did not fail. */
+  /** Why and where binding failed, and what to do; null if binding did not fail. */
   readonly error: string | null;
 }
