@@ -91,8 +91,8 @@ export interface PublishRequest {
   /** At most `MAX_CHANGES_PER_REVISION` changes. */
   readonly changes: readonly Change[];
   /**
-   * Whether this revision is the last revision of the change. Followers apply a change that is split into several revisions when they
-   * receive the last revision.
+   * Whether this revision is the last revision of the change. If a change is split into several revisions, followers apply the change when
+   * they receive the last of these revisions.
    */
   readonly complete: boolean;
   /** When the cause of the change was observed, in milliseconds since the Unix epoch; absent if unknown. */
@@ -217,7 +217,10 @@ export interface FoldedIncarnation {
 export interface SuspensionStore {
   /** Adds a suspension or replaces the suspension with the same uid. Does nothing if the store has an identical suspension. */
   put(suspension: Suspension): Promise<void>;
-  /** Removes a suspension. Call only if the Suspension object was deleted, `until` has passed, or an operator lifted the suspension. */
+  /**
+   * Removes a suspension. Call this method only if the Suspension object was deleted, `until` has passed, or an operator lifted the
+   * suspension.
+   */
   remove(uid: string): Promise<void>;
   /**
    * Declares the list complete: the caller has put all suspensions that the caller knows, from Suspension objects and from the store.
