@@ -15,7 +15,7 @@ export interface ControllerMetrics {
   recordPublishRetry(): void;
   /** Runs `run` and records how long the run took, even if the run fails. */
   measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
-  /** Counts changes of leadership; returns the function that stops counting. */
+  /** Counts changes of leadership. Returns a function that stops the counting. */
   trackLeadership(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
 

@@ -124,16 +124,16 @@ export interface LeaderTermSteps {
   /** Claims the table. After the claim, no other controller can write the table until it claims the table as well. */
   claim(): Promise<void>;
   isClaimed(): boolean;
-  /** Reads all objects again. */
+  /** Reads all objects of the source again. */
   readSource(signal: AbortSignal): Promise<void>;
   /** Waits until every node that had a proxy has a live proxy, or until a time limit. */
   waitForProxies(signal: AbortSignal): Promise<void>;
 }
 
 /**
- * Runs the steps before the first translation of each term. The claim comes first, because until the claim the previous leader may
- * publish a table from newer objects than this controller has read. Objects that are read after the claim are at least as new as that
- * table.
+ * Runs the steps before the first translation of each term. The claim comes first, because until the claim the previous leader may publish
+ * a table from newer objects than this controller has read. Objects that are read after the claim are at least as new as the objects from
+ * which that table was made.
  */
 export class LeaderTerm {
   readonly #steps: LeaderTermSteps;

@@ -85,7 +85,7 @@ function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: Tenant
   };
 }
 
-/** Returns the number of nodes of the Service, plus one if the Service has fewer nodes than requested. */
+/** Returns the number of nodes of the Service. Adds one if the Service has fewer nodes than it requests. */
 function wantedNodeCount({ nodes, degraded }: ServiceEntry): number {
   return degraded.some(({ reason }) => reason === 'FewerNodes') ? nodes.length + 1 : nodes.length;
 }

@@ -6,13 +6,13 @@ export class PendingUpdates {
   /** The Services that are due, in order of arrival. */
   readonly #pending = new Set<string>();
   readonly #inProgress = new Set<string>();
-  /** Services whose last write failed. They are written last, so that a few failing Services do not delay the other Services. */
+  /** Services whose last write failed. These Services are written last, so that a few failing Services do not delay the other Services. */
   readonly #failed = new Set<string>();
   /** The failed Services that this pass has not tried again yet. */
   readonly #retries = new Set<string>();
   /** Services that changed during their write; the watch will deliver the change. */
   readonly #conflicted = new Set<string>();
-  /** When each Service is due even if nothing changes, earliest first. */
+  /** The time at which each Service is due even if nothing changes, earliest first. */
   readonly #dueAt = new Map<string, number>();
 
   /** Makes the Service pending. Call this when the Service or its view has changed, even while its status is being written. */
