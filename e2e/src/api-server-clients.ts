@@ -7,7 +7,7 @@ import { programPath } from '@weir/tools';
 export interface KubectlLoop {
   /** The number of successful commands. */
   readonly succeeded: number;
-  /** The failed commands. `consecutive` counts the commands that had failed in a row, including this command. */
+  /** The failed commands. `consecutive` is the number of failures in a row up to and including this command. */
   readonly failures: readonly { readonly consecutive: number; readonly output: string }[];
   close(): Promise<void>;
 }
@@ -58,7 +58,7 @@ export interface KubeletWatch {
   readonly seenNames: ReadonlySet<string>;
   /** The number of watches that were opened so far. */
   readonly openedWatches: number;
-  /** The failed attempts to open a watch. `consecutive` counts the attempts that had failed in a row, including this attempt. */
+  /** The failed attempts to open a watch. `consecutive` is the number of failures in a row up to and including this attempt. */
   readonly failures: readonly { readonly consecutive: number; readonly error: string }[];
   close(): Promise<void>;
 }

@@ -18,7 +18,7 @@ export interface ApiServerMode extends AsyncDisposable {
   readonly kubeconfig: string;
   /** The administrator's credentials. */
   readonly credentials: { readonly ca: string; readonly token: string };
-  /** Returns the addresses of API servers that Weir has stored in the state directory. */
+  /** Returns the API server addresses that the state directory of Weir contains. */
   storedAddresses(): readonly string[];
   output(): string;
   /** Replaces the token with which Weir authenticates to the API servers. */

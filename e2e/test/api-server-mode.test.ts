@@ -130,7 +130,8 @@ describe('all API servers of a cluster behind 127.0.0.1:7443', requirement, () =
     // Restarts the API server instead of resuming it, because a resumed API server would serve an old state to watches for a while.
     await second.stop();
     await second.start();
-    // Waits for both lists, because a starting API server removes itself from the list until it is ready.
+    // Waits until the cluster's list and Weir's list contain the API server, because an API server is absent from the first list until it
+    // is ready.
     const list = ['get', 'endpointslice', 'kubernetes', '-o', 'jsonpath={.endpoints[*].addresses}'];
     await eventually(async () => {
       assert.ok((await cluster.kubectl(...list)).includes(`"${SECOND}"`));

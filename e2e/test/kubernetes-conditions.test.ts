@@ -30,7 +30,7 @@ describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, ()
   };
   const served = (path: string, addresses: readonly string[] = ADDRESSES): Promise<void> =>
     services.waitForAddresses(path, addresses);
-  /** Waits until `kubectl describe` prints an Event. Conditions cannot be checked in this way, because the command does not print them. */
+  /** Waits until `kubectl describe` prints an Event. Conditions cannot be checked in this way, because `kubectl describe` omits them. */
   const described = (path: string, event: RegExp): Promise<void> =>
     eventually(async () => assert.match(await kubectl('describe', ...serviceArguments(path)), event), DEFAULT_WAIT);
   const webSpec = (port: number, overrides: object = {}): object => ({

@@ -72,8 +72,8 @@ const CONTINUATION = /^ {5,}(\S.*)$/;
 const SCHEMA = /^\s*@schema (.+)$/;
 
 /**
- * Parses the comment above a value, whose lines the YAML library returns without `#`. Only the lines after the last blank line of the file
- * describe the value.
+ * Parses the comment above a value. The YAML library returns the comment without `#`. If blank lines divide the comment, only the part
+ * after the last blank line describes the value.
  */
 export function parseValueComment(comment: string): ValueComment {
   const [own = ''] = comment.split('\n\n').slice(-1);

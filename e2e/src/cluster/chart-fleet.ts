@@ -34,7 +34,7 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     clientAddresses: CLIENT_ADDRESSES,
     images: [proxy, controller, redis],
   });
-  // Creates the folder last, because a failure of the steps before would leave the folder behind.
+  // Creates the folder last, because the failure of an earlier step would leave the folder behind.
   const home = temporaryDirectory('helm');
   const { kubectl } = cluster;
   const env = {

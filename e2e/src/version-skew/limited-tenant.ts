@@ -17,7 +17,7 @@ const MAX_CONNECTIONS_PER_PROXY = 2;
 const DEFAULT_WAIT = { timeoutMs: 30_000, intervalMs: 100 };
 
 export interface LimitedTenant {
-  /** Asserts that a change, the connection limit and a suspension take effect at each proxy, and that the usage ledger is correct. */
+  /** Asserts that a new Service, the connection limit and a suspension take effect at each proxy, and that the usage ledger is correct. */
   assertLimitAndSuspension(weir: (...args: string[]) => Promise<string>): Promise<void>;
 }
 

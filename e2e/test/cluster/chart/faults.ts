@@ -9,7 +9,7 @@ import { SHOP, servedAt } from './tenants.ts';
 import { underLoad } from './upgrades.ts';
 
 export function faults(fleet: () => ChartFleet): void {
-  /** Deletes Secrets of the release, which an upgrade generates again. */
+  /** Deletes Secrets of the release and runs an upgrade, which generates the Secrets again. */
   const renewSecrets = async (...secrets: readonly string[]): Promise<void> => {
     const { kubectl, install } = fleet();
     const certificate = (): Promise<string> =>
@@ -69,7 +69,7 @@ export function faults(fleet: () => ChartFleet): void {
     test('of a node withdraws its address, and traffic continues at the other address', async () => {
       const { cluster } = fleet();
       const { addresses } = await servedAt(fleet());
-      // Chooses another node than the first, because Redis runs on the first node and its failure is not part of this test.
+      // Chooses a node other than the first, because Redis runs on the first node and must not fail in this test.
       const lost = cluster.nodes.find(({ address }, index) => index > 0 && addresses.includes(address));
       assert.ok(lost);
       const remaining = addresses.filter((address) => address !== lost.address);
