@@ -23,7 +23,7 @@ export async function buildImages(progress: (text: string) => void): Promise<voi
   mkdirSync(context, { recursive: true });
   await builder.buildah('rm', '--all');
   copyBuildContext(context);
-  // The path contains a digest of the sources. It is computed only now, because the sources may have changed while the base image was built.
+  // The path contains a digest of the sources. Computed only now, because the sources may have changed while the base image was built.
   const archives = cachedProgramPath('weir-images');
   const npmVolumes = await hostNpmVolumes(scratch);
   for (const kind of ['proxy', 'controller'] as const) {
@@ -136,7 +136,7 @@ function volumeArgument(from: string, to: string, mode: 'ro' | 'O'): string {
 }
 
 export type WeirImages = {
-  /** Path of the archive for `ctr images import`, as are `controller` and `redis`. */
+  /** `proxy`, `controller` and `redis` are paths of archives for `ctr images import`. */
   readonly proxy: string;
   readonly controller: string;
   readonly redis: string;

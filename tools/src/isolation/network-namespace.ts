@@ -57,14 +57,14 @@ function configureNamespace({ addresses = [], sysctls = {} }: NamespaceOptions):
   for (const [path, value] of Object.entries(sysctls)) writeFileSync(join('/proc/sys', path), String(value));
 }
 
-/** The prefix that starts a command in a new network namespace, or the reason why this machine does not allow that. */
+/** The prefix that starts a command in a new network namespace, or the reason why this machine allows no new network namespace. */
 export type NamespaceSupport =
   | { readonly kind: 'available'; readonly command: readonly [string, ...string[]] }
   | { readonly kind: 'missing'; readonly reason: string; readonly remedy: string };
 
 const UNSHARE = 'unshare';
 
-/** Tries to create a network namespace: directly, as root may do, and then within a user namespace, which some systems forbid. */
+/** Tries to create a network namespace: first directly, which needs root, then in a user namespace, which some systems forbid. */
 export function namespaceSupport(): NamespaceSupport {
   if (process.platform !== 'linux') {
     return { kind: 'missing', reason: 'network namespaces exist only on Linux', remedy: 'run the tests on Linux' };

@@ -49,7 +49,7 @@ export type ControlPlaneOptions = {
 export type ApiServer = {
   readonly server: string;
   stop(options?: { signal?: NodeJS.Signals }): Promise<void>;
-  /** Stops the process with SIGSTOP: the kernel accepts connections, but no request is answered. Then only SIGKILL ends the process. */
+  /** Stops the process with SIGSTOP: the kernel accepts connections, but no request is answered. Only SIGKILL ends a stopped process. */
   freeze(): void;
   /** Starts on the same address and port; resolves when the API server is ready. */
   start(): Promise<void>;

@@ -42,7 +42,7 @@ export async function fetchDebian(program: DebianProgram, progress: (text: strin
   rmSync(archives, { recursive: true, force: true });
 }
 
-/** Returns the folder of the downloaded packages. Its name depends on their versions, because an earlier attempt may have left others. */
+/** Returns the folder of the downloaded packages. Its name depends on their versions: an earlier attempt may have left other versions. */
 async function downloadPackages(
   program: DebianProgram,
   { base, archives, progress }: { base: string; archives: string; progress: (text: string) => void },
@@ -134,7 +134,7 @@ export class RootlessApt {
     await this.#apt(['download', ...packages], into);
   }
 
-  /** Fetches the package lists if they are older than a day. Always fetches them with `force`. */
+  /** Fetches the package lists if they are older than a day, or if `force` is true. */
   async update(options: { force?: boolean } = {}): Promise<void> {
     const stamp = join(this.#directory, 'updated');
     if (!options.force && existsSync(stamp) && Date.now() - statSync(stamp).mtimeMs < DAY_MS) return;

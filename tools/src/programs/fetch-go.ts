@@ -51,7 +51,7 @@ function goEnvironment(): NodeJS.ProcessEnv {
   return { ...process.env, PATH: path, CGO_ENABLED: '0', GOWORK: 'off', GOFLAGS: '-mod=readonly -buildvcs=false' };
 }
 
-/** Throws if Go is too old. Asks in the module's folder, because Go 1.21 or later downloads the toolchain that go.mod requires. */
+/** Throws if Go is too old. Runs `go` in the module's folder: Go 1.21 or later downloads the toolchain that go.mod requires. */
 async function assertGoVersion(cwd: string, env: NodeJS.ProcessEnv): Promise<void> {
   const text = await runCommand('go', ['version'], { cwd, env });
   const [, major = '0', minor = '0'] = /go(\d+)\.(\d+)/.exec(text) ?? [];

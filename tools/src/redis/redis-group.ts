@@ -8,7 +8,7 @@ export interface RedisGroupOptions {
   /** Password for clients and for replication. */
   readonly password?: string;
   readonly sentinelPassword?: string;
-  /** A primary is replaced if it does not respond for this time. On a busy host, the default of 1 s may replace a healthy primary. */
+  /** A primary is replaced if it does not respond for this time. With 1 s (default), a healthy primary on a busy host may be replaced. */
   readonly downAfterMs?: number;
   /** If set, all connections use TLS, and the authority issues a certificate for 127.0.0.1 to each server. */
   readonly certificateAuthority?: Certificate;
