@@ -6,7 +6,7 @@ import { diff } from 'node:util';
 
 /**
  * Compares `actual` with a golden file: a string as text, any other value as indented JSON. `name` is a URL, or a path
- * relative to the running test file. If `UPDATE_GOLDEN=1`, writes the file instead.
+ * relative to the running test file. With `UPDATE_GOLDEN=1`, writes `actual` to the file instead.
  */
 export function golden(name: string | URL, actual: unknown): void {
   const path = goldenPath(name);

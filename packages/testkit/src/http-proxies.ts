@@ -36,7 +36,7 @@ export type ApiServerProxy = AsyncDisposable & {
   intercept(interceptor: Interceptor): void;
   /** Sends the request to the real server, and returns the response. */
   forward(request: ProxiedRequest): Promise<ProxiedResponse>;
-  /** Ends every open watch. Sends `lastEvent` before the end if it is given. */
+  /** Ends every open watch. If `lastEvent` is given, sends it as the last event of each watch. */
   endWatches(lastEvent?: object): void;
   /** Sends no more events to the open watches, but does not close them. */
   freezeWatches(): void;
