@@ -37,7 +37,7 @@ const stepArbitrary: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constantFrom('free' as const, 'minute' as const, 'worker dies' as const, 'crash' as const) }),
 );
 
-/** The values of `maxFormerOwners`: a limit that is never reached, and 0, because with 0 incarnations end early. */
+/** The values of `maxFormerOwners`: a limit that is never reached, and 0, which makes incarnations end early. */
 for (const maxFormerOwners of [TENANTS.length * SERVICES.length, 0]) {
   test(`the ledger equals the counted usage with reports lost, repeated or reordered, and at most ${maxFormerOwners} former owners remembered`, async () => {
     await assertLedgerMatches(maxFormerOwners);

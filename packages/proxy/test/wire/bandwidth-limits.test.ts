@@ -18,7 +18,7 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 
 const RATE = 16_000_000;
 const BYTES_PER_SECOND = RATE / 8;
-/** The bytes that may pass without a wait: those of 50 ms at the limit. */
+/** The bytes that may pass without a wait: as many as the limit allows in 50 ms. */
 const BURST = BYTES_PER_SECOND * 0.05;
 /** The size of one more read, which each stream may do before it is paused. */
 const SLICE = 102_400;

@@ -137,7 +137,7 @@ async function besideQuiet(fleet: Fleet, echo: ByteCountingServer, loud: Partial
   return startServing(fleet, webService([endpointOf(echo)], loud), quiet);
 }
 
-/** Runs `act`, and returns how many echoes a client of the quiet tenant received in the meantime. */
+/** Runs `act`, and returns how many echoes a client of the quiet tenant received while `act` ran. */
 async function answersMeanwhile(fleet: Fleet, act: () => Promise<void>): Promise<number> {
   await using client = await connectClient({ host: fleet.addressOf(), port: QUIET_PORT });
   let isOver = false;

@@ -101,7 +101,7 @@ interface PlanInput {
   readonly suspensions: readonly Suspension[];
 }
 
-/** Returns the step that `planListeners` must plan for this listener, or undefined if it must plan none. */
+/** Returns the step that `planListeners` must plan for this listener, or undefined if it must plan no step. */
 function expectedStep(key: ListenerKey, matcher: Matcher, { present, suspensions }: PlanInput): string | undefined {
   const state = present.get(key);
   if (state?.kind === 'busy') return 'keep';

@@ -73,7 +73,7 @@ export function faultContract(transport: TcpTransport): void {
     const { stream: otherStream, events: otherEvents } = await otherArrival;
     otherStream.readStop();
     other.reset();
-    // A probe closes `otherStream`. All paused streams are probed together, so `stream` has then been probed too.
+    // Waits until a probe closes `otherStream`. All paused streams are probed together, so `stream` has been probed too.
     await otherEvents.until(() => otherEvents.closed !== undefined);
     assert.equal(client.received, 0);
     await client.send('hello');

@@ -34,7 +34,7 @@ const CHECK: HealthCheckSettings = {
 interface MonitorSetup {
   readonly clock: ManualClock;
   readonly monitor: HealthMonitor;
-  /** The excluded endpoints by listener, as the commands to the workers say. */
+  /** The excluded endpoints by listener, according to the commands to the workers. */
   readonly excludedByListener: Map<string, readonly string[]>;
   readonly down: Set<string>;
   readonly commands: WorkerCommand[];
