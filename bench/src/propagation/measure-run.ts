@@ -45,7 +45,7 @@ export async function measureRun(run: PropagationRun, options: PropagationRunOpt
   logProgress(`${source}, ${services} Services: all proxies serve`);
   const measured = await measureChanges({ environment, proxies, changes, signal });
   const expected = measured.changes.length * environment.nodes.length;
-  // the count is too low if a proxy skipped a revision or read two revisions together
+  // the count is lower than expected if a proxy skipped a revision or read two revisions together
   if (measured.observed.count !== expected) {
     throw new Error(`the metric of the proxies counted ${measured.observed.count} changes instead of ${expected}`);
   }

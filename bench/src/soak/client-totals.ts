@@ -23,7 +23,7 @@ export type ClientResult = {
 /** Totals of all clients of a Service. */
 export type ClientTotals = {
   established: number;
-  /** Number of connection attempts that failed. */
+  /** Number of failed connection attempts. */
   connectFailures: number;
   clientOutcomes: Record<ClientOutcome, number>;
   /** Bytes that clients with the outcome `clean` sent; `cleanRead`: bytes that they read. */

@@ -14,7 +14,7 @@ export type FindVersionOptions = {
 };
 
 /**
- * Finds the previous version of the sources in this folder: the requested version, or else the last release in their history that does
+ * Finds the previous version of the sources in this folder: the requested version, or else the last release in the git history that does
  * not contain the current commit, or else `fallbackCommit`. Throws if the clone lacks this version; the error names a command to fetch it.
  */
 export function findVersion(checkout: string, { requestedVersion, fallbackCommit }: FindVersionOptions): FoundVersion {
