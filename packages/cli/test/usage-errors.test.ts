@@ -21,7 +21,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['translate -f . --reserved-ports 9100,80-70', /'9100,80-70' is invalid.*Each item must be a port .* or a range/],
   [
     'translate -f . --reserved-ports 400-500 --shared-ports 443',
-    /--shared-ports and --reserved-ports both contain 443; use one/,
+    /--shared-ports and --reserved-ports both contain 443; list each port in only one/,
   ],
   ['get', /missing required argument 'kind'/],
   ['get pods', /'pods' is invalid.*tenants, services, proxies, problems/],

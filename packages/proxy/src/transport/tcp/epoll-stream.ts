@@ -96,7 +96,7 @@ export class EpollStream implements AcceptedStream {
 
   readStart(): void {
     this.#wantsToRead = true;
-    if (this.#isReadable) this.#resumeLater();
+    if (this.#isReadable && !this.#hasEnded) this.#resumeLater();
   }
 
   readStop(): void {
@@ -155,15 +155,16 @@ export class EpollStream implements AcceptedStream {
     if (this.#descriptor < 0 || (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) === 0) return;
     this.#isReadable = true;
     if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) !== 0) this.#hasHangup = true;
-    if (this.#wantsToRead) this.#readOncePerTurn();
-    else if ((events & EPOLLERR) !== 0) this.#failPaused();
+    // After the peer's FIN, a read returns 0 even if the peer has reset the connection since.
+    if (this.#wantsToRead && !this.#hasEnded) this.#readOncePerTurn();
+    else if ((events & EPOLLERR) !== 0) this.#failUnread();
   }
 
   resume(): void {
     this.#isResumeQueued = false;
     if (this.#descriptor < 0) return;
     if (this.#fin === 'wanted' && !this.#isConnecting && this.queuedBytes === 0) this.#sendFin();
-    if (this.#descriptor >= 0 && this.#wantsToRead && this.#isReadable) this.#read();
+    if (this.#descriptor >= 0 && this.#wantsToRead && this.#isReadable && !this.#hasEnded) this.#read();
   }
 
   emitClose(): void {
@@ -231,8 +232,8 @@ export class EpollStream implements AcceptedStream {
     if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#close();
   }
 
-  /** Fails the stream of a peer that has reset the connection while nothing is read. */
-  #failPaused(): void {
+  /** Fails the stream if the peer has reset the connection while nothing is read. */
+  #failUnread(): void {
     const error = takeSocketError(this.#descriptor);
     if (error < 0) this.fail(error);
   }
