@@ -12,8 +12,8 @@ export type ClientHelloReadResult =
  */
 export const MAX_CLIENT_HELLO_BYTES = 16_384;
 /**
- * The maximum size of a ClientHello with its record headers. It limits clients that split a ClientHello into many
- * records: with one byte per record, six bytes are sent for each byte.
+ * The maximum size of a ClientHello with its record headers. Limits clients that split a ClientHello into many records.
+ * With one byte per record, each byte of the ClientHello takes six bytes.
  */
 export const MAX_CLIENT_HELLO_WIRE_BYTES = 20_480;
 
@@ -28,7 +28,7 @@ export class ClientHelloReader {
   readonly #buffer = new ByteBuffer();
   /** The offset of the next record in `#buffer`. */
   #recordOffset = 0;
-  /** The part of the handshake message that was found in the records read so far. */
+  /** The part of the handshake message that the records read so far contain, without record headers. */
   #message: Uint8Array = NO_BYTES;
 
   /** All bytes that were pushed, including bytes after the ClientHello, because all bytes are passed on unchanged. */
@@ -86,7 +86,8 @@ function laterRecordFault(record: Uint8Array): ClientHelloFault | undefined {
 }
 
 /**
- * Returns what is wrong with the size of a record, or undefined. A handshake record must not be empty (RFC 8446 §5.1).
+ * Returns what is wrong with the size of a record, or undefined if the size is valid. A handshake record must not be
+ * empty (RFC 8446 §5.1).
  */
 function sizeFault(record: Uint8Array): ClientHelloFault | undefined {
   if (record.length < RECORD_HEADER_BYTES) return undefined;

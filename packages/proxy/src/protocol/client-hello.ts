@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 export interface ClientHello {
   /**
    * The `host_name` (RFC 6066 §3) in lower case, without a trailing dot. Null if the client sends no name or an IP
-   * address. With Encrypted ClientHello (ECH), the outer name.
+   * address. With Encrypted ClientHello (ECH), this is the outer name.
    */
   readonly serverName: string | null;
   /** The offered ALPN protocols (RFC 7301) in the client's order, decoded as Latin-1. */
@@ -48,8 +48,8 @@ export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFau
 }
 
 /**
- * Returns the extensions by type, or undefined if they are malformed or a type is repeated. RFC 8446 §4.2 forbids
- * repetition; Weir and the endpoint might use different values of the repeated extension.
+ * Returns the extensions by type, or undefined if they are malformed or a type occurs twice. RFC 8446 §4.2 forbids two
+ * extensions of one type. Weir might use the first and the endpoint the second.
  */
 function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | undefined {
   const found = new Map<number, ByteCursor>();
@@ -76,8 +76,8 @@ function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCu
 }
 
 /**
- * Returns the server name, null if there is no extension, or undefined if the extension is malformed. RFC 6066 §3
- * allows one name per type and defines only one type.
+ * Returns the server name, null if there is no `server_name` extension, or undefined if the extension is malformed. RFC
+ * 6066 §3 allows one name per type and defines only one type.
  */
 function readServerName(extension: ByteCursor | undefined): string | null | undefined {
   if (extension === undefined) return null;
@@ -114,8 +114,8 @@ function readVersions(extension: ByteCursor | undefined, legacy: number): readon
 }
 
 /**
- * Returns whether a value is GREASE (RFC 8701): clients send values such as 0x0a0a and 0x1a1a to check that servers
- * ignore unknown values.
+ * Reports whether a value is a GREASE value (RFC 8701). Clients send values such as 0x0a0a and 0x1a1a to check that
+ * servers ignore unknown values.
  */
 function isGrease(value: number): boolean {
   return (value & 0x0f0f) === 0x0a0a && value >> 8 === (value & 0xff);
@@ -130,8 +130,8 @@ const LABEL_PATTERN = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
  * Returns a `host_name` in lower case, without a trailing dot. Returns null for an IP address, because some clients
- * send one although RFC 6066 forbids it. Returns undefined if `text` is not a valid host name. International names
- * arrive as A-labels, which are ASCII.
+ * send an IP address although RFC 6066 forbids it. Returns undefined if `text` is not a valid host name. International
+ * names arrive as A-labels, which are ASCII.
  */
 export function parseHostName(text: string): string | null | undefined {
   if (isIP(text) !== 0) return null;

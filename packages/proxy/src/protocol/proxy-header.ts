@@ -6,8 +6,8 @@ export type ProxyVersion = 'v1' | 'v2';
 
 export interface ProxyHeader {
   /**
-   * The addresses in the header. Null if the header has no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). The
-   * proxy then uses the addresses of the connection itself (sections 2.1 and 2.2).
+   * The addresses in the header. Null if the header has no IP addresses (LOCAL, UNKNOWN, UNSPEC or Unix sockets). In
+   * this case the proxy uses the addresses of the connection itself (sections 2.1 and 2.2).
    */
   readonly addresses: ProxiedAddresses | null;
   /** The length of the header in bytes. */

@@ -10,8 +10,8 @@ import {
 
 export type ProxyHeaderReadResult =
   /**
-   * `consumed` is the number of bytes in the last segment that belong to the header. The bytes after them are the
-   * client's.
+   * `consumed` is the number of bytes in the last segment that belong to the header. The bytes after the header are
+   * from the client.
    */
   | (Extract<ProxyHeaderParseResult, { kind: 'header' }> & { readonly consumed: number })
   | Exclude<ProxyHeaderParseResult, { kind: 'header' }>;
@@ -20,9 +20,9 @@ export type ProxyHeaderReadResult =
 const INITIAL_BUFFER_BYTES = 256;
 
 /**
- * Reads the PROXY header of one connection, segment by segment. A header in one segment is parsed without a copy.
- * Otherwise the header is buffered. The buffer grows with the received bytes and not with the announced length, up to
- * the largest v2 header (65,551 bytes).
+ * Reads the PROXY header of one connection, segment by segment. A header in one segment is parsed without a copy. A
+ * header in several segments is buffered. The buffer grows with the received bytes and not with the announced length,
+ * up to the largest v2 header (65,551 bytes).
  */
 export class ProxyHeaderReader {
   readonly #buffer = new ByteBuffer(INITIAL_BUFFER_BYTES);
@@ -71,8 +71,8 @@ export function parseProxyHeader(bytes: Uint8Array): 'more' | ProxyHeaderParseRe
 }
 
 /**
- * Returns the length up to which the buffer is filled before the next parse. For v1 this is the longest line; for v2 it
- * is first the end of the length field and then the end of the header.
+ * Returns the length up to which the buffer is filled before the next parse. For v1, returns the length of the longest
+ * line. For v2, returns the end of the length field until the length is known, and afterwards the end of the header.
  */
 function bytesNeeded(bytes: Uint8Array): number {
   if (bytes[0] === V1_PREFIX[0]) return MAX_V1_BYTES;
@@ -212,7 +212,10 @@ function parseV2Addresses(bytes: Uint8Array, addressBytes: number): ProxiedAddre
 
 const TLV_HEADER_BYTES = 3;
 
-/** Returns a fault if a TLV exceeds the header or if the first checksum TLV is wrong. Other TLVs are not used. */
+/**
+ * Returns a fault if a TLV exceeds the header or if the first checksum TLV is wrong. The values of other TLVs are
+ * ignored.
+ */
 function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefined {
   let checksum: { readonly from: number; readonly end: number } | undefined;
   for (let at = start; at < bytes.length; ) {
@@ -226,7 +229,7 @@ function tlvFault(bytes: Uint8Array, start: number): 'tlv' | 'checksum' | undefi
 }
 
 /**
- * Returns whether the checksum is right. The checksum is computed over the header with zeros in place of the checksum
+ * Reports whether the checksum is right. The checksum is computed over the header with zeros in place of the checksum
  * (section 2.2.3).
  */
 function hasValidChecksum(bytes: Uint8Array, { from, end }: { readonly from: number; readonly end: number }): boolean {

@@ -1,6 +1,6 @@
 // The TLS server contexts of Services whose TLS Weir terminates. A context is created from a certificate entry when the
-// first client connects. A renewed certificate is a new entry, so it applies to the next handshake and does not affect
-// open connections.
+// first client connects. A renewed certificate is a new entry. The new certificate applies to the next handshake and
+// does not affect open connections.
 import { constants, createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
 import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/model/data-plane';
@@ -24,7 +24,7 @@ export interface CertificateFaultReport {
   /** The digest of the certificate entry. All workers report the same digest. */
   readonly digest: string;
   readonly why: CertificateFault;
-  /** The error code of OpenSSL, or null if OpenSSL was not called. */
+  /** The error code of OpenSSL, or null if the fault was found without OpenSSL. */
   readonly code: string | null;
 }
 
@@ -58,8 +58,8 @@ export class TlsContexts {
     const { certificate, service, settings } = route;
     if (certificate === undefined) return undefined;
     const requestsClientCertificate = certificate.clientAuthorities !== null;
-    // For a short time, settings and certificate may have different revisions. Even then no client may connect without
-    // a required client certificate.
+    // For a short time, the settings of the route may be newer or older than its certificate entry. Even then no client
+    // may connect without a required client certificate.
     if (!requestsClientCertificate && settings.tls?.clientCaSecret) return undefined;
     const context = this.#contextFor(certificate, service);
     if (context === undefined) return undefined;
@@ -128,13 +128,13 @@ function contextFor(
 }
 
 const TICKET_KEY_BYTES = 48;
-/** The length of a session id context: the maximum of OpenSSL. */
+/** The length of a session id context, which is the maximum that OpenSSL allows. */
 const SESSION_ID_CONTEXT_BYTES = 32;
 
 /**
  * Derives the session ticket keys of a day. Every worker of every proxy in the fleet derives the same keys, so a client
  * can resume its session at any worker. The keys depend on a digest of the Service, its certificates and its client
- * CAs. So an old ticket cannot bypass a new client CA. A stolen ticket key opens only the tickets of one day.
+ * CAs, so that an old ticket cannot bypass a new client CA. A stolen ticket key opens only the tickets of one day.
  */
 function deriveTicketKeys(
   entry: CertificateEntry,

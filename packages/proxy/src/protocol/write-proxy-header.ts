@@ -19,9 +19,9 @@ export interface ProxyHeaderContent extends ProxiedAddresses {
 
 /**
  * Returns the header of a TCP connection. If one address is IPv4 and the other is IPv6, the IPv4 address is written as
- * a mapped IPv6 address. v1 would also allow UNKNOWN, but UNKNOWN would hide the client's address from the endpoint. If
- * an address is invalid, the header is UNKNOWN (v1) or UNSPEC (v2); for example, the kernel gives no address for a
- * client that has disconnected. Throws a RangeError if the TLVs exceed 65,535 bytes.
+ * a mapped IPv6 address. v1 would also allow UNKNOWN for such addresses, but UNKNOWN would hide the client's address
+ * from the endpoint. If an address is invalid, for example because the client has disconnected and the kernel gives no
+ * address, the header is UNKNOWN (v1) or UNSPEC (v2). Throws a RangeError if the TLVs exceed 65,535 bytes.
  */
 export function writeProxyHeader(version: ProxyVersion, content: ProxyHeaderContent): Uint8Array {
   const addresses = encodeAddresses(content);
@@ -83,7 +83,10 @@ function encodeTlvs({ alpn, authority, uniqueId, tls }: ProxyHeaderContent): Buf
 }
 
 const PP2_CLIENT_SSL = 0x01;
-/** PP2_CLIENT_CERT_CONN | PP2_CLIENT_CERT_SESS: the client has sent a certificate on this connection or in its session. */
+/**
+ * PP2_CLIENT_CERT_CONN | PP2_CLIENT_CERT_SESS: the client has sent a certificate on this connection or earlier in this
+ * TLS session.
+ */
 const PP2_CLIENT_CERT = 0x06;
 const PP2_SUBTYPE_SSL_VERSION = 0x21;
 
