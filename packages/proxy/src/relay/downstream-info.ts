@@ -4,7 +4,7 @@ import { writeProxyHeader } from '../protocol/write-proxy-header.ts';
 import type { SocketAddress, TcpStream } from '../transport/tcp-transport.ts';
 import type { NegotiatedTls } from '../transport/tls/tls-stream.ts';
 
-/** The properties of a client's connection that are known before its session starts. */
+/** The properties of a client's connection that are known before the session starts. */
 export interface DownstreamInfo {
   readonly client: Client;
   /** The address to which the client connected. */

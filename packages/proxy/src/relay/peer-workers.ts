@@ -1,14 +1,14 @@
-// Forwards a datagram from one worker thread to the worker that has the datagram's flow (ADR 8). The kernel delivers
-// the datagrams of a flow to a different worker only after a worker has started or ended. Forwarding costs more than
-// relaying, so the number of forwarded datagrams in flight is limited.
+// Forwards a datagram from one worker thread to the worker that has the datagram's flow (ADR 8). Only after a worker
+// has started or ended does the kernel deliver datagrams of a flow to a worker that does not have the flow. Forwarding
+// costs more than relaying, so the number of forwarded datagrams in flight is limited.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
 import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
 import { createFlowOwnersMemory, FlowOwners, hashOfFlow } from './udp-flow-owners.ts';
 
 /**
- * The maximum number of datagrams in flight to one worker. Further datagrams are dropped, as if a socket buffer were
- * full.
+ * The maximum number of datagrams in flight to one worker. Further datagrams are dropped, as the kernel drops datagrams
+ * when a socket buffer is full.
  */
 const MAX_DATAGRAMS_IN_FLIGHT = 1_024;
 const IN_FLIGHT_COUNTERS = 256;
@@ -93,8 +93,8 @@ export class PeerWorkers {
   #channelTo(worker: number): BroadcastChannel {
     const known = this.#channels.get(worker);
     if (known !== undefined) return known;
-    // Closes all channels, because most of so many channels lead to workers that have ended. Channels are opened again
-    // when needed.
+    // Closes all channels, because if there are this many, most of them lead to workers that have ended. Channels are
+    // opened again when needed.
     if (this.#channels.size >= IN_FLIGHT_COUNTERS) this.#closeChannels();
     const channel = this.#openChannel(worker);
     this.#channels.set(worker, channel);
@@ -116,8 +116,8 @@ export class PeerWorkers {
 /** The access of one listener to the peer workers. */
 export interface ListenerPeers {
   /**
-   * If another worker has the flow of `client`, forwards the datagram to that worker, or drops the datagram if too many
-   * are in flight, and returns true. Otherwise returns false.
+   * Returns false if no other worker has the flow of `client`. Otherwise returns true and forwards the datagram to that
+   * worker, or drops the datagram if too many datagrams are in flight to that worker.
    */
   forward(bytes: Uint8Array, client: Client): boolean;
   claim(client: Client): void;

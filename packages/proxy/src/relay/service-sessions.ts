@@ -3,7 +3,7 @@ import { counterRow, UNROUTED_SLOT } from '../metering/counters.ts';
 import { type Session, SessionSet } from './session.ts';
 import type { SessionTerminator } from './session-terminator.ts';
 
-/** A group of open sessions, and the counters for new sessions of the group. */
+/** A group of open sessions, such as the sessions of one Service, and the counters for new sessions of the group. */
 export interface CountedSessions {
   readonly sessions: SessionSet<Session> | Set<Session>;
   readonly counters: Float64Array;
@@ -26,8 +26,8 @@ export class ServiceSessions implements CountedSessions {
   }
 
   /**
-   * Recomputes whether the Service is suspended and returns the result. If the Service is suspended, the caller must
-   * terminate the open sessions.
+   * Recomputes and returns whether the Service is suspended. If the Service is suspended, the caller must terminate the
+   * open sessions.
    */
   updateSuspension(suspensions: readonly Suspension[], now: number): boolean {
     this.#isSuspended = suspensionFor(suspensions, this.entry, now) !== undefined;
@@ -106,7 +106,7 @@ export class ServiceSessionsRegistry {
   }
 
   /**
-   * Removes Services that have neither listeners nor sessions. Their counter slots stay, because a Service may get a
+   * Removes Services that have neither listeners nor sessions. Keeps their counter slots, because a Service may get a
    * listener again.
    */
   removeIdle(): void {

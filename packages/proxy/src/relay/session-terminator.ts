@@ -61,7 +61,7 @@ export class SessionTerminator {
   }
 
   /**
-   * Ends the sessions with `outcome`, in batches. A session that has already ended when its turn comes keeps its own
+   * Ends the sessions with `outcome`, in batches. A session that ends before its turn comes is counted with its own
    * outcome.
    */
   terminate(sessions: Iterable<Session>, outcome: Outcome): void {
@@ -73,8 +73,8 @@ const MAX_EXPIRED_PER_ITERATION = 200;
 
 /**
  * Calls `onExpired` for sessions whose deadline has passed, for at most 200 in one iteration of the event loop. When an
- * endpoint stops answering, ten thousand sessions may expire in the same second, and the active sessions must not wait
- * until all of these have ended.
+ * endpoint stops answering, ten thousand sessions may expire in the same second. Active sessions must not wait until
+ * all expired sessions have ended.
  */
 export class SessionExpirer {
   readonly #wheel: TimeoutWheel<Session>;

@@ -16,14 +16,14 @@ export interface Session extends WheelEntry, IndexedEntry {
 }
 
 export interface IndexedEntry {
-  /** The index of the entry in the `SessionSet` that contains it. Only the `SessionSet` writes this field. */
+  /** The index of this entry in its `SessionSet`. Only the `SessionSet` writes this field. */
   sessionIndex: number;
 }
 
 /**
  * The open sessions of one Service. A Set is not used, because it would cost more than relaying: if thousands of
- * sessions enter and leave each second, V8 often rehashes the Set, and the former tables keep ended sessions alive
- * until the next garbage collection of the old generation.
+ * sessions enter and leave each second, V8 often rehashes the Set, and its former hash tables keep ended sessions in
+ * memory until the next garbage collection of the old generation.
  */
 export class SessionSet<T extends IndexedEntry> {
   readonly #items: T[] = [];

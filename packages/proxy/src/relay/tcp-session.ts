@@ -13,11 +13,14 @@ import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
 import type { RelayContext, Session } from './session.ts';
 import { ticksFor } from './timeout-wheel.ts';
 
-/** How long a session tries endpoints one after another, in multiples of the connect timeout. */
+/**
+ * How long after its start a session may begin a connection attempt to another endpoint, in multiples of the connect
+ * timeout.
+ */
 const CONNECT_RETRY_WINDOW = 3;
 /**
- * How many idle timeouts in a row a session may be throttled without a read. After that it is closed, because the
- * client may be gone, and only a read would show that the client is gone.
+ * The number of consecutive idle timeouts for which a session may be throttled without a read. After these timeouts the
+ * session is closed, because the client may be gone, and only a read would show this.
  */
 const MAX_THROTTLED_IDLE_TIMEOUTS = 10;
 
@@ -50,9 +53,9 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   #isEnded = false;
   #hasClientClosed = false;
   #hasEndpointClosed = false;
-  /** The number of bytes that were written to the client's stream but that the kernel has not taken yet. */
+  /** The number of bytes that were written to the client's stream and that the kernel has not accepted yet. */
   #unsentBytes = 0;
-  /** How many idle timeouts in a row have ended while the session was throttled. */
+  /** How many consecutive idle timeouts have passed while the session was throttled. */
   #throttledIdleTimeouts = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, { context, upstream, counters, admission }: TcpSessionOptions) {
@@ -113,7 +116,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#guarded(() => this.#tryNextEndpoint('connect-timeout'));
   }
 
-  /** Tries another endpoint at once if the session is still connecting. No byte of the client has been sent by then. */
+  /**
+   * Tries another endpoint at once if the session is still connecting. While a session connects, it has sent no byte of
+   * the client.
+   */
   onEndpointUnavailable(): void {
     // After the retry deadline no further endpoint would be tried, and the current endpoint may still answer.
     if (this.#isEnded || this.#isConnected || this.#context.wheel.now >= this.#retryDeadline) return;
@@ -167,7 +173,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     else this.#onCleanClose(isClient);
   }
 
-  /** Starts reading again in `direction`. If the target stream has queued bytes, `onDrain` starts reading later. */
+  /**
+   * Starts reading again in `direction`. If bytes are queued for the other side, `onDrain` starts reading when these
+   * bytes are sent.
+   */
   onReadAllowed(direction: Direction): void {
     const source = direction === 'in' ? this.#client : this.#endpointStream;
     const target = direction === 'in' ? this.#endpointStream : this.#client;
@@ -182,8 +191,8 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   /** Connects to the next endpoint. If all endpoints were tried, ends the session with the outcome `failure`. */
   #connect(failure: Outcome): void {
     const { client } = this.#downstreamInfo;
-    // When all healthy endpoints have failed, excluded endpoints are tried as well, because their exclusion may be
-    // wrong.
+    // When all healthy endpoints have failed, excluded endpoints are tried as well, because an endpoint may have been
+    // excluded by mistake.
     const endpointStats =
       this.#upstream.choose(client, this.#triedEndpoints) ?? this.#upstream.chooseExcluded(this.#triedEndpoints);
     if (endpointStats === undefined) {

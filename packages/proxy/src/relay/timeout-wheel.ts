@@ -1,20 +1,20 @@
 /**
- * Keeps the deadlines of many sessions with a single timer. An active session only writes its own `deadline`. When the
- * wheel sweeps a slot, it moves each entry whose deadline is later to a later slot. The slots are arrays and not Sets,
- * for the reason given at `SessionSet`.
+ * Keeps the deadlines of many sessions with a single timer. When a session is active, it only writes a later `deadline`
+ * to its own field. When the wheel sweeps a slot, it moves each entry that is not due yet to a later slot. The slots
+ * are arrays and not Sets, for the reason given at `SessionSet`.
  */
 export class TimeoutWheel<T extends WheelEntry> {
   readonly #slots: T[][];
   #currentTick = 0;
   /**
-   * All slots of earlier ticks are empty. `#sweptTick` is less than `#currentTick` while due entries have not been
-   * taken.
+   * The tick whose slot is swept next. The slots of earlier ticks are empty. While due entries have not been taken,
+   * `#sweptTick` is at most `#currentTick`.
    */
   #sweptTick = 0;
 
   /**
-   * Creates a wheel with one slot for each of `slots` ticks. An entry with a deadline beyond the last slot is checked
-   * once per round.
+   * Creates a wheel with one slot for each of `slots` ticks. An entry whose deadline is more than one round of the
+   * wheel away is moved once per round.
    */
   constructor(slots: number) {
     this.#slots = Array.from({ length: slots }, (): T[] => []);
@@ -26,8 +26,8 @@ export class TimeoutWheel<T extends WheelEntry> {
   }
 
   add(entry: T): void {
-    // Skips the slot of the current tick, because it may have been swept already, and the entry would wait for a whole
-    // round. Also skips the slot that is being swept, because the sweep would never end.
+    // Skips the slot of the current tick, because that slot may have been swept already, and the entry would wait there
+    // for a whole round. Also skips the slot that is being swept, because the sweep would never end.
     entry.wheelSlot = Math.max(
       this.#currentTick + 1,
       Math.min(entry.deadline, this.#sweptTick + this.#slots.length - 1),
@@ -79,7 +79,7 @@ export class TimeoutWheel<T extends WheelEntry> {
 }
 
 export interface WheelEntry {
-  /** The deadline in ticks. The entry may move it to a later tick at any time without a call to the wheel. */
+  /** The deadline in ticks. The owner of the entry may set a later tick at any time without a call to the wheel. */
   readonly deadline: number;
   /** The tick of the slot that contains the entry. Only the wheel writes this field. */
   wheelSlot: number;
@@ -89,8 +89,8 @@ export interface WheelEntry {
 export const TICK_MS = 1_000;
 
 /**
- * Returns a number of ticks that lasts at least `ms`. It includes one extra tick, because part of the current tick has
- * already passed.
+ * Returns the number of ticks after which at least `ms` have passed. Includes one extra tick, because part of the
+ * current tick has already passed.
  */
 export function ticksFor(ms: number): number {
   return Math.ceil(ms / TICK_MS) + 1;

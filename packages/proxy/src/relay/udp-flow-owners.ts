@@ -1,8 +1,8 @@
 // A hash table in shared memory that maps each flow to the worker that has the flow. The kernel chooses a socket of the
 // port for each datagram, by a hash of the client's address and port. When a worker starts or ends, the kernel chooses
-// different sockets for many flows. A worker that gets a datagram of an unknown flow looks up the flow's owner here. An
-// entry may be overwritten or may collide with another entry. In this case two workers may have the same flow, and the
-// endpoint sees a second source port.
+// different sockets for many flows. A worker that receives a datagram of a flow that it does not have looks up the
+// flow's owner here. An entry may be overwritten or may collide with another entry. In this case two workers may have
+// the same flow, and the endpoint sees a second source port.
 import { hashPair, hashText } from '@weir/model/data-plane';
 
 const OWNER_BUCKETS = 16_384;
@@ -20,7 +20,7 @@ export function createFlowOwnersMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer((MAX_LIVE_WORKERS + OWNER_BUCKETS * ENTRIES_PER_BUCKET) * Uint32Array.BYTES_PER_ELEMENT);
 }
 
-/** Removes an ended worker from the live workers. The entries of its flows become free. */
+/** Removes an ended worker from the live workers. The entries of the worker's flows become free. */
 export function removeFlowOwner(memory: SharedArrayBuffer, worker: number): void {
   Atomics.compareExchange(new Uint32Array(memory), worker % MAX_LIVE_WORKERS, worker, 0);
 }
@@ -83,7 +83,7 @@ function cellOf(flow: number, way: number): number {
 }
 
 /**
- * Returns whether the entry may belong to the flow. The tag in an entry is the high bits of the flow's hash. The low
+ * Reports whether the entry may belong to the flow. The tag in an entry is the high bits of the flow's hash. The low
  * bits of the hash are the index of the bucket.
  */
 function hasTag(entry: number, flow: number): boolean {

@@ -5,8 +5,8 @@ export interface FlowKey {
 }
 
 /**
- * The flows of one listener by client address, then by port. Finding the flow of a datagram takes two look-ups and
- * creates no string. The flows of a client address are ordered by last activity.
+ * The flows of one listener, by client address and then by client port. Finding the flow of a datagram takes two
+ * look-ups and creates no string. The flows of a client address are ordered by last activity.
  */
 export class FlowTable<F extends FlowKey> {
   readonly #clients = new Map<string, Map<number, F>>();
@@ -69,8 +69,8 @@ export function flowsPerTenant(descriptors: number): number {
  */
 export class TenantFlows<F extends TenantFlow> {
   /**
-   * The maximum number of flows per client address and listener. It is half of the tenant's limit: many clients may
-   * share one address behind a NAT, but not all clients do.
+   * The maximum number of flows per client address and listener. It is half of the tenant's limit, because many clients
+   * behind a NAT may share one address, but one address must not use up the tenant's limit.
    */
   readonly maxFlowsPerClient: number;
   readonly #limit: number;
@@ -83,8 +83,8 @@ export class TenantFlows<F extends TenantFlow> {
   }
 
   /**
-   * Returns the tenant's least recently active flow if the tenant has reached its limit, so that the flow must end
-   * before a new flow is opened. Otherwise returns undefined.
+   * Returns the flow that must end before the tenant may open a new flow: the least recently active flow if the tenant
+   * has reached its limit, otherwise undefined.
    */
   flowToEvict(tenant: string): F | undefined {
     const flows = this.#flowsByTenant.get(tenant);

@@ -1,5 +1,6 @@
-// Relays the datagrams of one client address and port. Each flow has its own socket to its endpoint. So the endpoint
-// can distinguish clients by the source port, and ICMP errors reach the flow that caused them.
+// Relays the datagrams of one client address and port. Each flow has its own socket to its endpoint, so that the
+// endpoint can distinguish clients by the source port, and an ICMP error reaches the flow whose datagram caused the
+// error.
 import { type Client, type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
@@ -34,13 +35,13 @@ export interface FlowContext {
  */
 const ENDPOINT_GONE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EHOSTDOWN']);
 /**
- * The maximum size of a retained datagram. A flow retains the client's last datagram until the endpoint answers. If the
- * endpoint fails, the flow sends the retained datagram to another endpoint.
+ * The maximum size of a datagram that a flow retains. A flow retains the client's last datagram until the endpoint
+ * answers. If the endpoint fails, the flow sends the retained datagram to another endpoint.
  */
 const MAX_RETAINED_DATAGRAM_BYTES = 2_048;
 /**
- * The maximum number of endpoints that a flow tries until an endpoint answers. It limits what an attacker can probe
- * with forged datagrams.
+ * The maximum number of endpoints that a flow tries until an endpoint answers. Limits how many endpoints an attacker
+ * can probe with a forged datagram.
  */
 const MAX_ENDPOINT_ATTEMPTS = 4;
 
@@ -58,9 +59,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   readonly address: string;
   readonly port: number;
   readonly upstream: Upstream;
-  /**
-   * The tenant in whose number of flows the flow is counted, or the Service's UID while two policies claim the tenant.
-   */
+  /** The tenant whose limit of flows applies to this flow, or the Service's UID while two policies claim the tenant. */
   readonly tenant: string;
   readonly #admission: Admission;
   readonly #bandwidth: BandwidthLimiters;
@@ -124,14 +123,14 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     if (!this.#isEnded) addToCounter(this.#counters, SENT, bytes);
   }
 
-  /** Called with the ICMP error of an earlier datagram. The endpoint may have answered other datagrams before. */
+  /** Called with the ICMP error of an earlier datagram, even if the endpoint has answered other datagrams before. */
   onError(code: string): void {
     if (this.#isEnded || !ENDPOINT_GONE_CODES.has(code)) return;
     const retained = this.#retainedDatagram;
     if (this.#leaveFailedEndpoint() && retained !== undefined) this.#send(retained);
   }
 
-  /** Does nothing here, because the client's next datagram moves the flow to another endpoint. */
+  /** Does nothing, because the client's next datagram moves the flow to another endpoint. */
   onEndpointUnavailable(): void {}
 
   onExpired(): void {
