@@ -1,6 +1,5 @@
-// The TCP port of the admin server. A host has only one such port, but two proxies during an upgrade. The proxy that
-// serves the node has the port. The other proxy retries until the port is free, and drains or serves clients in the
-// meantime.
+// The TCP port of the admin server. During an upgrade, a host has two proxies but only one such port. The proxy that
+// serves the node has the port. The other proxy tries again until the port is free.
 import {
   type AdminServer,
   type Clock,
@@ -13,7 +12,10 @@ import {
 } from '@weir/runtime';
 
 const RETRY_INTERVAL_MS = 250;
-/** How long the port may be in use before a warning is logged. A predecessor closes its port within this time. */
+/**
+ * How long the port may be in use by another process before a warning is logged. A predecessor closes the port within
+ * this time.
+ */
 const WARN_AFTER_MS = 2_000;
 
 export interface AdminPortOptions {
@@ -35,7 +37,7 @@ export class AdminPort {
   #settling: Promise<void> | undefined;
   #retry: Timer | undefined;
   #failure: string | undefined;
-  /** Since when the port could not be opened although no other proxy serves the node. */
+  /** The time since which the port cannot be opened although no other proxy serves the node. */
   #missingSince: number | undefined;
   #isWarned = false;
 
@@ -57,7 +59,10 @@ export class AdminPort {
     return this.#isOpen ? this.#server?.address() : undefined;
   }
 
-  /** Why the port is closed, and what to do. Undefined if the port is open, or if a takeover may be the reason. */
+  /**
+   * A warning that says why the port is closed and what to do. Undefined if the port is open, or if a takeover may be
+   * the reason why the port is closed.
+   */
   get warning(): string | undefined {
     return this.#isWarned ? this.#failure : undefined;
   }
@@ -68,7 +73,7 @@ export class AdminPort {
     this.#reconcile();
   }
 
-  /** Closes the port. The port is free when `release` returns, unless it is being opened at this moment. */
+  /** Closes the port. The port is free when `release` returns, unless the port is being opened during this call. */
   release(): void {
     this.#isWanted = false;
     this.#failure = undefined;

@@ -38,8 +38,9 @@ export function createHeartbeatLoop({ store, clock, log, heartbeat }: HeartbeatL
 }
 
 /**
- * Returns the unhealthy endpoints, or undefined if all endpoints are healthy. Takes endpoints from the ports in turn,
- * so that many endpoints of one Service do not hide the endpoints of another Service.
+ * Returns the unhealthy endpoints, or undefined if all endpoints are healthy. The report has a maximum size, so
+ * endpoints are taken from the ports in turn. Many endpoints of one Service therefore do not crowd out the endpoints of
+ * another Service.
  */
 export function unhealthyReportFor(health: Pick<HealthMonitor, 'unhealthy'>): UnhealthyReport | undefined {
   const ports = [...health.unhealthy()];

@@ -32,7 +32,7 @@ export async function kernelWarnings(read: ReadSetting = readSetting): Promise<r
   return warnings;
 }
 
-/** Reads a setting of `net.ipv4`. Returns undefined if this kernel does not have it. */
+/** Reads a setting of `net.ipv4`. Returns undefined if this kernel does not have the setting. */
 type ReadSetting = (name: string) => Promise<string | undefined>;
 
 async function readSetting(name: string): Promise<string | undefined> {
@@ -42,7 +42,7 @@ async function readSetting(name: string): Promise<string | undefined> {
 
 /** A warning is logged when more than this share of the descriptors for connections is in use. */
 const WARN_ABOVE_SHARE = 0.8;
-/** The next warning may be logged after the used share has fallen below this value. */
+/** Another warning is possible only after the used share has fallen below this value. */
 const RESET_BELOW_SHARE = 0.7;
 
 export interface DescriptorMonitorOptions {
@@ -51,7 +51,7 @@ export interface DescriptorMonitorOptions {
   readonly open?: () => number;
 }
 
-/** Returns a function, to be called every second, that warns before connections are refused for lack of descriptors. */
+/** Returns a function that warns before connections are refused for lack of descriptors. To be called every second. */
 export function createDescriptorMonitor(options: DescriptorMonitorOptions): () => void {
   const { log, limit = descriptorLimit(), open = countOpenDescriptors } = options;
   let isWarned = false;

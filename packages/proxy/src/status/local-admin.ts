@@ -8,7 +8,7 @@ const MAX_PROFILE_SECONDS = 60;
 export interface LocalAdminOptions {
   readonly path: string;
   readonly workers: number;
-  /** Takes a CPU profile, or returns undefined while the worker is being replaced. */
+  /** Takes a CPU profile of the worker. Returns undefined while the worker is being replaced. */
   profile(worker: number, durationMs: number): Promise<string> | undefined;
   /** Starts the drain, as SIGTERM does. */
   drain(): void;
@@ -17,8 +17,8 @@ export interface LocalAdminOptions {
 
 interface LocalAdminState extends LocalAdminOptions {
   /**
-   * The workers of which a CPU profile is being taken. A second profile of the same worker is refused, because the
-   * profiles would measure each other.
+   * The workers of which a CPU profile is being taken. A second profile of the same worker is refused, because each
+   * profile would include the work for the other profile.
    */
   readonly workersBeingProfiled: Set<number>;
 }

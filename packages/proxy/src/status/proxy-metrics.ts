@@ -143,8 +143,8 @@ function perService(slots: SlotRegistry, column: number): Iterable<Sample<Servic
 }
 
 /**
- * Yields the number of refusals for each Service and reason. Skips zeros, because one series for every reason and
- * Service would be too many.
+ * Yields the number of refusals for each Service and reason. Skips zeros, because there would be too many series with
+ * one for every reason and Service.
  */
 function* refusals(slots: SlotRegistry): Iterable<Sample<ServiceLabel | 'reason'>> {
   for (const { owner, counts } of slots.counts(REFUSAL_OUTCOMES.map(outcomeColumn))) {
@@ -178,8 +178,8 @@ export function addHealthMetrics(metrics: Metrics, health: HealthMonitor): void 
 type EndpointSample = Sample<'namespace' | 'service' | 'state'>;
 
 /**
- * Yields samples of only one port per Service: the port with the fewest ready endpoints. A Service works only as well
- * as its worst port.
+ * Yields samples of only one port per Service, the port with the fewest ready endpoints, because a Service works only
+ * as well as its worst port.
  */
 export function* endpointSamples({ matcher }: TableDistributor, health: HealthMonitor): Iterable<EndpointSample> {
   const worstPorts = new Map<

@@ -116,8 +116,8 @@ export interface WorkerLiveness {
 }
 
 /**
- * Creates a check that reports a problem if no worker has been up for too long. A main thread that hangs needs no check
- * here, because it answers no probe.
+ * Creates a check that reports a problem if no worker has been up for too long. This check need not detect a main
+ * thread that hangs, because such a main thread answers no probe.
  */
 export function createWorkerLiveness(workers: () => number, clock: Pick<Clock, 'monotonic'>): WorkerLiveness {
   let lastUpAt = clock.monotonic();

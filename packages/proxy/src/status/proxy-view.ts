@@ -6,7 +6,7 @@ import type { WorkerSlotView } from '../supervisor/worker-slots.ts';
 
 /** The state of a proxy as returned by /debug/listeners and by `view()`. */
 export interface ProxySelfView extends Omit<Heartbeat, 'life'> {
-  /** The incarnation; null while the store has not assigned its number. */
+  /** The number of the incarnation; null until the store has assigned the number. */
   readonly life: number | null;
   /** Why this proxy serves no traffic, if another proxy serves the node; otherwise null. */
   readonly conflict: string | null;

@@ -18,7 +18,8 @@ const NO_CERTIFICATE =
   'TLS cannot be terminated: this proxy has no certificate of the Service yet; ask the operator if this lasts';
 
 /**
- * Finds routes whose TLS this proxy cannot terminate. The node of this proxy must not be published for these routes.
+ * Finds routes whose TLS this proxy cannot terminate. The addresses of this proxy's node must not be published for
+ * these routes.
  */
 export class TlsKeyChecker {
   readonly #sealer: Sealer | undefined;
@@ -29,8 +30,8 @@ export class TlsKeyChecker {
   }
 
   /**
-   * Returns why TLS of the route cannot be terminated, or null if it can. The result is cached, because every heartbeat
-   * calls this method for each route.
+   * Returns why this proxy cannot terminate TLS for the route, or null if it can. The result is cached, because every
+   * heartbeat calls this method for each route.
    */
   problemFor(route: Route): string | null {
     if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
@@ -55,8 +56,8 @@ export interface MissingSecretWarningOptions {
 }
 
 /**
- * Returns a function that takes the keys of changed routes. The function logs one warning if a route terminates TLS but
- * no fleet secret is set to decrypt private keys.
+ * Returns a function that takes the keys of changed routes. The function logs a warning, only once, if TLS of a route
+ * must be terminated but no fleet secret is set with which private keys could be decrypted.
  */
 export function createMissingSecretWarning({
   fleetSecret,
