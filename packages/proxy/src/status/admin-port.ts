@@ -73,7 +73,9 @@ export class AdminPort {
     this.#reconcile();
   }
 
-  /** Closes the port. The port is free when `release` returns, unless the port is being opened during this call. */
+  /**
+   * Closes the port. The port is free when `release` returns, unless the port is being opened when `release` is called.
+   */
   release(): void {
     this.#isWanted = false;
     this.#failure = undefined;
