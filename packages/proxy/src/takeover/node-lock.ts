@@ -23,7 +23,7 @@ const LOCK_RETRY_AFTER_RELEASE_MS = 5;
 const LEAVE_POLL_INTERVAL_MS = 20;
 const MAX_LOCK_NAME_BYTES = 100;
 
-/** Which proxy serves this node. */
+/** Which proxy serves this node, as seen by this proxy. */
 export type NodeOwnership =
   /** Only this proxy serves the node. */
   | { readonly kind: 'own' }
@@ -169,7 +169,7 @@ export class NodeLock {
   }
 
   #onLockReleased(before: 'reached' | 'unreachable'): void {
-    // A proxy that already listens takes the lock at once; a proxy that does not listen waits first.
+    // If this proxy already listens, it tries to take the lock at once. Otherwise it waits first.
     if (this.#isListening) void this.acquire();
     else this.#retryIn(before === 'reached' ? LOCK_RETRY_AFTER_RELEASE_MS : LOCK_RETRY_INTERVAL_MS);
   }

@@ -39,7 +39,7 @@ export class NodeTakeover {
     return this.#lock.acquire();
   }
 
-  /** Why this proxy serves no traffic, if another proxy serves the node; otherwise undefined. */
+  /** If another proxy serves the node, the reason why this proxy serves no traffic; otherwise undefined. */
   get conflict(): string | undefined {
     return this.#ownership.kind === 'other' ? this.#ownership.reason : undefined;
   }
@@ -49,7 +49,9 @@ export class NodeTakeover {
     return this.#ownership.kind !== 'own';
   }
 
-  /** Why this proxy does not serve the node; undefined if it alone serves the node and has opened its listeners. */
+  /**
+   * Why this proxy does not serve the node; undefined if this proxy alone serves the node and has opened its listeners.
+   */
   get notServingReason(): string | undefined {
     if (this.#ownership.kind === 'joining') return 'the proxy that serves the node is handing it over';
     return this.conflict ?? (this.#hasOpened ? undefined : 'the listeners are being opened');

@@ -9,8 +9,8 @@ import type { TakeoverActions } from './takeover-actions.ts';
 // (`TakeoverActions.reasonToRefuse`).
 
 /**
- * How long a successor may take to open its listeners. After this time its connection is closed, and the successor may
- * connect and ask again.
+ * How long a successor may take to open its listeners. After this time the predecessor closes the successor's
+ * connection. The successor may connect and ask again.
  */
 const JOIN_TIMEOUT_MS = 10_000;
 /** How long the successor has to take the lock before other waiting proxies learn that the lock is free. */
@@ -27,7 +27,7 @@ export class Predecessor {
   readonly #options: PredecessorOptions;
   readonly #server: Server;
   readonly #waiting = new Set<Socket>();
-  /** Connections that have sent `hello` or `ready`. */
+  /** Connections on which `hello` or `ready` has arrived. */
   readonly #takeoverCapable = new Set<Socket>();
   #successor: Socket | undefined;
   #deadline: Timer | undefined;
@@ -40,8 +40,8 @@ export class Predecessor {
   }
 
   /**
-   * Adds the connection of a waiting proxy. The waiting proxy learns from the end of its connection that the lock is
-   * free, even if this process is killed.
+   * Adds the connection of a waiting proxy. When the lock becomes free, the connection ends, even if this process is
+   * killed. The waiting proxy thereby learns that the lock is free.
    */
   addWaiting(socket: Socket): void {
     this.#waiting.add(socket);

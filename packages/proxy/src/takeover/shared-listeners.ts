@@ -52,8 +52,8 @@ async function countListeners(path: string, protocol: Protocol): Promise<Map<str
       isListening = state === LISTEN_STATES[protocol] || state === 'st';
       if (state === LISTEN_STATES[protocol] && Number(owner) === uid) counts.set(local, (counts.get(local) ?? 0) + 1);
     }
-    // Stops after the listening TCP sockets, which come first. The kernel then does not print the connections after
-    // them, which may be 100,000.
+    // Stops after the listening TCP sockets, which come first. Otherwise the kernel would also print the connections,
+    // of which there may be 100,000.
     if (protocol === 'TCP' && !isListening) break;
   }
   return counts;

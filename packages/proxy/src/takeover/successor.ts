@@ -1,6 +1,6 @@
-// The side of a takeover that waits for the node. It asks for the node as soon as this proxy could serve. A proxy that
-// has handed over the node does not ask for the node again until the other proxy leaves. Otherwise two proxies that
-// were started by mistake would take the node from each other forever.
+// The successor is the proxy that waits for the node in a takeover. It asks for the node as soon as it could serve. A
+// proxy that has handed over the node does not ask for the node again until the other proxy leaves. Otherwise two
+// proxies that were started by mistake would take the node from each other forever.
 import { connect, type Socket } from 'node:net';
 import type { ListenerKey, TablePosition } from '@weir/model/data-plane';
 import type { Clock, Timer } from '@weir/runtime';
@@ -26,8 +26,8 @@ export interface SuccessorOptions {
   /** Called when the takeover has failed and this proxy must close its listeners. */
   readonly onRejected: (reason: string) => void;
   /**
-   * Called once, when the predecessor has ended or released the lock. `before` is `reached` if the predecessor had
-   * accepted the connection.
+   * Called once, when the predecessor has ended or released the lock. `before` is `reached` if this proxy had been
+   * connected to the predecessor.
    */
   readonly onLockReleased: (before: 'reached' | 'unreachable') => void;
 }

@@ -27,8 +27,8 @@ export class TakeoverActions {
   }
 
   /**
-   * Reports whether a proxy that has applied this table may take over. `isLeaving` is true if this proxy is about to
-   * end.
+   * Reports whether a proxy that has applied the table at this position may take over. `isLeaving` is true if this
+   * proxy is about to end.
    */
   mayTakeOver(applied: TablePosition, { isLeaving }: { readonly isLeaving: boolean }): boolean {
     const { table, store } = this.#options;
