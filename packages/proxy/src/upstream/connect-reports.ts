@@ -5,7 +5,7 @@ export interface PassiveHealthReport {
   readonly listener: RouteKey;
   /** The `endpointKey` of the endpoint. */
   readonly endpoint: string;
-  /** Whether an attempt has succeeded after failed attempts, or after the endpoint was excluded. */
+  /** Whether an attempt has succeeded after earlier attempts had failed or the endpoint had been excluded. */
   readonly succeeded: boolean;
   /** The number of attempts that have failed since the last report or, if later, since the last success. */
   readonly failures: number;

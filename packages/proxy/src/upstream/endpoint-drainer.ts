@@ -5,8 +5,8 @@ import { BatchedAction } from '../relay/session-terminator.ts';
 import type { DrainingEndpoint } from './health/draining-endpoints.ts';
 
 /**
- * The delay before sessions are notified. Table changes come in bursts, so after the delay one pass over a Service's
- * sessions covers many changes.
+ * The delay before sessions are notified that their endpoint is unavailable. Table changes come in bursts, so that
+ * after the delay one pass over a Service's sessions covers many changes.
  */
 const NOTIFY_DELAY_MS = 100;
 
@@ -19,7 +19,7 @@ interface DrainDeadline {
 }
 
 /**
- * Ends the sessions of endpoints that were removed or fail their checks, when the drain timeout is over. Notifies these
+ * When the drain timeout is over, ends the sessions of endpoints that were removed or fail their checks. Notifies these
  * sessions earlier, `NOTIFY_DELAY_MS` after the drain starts: a session that is still connecting tries another
  * endpoint, because a deleted Pod does not answer.
  */

@@ -1,5 +1,5 @@
 // The upstreams of all routes of a worker. When a route changes but its Service does not, the upstream stays, so that
-// its open connections remain counted.
+// the upstream's open connections remain counted.
 import { type ListenerKey, listenerKeyOfRoute, type Matcher, type Route, type RouteKey } from '@weir/model/data-plane';
 import type { ServiceSessions, ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import type { Session } from '../relay/session.ts';

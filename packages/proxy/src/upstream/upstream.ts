@@ -41,11 +41,11 @@ export class Upstream {
   readonly #unhealthyDrainer: EndpointDrainer;
   readonly #balancerOptions: BalancerOptions;
   readonly #healthReporter: PassiveHealthReporter;
-  /** Removed endpoints that still have open connections, by endpoint key. */
+  /** Endpoints that were removed from the route but still have open connections, by endpoint key. */
   readonly #drainingByKey = new Map<string, EndpointStats>();
   /**
-   * Keys of endpoints that are chosen only if no other endpoint is left. Like the next two sets, may contain keys of
-   * removed endpoints.
+   * Keys of endpoints that are chosen only if no other endpoint is left. This set, `#failingKeys` and `#drainingKeys`
+   * may contain keys of removed endpoints.
    */
   #excludedKeys: ReadonlySet<string> = NO_KEYS;
   /** Keys of endpoints whose check fails, whether they are excluded or not. */
@@ -117,7 +117,7 @@ export class Upstream {
     this.#drainRemoved(before, now);
   }
 
-  /** Returns whether the Service serves this TLS server name. `serverName` is null if the client sent none. */
+  /** Reports whether the Service serves this TLS server name. `serverName` is null if the client sent none. */
   servesHost(serverName: string | null): boolean {
     return this.#hosts === undefined || (serverName !== null && findHost(this.#hosts, serverName) === true);
   }
@@ -151,7 +151,7 @@ export class Upstream {
     return this.#balancer.choose(this.#pool, client, tried);
   }
 
-  /** Returns whether `choose` would return an endpoint. Does not change the state of the balancer. */
+  /** Reports whether `choose` would return an endpoint. Does not change the state of the balancer. */
   hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean {
     return this.#pool.all.some((stats) => stats.tier !== EXCLUDED && !isTried(stats, tried));
   }
@@ -185,7 +185,7 @@ export class Upstream {
       if (isHealthy === stats.isHealthy) continue;
       stats.isHealthy = isHealthy;
       // Slow start only applies to an endpoint that has recovered. If an endpoint is used again only because all
-      // endpoints fail, a slow start would shift its share to the endpoint that failed last.
+      // endpoints fail, a slow start would shift the endpoint's share to the endpoint that failed last.
       if (isHealthy && anyHealthy && !this.#failingKeys.has(endpointKey(stats.endpoint)))
         stats.slowStartAt = this.#balancerOptions.now();
       if (!isHealthy) this.#awaitingRecovery.add(stats);

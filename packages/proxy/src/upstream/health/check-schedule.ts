@@ -11,16 +11,16 @@ const SLOT_MS = 10;
 const LOOKAHEAD_MS = 1_000;
 const JITTER_SHARE = 0.1;
 /**
- * The delay up to which a check does not count as late, in addition to a tenth of its interval. A busy main thread
- * causes such delays even below the rate limit.
+ * A check counts as late if its delay exceeds this time plus a tenth of its interval. A busy main thread causes shorter
+ * delays even if the rate limit is not reached.
  */
 const MAX_UNCOUNTED_DELAY_MS = 50;
 
 export interface ScheduledCheck {
   readonly key: string;
   /**
-   * The tenant, or the Service's UID while two policies claim the tenant. Groups take turns, so that the checks of one
-   * tenant do not displace the checks of another.
+   * The tenant, or the Service's UID while two policies claim the Service's namespace. Groups take turns, so that the
+   * checks of one tenant do not displace the checks of another.
    */
   readonly group: string;
   readonly intervalMs: number;
@@ -148,8 +148,8 @@ export class CheckSchedule {
   }
 
   /**
-   * Returns whether a group may run one more check. The group must have fewer running checks than there are free
-   * places, so that a tenant with hanging endpoints leaves places for other tenants.
+   * Reports whether a group may run one more check. The group must have fewer running checks than may still begin (up
+   * to `MAX_RUNNING_CHECKS`), so that a tenant with hanging endpoints leaves room for other tenants.
    */
   #mayRun(group: string): boolean {
     return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;
@@ -174,7 +174,7 @@ export class CheckSchedule {
   }
 
   #wait(entry: ScheduleEntry): void {
-    // Moves the check to `#slot` if it is due earlier, because slots before `#slot` are not searched again.
+    // Moves a check that is due before `#slot` to `#slot`, because earlier slots are not searched again.
     entry.dueAt = Math.max(entry.dueAt, this.#slot * SLOT_MS);
     put(this.#slots, slotOf(entry.dueAt), entry);
   }

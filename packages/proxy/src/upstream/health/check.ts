@@ -25,8 +25,8 @@ export interface WantedCheck {
 }
 
 /**
- * Returns the checks that the Service asks for, by `endpointKey`. There are none for UDP, because an endpoint that does
- * not answer may still be healthy.
+ * Returns the checks that the Service asks for, by `endpointKey`. Returns no checks for UDP, because a UDP endpoint
+ * that does not answer may still be healthy.
  */
 export function wantedChecksFor({ settings, listener, endpoints }: Route): ReadonlyMap<string, WantedCheck> {
   const { healthCheck: check, proxyProtocol, hosts } = settings;

@@ -83,7 +83,10 @@ export class HealthChecker {
     return tracked === undefined || tracked.state.passes ? undefined : tracked.lastFailure;
   }
 
-  /** Whether the check passes and its last result was good. False for a new check, which passes without a result. */
+  /**
+   * Whether the check passes and its last result was good. False for a new check, because a new check passes although
+   * it has no result yet.
+   */
   isProven(key: string): boolean {
     return this.#checks.get(key)?.state.isConfirmed === true;
   }
@@ -136,7 +139,7 @@ export class HealthChecker {
     const tracked = this.#checks.get(running.key);
     if (tracked !== undefined) {
       const result = await this.#runWithTimeout(tracked.wanted);
-      // While the check ran, it may have been removed, or removed and added again.
+      // Ignores the result if the check was removed, or removed and added again, while it ran.
       if (this.#checks.get(running.key) === tracked && !this.#isClosed) this.#recordResult(tracked, result);
     }
     this.#schedule.end(running, this.#options.clock.monotonic());
@@ -181,8 +184,8 @@ export const runHealthCheck: RunCheck = (wanted, signal) => {
 };
 
 /**
- * Runs an HTTP check. The HTTP client is loaded on first use, because it is a tenth of all modules of a proxy, and most
- * fleets have no HTTP checks.
+ * Runs an HTTP check. The HTTP client is loaded on first use, because the HTTP client makes up a tenth of all modules
+ * of a proxy, and most fleets have no HTTP checks.
  */
 const checkHttp: typeof import('./http-check.ts')['checkHttp'] = async (...wanted) => {
   const loaded = await import('./http-check.ts');

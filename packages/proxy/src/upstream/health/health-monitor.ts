@@ -31,15 +31,15 @@ export class HealthMonitor {
   readonly #options: HealthMonitorOptions;
   readonly #checker: HealthChecker;
   /**
-   * The health of each port of a Service. Two Services with the same endpoint evaluate it separately, because the
-   * clients and settings of one Service must not decide about the endpoints of another.
+   * The health of each port of a Service. If two Services have the same endpoint, the endpoint is evaluated separately
+   * for each, because the clients and settings of one Service must not decide about the endpoints of another Service.
    */
   readonly #ports = new RoutesByPort(() => new PortHealth());
   /** The names of the ports to be evaluated when `MIN_EVALUATION_INTERVAL_MS` is over. */
   readonly #stale = new Set<string>();
   /**
    * New listeners of ports with excluded endpoints. After the next evaluation the workers get the health command of
-   * such a port again, because the command now includes the new listener.
+   * such a port even if no endpoint has changed, because the command now includes the new listener.
    */
   readonly #newListeners = new Set<RouteKey>();
   #evaluationTimer: Timer | undefined;

@@ -18,8 +18,9 @@ const MAX_BODY_BYTES = 65_536;
 const MAX_RESPONSE_BYTES = 196_608;
 const HEADERS = { 'user-agent': 'weir-health-check', accept: '*/*' };
 /**
- * TLS options that keep a hostile endpoint from occupying the main thread under TLS 1.2. They exclude DHE, because the
- * endpoint could choose a group with many thousands of bits, and renegotiation, because the endpoint could repeat it.
+ * TLS options that keep a hostile endpoint from occupying the main thread under TLS 1.2. DHE is excluded, because the
+ * endpoint could choose a group with many thousands of bits. Renegotiation is excluded, because the endpoint could
+ * repeat it.
  */
 const CHEAP_TLS_OPTIONS = { ciphers: `${DEFAULT_CIPHERS}:!DHE`, secureOptions: constants.SSL_OP_NO_RENEGOTIATION };
 
