@@ -11,8 +11,8 @@ export interface ProxyOptions {
   readonly fleet: string;
   readonly node: string;
   /**
-   * Addresses to report as the addresses of the node. By default the addresses that the routing table lists for the
-   * node.
+   * Addresses to report as the addresses of the node. By default, the proxy reports the addresses that the routing
+   * table lists for the node.
    */
   readonly addresses?: readonly string[] | undefined;
   /** The number of worker threads. */
@@ -49,7 +49,10 @@ export interface ProxyOptions {
    * TLS.
    */
   readonly adminTls?: string | undefined;
-  /** Clients of the admin server must send this token for everything except probes; by default no token is required. */
+  /**
+   * The token that clients of the admin server must send for every request except probes; by default no token is
+   * required.
+   */
   readonly adminToken?: Secret | undefined;
   /**
    * The proxy adds its health checks to this object, so that probes on sockets other than the admin server can use

@@ -14,7 +14,10 @@ export interface StoreFollowerOptions extends Pick<FollowTableOptions, 'onTable'
   /** The suspensions from the copy on the disk, which are already in force. */
   readonly suspensions: KnownSuspensions | undefined;
   readonly onSuspensions: (known: KnownSuspensions) => void;
-  /** Called when the store is unreachable or holds no complete table. No newer state arrives for now. */
+  /**
+   * Called when the store becomes unreachable or holds no complete table. No newer state arrives until the store can be
+   * read again.
+   */
   readonly onAway: () => void;
   readonly signal: AbortSignal;
 }

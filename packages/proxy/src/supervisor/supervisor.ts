@@ -131,7 +131,10 @@ export class Supervisor {
     await pool.close();
   }
 
-  /** Applies the table and the suspensions from the disk. They stay in effect until the store sends newer ones. */
+  /**
+   * Applies the table and the suspensions from the disk. The table and the suspensions stay in effect until newer ones
+   * arrive from the store.
+   */
   #restoreState(): void {
     const { table, cutoffs } = this.#state ?? {};
     if (cutoffs !== undefined) this.components.suspensions.update(cutoffs);

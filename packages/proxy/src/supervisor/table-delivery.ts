@@ -46,8 +46,8 @@ export class CommandQueue {
   }
 
   post(command: WorkerCommand): void {
-    // Suspensions are sent before waiting commands. They refer to no listener and no endpoint, so they need no table
-    // first.
+    // Suspensions are sent before waiting commands. Suspensions refer to no listener and no endpoint, so they do not
+    // depend on earlier commands.
     if (command.kind === 'suspensions' || (this.#pending.length === 0 && !this.#isLagging)) {
       this.#sendNow(command);
       return;
@@ -115,8 +115,8 @@ export function mergeCommands(commands: readonly WorkerCommand[]): WorkerCommand
         break;
       }
       default:
-        // Tables before and after this command are not merged, because the command may depend on the earlier table, or
-        // the later table on the command.
+        // Tables before and after this command are not merged, because this command may depend on an earlier table, or
+        // a later table may depend on this command.
         table = undefined;
         merged.push(command);
     }
@@ -170,8 +170,8 @@ const MAX_BATCH_WEIGHT = 16;
 const MAX_PART_WEIGHT = 400;
 const ENDPOINTS_PER_WEIGHT = 8;
 /**
- * The number of source ranges and hosts that count as one unit of weight. They cost little, because they are compiled
- * only when the first client connects.
+ * The number of source ranges and hosts that count as one unit of weight. Source ranges and hosts cost little, because
+ * they are compiled only when the first client connects.
  */
 const STRINGS_PER_WEIGHT = 200;
 /**

@@ -16,7 +16,7 @@ import { availableMemoryBytes, heapLimitMb, WorkerThread } from './worker-thread
 
 const WATCH_INTERVAL_MS = 250;
 const RESTART_BACKOFF = { minMs: 50, maxMs: 5_000 };
-/** The backoff starts over if no worker has ended for this long. The next worker that ends is replaced at once. */
+/** If no worker has ended for this long, the backoff is reset, and the next worker that ends is replaced at once. */
 const BACKOFF_RESET_MS = 30_000;
 /**
  * The interval at which `untilReached` checks the marks. The interval is short, because the old and the new proxy both

@@ -28,7 +28,7 @@ export const WORKER_ENTRY: URL = new URL(
   import.meta.url,
 );
 
-/** How long a thread may take to start. Loading its modules takes long on a busy machine. */
+/** How long a thread may take to start. On a busy machine, loading the modules of the thread takes long. */
 const START_TIMEOUT_MS = 20_000;
 const MAX_SILENCE_MS = 2_000;
 /**
@@ -37,7 +37,7 @@ const MAX_SILENCE_MS = 2_000;
  */
 const YOUNG_GENERATION_MB = 12;
 /**
- * The maximum time between two liveness checks of a worker. After a longer time the whole process or machine was
+ * The maximum time between two liveness checks of a worker. If more time has passed, the whole process or machine was
  * probably stopped, so an unchanged liveness counter proves nothing.
  */
 const MAX_WATCH_DELAY_MS = 1_000;

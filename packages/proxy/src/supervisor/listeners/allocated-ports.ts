@@ -1,5 +1,5 @@
-// Ports that a Service owns although no worker listens on them, for example because the Service has no endpoint. The
-// address of such a port is published as long as no other process listens on the port.
+// Ports that a Service owns although no worker listens on them, for example because the Service has no endpoint. As
+// long as no other process listens on such a port, its address is published.
 import type { ListenerKey, Matcher } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import type { ListenerStates } from './listener-states.ts';
@@ -17,7 +17,7 @@ export interface AllocatedPortsOptions {
   readonly states: ListenerStates;
   readonly probes: PortProbes;
   readonly clock: Pick<Clock, 'monotonic'>;
-  /** Reports whether a worker may still have the port open. A probe would find the socket of that worker. */
+  /** Reports whether a worker may still have the port open. If so, a probe would find the socket of that worker. */
   readonly isStillClosing: (key: ListenerKey) => boolean;
   /** Called when another process listens on the port; `code` is an errno name. */
   readonly onTaken: (key: ListenerKey, at: ProbeAddress, code: string) => void;

@@ -65,8 +65,8 @@ export class ListenerReconciler {
   }
 
   /**
-   * Opens the listeners. To be called when the suspensions are known, because otherwise a suspended Service would serve
-   * for a moment at each start.
+   * Opens the listeners. To be called only after the suspensions are known. Otherwise a suspended Service would be
+   * served for a moment at each start.
    */
   start(): void {
     if (this.#hasStarted) return;
@@ -174,8 +174,8 @@ export class ListenerReconciler {
   }
 
   /**
-   * Returns the reports of all listeners. The list is the same object as long as no report changes, so that callers can
-   * compare lists by identity.
+   * Returns the reports of all listeners. Returns the same list object as long as no report changes, so that callers
+   * can compare lists by identity.
    */
   reports(): readonly ListenerReport[] {
     const mode = this.#mode;

@@ -3,7 +3,10 @@ import { backoffMs, type Clock } from '@weir/runtime';
 
 export interface DeferredListenersOptions {
   readonly matcher: Pick<Matcher, 'listeners'>;
-  /** Reports whether a table change is still being applied. Until its end, routes may be missing. */
+  /**
+   * Reports whether a table change is still being applied. Until the change is applied completely, routes may be
+   * missing.
+   */
   readonly isPartial: () => boolean;
 }
 

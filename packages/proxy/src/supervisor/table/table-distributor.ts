@@ -98,7 +98,10 @@ export class TableDistributor {
     return this.#position === null ? undefined : { table: this.#table.part, position: this.#position };
   }
 
-  /** Whether a change is being applied. Until its end, Services of a shared listener may be missing. */
+  /**
+   * Whether a change is being applied. Until the change is applied completely, Services of a shared listener may be
+   * missing.
+   */
   get isPartial(): boolean {
     return this.#isPartial;
   }
