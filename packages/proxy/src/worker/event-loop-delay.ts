@@ -2,8 +2,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 
 const RESOLUTION_MS = 20;
 /**
- * The length of a window in ticks of one second. Delays are reported over the current and the previous window, so that
- * a scrape every 30 seconds does not miss a stall.
+ * The length of a window in ticks of one second. Each reported delay covers the current and the previous window, so
+ * that a scrape every 30 seconds does not miss a stall.
  */
 const WINDOW_TICKS = 30;
 

@@ -26,8 +26,8 @@ export interface WorkerStartData {
   readonly limiterMemory: WorkerLimiterMemory;
   readonly peerWorkers: PeerWorkersSetup;
   /**
-   * Decrypts the private keys of certificates; undefined if this proxy has no fleet secret. In clear text, because a
-   * `Secret` cannot be cloned.
+   * Decrypts the private keys of certificates; undefined if this proxy has no fleet secret. The value is a plain
+   * string, because a `Secret` cannot be cloned.
    */
   readonly fleetSecret?: string | undefined;
   readonly workerCount: number;
@@ -81,8 +81,8 @@ export interface TableCommand {
   /** New limiter rows of Services. */
   readonly limits?: readonly LimiterRows[];
   /**
-   * The listeners and hosts that these changes move, each with a Service that owned or gets it (see `movedResources` of
-   * the model).
+   * The listeners and hosts that these changes move, each with the UID of a Service that owned or gets the listener or
+   * host (see `movedResources` of the model).
    */
   readonly movedResources?: readonly (readonly [resource: string, uid: string])[];
   /**

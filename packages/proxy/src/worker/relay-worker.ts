@@ -39,7 +39,7 @@ export interface RelayWorkerOptions extends WorkerListenersOptions {
   readonly affinityTable?: AffinityTable;
   /** The limiter state, which all workers share. Without it, nothing is limited. */
   readonly limiterMemory?: WorkerLimiterMemory;
-  /** Called when a connection attempt to an endpoint failed; `code` is an errno name. */
+  /** Called when a connection attempt to an endpoint has failed. `code` is an errno name. */
   onConnectError?(code: string | undefined): void;
   /** Returns milliseconds of a clock that never goes back; by default the kernel's monotonic clock. */
   readonly sliceClock?: () => number;

@@ -105,7 +105,7 @@ class LazyRoutes {
   ): Iterable<LazyEntry | undefined> {
     for (const change of changes) {
       yield this.#byService.get(serviceOfChange(change) ?? '');
-      // The Service that owns the listener which this change deletes or gives to another Service.
+      // Yields the Service that owns the listener which this change deletes or gives to another Service.
       yield this.#byRoute.get(listenerKeyOfEntryId(entryIdOf(change)) ?? '');
     }
     for (const [uid] of assigned) yield this.#byService.get(uid);

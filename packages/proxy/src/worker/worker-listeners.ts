@@ -36,7 +36,7 @@ export interface WorkerListenersOptions {
   /** The other workers of this proxy. The kernel may give datagrams of their UDP flows to this worker. */
   readonly peerWorkers?: PeerWorkers;
   send(message: WorkerMessage): void;
-  /** Called for an error that ended only one connection. */
+  /** Called for an error that affects only one connection. */
   reportError(origin: 'accept' | 'internal', thrown: unknown): void;
 }
 
