@@ -31,8 +31,8 @@ export function createDescriptorMemory(): SharedArrayBuffer {
 /** Rejects with the reason if this version of Node.js or this machine cannot make the system calls of the transport. */
 export async function checkTransport(kind: TransportKind): Promise<void> {
   if (kind !== 'syscalls') return;
-  const { testSyscalls } = await import('./self-test.ts');
-  testSyscalls();
+  const { checkSyscalls } = await import('./check-syscalls.ts');
+  checkSyscalls();
 }
 
 /** Opens the transports of this thread. The descriptors that they open through FFI are recorded in `descriptors`. */

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { connectClient, eventually } from '@weir/testkit';
+import { checkSyscalls } from '../../src/transport/check-syscalls.ts';
 import { closeAbandonedDescriptors, createDescriptorMemory } from '../../src/transport/choose-transport.ts';
 import { EventLoop } from '../../src/transport/event-loop.ts';
-import { testSyscalls } from '../../src/transport/self-test.ts';
 import { AF_INET, EPOLLIN, SOCK_STREAM } from '../../src/transport/syscall-layouts.ts';
 import {
   bindSocket,
@@ -27,7 +27,7 @@ function openListener(): { descriptor: number; port: number } {
   return { descriptor, port: localPort(descriptor) };
 }
 
-test('the self-test passes on this machine', () => testSyscalls());
+test('the self-test passes on this machine', () => checkSyscalls());
 
 test('an event of a closed descriptor never reaches the socket that reuses its number', async () => {
   const loop = new EventLoop();

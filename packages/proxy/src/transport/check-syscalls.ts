@@ -30,7 +30,7 @@ const GENERATION = 0x89abcdef;
 const WAIT_MS = 2_000;
 
 /** Throws an error that names the first call whose result is not as the man page says. Takes less than a millisecond. */
-export function testSyscalls(): void {
+export function checkSyscalls(): void {
   const poll = new EventPoll();
   const open: number[] = [];
   try {
