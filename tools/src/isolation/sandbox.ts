@@ -78,7 +78,7 @@ function configureSandbox({ groups }: Sandbox): void {
   writeFileSync('/proc/sys/net/ipv4/ip_forward', '1');
 }
 
-/** Makes all changes below a path temporary, because no flag of kubelet and containerd moves their files away from some paths. */
+/** Makes all changes below a path temporary. Needed for folders in which kubelet and containerd write files that no flag can move. */
 function overlayWithMemory(path: string): void {
   if (!existsSync(path)) return;
   const [upper, work] = ['upper', 'work'].map((kind) => join(SCRATCH_FOLDER, kind, path));

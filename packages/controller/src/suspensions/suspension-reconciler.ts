@@ -33,7 +33,7 @@ export interface SuspensionReconcilerOptions {
   readonly log: Logger;
   /** Called when a suspension has expired, so that `reconcile` is due. */
   readonly onExpiry: () => void;
-  /** Called when a new suspension was made in the store itself, so that a run of the deferred calls is due. */
+  /** Called when the store contains a new suspension that has no Kubernetes object yet. The deferred calls must then run. */
   readonly onRequest: () => void;
   /** Makes the calls to the API server; `reconcile` only uses their results. */
   readonly deferredCalls: DeferredSuspensionCalls;

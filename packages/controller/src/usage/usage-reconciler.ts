@@ -198,9 +198,9 @@ export class UsageReconciler {
 const MIN_SERVED_MS = 24 * 3_600_000;
 
 /**
- * Returns, for each node, the last incarnation that can be folded; all earlier incarnations of the node can be folded too. The last
- * foldable incarnation is the incarnation before the oldest live incarnation, once all live incarnations of the node have run for a day. A
- * node with an unknown-version proxy is left out, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
+ * Returns at most one element per node: the incarnation just before the node's oldest live incarnation. The returned incarnation and all
+ * earlier ones can be folded. A node is left out until all its live incarnations have run for a day. A node is also left out while the
+ * heartbeat of one of its proxies cannot be decoded, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
  */
 export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): FoldedIncarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);

@@ -1,4 +1,4 @@
-// These tests start the real process, which must exit with one line about the mistake.
+// These tests start the real controller process with wrong port settings. It must exit and print one line that names the mistake.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { spawnProcess } from '@weir/testkit';

@@ -29,7 +29,7 @@ export function zonePreferenceOf({
   return SAME_ZONE_DISTRIBUTIONS.has(trafficDistribution ?? '') ? 'ownZone' : 'none';
 }
 
-/** Returns the zones whose clients prefer an endpoint. */
+/** Returns the zones whose clients should prefer this endpoint. For `none`, returns the endpoint's own zone, although proxies ignore it. */
 export function zonesFor(preference: ZonePreference, { zone, hintedZones }: SliceEndpoint): readonly string[] {
   const ownZone = zone === null ? [] : [zone];
   switch (preference) {

@@ -7,8 +7,8 @@ export class TimeoutWheel<T extends WheelEntry> {
   readonly #slots: T[][];
   #currentTick = 0;
   /**
-   * The tick whose slot is swept next. The slots of earlier ticks are empty. While due entries have not been taken,
-   * `#sweptTick` is at most `#currentTick`.
+   * The tick whose slot is swept next. All ticks before this tick have been swept and have no entries left. Greater
+   * than `#currentTick` only when `takeDue` has returned all due entries.
    */
   #sweptTick = 0;
 

@@ -72,7 +72,8 @@ function collectSamples(metric: CollectedMetric, { cap, log }: RenderOptions): r
   try {
     return [...metric.collect()];
   } catch (error) {
-    // Renders no series at all, because after a partial list the missing series would seem to have ended.
+    // The samples collected before the error are discarded too. If only these samples were rendered, Prometheus would treat the missing
+    // series as ended.
     cap.drop(metric.name, 'error');
     log?.warn({ metric: metric.name, err: error }, 'failed to collect metric; dropping its series from this scrape');
     return [];

@@ -25,8 +25,8 @@ export class RedisUsage implements UsageStore {
   }
 
   async flush(report: UsageReport): Promise<FlushResult> {
-    // Sends one script call at a time, because heartbeats share the connection and must not wait until the large report after a long outage
-    // is sent completely.
+    // Sends one script call at a time. After a long outage a report is large, and the heartbeats on the same connection must not wait until
+    // the whole report is sent.
     for (const { keys, args } of flushCalls(this.#keys, report)) {
       const kind = (await this.#connection.run('flush-usage', keys, args)) as FlushResult['kind'];
       if (kind !== 'accepted') return { kind };

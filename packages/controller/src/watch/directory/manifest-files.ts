@@ -35,8 +35,8 @@ export interface ManifestScan {
 /** How long the objects of a missing or empty file are kept, because editors move or truncate a file before they write the new version. */
 const MISSING_GRACE_MS = 150;
 /**
- * How old the last change of a file must be for the file's stats to identify its content. Two writes within one tick of the file
- * system's clock have the same time, so the second write may leave the stats unchanged.
+ * If a file was changed less than this time before a scan, the next scan reads the file again even if its stats are unchanged. Two writes
+ * within one tick of the file system's clock get the same time, so the stats may not show the second write.
  */
 const MIN_STABLE_AGE_MS = 1_000;
 const MAX_FILE_BYTES = 64 * 1024 * 1024;

@@ -100,7 +100,10 @@ export class ListenerReconciler {
     this.#options.onChange();
   }
 
-  /** Reconciles the listeners with these keys and the listeners of these routes; by default all listeners. */
+  /**
+   * Opens and closes listeners as the table requires. Considers only the listeners that `changed` names, each by its own
+   * key or by the key of one of its routes; by default all listeners.
+   */
   reconcile(changed?: readonly (ListenerKey | RouteKey)[]): void {
     if (!this.#hasStarted || this.#isClosed) return;
     const keys = this.#deferred.due(changed?.map(listenerKeyOfRoute) ?? this.#allKeys());
