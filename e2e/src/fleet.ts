@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { eventually, freePort, type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { type ControlPlane, type Redis, startControlPlane, startRedis } from '@weir/tools';
+import { type ControlPlane, type Redis, startControlPlane, startRedis, waitForCustomResources } from '@weir/tools';
 import { API_SERVER_ADDRESS, NODES, type NodeName, nodeAddress, nodeAddress6, SERVICE_CIDRS } from './addresses.ts';
 
 // Runs a complete fleet as processes: API server, Redis, controller, three proxies and console. Only the kubelets are missing.
@@ -237,5 +237,5 @@ const DEFINITIONS_FOLDER = fileURLToPath(new URL('../../charts/weir-crds/definit
 /** Applies the CRDs of the chart and waits until they are established. */
 export async function applyCustomResources({ kubectl }: ControlPlane): Promise<void> {
   await kubectl('apply', '-f', DEFINITIONS_FOLDER);
-  await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+  await waitForCustomResources({ kubectl });
 }

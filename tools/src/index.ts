@@ -11,6 +11,7 @@ export {
   type ControlPlane,
   type ControlPlaneOptions,
   startControlPlane,
+  waitForCustomResources,
 } from './kubernetes/control-plane.ts';
 export { requirePreviousVersion, unpackPreviousVersion } from './previous-version/previous-version.ts';
 export type { ProgramLookup, ProgramName } from './programs/catalog.ts';

@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
-import { type ControlPlane, programPath, requireProgram, startControlPlane } from '@weir/tools';
+import { type ControlPlane, programPath, requireProgram, startControlPlane, waitForCustomResources } from '@weir/tools';
 import { INSTALLATIONS, type Manifest, renderManifests } from '../../src/chart/helm.ts';
 import { prometheusCrds } from '../../src/chart/prometheus-crds.ts';
 
@@ -18,7 +18,7 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
     assert.equal(definitions.length, 3);
     for (const each of [...definitions, ...prometheusCrds])
       await plane.kubectl('apply', '--server-side', '-f', '-', { stdin: JSON.stringify(each) });
-    await plane.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+    await waitForCustomResources(plane);
     const namespaces = new Set([...INSTALLATIONS.map(({ namespace }) => namespace), 'shop', 'blog']);
     for (const name of namespaces) {
       await plane.kubectl('create', 'namespace', name);

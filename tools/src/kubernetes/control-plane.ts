@@ -233,3 +233,10 @@ async function assertReady(server: string, { pki, token }: { pki: string; token:
   }).once('error', reject);
   await promise;
 }
+
+/** Waits until the API server serves all applied custom resources, at most 30 s for each step. */
+export async function waitForCustomResources({ kubectl }: Pick<ControlPlane, 'kubectl'>): Promise<void> {
+  // The second command would fail on a definition that has no conditions yet, instead of waiting for them.
+  await kubectl('wait', '--for=jsonpath={.status.conditions}', 'crd', '--all', '--timeout=30s');
+  await kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+}

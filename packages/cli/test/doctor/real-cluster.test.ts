@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { silentLogger } from '@weir/runtime';
 import { openRedisStore } from '@weir/store';
 import { freePort, temporaryDirectory } from '@weir/testkit';
-import { type ControlPlane, requireProgram, startControlPlane, startRedis } from '@weir/tools';
+import { type ControlPlane, requireProgram, startControlPlane, startRedis, waitForCustomResources } from '@weir/tools';
 import type { Finding } from '../../src/doctor/finding.ts';
 import { heartbeat } from '../fixtures/doctor-facts.ts';
 import { type InProcessResult, runWeirInProcess, runWeirOnTerminal } from '../fixtures/weir-in-process.ts';
@@ -42,7 +42,7 @@ describe('weir doctor on a real API server', requireProgram('kubernetes', 'redis
 
   test('checks the nodes, Services and policies of the API server', async () => {
     await plane.kubectl('apply', '-f', CRDS);
-    await plane.kubectl('wait', '--for=condition=Established', 'crd', '--all', '--timeout=30s');
+    await waitForCustomResources(plane);
     const cordoned = { unschedulable: true, podCIDR: '10.244.2.0/24', podCIDRs: ['10.244.2.0/24'] };
     await apply(node('edge-1'), node('edge-2', cordoned), lease('weir-controller-weir'), policy());
     await patchStatus('node', 'edge-1', {
