@@ -53,11 +53,55 @@ export class SessionSet<T extends IndexedEntry> {
   }
 }
 
+/** A session that has written bytes to its client and has not counted all of them as sent. */
+export interface SendingSession {
+  /** The index of this session in its `SendingSessions`, or -1. Only `SendingSessions` writes this field. */
+  sendingIndex: number;
+  /** Counts the bytes that the client has acknowledged since the last call. Returns whether written bytes are left. */
+  countSent(): boolean;
+}
+
+/**
+ * The sessions of a worker whose written bytes are not all counted yet. Once a second each session asks the kernel how
+ * many bytes its client has acknowledged, so relaying a chunk costs no such system call.
+ */
+export class SendingSessions {
+  readonly #sessions: SendingSession[] = [];
+
+  /** Adds the session, unless it is in the list. */
+  add(session: SendingSession): void {
+    if (session.sendingIndex >= 0) return;
+    session.sendingIndex = this.#sessions.length;
+    this.#sessions.push(session);
+  }
+
+  /** Deletes the session. Does nothing if the session is not in the list. */
+  delete(session: SendingSession): void {
+    const index = session.sendingIndex;
+    if (index < 0) return;
+    session.sendingIndex = -1;
+    const last = this.#sessions.pop() as SendingSession;
+    if (last === session) return;
+    this.#sessions[index] = last;
+    last.sendingIndex = index;
+  }
+
+  /** To be called once a second. */
+  tick(): void {
+    // Iterates backwards, because `delete` moves the last session into the gap, and that session has been asked already.
+    for (let index = this.#sessions.length - 1; index >= 0; index -= 1) {
+      const session = this.#sessions[index] as SendingSession;
+      if (!session.countSent()) this.delete(session);
+    }
+  }
+}
+
 /** The parts of the worker that a TCP connection uses. */
 export interface RelayContext {
   readonly transport: TcpTransport;
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
+  readonly sending: SendingSessions;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

@@ -10,7 +10,7 @@ import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
-import type { RelayContext, Session } from './session.ts';
+import type { RelayContext, SendingSession, Session } from './session.ts';
 import { ticksFor } from './timeout-wheel.ts';
 
 /**
@@ -31,11 +31,12 @@ export interface TcpSessionOptions {
   readonly admission: Admission;
 }
 
-export class TcpSession implements StreamEvents, Session, ThrottledReader {
+export class TcpSession implements StreamEvents, Session, SendingSession, ThrottledReader {
   deadline = 0;
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
+  sendingIndex = -1;
   readonly #context: RelayContext;
   readonly #upstream: Upstream;
   /** The counters of this session. They do not change, even if the Service gets other counters later. */
@@ -53,8 +54,8 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   #isEnded = false;
   #hasClientClosed = false;
   #hasEndpointClosed = false;
-  /** The number of bytes that were written to the client's stream and that the kernel has not accepted yet. */
-  #unsentBytes = 0;
+  /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
+  #uncountedBytes = 0;
   /** How many consecutive idle timeouts have passed while the session was throttled. */
   #throttledIdleTimeouts = 0;
 
@@ -157,7 +158,6 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   onDrain(drained: TcpStream): void {
     if (this.#isEnded) return;
     this.#extendIdleDeadline();
-    if (drained === this.#client) this.#countSent(0);
     const source = this.#peerOf(drained);
     if (source !== undefined) this.#readUnlessThrottled(source);
   }
@@ -228,13 +228,25 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
     this.#connect(failure);
   }
 
+  /** Counts the bytes that the client has acknowledged. They also show that the client is active. */
+  countSent(): boolean {
+    const left = this.#client.unacknowledgedBytes();
+    if (left !== this.#uncountedBytes) {
+      addToCounter(this.#counters, SENT, this.#uncountedBytes - left);
+      this.#uncountedBytes = left;
+      this.#extendIdleDeadline();
+    }
+    return left > 0;
+  }
+
   #release(): void {
     this.#context.wheel.remove(this);
     this.#upstream.service.sessions.delete(this);
     this.#releaseEndpoint();
     this.#admission.release();
     this.#throttle.end();
-    this.#countSent(this.#client.queuedBytes);
+    this.#context.sending.delete(this);
+    if (this.#uncountedBytes > 0) this.countSent();
   }
 
   #resetStreams(): void {
@@ -258,16 +270,10 @@ export class TcpSession implements StreamEvents, Session, ThrottledReader {
   }
 
   #sendToClient(bytes: Uint8Array): void {
-    this.#unsentBytes += bytes.length;
+    this.#uncountedBytes += bytes.length;
+    this.#context.sending.add(this);
     const queued = this.#client.write(bytes);
-    this.#countSent(queued);
     if (!this.#throttle.mayRead('out', bytes.length) || queued > 0) this.#endpointStream?.readStop();
-  }
-
-  #countSent(queued: number): void {
-    if (this.#unsentBytes === queued) return;
-    addToCounter(this.#counters, SENT, this.#unsentBytes - queued);
-    this.#unsentBytes = queued;
   }
 
   #onCleanClose(isClient: boolean): void {

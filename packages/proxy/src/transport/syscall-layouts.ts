@@ -24,6 +24,9 @@ export const IPV6_V6ONLY = 26;
 export const MSG_NOSIGNAL = 0x4000;
 export const SHUT_WR = 1;
 
+/** Requests of ioctl(2): tcp(7). */
+export const SIOCOUTQ = 0x5411;
+
 /** Events and operations of epoll_ctl(2). */
 export const EPOLLIN = 0x001;
 export const EPOLLOUT = 0x004;

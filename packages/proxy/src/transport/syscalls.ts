@@ -21,6 +21,7 @@ import {
   MSGHDR_IOVEC_COUNT_OFFSET,
   MSGHDR_IOVEC_OFFSET,
   SHUT_WR,
+  SIOCOUTQ,
   SO_ERROR,
   SO_LINGER,
   SOCK_CLOEXEC,
@@ -50,6 +51,7 @@ const libc = ffi.dlopen(null, {
   getsockname: signature(I32, PTR, PTR),
   setsockopt: signature(I32, I32, I32, PTR, I32),
   getsockopt: signature(I32, I32, I32, PTR, PTR),
+  ioctl: signature(I32, I32, PTR),
   epoll_create1: signature(I32),
   epoll_ctl: signature(I32, I32, I32, PTR),
   epoll_wait: signature(I32, PTR, I32, I32),
@@ -238,6 +240,15 @@ export function takeSocketError(descriptor: number): number {
   optionLength.words[0] = 4;
   const result = checked(libc.getsockopt(descriptor, SOL_SOCKET, SO_ERROR, optionValue.pointer, optionLength.pointer));
   return result < 0 ? result : -(optionValue.words[0] as number);
+}
+
+/**
+ * Returns how many bytes of the sequence space the peer has not acknowledged: `SIOCOUTQ` of tcp(7). A FIN counts as one
+ * byte. Also works after the peer has reset the connection; Linux ignores the acknowledgement in a RST.
+ */
+export function unacknowledgedSequence(descriptor: number): number {
+  const result = checked(libc.ioctl(descriptor, SIOCOUTQ, optionValue.pointer));
+  return result < 0 ? result : (optionValue.words[0] as number);
 }
 
 /** Sends FIN after the bytes that the kernel has: shutdown(2) with `SHUT_WR`. */

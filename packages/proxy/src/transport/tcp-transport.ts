@@ -83,6 +83,12 @@ export interface TcpStream {
    */
   readonly queuedBytes: number;
   /**
+   * Returns the number of written bytes that the peer's kernel has not acknowledged, including the queued bytes. After
+   * the close, returns the number of bytes that were never acknowledged. A transport that cannot ask the kernel returns
+   * `queuedBytes`.
+   */
+  unacknowledgedBytes(): number;
+  /**
    * The maximum length of one `write`; absent or infinite if there is no limit. A longer write would block the worker
    * for too long, for example to encrypt the bytes.
    */

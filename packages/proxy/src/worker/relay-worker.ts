@@ -14,7 +14,7 @@ import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
-import type { RelayContext, Session } from '../relay/session.ts';
+import { type RelayContext, SendingSessions, type Session } from '../relay/session.ts';
 import { SessionExpirer, SessionTerminator } from '../relay/session-terminator.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
@@ -92,6 +92,7 @@ export class RelayWorker {
       transport: options.transport,
       wheel: this.#wheel,
       shaper: new Shaper(),
+      sending: new SendingSessions(),
       onInternalError: (thrown) => options.reportError('internal', thrown),
       onConnectError: (code) => options.onConnectError?.(code),
     };
@@ -112,6 +113,8 @@ export class RelayWorker {
 
   /** Advances all timeouts. To be called once a second. */
   tick(): void {
+    // Comes first, because a client that has acknowledged bytes is not idle.
+    this.#context.sending.tick();
     this.#expirer.tick();
     this.#removedDrainer.tick(this.#wheel.now);
     this.#unhealthyDrainer.tick(this.#wheel.now);

@@ -18,6 +18,7 @@ import {
   shutdownWrite,
   takeSocketError,
   transmit,
+  unacknowledgedSequence,
 } from '../syscalls.ts';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
 import { lastReader } from './loop-iteration.ts';
@@ -63,8 +64,12 @@ export class EpollStream implements AcceptedStream {
   /** How many times in a row this stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
   #queue: WriteQueue | undefined;
+  /** Whether both sides have sent FIN, and the stream closes when the peer has acknowledged all bytes. */
+  #isLingering = false;
   /** After the close: the number of bytes that never reached the kernel. */
   #unsent = 0;
+  /** After the close: the number of bytes that the peer has not acknowledged. */
+  #unacknowledged = 0;
   #code: string | undefined;
 
   constructor(descriptor: number, { peer, isConnecting }: { peer: PeerAddress | undefined; isConnecting: boolean }) {
@@ -83,6 +88,10 @@ export class EpollStream implements AcceptedStream {
 
   get queuedBytes(): number {
     return this.#unsent + (this.#queue?.length ?? 0);
+  }
+
+  unacknowledgedBytes(): number {
+    return this.#descriptor < 0 ? this.#unacknowledged : this.queuedBytes + this.#bytesInKernel();
   }
 
   accept(events: StreamEvents): void {
@@ -104,17 +113,13 @@ export class EpollStream implements AcceptedStream {
   }
 
   write(bytes: Uint8Array): number {
-    if (this.#descriptor < 0) {
-      this.#unsent += bytes.length;
-      return this.#unsent;
-    }
+    if (this.#descriptor < 0) return this.#discard(bytes);
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
     const taken = this.#transmit(bytes);
     if (taken === bytes.length) return 0;
     if (taken < 0 && taken !== EAGAIN) {
-      this.#unsent += bytes.length;
       this.fail(taken);
-      return this.#unsent;
+      return this.#discard(bytes);
     }
     return this.#enqueue(taken <= 0 ? bytes : bytes.subarray(taken));
   }
@@ -128,8 +133,8 @@ export class EpollStream implements AcceptedStream {
 
   reset(): void {
     if (this.#descriptor < 0) return;
-    const descriptor = this.#release(undefined);
-    resetConnection(descriptor);
+    this.#unacknowledged = this.unacknowledgedBytes();
+    resetConnection(this.#release(undefined));
     eventLoop.closeLater(this);
   }
 
@@ -150,6 +155,10 @@ export class EpollStream implements AcceptedStream {
     if (this.#isConnecting) {
       this.#finishConnect(events);
       if (this.#descriptor < 0) return;
+    }
+    if (this.#isLingering) {
+      this.#finish();
+      return;
     }
     if ((events & EPOLLOUT) !== 0 && this.#queue !== undefined && this.#queue.length > 0) this.#flush();
     if (this.#descriptor < 0 || (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) === 0) return;
@@ -174,6 +183,7 @@ export class EpollStream implements AcceptedStream {
   /** Closes the stream after the negative errno of a system call. */
   fail(error: number): void {
     if (this.#descriptor < 0) return;
+    this.#unacknowledged = this.unacknowledgedBytes();
     closeDescriptor(this.#release(getSystemErrorName(error)));
     eventLoop.closeLater(this);
   }
@@ -229,7 +239,7 @@ export class EpollStream implements AcceptedStream {
     this.#hasEnded = true;
     this.#emit('onEnd');
     if (this.#descriptor < 0) return;
-    if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#close();
+    if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#finish();
   }
 
   /** Fails the stream if the peer has reset the connection while nothing is read. */
@@ -288,7 +298,7 @@ export class EpollStream implements AcceptedStream {
 
   #sendFin(): void {
     if (this.#hasEnded) {
-      this.#close();
+      this.#finish();
       return;
     }
     this.#fin = 'sent';
@@ -296,9 +306,39 @@ export class EpollStream implements AcceptedStream {
     if (result < 0) this.fail(result);
   }
 
-  #close(): void {
-    closeDescriptor(this.#release(undefined));
-    eventLoop.closeLater(this);
+  /**
+   * Closes the stream after both FINs if the peer has acknowledged all bytes. Otherwise the descriptor stays open until
+   * then, because after close(2) the stream could no longer be reset. The state of the socket changes when the peer has
+   * acknowledged the FIN, which is an event.
+   */
+  #finish(): void {
+    if (this.#bytesInKernel() === 0) {
+      closeDescriptor(this.#release(undefined));
+      eventLoop.closeLater(this);
+      return;
+    }
+    if (this.#isLingering) {
+      this.#failUnread();
+      return;
+    }
+    this.#isLingering = true;
+    if (this.#fin === 'sent') return;
+    this.#fin = 'sent';
+    const result = shutdownWrite(this.#descriptor);
+    if (result < 0) this.fail(result);
+  }
+
+  /** Returns the number of bytes that the kernel has taken and the peer has not acknowledged. */
+  #bytesInKernel(): number {
+    if (this.#isConnecting) return 0;
+    const sequence = unacknowledgedSequence(this.#descriptor);
+    return this.#fin === 'sent' ? Math.max(0, sequence - 1) : Math.max(0, sequence);
+  }
+
+  #discard(bytes: Uint8Array): number {
+    this.#unsent += bytes.length;
+    this.#unacknowledged += bytes.length;
+    return this.#unsent;
   }
 
   /** Ends all use of the descriptor and returns the descriptor, which the caller closes. */

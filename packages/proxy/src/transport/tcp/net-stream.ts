@@ -107,6 +107,10 @@ export class NetTcpStream implements AcceptedStream {
     return this.#queued;
   }
 
+  unacknowledgedBytes(): number {
+    return this.queuedBytes;
+  }
+
   get maxWriteBytes(): number {
     return this.#operations.maxWriteBytes ?? Number.POSITIVE_INFINITY;
   }

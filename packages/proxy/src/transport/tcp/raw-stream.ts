@@ -110,6 +110,10 @@ export class RawTcpStream implements AcceptedStream, HandleOwner {
     return this.#queued;
   }
 
+  unacknowledgedBytes(): number {
+    return this.queuedBytes;
+  }
+
   accept(events: StreamEvents): void {
     const isHandedOn = this.#events !== undefined;
     this.#events = events;
