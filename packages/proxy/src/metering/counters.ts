@@ -14,7 +14,12 @@ export const REQUESTS = 3;
  * another Service when the count is 0.
  */
 export const ACTIVE = 4;
-const FIRST_OUTCOME_COLUMN = 5;
+/**
+ * Bytes in the send buffers of the kernel: written to clients, but not yet counted as sent, because the clients have not
+ * acknowledged them. If a worker fails, nobody can ask the kernel any more, and these bytes count as sent.
+ */
+export const UNACKNOWLEDGED = 5;
+const FIRST_OUTCOME_COLUMN = 6;
 export const COLUMN_COUNT: number = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
 export const ROWS_PER_BLOCK = 1_024;
 const OUTCOME_COLUMNS = new Map(OUTCOMES.map((outcome, index) => [outcome, FIRST_OUTCOME_COLUMN + index]));

@@ -3,6 +3,7 @@
 import { type SlotReading, slotKey } from '@weir/model/data-plane';
 import {
   ACTIVE,
+  addToCounter,
   COLUMN_COUNT,
   CONNECTIONS,
   counterAt,
@@ -13,6 +14,7 @@ import {
   REQUESTS,
   ROWS_PER_BLOCK,
   SENT,
+  UNACKNOWLEDGED,
   UNROUTED_SLOT,
 } from './counters.ts';
 
@@ -148,16 +150,15 @@ export class SlotRegistry {
     return this.#formerTotals.size > this.#maxFormerOwners;
   }
 
-  /** Resets all totals to 0, except the open connections. Returns the readings of the slots before the reset. */
+  /** Resets all totals to 0, except the open connections and their unacknowledged bytes. Returns the readings of the slots before the reset. */
   startIncarnation(): SlotReading[] {
     this.#formerTotals.clear();
     const readings: SlotReading[] = [];
     for (const slot of this.#slots.values()) {
       const total = this.#totalOf(slot);
-      const open = total[ACTIVE] as number;
       readings.push(readingOf(slot.owner, total));
       addRow(slot.base, total, -1);
-      slot.base[ACTIVE] = (slot.base[ACTIVE] as number) + open;
+      for (const column of [ACTIVE, UNACKNOWLEDGED]) addToCounter(slot.base, column, total[column] as number);
     }
     return readings;
   }
@@ -254,12 +255,15 @@ function addRow(sum: Float64Array, row: Float64Array, sign: 1 | -1): void {
 
 /**
  * Adds the counts of a worker that has ended to `base`. The open connections of the worker count as ended with the
- * outcome `internal`.
+ * outcome `internal`, and their unacknowledged bytes as sent.
  */
 function addFinalCounts(base: Float64Array, row: Float64Array): void {
-  const open = row[ACTIVE] as number;
   addRow(base, row, 1);
-  base[ACTIVE] = (base[ACTIVE] as number) - open;
-  const column = outcomeColumn('internal');
-  base[column] = (base[column] as number) + open;
+  move(base, row[ACTIVE] as number, { from: ACTIVE, to: outcomeColumn('internal') });
+  move(base, row[UNACKNOWLEDGED] as number, { from: UNACKNOWLEDGED, to: SENT });
+}
+
+function move(row: Float64Array, amount: number, { from, to }: { readonly from: number; readonly to: number }): void {
+  addToCounter(row, from, -amount);
+  addToCounter(row, to, amount);
 }

@@ -4,7 +4,15 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
-import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
+import {
+  ACTIVE,
+  addToCounter,
+  CONNECTIONS,
+  countOutcome,
+  RECEIVED,
+  SENT,
+  UNACKNOWLEDGED,
+} from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
@@ -56,6 +64,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   #hasEndpointClosed = false;
   /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
   #uncountedBytes = 0;
+  /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */
+  #bytesInKernel = 0;
   /** How many consecutive idle timeouts have passed while the session was throttled. */
   #throttledIdleTimeouts = 0;
 
@@ -236,7 +246,13 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
       this.#uncountedBytes = left;
       this.#extendIdleDeadline();
     }
+    this.#countInKernel(this.#isEnded ? 0 : left - this.#client.queuedBytes);
     return left > 0;
+  }
+
+  #countInKernel(bytes: number): void {
+    addToCounter(this.#counters, UNACKNOWLEDGED, bytes - this.#bytesInKernel);
+    this.#bytesInKernel = bytes;
   }
 
   #release(): void {
@@ -273,6 +289,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#uncountedBytes += bytes.length;
     this.#context.sending.add(this);
     const queued = this.#client.write(bytes);
+    this.#countInKernel(this.#uncountedBytes - queued);
     if (!this.#throttle.mayRead('out', bytes.length) || queued > 0) this.#endpointStream?.readStop();
   }
 

@@ -172,6 +172,7 @@ for (const { name, transport, noticesResetsUnread } of TRANSPORTS) {
       })().catch(() => undefined);
       let before = -1;
       await eventually(() => {
+        worker.tick(1);
         const now = worker.row[SENT] ?? 0;
         const isStill = now === before && now > 0;
         before = now;
