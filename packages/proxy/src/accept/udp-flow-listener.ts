@@ -1,4 +1,4 @@
-import { type Client, type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
+import { type ListenerKey, routeRefusalFor } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import { countOutcome } from '../metering/counters.ts';
@@ -7,7 +7,8 @@ import type { ListenerPeers, PeerWorkers } from '../relay/peer-workers.ts';
 import type { Session } from '../relay/session.ts';
 import type { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import { type FlowContext, UdpFlow } from '../relay/udp-flow.ts';
-import { FlowTable, type TenantFlows } from '../relay/udp-flow-table.ts';
+import { FlowTable, type TenantFlows, type UdpClient } from '../relay/udp-flow-table.ts';
+import { hostText } from '../transport/peer-address.ts';
 import type {
   UdpBindOptions,
   UdpListenSocket,
@@ -85,11 +86,19 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     this.#options.onFailed(code);
   }
 
-  onMessage(bytes: Uint8Array, address: string, port: number): void {
-    const flow = this.#flows.find(address, port);
-    if (flow !== undefined && flow.upstream === this.#options.upstream()) forwardGuarded(flow, bytes);
-    else if (flow !== undefined || this.#peers?.forward(bytes, { address, port }) !== true)
-      this.#forward(bytes, { address, port });
+  onMessage(bytes: Uint8Array, host: number | string, port: number): void {
+    const flow = this.#flows.find(host, port);
+    if (flow !== undefined && flow.upstream === this.#options.upstream()) {
+      forwardGuarded(flow, bytes);
+      return;
+    }
+    const client = { address: hostText(host), host, port };
+    if (flow !== undefined || this.#peers?.forward(bytes, client) !== true) this.#forward(bytes, client);
+  }
+
+  /** Returns how many datagrams the kernel has dropped since the last call. */
+  takeDropped(): number {
+    return this.#listener.takeDropped();
   }
 
   onThrow(thrown: unknown): void {
@@ -101,7 +110,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
    * Handles a datagram from a peer worker. Catches exceptions here, because a message channel does not catch them. For
    * datagrams from a socket, the transport catches exceptions.
    */
-  #onForwarded(bytes: Uint8Array, client: Client): void {
+  #onForwarded(bytes: Uint8Array, client: UdpClient): void {
     try {
       this.#forward(bytes, client);
     } catch (thrown) {
@@ -113,15 +122,15 @@ export class UdpFlowListener implements UdpListenSocketEvents {
    * Sends a datagram to its flow. Opens a new flow if the client has none, or if the client's flow belongs to a Service
    * that no longer has the listener.
    */
-  #forward(bytes: Uint8Array, client: Client): void {
+  #forward(bytes: Uint8Array, client: UdpClient): void {
     const upstream = this.#options.upstream();
-    const known = this.#flows.find(client.address, client.port);
+    const known = this.#flows.find(client.host, client.port);
     if (known !== undefined && known.upstream !== upstream) known.end('listener-closed');
     const flow = known !== undefined && known.upstream === upstream ? known : this.#open(upstream, client);
     if (flow !== undefined) forwardGuarded(flow, bytes);
   }
 
-  #open(upstream: Upstream | undefined, client: Client): UdpFlow | undefined {
+  #open(upstream: Upstream | undefined, client: UdpClient): UdpFlow | undefined {
     const refusal = refusalOf(upstream, client);
     if (upstream === undefined || refusal !== undefined) {
       this.#refuse(upstream, refusal ?? 'no-listener');
@@ -143,7 +152,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
     return undefined;
   }
 
-  #begin(upstream: Upstream, client: Client, admission: Admission): UdpFlow | undefined {
+  #begin(upstream: Upstream, client: UdpClient, admission: Admission): UdpFlow | undefined {
     this.#evictForNewFlow(upstream, client);
     const flow = new UdpFlow(client, { upstream, admission, context: this.#context });
     try {
@@ -161,10 +170,10 @@ export class UdpFlowListener implements UdpListenSocketEvents {
    * If the client address or the tenant has reached its maximum number of flows, ends the least recently active flow of
    * that client address or tenant.
    */
-  #evictForNewFlow(upstream: Upstream, client: Client): void {
+  #evictForNewFlow(upstream: Upstream, client: UdpClient): void {
     const { tenants } = this.#options;
-    if (this.#flows.countOf(client.address) >= tenants.maxFlowsPerClient) {
-      this.#flows.leastRecentlyActive(client.address)?.end('evicted');
+    if (this.#flows.countOf(client.host) >= tenants.maxFlowsPerClient) {
+      this.#flows.leastRecentlyActive(client.host)?.end('evicted');
     }
     const { tenant, uid } = upstream.service.entry;
     tenants.flowToEvict(tenant ?? uid)?.end('evicted');
@@ -183,7 +192,7 @@ function forwardGuarded(flow: UdpFlow, bytes: Uint8Array): void {
   }
 }
 
-function refusalOf(upstream: Upstream | undefined, client: Client): Outcome | undefined {
+function refusalOf(upstream: Upstream | undefined, client: UdpClient): Outcome | undefined {
   if (upstream === undefined) return 'no-listener';
   return upstream.service.isSuspended ? 'cut-off' : routeRefusalFor(upstream.route, client);
 }

@@ -3,8 +3,9 @@
 // costs more than relaying, so the number of forwarded datagrams in flight is limited.
 import { randomUUID } from 'node:crypto';
 import { BroadcastChannel } from 'node:worker_threads';
-import { type Client, hashText, type ListenerKey } from '@weir/model/data-plane';
+import { hashText, type ListenerKey } from '@weir/model/data-plane';
 import { createFlowOwnersMemory, FlowOwners, hashOfFlow } from './udp-flow-owners.ts';
+import type { UdpClient } from './udp-flow-table.ts';
 
 /**
  * The maximum number of datagrams in flight to one worker. Further datagrams are dropped, as the kernel drops datagrams
@@ -24,7 +25,7 @@ export interface PeerWorkersSetup {
   readonly worker: number;
 }
 
-interface ForwardedDatagram extends Client {
+interface ForwardedDatagram extends UdpClient {
   readonly key: ListenerKey;
   readonly bytes: Uint8Array;
 }
@@ -43,7 +44,7 @@ export class PeerWorkers {
   readonly #datagramsInFlight: Int32Array;
   readonly #ownChannel: BroadcastChannel;
   readonly #channels = new Map<number, BroadcastChannel>();
-  readonly #listeners = new Map<ListenerKey, (bytes: Uint8Array, client: Client) => void>();
+  readonly #listeners = new Map<ListenerKey, (bytes: Uint8Array, client: UdpClient) => void>();
 
   constructor(setup: PeerWorkersSetup) {
     this.#setup = setup;
@@ -55,14 +56,17 @@ export class PeerWorkers {
   }
 
   /** Registers a listener. `onForwarded` receives the datagrams that peer workers forward to the listener's flows. */
-  join(key: ListenerKey, onForwarded: (bytes: Uint8Array, client: Client) => void): ListenerPeers {
+  join(key: ListenerKey, onForwarded: (bytes: Uint8Array, client: UdpClient) => void): ListenerPeers {
     this.#listeners.set(key, onForwarded);
     const seed = hashText(key, LISTENER_HASH_SEED);
     return {
       forward: (bytes, client) => {
         const owner = this.#owners.ownerOf(hashOfFlow(seed, client));
         if (owner === 0) return false;
-        this.#send(owner, { key, bytes, address: client.address, port: client.port });
+        // Copied, because the bytes are valid only in this handler, and because `postMessage` copies the whole memory
+        // that the bytes are a part of.
+        const { address, host, port } = client;
+        this.#send(owner, { key, bytes: new Uint8Array(bytes), address, host, port });
         return true;
       },
       claim: (client) => this.#owners.claim(hashOfFlow(seed, client)),
@@ -119,8 +123,8 @@ export interface ListenerPeers {
    * Returns false if no other worker has the flow of `client`. Otherwise returns true and forwards the datagram to that
    * worker, or drops the datagram if too many datagrams are in flight to that worker.
    */
-  forward(bytes: Uint8Array, client: Client): boolean;
-  claim(client: Client): void;
-  release(client: Client): void;
+  forward(bytes: Uint8Array, client: UdpClient): boolean;
+  claim(client: UdpClient): void;
+  release(client: UdpClient): void;
   leave(): void;
 }

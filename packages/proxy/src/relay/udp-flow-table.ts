@@ -1,47 +1,47 @@
-/** The address and port of a client, which identify a flow of one listener. */
-export interface FlowKey {
-  readonly address: string;
-  readonly port: number;
-}
+import type { Client } from '@weir/model/data-plane';
+import type { PeerAddress } from '../transport/peer-address.ts';
+
+/** A client of a UDP listener. Host and port identify its flow, and `address` is the text of `host`. */
+export interface UdpClient extends Client, PeerAddress {}
 
 /**
- * The flows of one listener, by client address and then by client port. Finding the flow of a datagram takes two
- * look-ups and creates no string. The flows of a client address are ordered by last activity.
+ * The flows of one listener, by client host and then by client port. Finding the flow of a datagram takes two look-ups
+ * and creates no string. The flows of a client host are ordered by last activity.
  */
-export class FlowTable<F extends FlowKey> {
-  readonly #clients = new Map<string, Map<number, F>>();
+export class FlowTable<F extends PeerAddress> {
+  readonly #clients = new Map<number | string, Map<number, F>>();
 
-  find(address: string, port: number): F | undefined {
-    return this.#clients.get(address)?.get(port);
+  find(host: number | string, port: number): F | undefined {
+    return this.#clients.get(host)?.get(port);
   }
 
-  countOf(address: string): number {
-    return this.#clients.get(address)?.size ?? 0;
+  countOf(host: number | string): number {
+    return this.#clients.get(host)?.size ?? 0;
   }
 
-  leastRecentlyActive(address: string): F | undefined {
-    return this.#clients.get(address)?.values().next().value;
+  leastRecentlyActive(host: number | string): F | undefined {
+    return this.#clients.get(host)?.values().next().value;
   }
 
   add(flow: F): void {
-    const flows = this.#clients.get(flow.address);
-    if (flows === undefined) this.#clients.set(flow.address, new Map([[flow.port, flow]]));
+    const flows = this.#clients.get(flow.host);
+    if (flows === undefined) this.#clients.set(flow.host, new Map([[flow.port, flow]]));
     else flows.set(flow.port, flow);
   }
 
   /** Marks the flow as the most recently active flow of its client address. */
   touch(flow: F): void {
-    const flows = this.#clients.get(flow.address);
+    const flows = this.#clients.get(flow.host);
     if (flows === undefined || flows.size < 2 || !flows.delete(flow.port)) return;
     flows.set(flow.port, flow);
   }
 
   /** Removes the flow. Does nothing if another flow has replaced it in the table. */
   remove(flow: F): void {
-    const flows = this.#clients.get(flow.address);
+    const flows = this.#clients.get(flow.host);
     if (flows?.get(flow.port) !== flow) return;
     flows.delete(flow.port);
-    if (flows.size === 0) this.#clients.delete(flow.address);
+    if (flows.size === 0) this.#clients.delete(flow.host);
   }
 
   *all(): Iterable<F> {

@@ -1,21 +1,23 @@
 // Relays the datagrams of one client address and port. Each flow has its own socket to its endpoint, so that the
 // endpoint can distinguish clients by the source port, and an ICMP error reaches the flow whose datagram caused the
 // error.
-import { type Client, type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
+import { type EndpointStats, EXCLUDED } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { BandwidthLimiters, Shaper } from '../limits/shaper.ts';
 import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
-import type {
-  UdpEndpointSocket,
-  UdpEndpointSocketEvents,
-  UdpListenSocket,
-  UdpRecipient,
-  UdpTransport,
+import {
+  NOT_SENT,
+  type UdpEndpointSocket,
+  type UdpEndpointSocketEvents,
+  type UdpListenSocket,
+  type UdpRecipient,
+  type UdpTransport,
 } from '../transport/udp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Session } from './session.ts';
 import { type TimeoutWheel, ticksFor } from './timeout-wheel.ts';
+import type { UdpClient } from './udp-flow-table.ts';
 
 /** The parts of the worker and of the listener that a flow uses. */
 export interface FlowContext {
@@ -51,12 +53,13 @@ export interface UdpFlowOptions {
   readonly context: FlowContext;
 }
 
-export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
+export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSocketEvents {
   deadline = 0;
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
   readonly address: string;
+  readonly host: number | string;
   readonly port: number;
   readonly upstream: Upstream;
   /** The tenant whose limit of flows applies to this flow, or the Service's UID while two policies claim the tenant. */
@@ -70,13 +73,17 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   #endpointStats: EndpointStats | undefined;
   #endpointSocket: UdpEndpointSocket | undefined;
   #triedEndpoints: EndpointStats[] = [];
-  #retainedDatagram: Uint8Array | undefined;
+  /** Memory for the retained datagram, which is used again until the first answer. */
+  #retainedMemory: Uint8Array | undefined;
+  /** -1 if no datagram is retained. */
+  #retainedLength = -1;
   #isAnswered = false;
   #isEnded = false;
 
-  constructor(client: Client, { upstream, admission, context }: UdpFlowOptions) {
+  constructor(client: UdpClient, { upstream, admission, context }: UdpFlowOptions) {
     const { entry, counters, sessions } = upstream.service;
     this.address = client.address;
+    this.host = client.host;
     this.port = client.port;
     this.upstream = upstream;
     this.tenant = entry.tenant ?? entry.uid;
@@ -103,8 +110,8 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     addToCounter(this.#counters, RECEIVED, bytes.length);
     // A UDP sender cannot be paused, so datagrams above the rate are dropped.
     if (!this.#bandwidth.in.tryTake(bytes.length)) return;
-    if (!this.#isAnswered) this.#retainedDatagram = bytes.length <= MAX_RETAINED_DATAGRAM_BYTES ? bytes : undefined;
-    this.#send(bytes);
+    if (!this.#isAnswered) this.#retain(bytes);
+    this.#currentEndpointSocket()?.send(bytes);
   }
 
   /** Sends a datagram from the endpoint to the client. */
@@ -123,11 +130,19 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     if (!this.#isEnded) addToCounter(this.#counters, SENT, bytes);
   }
 
-  /** Called with the ICMP error of an earlier datagram, even if the endpoint has answered other datagrams before. */
-  onError(code: string): void {
-    if (this.#isEnded || !ENDPOINT_GONE_CODES.has(code)) return;
-    const retained = this.#retainedDatagram;
-    if (this.#leaveFailedEndpoint() && retained !== undefined) this.#send(retained);
+  /**
+   * Sends a failed datagram to another endpoint if its endpoint is gone. Called with the ICMP error of an earlier
+   * datagram even if the endpoint has answered other datagrams before.
+   */
+  onError(code: string, unsent?: Uint8Array): void {
+    if (this.#isEnded) return;
+    // The flow has left the endpoint because of the error of another datagram.
+    if (code === NOT_SENT && unsent !== undefined) this.#currentEndpointSocket()?.send(unsent);
+    if (!ENDPOINT_GONE_CODES.has(code)) return;
+    // The retained datagram was sent before `unsent`, or it is `unsent` or will follow as an unsent datagram.
+    const bytes = unsent ?? this.#takeRetained();
+    const socket = this.#leaveFailedEndpoint();
+    if (bytes !== undefined) socket?.send(bytes);
   }
 
   /** Does nothing, because the client's next datagram moves the flow to another endpoint. */
@@ -144,11 +159,13 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
 
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
+    // The answers that the listener has not sent yet are counted only before the end of the flow.
+    this.#context.listener.flush();
     this.#isEnded = true;
     try {
       this.#context.wheel.remove(this);
       this.upstream.service.sessions.delete(this);
-      this.#retainedDatagram = undefined;
+      this.#releaseRetained();
       this.#admission.release();
       this.#context.onEnded(this);
       this.#leaveEndpoint();
@@ -158,18 +175,25 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
     }
   }
 
-  /**
-   * Sends a datagram to the current endpoint, or to the next endpoint if the current endpoint fails. Ends the flow if
-   * no endpoint is left.
-   */
-  #send(bytes: Uint8Array): void {
-    for (;;) {
-      const socket = this.#currentEndpointSocket();
-      if (socket === undefined) return;
-      const code = socket.send(bytes);
-      if (code === undefined || !ENDPOINT_GONE_CODES.has(code)) return;
-      if (!this.#leaveFailedEndpoint()) return;
+  #retain(bytes: Uint8Array): void {
+    const { length } = bytes;
+    this.#retainedLength = -1;
+    if (length > MAX_RETAINED_DATAGRAM_BYTES) return;
+    if (this.#retainedMemory === undefined || this.#retainedMemory.length < length) {
+      this.#retainedMemory = new Uint8Array(length);
     }
+    this.#retainedMemory.set(bytes);
+    this.#retainedLength = length;
+  }
+
+  /** Returns a copy of the retained datagram, because the next datagram may be retained before the copy is sent. */
+  #takeRetained(): Uint8Array | undefined {
+    return this.#retainedLength < 0 ? undefined : this.#retainedMemory?.slice(0, this.#retainedLength);
+  }
+
+  #releaseRetained(): void {
+    this.#retainedMemory = undefined;
+    this.#retainedLength = -1;
   }
 
   /**
@@ -198,15 +222,15 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
   }
 
   /**
-   * Reports the failed endpoint and moves the flow to another endpoint. Returns false if no endpoint is left; the flow
-   * has then ended.
+   * Reports the failed endpoint, moves the flow to another endpoint, and returns the socket. Returns undefined if no
+   * endpoint is left; the flow has then ended.
    */
-  #leaveFailedEndpoint(): boolean {
+  #leaveFailedEndpoint(): UdpEndpointSocket | undefined {
     const failed = this.#endpointStats;
     if (failed !== undefined) this.upstream.onConnectFailed(failed);
     this.#isAnswered = false;
     this.#leaveEndpoint();
-    return this.#currentEndpointSocket() !== undefined;
+    return this.#currentEndpointSocket();
   }
 
   #leaveEndpoint(): void {
@@ -218,7 +242,7 @@ export class UdpFlow implements Session, UdpRecipient, UdpEndpointSocketEvents {
 
   #onFirstAnswer(): void {
     this.#isAnswered = true;
-    this.#retainedDatagram = undefined;
+    this.#releaseRetained();
     // If this endpoint fails later, all other endpoints may be tried again.
     if (this.#endpointStats === undefined) return;
     this.#triedEndpoints = [this.#endpointStats];

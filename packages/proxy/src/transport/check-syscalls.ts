@@ -1,5 +1,6 @@
 // A test of the system calls on loopback, before a proxy relies on them: the calls, the layouts of their structures, and errno.
 import { strict as assert } from 'node:assert';
+import { hostText } from './peer-address.ts';
 import { AF_INET, EPOLLIN, EPOLLRDHUP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET } from './syscall-layouts.ts';
 import {
   acceptConnection,
@@ -8,7 +9,6 @@ import {
   closeDescriptor,
   connectSocket,
   EventPoll,
-  hostText,
   listenSocket,
   localPort,
   NativeMemory,

@@ -7,7 +7,7 @@ import { findRawUdpBinding } from './udp/raw-udp-binding.ts';
 import type { UdpTransport } from './udp-transport.ts';
 
 /**
- * `handles`: libuv's handles below Node's modules. `syscalls`: TCP on system calls through `node:ffi`. `node`: the public modules `net` and
+ * `handles`: libuv's handles below Node's modules. `syscalls`: system calls through `node:ffi`. `node`: the public modules `net` and
  * `dgram`, which cost more CPU.
  */
 export type TransportKind = 'handles' | 'syscalls' | 'node';
@@ -38,17 +38,17 @@ export async function checkTransport(kind: TransportKind): Promise<void> {
 /** Opens the transports of this thread. The descriptors that they open through FFI are recorded in `descriptors`. */
 export async function openTransports(kind: TransportKind, descriptors: SharedArrayBuffer): Promise<Transports> {
   if (kind === 'node') return { tcp: netTransport, udp: dgramTransport };
-  return {
-    tcp: kind === 'syscalls' ? await openEpollTransport(descriptors) : await chooseTcpTransport(),
-    udp: await chooseUdpTransport(),
-  };
+  if (kind === 'syscalls') return openEpollTransports(descriptors);
+  return { tcp: await chooseTcpTransport(), udp: await chooseUdpTransport() };
 }
 
-async function openEpollTransport(descriptors: SharedArrayBuffer): Promise<TcpTransport> {
+async function openEpollTransports(descriptors: SharedArrayBuffer): Promise<Transports> {
   // Comes first, because the event loop opens its epoll instance when its module is loaded.
   const { recordDescriptors } = await import('./syscalls.ts');
   recordDescriptors(descriptors);
-  return (await import('./tcp/epoll-transport.ts')).epollTransport;
+  const { epollTransport: tcp } = await import('./tcp/epoll-transport.ts');
+  const { epollUdpTransport: udp } = await import('./udp/epoll-udp-transport.ts');
+  return { tcp, udp };
 }
 
 /**

@@ -31,6 +31,11 @@ export interface Closing {
   emitClose(): void;
 }
 
+/** Something that gathers work during a turn, for example datagrams that leave with one system call. */
+export interface Flushable {
+  flush(): void;
+}
+
 interface Registration {
   readonly generation: number;
   readonly handler: EventHandler;
@@ -43,6 +48,7 @@ export class EventLoop {
   #generation = LIBUV_GENERATION;
   #resumable: Resumable[] = [];
   #closing: Closing[] = [];
+  readonly #flushable: Flushable[] = [];
   #isScheduled = false;
   #isRunning = false;
   /** How many runs in a row found libuv with work although nothing happened. */
@@ -95,6 +101,11 @@ export class EventLoop {
     this.#schedule();
   }
 
+  /** Calls `flush` at the end of the current turn. To be called only in a turn, by a handler of an event. */
+  flushLater(item: Flushable): void {
+    this.#flushable.push(item);
+  }
+
   #schedule(): void {
     if (this.#isScheduled || this.#isRunning) return;
     this.#isScheduled = true;
@@ -109,6 +120,7 @@ export class EventLoop {
     this.#resumeAll();
     const count = this.#poll.wait(this.#waitMs());
     for (let index = 0; index < count; index += 1) this.#handle(index);
+    while (this.#flushable.length > 0) this.#flushable.pop()?.flush();
     this.#isRunning = false;
     if (this.#registered > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
   };

@@ -63,3 +63,18 @@ export function epollEventLayoutFor(architecture: string): EpollEventLayout | un
   if (architecture === 'arm64') return { bytes: 16, dataOffset: 8 };
   return undefined;
 }
+
+// Datagrams: recvmmsg(2), sendmmsg(2), socket(7).
+
+export const SOCK_DGRAM = 2;
+export const SO_RCVBUF = 8;
+/** Reads the memory use of a socket as an array of u32, see `enum` of linux/sock_diag.h. Entry 8 counts dropped datagrams. */
+export const SO_MEMINFO = 55;
+export const SK_MEMINFO_BYTES = 36;
+export const SK_MEMINFO_DROPS_WORD = 8;
+
+/** Offsets in `struct msghdr`. */
+export const MSGHDR_NAME_LENGTH_OFFSET = 8;
+/** `struct mmsghdr`: a `struct msghdr`, length of the datagram (4 bytes), padding (4). */
+export const MMSGHDR_BYTES = 64;
+export const MMSGHDR_LENGTH_OFFSET = 56;

@@ -1,4 +1,5 @@
-// The system calls of the data path, through `node:ffi`. No other file touches FFI, and no pointer leaves this file.
+// The system calls of the data path, through `node:ffi`. Only this file and `datagram-syscalls.ts` touch FFI, and no pointer leaves these
+// two files.
 //
 // All memory that the kernel reads or writes is allocated as `NativeMemory`, and a live reference keeps the memory from being freed.
 // Each `ArrayBuffer` has at least 128 bytes, because V8 moves the contents of typed arrays of at most 64 bytes. Lengths of buffers are
@@ -7,6 +8,7 @@
 // Unless its comment says otherwise, a function returns the result of the system call, or the negative errno.
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
+import type { PeerAddress } from './peer-address.ts';
 import {
   AF_INET,
   AF_INET6,
@@ -31,7 +33,7 @@ import {
   SOL_SOCKET,
 } from './syscall-layouts.ts';
 
-const ffi = loadFfi();
+export const ffi: typeof import('node:ffi') = loadFfi();
 
 const I32 = 'int32';
 const PTR = 'pointer';
@@ -63,7 +65,8 @@ const libc = ffi.dlopen(null, {
 /** `errno` of this thread, see errno(3). Valid after a call that returned -1. */
 const errno = new Int32Array(ffi.toArrayBuffer(libc.__errno_location(), 4, false));
 
-function checked(result: number): number {
+/** Returns the result of a system call, or the negative errno. To be called right after the system call. */
+export function checked(result: number): number {
   return result >= 0 ? result : -(errno[0] as number);
 }
 
@@ -95,7 +98,14 @@ export class NativeMemory {
 }
 
 /** A zeroed area for structures, with its address. */
-function structure(bytes: number): { memory: ArrayBuffer; words: Uint32Array; view: DataView; pointer: bigint } {
+export interface Structure {
+  readonly memory: ArrayBuffer;
+  readonly words: Uint32Array;
+  readonly view: DataView;
+  readonly pointer: bigint;
+}
+
+export function structure(bytes: number): Structure {
   const memory = new ArrayBuffer(Math.max(MIN_MEMORY_BYTES, Math.ceil(bytes / 4) * 4));
   return { memory, words: new Uint32Array(memory), view: new DataView(memory), pointer: ffi.getRawPointer(memory) };
 }
@@ -181,12 +191,6 @@ export function localPort(descriptor: number): number {
   return result < 0 ? result : address.view.getUint16(2);
 }
 
-/** The address of a peer: for IPv4 a number, of which the text is made on first use, and for IPv6 the text. */
-export interface PeerAddress {
-  readonly host: number | string;
-  readonly port: number;
-}
-
 /** Returns the address that the last `acceptConnection` has received. */
 export function acceptedPeer(): PeerAddress {
   const { view } = address;
@@ -195,12 +199,6 @@ export function acceptedPeer(): PeerAddress {
   const words = new Uint32Array(4);
   for (let word = 0; word < 4; word += 1) words[word] = view.getUint32(8 + 4 * word);
   return { host: formatAddressWords('ipv6', words), port };
-}
-
-/** Returns the text of `PeerAddress.host`. */
-export function hostText(host: number | string): string {
-  if (typeof host === 'string') return host;
-  return `${host >>> 24}.${(host >>> 16) & 255}.${(host >>> 8) & 255}.${host & 255}`;
 }
 
 const words = new Uint32Array(4);
@@ -301,7 +299,7 @@ const MAX_EVENTS = 256;
 export class EventPoll {
   readonly #descriptor: number;
   readonly #registration = structure(16);
-  readonly #events: ReturnType<typeof structure>;
+  readonly #events: Structure;
   readonly #eventWords: number;
   readonly #dataWord: number;
 

@@ -6,10 +6,11 @@ import { eventually } from '@weir/testkit';
 import { AdmissionController } from '../../src/limits/admission.ts';
 import { counterRow, createCounterBlock, outcomeColumn } from '../../src/metering/counters.ts';
 import { createPeerWorkersMemory, type ListenerPeers, PeerWorkers } from '../../src/relay/peer-workers.ts';
+import { hostOf } from '../../src/transport/peer-address.ts';
 import { KEY, setUpUdpFlows } from './udp-flow-setup.ts';
 
 const BYTES = new Uint8Array(1);
-const CLIENT = { address: '192.0.2.9', port: 1 };
+const CLIENT = { address: '192.0.2.9', host: hostOf('192.0.2.9'), port: 1 };
 
 test('counts and reports a throw for a forwarded datagram, and relays the next datagram', async () => {
   using peers = twoPeers();

@@ -4,6 +4,7 @@ import { eventually } from '@weir/testkit';
 import { CONNECTIONS } from '../../src/metering/counters.ts';
 import { createPeerWorkersMemory, PeerWorkers } from '../../src/relay/peer-workers.ts';
 import { removeFlowOwner } from '../../src/relay/udp-flow-owners.ts';
+import { hostOf } from '../../src/transport/peer-address.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpClient, udpClient, udpEcho } from '../fixtures/udp-sockets.ts';
@@ -45,7 +46,7 @@ test('bounds the datagrams in flight to a busy worker, and forwards nothing to a
   const [owner, peer] = [new PeerWorkers({ ...memory, worker: 1 }), new PeerWorkers({ ...memory, worker: 2 })];
   using _both = { [Symbol.dispose]: () => void [owner, peer].map((each) => each.close()) };
   const received: number[] = [];
-  const client = { address: '192.0.2.9', port: 1 };
+  const client = { address: '192.0.2.9', host: hostOf('192.0.2.9'), port: 1 };
   const ownerListener = owner.join(KEY, (bytes) => received.push(bytes[0] ?? -1));
   const peerListener = peer.join(KEY, () => assert.fail('the peer has no flow'));
   ownerListener.claim(client);

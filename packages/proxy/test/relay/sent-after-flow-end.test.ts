@@ -8,7 +8,12 @@ test('does not count bytes that the kernel sends after the end of a flow, whose 
   const recipients: UdpRecipient[] = [];
   const endpoints: UdpEndpointSocketEvents[] = [];
   const transport: UdpTransport = {
-    bind: () => ({ send: (_bytes, to) => void recipients.push(to), close: () => undefined }),
+    bind: () => ({
+      send: (_bytes, to) => void recipients.push(to),
+      flush: () => undefined,
+      takeDropped: () => 0,
+      close: () => undefined,
+    }),
     connect(_to, events) {
       endpoints.push(events);
       return { send: () => undefined, close: () => undefined };

@@ -65,7 +65,7 @@ export function setUpUdpFlows({
 }
 
 const silentTransport: UdpTransport = {
-  bind: () => ({ send: () => undefined, close: () => undefined }),
+  bind: () => ({ send: () => undefined, flush: () => undefined, takeDropped: () => 0, close: () => undefined }),
   connect: () => ({ send: () => undefined, close: () => undefined }),
 };
 

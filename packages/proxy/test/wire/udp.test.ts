@@ -4,17 +4,15 @@ import { test } from 'node:test';
 import type { Endpoint } from '@weir/model';
 import { eventually } from '@weir/testkit';
 import { ACTIVE, CONNECTIONS, RECEIVED, SENT } from '../../src/metering/counters.ts';
-import { dgramTransport } from '../../src/transport/udp/dgram-transport.ts';
-import { rawUdpTransport } from '../../src/transport/udp/raw-udp-transport.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import type { TestService } from '../fixtures/tables.ts';
+import { UDP_TRANSPORTS } from '../fixtures/transports.ts';
 import { type UdpEndpoint, udpClient, udpEcho, udpEndpoint } from '../fixtures/udp-sockets.ts';
 import { startWorkerInTest, type WorkerInTest, type WorkerInTestOptions } from '../fixtures/worker-in-test.ts';
 
-const transports = { 'raw handles': rawUdpTransport, 'public dgram': dgramTransport };
 const SERVICE = { kind: 'service', namespace: 'shop', service: 'voice' } as const;
 
-for (const [name, udpTransport] of Object.entries(transports)) {
+for (const [name, udpTransport] of Object.entries(UDP_TRANSPORTS)) {
   const voice = (endpoints: readonly UdpEndpoint[], over: Partial<TestService> = {}): TestService =>
     service(
       endpoints.map(({ endpoint }) => endpoint),

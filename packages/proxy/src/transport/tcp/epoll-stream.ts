@@ -6,12 +6,11 @@
 import { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { eventLoop } from '../event-loop.ts';
+import { hostText, type PeerAddress } from '../peer-address.ts';
 import { EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from '../syscall-layouts.ts';
 import {
   closeDescriptor,
-  hostText,
   NativeMemory,
-  type PeerAddress,
   receive,
   releaseDescriptor,
   resetConnection,

@@ -1,5 +1,6 @@
 // UDP on the public `dgram` module: works on every version of Node.js, but is slower than raw handles.
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
+import { hostOf, hostText } from '../peer-address.ts';
 import type { SocketAddress } from '../tcp-transport.ts';
 import {
   UDP_RECEIVE_BUFFER_BYTES,
@@ -34,15 +35,17 @@ function bind({ address, port, reusePort }: UdpBindOptions, events: UdpListenSoc
     setImmediate(() => events.onFailed(codeOf(error)));
   });
   socket.on('message', (bytes, from) => {
-    if (isOpen) guarded(events, () => events.onMessage(bytes, from.address, from.port));
+    if (isOpen) guarded(events, () => events.onMessage(bytes, hostOf(from.address), from.port));
   });
   socket.bind({ address, port, exclusive: true });
   return {
     close,
+    flush: () => undefined,
+    takeDropped: () => 0,
     send(bytes: Uint8Array, to: UdpRecipient): void {
       // An attacker can forge a datagram from port 0, and `dgram` would throw when Weir replies.
       if (!isOpen || to.port === 0 || socket.getSendQueueCount() > 0) return;
-      socket.send(bytes, to.port, to.address, (error) => {
+      socket.send(bytes, to.port, hostText(to.host), (error) => {
         if (isOpen && !error) to.onSent(bytes.length);
       });
     },
@@ -54,10 +57,10 @@ function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEven
   // False until the socket is connected, because a failed `connect` is reported by the return value and not by
   // `onError`.
   let isOpen = false;
-  const emitError = (error: NodeJS.ErrnoException): void => {
-    if (isOpen) guarded(events, () => events.onError(codeOf(error)));
+  const emitError = (error: NodeJS.ErrnoException, unsent?: Uint8Array): void => {
+    if (isOpen) guarded(events, () => events.onError(codeOf(error), unsent));
   };
-  socket.on('error', emitError);
+  socket.on('error', (error) => emitError(error));
   // Connects synchronously, because `lookup` below is synchronous.
   socket.connect(port, address);
   if (!isConnected(socket)) {
@@ -69,10 +72,10 @@ function connect({ address, port }: SocketAddress, events: UdpEndpointSocketEven
     if (isOpen) guarded(events, () => events.onMessage(bytes));
   });
   return {
-    send(bytes: Uint8Array): undefined {
+    send(bytes: Uint8Array): void {
       if (!isOpen || socket.getSendQueueCount() > 0) return;
       socket.send(bytes, (error) => {
-        if (error) emitError(error);
+        if (error) emitError(error, bytes);
       });
     },
     close(): void {

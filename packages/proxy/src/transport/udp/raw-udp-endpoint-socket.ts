@@ -33,16 +33,16 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
     handle.recvStart();
   }
 
-  send(bytes: Uint8Array): string | undefined {
-    if (this.#isClosed || this.#isWaiting) return undefined;
+  send(bytes: Uint8Array): void {
+    if (this.#isClosed || this.#isWaiting) return;
     const { request, list } = reusable;
     list[0] = bytes;
     const result = this.#handle.send(request, list, 1, true);
-    if (result > 0) return undefined;
-    if (result < 0) return getSystemErrorName(result);
-    this.#isWaiting = true;
-    replaceReusable(this);
-    return undefined;
+    if (result < 0) this.#emitError(result, bytes);
+    else if (result === 0) {
+      this.#isWaiting = true;
+      replaceReusable(this);
+    }
   }
 
   close(): void {
@@ -54,9 +54,12 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
   /** Handles a datagram or an error. A `status` below 0 is an error; `bytes` is then ignored. */
   take(status: number, bytes: Uint8Array | undefined): void {
     if (this.#isClosed) return;
+    if (bytes === undefined || status < 0) {
+      this.#emitError(status, undefined);
+      return;
+    }
     try {
-      if (bytes === undefined || status < 0) this.#events.onError(getSystemErrorName(status));
-      else this.#events.onMessage(bytes);
+      this.#events.onMessage(bytes);
     } catch (thrown) {
       this.#events.onThrow(thrown);
     }
@@ -66,9 +69,17 @@ class RawUdpEndpointSocket implements UdpEndpointSocket, PendingSend {
     this.#isWaiting = false;
   }
 
-  onRefused(status: number): void {
+  onRefused(status: number, bytes: Uint8Array): void {
     this.#isWaiting = false;
-    this.take(status, undefined);
+    if (!this.#isClosed) this.#emitError(status, bytes);
+  }
+
+  #emitError(status: number, unsent: Uint8Array | undefined): void {
+    try {
+      this.#events.onError(getSystemErrorName(status), unsent);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
   }
 }
 
@@ -92,7 +103,7 @@ export const reusable: { request: SendRequest; readonly list: [Uint8Array] } = {
 /** A socket that waits until the kernel takes a datagram that libuv keeps. */
 export interface PendingSend {
   onTaken(bytes: number): void;
-  onRefused(status: number): void;
+  onRefused(status: number, bytes: Uint8Array): void;
 }
 
 /**
@@ -109,6 +120,6 @@ export function replaceReusable(waiting: PendingSend): void {
 
 function onComplete(this: SendRequest, status: number): void {
   const waiting = this.owner as PendingSend;
-  if (status < 0) waiting.onRefused(status);
+  if (status < 0) waiting.onRefused(status, this.bytes);
   else waiting.onTaken(this.bytes.length);
 }

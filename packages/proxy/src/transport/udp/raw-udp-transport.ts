@@ -1,4 +1,5 @@
 import { getSystemErrorName } from 'node:util';
+import { hostOf, hostText } from '../peer-address.ts';
 import {
   UDP_RECEIVE_BUFFER_BYTES,
   type UdpBindOptions,
@@ -35,18 +36,26 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
   }
 
   send(bytes: Uint8Array, to: UdpRecipient): void {
-    if (this.#isClosed || this.#pendingRecipient !== undefined) return;
+    // An attacker can forge a datagram from port 0. The kernel does not send to this port.
+    if (this.#isClosed || this.#pendingRecipient !== undefined || to.port === 0) return;
     const handle = this.#handle;
+    const address = hostText(to.host);
     const { request, list } = reusable;
     list[0] = bytes;
     const result = this.#isIPv6
-      ? handle.send6(request, list, 1, to.port, to.address, true)
-      : handle.send(request, list, 1, to.port, to.address, true);
+      ? handle.send6(request, list, 1, to.port, address, true)
+      : handle.send(request, list, 1, to.port, address, true);
     if (result > 0) to.onSent(bytes.length);
     else if (result === 0) {
       this.#pendingRecipient = to;
       replaceReusable(this);
     }
+  }
+
+  flush(): void {}
+
+  takeDropped(): number {
+    return 0;
   }
 
   close(): void {
@@ -58,7 +67,7 @@ export class RawUdpListenSocket implements UdpListenSocket, PendingSend {
   take(bytes: Uint8Array, from: UdpSource): void {
     if (this.#isClosed) return;
     try {
-      this.#events.onMessage(bytes, from.address, from.port);
+      this.#events.onMessage(bytes, hostOf(from.address), from.port);
     } catch (thrown) {
       this.#events.onThrow(thrown);
     }

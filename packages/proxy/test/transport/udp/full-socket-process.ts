@@ -1,6 +1,7 @@
 // Runs under Node's option --test-udp-no-try-send. With this option the send buffer seems full at first, so libuv
 // queues each datagram.
 import assert from 'node:assert/strict';
+import { hostOf } from '../../../src/transport/peer-address.ts';
 import { rawUdpTransport } from '../../../src/transport/udp/raw-udp-transport.ts';
 import { loopbackAddress, PORT } from '../../fixtures/listen-address.ts';
 import { udpClient, udpEndpoint } from '../../fixtures/udp-sockets.ts';
@@ -14,7 +15,7 @@ const client = await udpClient({ host: at.address, port: at.port });
 const sent: number[] = [];
 let onSent = Promise.withResolvers<void>();
 const peer = {
-  address: '127.0.0.1',
+  host: hostOf('127.0.0.1'),
   port: client.port,
   onSent(bytes: number) {
     sent.push(bytes);
@@ -34,7 +35,7 @@ assert.deepEqual([sent, String(await client.take()), String(await client.take())
 const endpoint = await udpEndpoint();
 const upstream = rawUdpTransport.connect(endpoint.endpoint, { ...events, onError: assert.fail });
 assert.ok(upstream !== undefined);
-for (const text of ['first', 'dropped']) assert.equal(upstream.send(Buffer.from(text)), undefined);
+for (const text of ['first', 'dropped']) upstream.send(Buffer.from(text));
 assert.equal(String((await endpoint.next()).bytes), 'first');
 upstream.send(Buffer.from('third'));
 assert.equal(String((await endpoint.next()).bytes), 'third');

@@ -1,0 +1,175 @@
+// The memory of all datagrams of a worker: slots that all UDP sockets of this thread share.
+//
+// A socket receives into free slots and passes each datagram to its handler. If the handler sends the datagram on, the datagram stays in
+// its slot. At the end of the turn of the event loop, each socket sends all its datagrams with one system call, and all slots are free.
+import { DatagramSlots } from '../datagram-syscalls.ts';
+import { eventLoop, type Flushable } from '../event-loop.ts';
+import type { PeerAddress } from '../peer-address.ts';
+
+/** How many datagrams a worker holds at most. */
+const UDP_DATAGRAM_SLOTS = 64;
+/** No UDP datagram is longer. */
+const SLOT_BYTES = 65_536;
+/** Longer than a slot, so that the first bytes of all slots do not compete for the same lines of the CPU's cache. */
+const SLOT_STRIDE_BYTES = SLOT_BYTES + 1_216;
+/** The slot for a datagram that does not lie in the ring. */
+const SPARE_SLOT = UDP_DATAGRAM_SLOTS;
+export const NO_SLOT = -1;
+
+export const datagramSlots: DatagramSlots = new DatagramSlots({
+  count: UDP_DATAGRAM_SLOTS + 1,
+  slotBytes: SLOT_BYTES,
+  strideBytes: SLOT_STRIDE_BYTES,
+});
+
+/** 1 if a `SlotQueue` contains the slot. */
+const isQueued = new Uint8Array(UDP_DATAGRAM_SLOTS);
+/** The next slot of the same `SlotQueue`. */
+const following = new Int32Array(UDP_DATAGRAM_SLOTS).fill(NO_SLOT);
+
+class DatagramRing implements Flushable {
+  /** The last view of each slot. It is used again if the next datagram has the same length, as in most flows. */
+  readonly #views: Uint8Array[] = Array.from({ length: UDP_DATAGRAM_SLOTS }, (_, slot) => datagramSlots.view(slot, 0));
+  readonly #sockets: (Flushable | undefined)[] = [];
+  #socketCount = 0;
+  /** All slots from this slot on are free. */
+  #next = 0;
+  #handled = NO_SLOT;
+
+  /** Returns the first of `count` free slots. If there are not enough, sends the datagrams in the slots first. */
+  reserve(count: number): number {
+    if (this.#next + count > UDP_DATAGRAM_SLOTS) this.flush();
+    return this.#next;
+  }
+
+  /** Uses the first `count` of the reserved slots until the end of the turn. */
+  use(count: number): void {
+    if (this.#next === 0) eventLoop.flushLater(this);
+    this.#next += count;
+  }
+
+  /** Returns the datagram in the slot. The bytes are valid until the handler returns. */
+  bytesOf(slot: number, length: number): Uint8Array {
+    const known = this.#views[slot] as Uint8Array;
+    if (known.length === length) return known;
+    const view = datagramSlots.view(slot, length);
+    this.#views[slot] = view;
+    return view;
+  }
+
+  /** Returns the bytes that the last `bytesOf` has returned for the slot. */
+  lastBytesOf(slot: number): Uint8Array {
+    return this.#views[slot] as Uint8Array;
+  }
+
+  /** Sets the slot whose datagram a handler gets now, and returns the previous one, for the call after the handler. */
+  handle(slot: number): number {
+    const previous = this.#handled;
+    this.#handled = slot;
+    return previous;
+  }
+
+  /** Returns the slot of `bytes` if they are the datagram that a handler has now, and no socket has queued it. Otherwise `NO_SLOT`. */
+  slotOf(bytes: Uint8Array): number {
+    const slot = this.#handled;
+    return slot !== NO_SLOT && this.#views[slot] === bytes && isQueued[slot] === 0 ? slot : NO_SLOT;
+  }
+
+  /** Calls `flush` of a socket that has queued datagrams, before the slots are used again. */
+  flushLater(socket: Flushable): void {
+    this.#sockets[this.#socketCount] = socket;
+    this.#socketCount += 1;
+  }
+
+  /** Lets all sockets send their datagrams. Meanwhile more sockets may be added. */
+  flush(): void {
+    for (let index = 0; index < this.#socketCount; index += 1) {
+      this.#sockets[index]?.flush();
+      this.#sockets[index] = undefined;
+    }
+    this.#socketCount = 0;
+    this.#next = 0;
+  }
+}
+
+export const datagramRing: DatagramRing = new DatagramRing();
+
+/** Slots whose datagrams one socket sends at the end of the turn, in order. No two queues contain the same slot. */
+export class SlotQueue {
+  length = 0;
+  #first = NO_SLOT;
+  #last = NO_SLOT;
+
+  push(slot: number): void {
+    isQueued[slot] = 1;
+    following[slot] = NO_SLOT;
+    if (this.length === 0) this.#first = slot;
+    else following[this.#last] = slot;
+    this.#last = slot;
+    this.length += 1;
+  }
+
+  /** Puts a slot in front of all others, unless a queue contains the slot. */
+  unshift(slot: number): void {
+    if (isQueued[slot] === 1) return;
+    if (this.length === 0) {
+      this.push(slot);
+      return;
+    }
+    isQueued[slot] = 1;
+    following[slot] = this.#first;
+    this.#first = slot;
+    this.length += 1;
+  }
+
+  /** Removes the first slot and returns it. The queue must not be empty. */
+  shift(): number {
+    const slot = this.#first;
+    isQueued[slot] = 0;
+    this.#first = following[slot] as number;
+    this.length -= 1;
+    return slot;
+  }
+
+  /** Makes the queued datagrams the datagrams of the next send. `recipients` has the recipient of each slot, unless the socket is connected. */
+  prepare(recipients?: readonly (PeerAddress | undefined)[]): void {
+    let slot = this.#first;
+    for (let index = 0; index < this.length; index += 1) {
+      datagramSlots.prepare(index, slot, datagramRing.lastBytesOf(slot).length);
+      const to = recipients?.[slot];
+      if (to !== undefined) datagramSlots.prepareRecipient(index, to.host, to.port);
+      slot = following[slot] as number;
+    }
+  }
+}
+
+/** Makes a copy of bytes that do not lie in the ring the only datagram of the next send. Returns false if they are longer than a slot. */
+export function prepareCopy(bytes: Uint8Array): boolean {
+  if (bytes.length > SLOT_BYTES) return false;
+  spareBytes.set(bytes);
+  datagramSlots.prepare(0, SPARE_SLOT, bytes.length);
+  return true;
+}
+
+const spareBytes = datagramSlots.view(SPARE_SLOT, SLOT_BYTES);
+
+/**
+ * How many datagrams a socket asks for. To ask for one datagram costs less than to ask for several, so a socket asks for several only if it
+ * had more than one the last time, or events in two turns in a row.
+ */
+export class ReceiveBurst {
+  size = 1;
+  readonly #max: number;
+  #lastTurn = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  adapt(received: number): void {
+    const { turn } = eventLoop;
+    const isBusy = received > 1 || (this.size === 1 && turn - this.#lastTurn === 1);
+    this.size = isBusy ? this.#max : 1;
+    this.#lastTurn = turn;
+  }
+}

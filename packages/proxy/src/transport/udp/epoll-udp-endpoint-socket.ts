@@ -1,0 +1,160 @@
+import { getSystemErrorName } from 'node:util';
+import { descriptorCeiling } from '../../limits/descriptor-limit.ts';
+import { eventLoop } from '../event-loop.ts';
+import { EPOLLIN, SOCK_DGRAM } from '../syscall-layouts.ts';
+import { closeDescriptor, connectSocket, familyOf, openSocket } from '../syscalls.ts';
+import type { SocketAddress } from '../tcp-transport.ts';
+import { NOT_SENT, type UdpEndpointSocket, type UdpEndpointSocketEvents } from '../udp-transport.ts';
+import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';
+
+/** How many datagrams one endpoint socket receives in one turn of the loop. */
+const MAX_DATAGRAMS_PER_TURN = 16;
+export const EAGAIN = -11;
+const ENOBUFS = -105;
+const EMSGSIZE = -90;
+
+const ceiling = descriptorCeiling();
+
+export function connectEpollUdp(
+  { address, port }: SocketAddress,
+  events: UdpEndpointSocketEvents,
+): UdpEndpointSocket | undefined {
+  const descriptor = openSocket(familyOf(address), SOCK_DGRAM);
+  if (descriptor < 0) return undefined;
+  const socket = new EpollUdpEndpointSocket(descriptor, events);
+  if (
+    descriptor < ceiling &&
+    connectSocket(descriptor, address, port) === 0 &&
+    eventLoop.register(descriptor, EPOLLIN, socket) === 0
+  )
+    return socket;
+  closeDescriptor(descriptor);
+  return undefined;
+}
+
+class EpollUdpEndpointSocket implements UdpEndpointSocket {
+  readonly #events: UdpEndpointSocketEvents;
+  readonly #queue = new SlotQueue();
+  readonly #burst = new ReceiveBurst(MAX_DATAGRAMS_PER_TURN);
+  /** -1 after the close. */
+  #descriptor: number;
+  /** Whether `onError` is running. If it closes the socket, the queued datagrams are given to `onError` afterwards. */
+  #isReporting = false;
+  /** Whether `close` is running, which calls no handler. */
+  #isClosing = false;
+
+  constructor(descriptor: number, events: UdpEndpointSocketEvents) {
+    this.#descriptor = descriptor;
+    this.#events = events;
+  }
+
+  onEvents(): void {
+    const { size } = this.#burst;
+    const first = datagramRing.reserve(size);
+    // The socket may have been closed while the datagrams in the ring were sent.
+    if (this.#descriptor < 0) return;
+    const count = datagramSlots.receiveFromEndpoint(this.#descriptor, first, size);
+    this.#burst.adapt(count);
+    if (count < 0) {
+      if (count !== EAGAIN) this.#onReceiveError(count);
+      return;
+    }
+    datagramRing.use(count);
+    for (let slot = first; slot < first + count && this.#descriptor >= 0; slot += 1) this.#emitMessage(slot);
+  }
+
+  send(bytes: Uint8Array): void {
+    if (this.#descriptor < 0) return;
+    const slot = datagramRing.slotOf(bytes);
+    if (slot === NO_SLOT) {
+      this.#sendCopy(bytes);
+      return;
+    }
+    if (this.#queue.length === 0) datagramRing.flushLater(this);
+    this.#queue.push(slot);
+  }
+
+  flush(): void {
+    while (this.#queue.length > 0) {
+      if (this.#descriptor < 0) {
+        this.#emitErrorOf(this.#queue.shift(), NOT_SENT);
+        continue;
+      }
+      this.#queue.prepare();
+      const result = datagramSlots.sendToEndpoint(this.#descriptor, this.#queue.length);
+      if (result > 0) this.#remove(result);
+      // If the send buffer is full, all datagrams are dropped, as UDP permits. After any other error, only the first one.
+      else if (result === EAGAIN) this.#remove(this.#queue.length);
+      else {
+        const slot = this.#queue.shift();
+        if (result !== ENOBUFS && !this.#isClosing) this.#emitErrorOf(slot, getSystemErrorName(result));
+      }
+    }
+  }
+
+  close(): void {
+    if (this.#descriptor < 0) return;
+    if (!this.#isReporting) {
+      this.#isClosing = true;
+      this.flush();
+    }
+    eventLoop.unregister(this.#descriptor);
+    closeDescriptor(this.#descriptor);
+    this.#descriptor = -1;
+  }
+
+  #emitMessage(slot: number): void {
+    const bytes = datagramRing.bytesOf(slot, datagramSlots.endpointLengthOf(slot));
+    const previous = datagramRing.handle(slot);
+    try {
+      this.#events.onMessage(bytes);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
+    datagramRing.handle(previous);
+  }
+
+  /** Reports the ICMP error of an earlier datagram. If the handler closes the socket, it also gets the first queued datagram. */
+  #onReceiveError(error: number): void {
+    const code = getSystemErrorName(error);
+    if (this.#queue.length === 0) {
+      this.#emitError(code, undefined);
+      return;
+    }
+    const slot = this.#queue.shift();
+    this.#emitErrorOf(slot, code);
+    if (this.#descriptor >= 0) this.#queue.unshift(slot);
+  }
+
+  #sendCopy(bytes: Uint8Array): void {
+    // Comes first, because the order of the datagrams must not change.
+    this.flush();
+    if (this.#descriptor < 0) {
+      this.#emitError(NOT_SENT, bytes);
+      return;
+    }
+    const result = prepareCopy(bytes) ? datagramSlots.sendToEndpoint(this.#descriptor, 1) : EMSGSIZE;
+    if (result < 0 && result !== EAGAIN && result !== ENOBUFS) this.#emitError(getSystemErrorName(result), bytes);
+  }
+
+  #remove(count: number): void {
+    for (let index = 0; index < count; index += 1) this.#queue.shift();
+  }
+
+  #emitErrorOf(slot: number, code: string): void {
+    const previous = datagramRing.handle(slot);
+    this.#emitError(code, datagramRing.lastBytesOf(slot));
+    datagramRing.handle(previous);
+  }
+
+  #emitError(code: string, unsent: Uint8Array | undefined): void {
+    const wasReporting = this.#isReporting;
+    this.#isReporting = true;
+    try {
+      this.#events.onError(code, unsent);
+    } catch (thrown) {
+      this.#events.onThrow(thrown);
+    }
+    this.#isReporting = wasReporting;
+  }
+}
