@@ -37,6 +37,12 @@ export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
     labels: WORKER,
     collect: each((slot) => slot.cpuSeconds),
   });
+  metrics.collectCounter({
+    name: 'weir_worker_udp_datagrams_dropped_total',
+    help: 'Datagrams that the kernel dropped at the UDP listeners of the worker because a receive buffer was full; 0 unless WEIR_TRANSPORT is syscalls.',
+    labels: WORKER,
+    collect: each((slot) => slot.droppedDatagrams),
+  });
   metrics.collectGauge({
     name: 'weir_worker_heap_bytes',
     help: 'Used heap of the worker.',

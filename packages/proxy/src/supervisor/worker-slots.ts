@@ -9,6 +9,7 @@ export interface WorkerSlot {
   /** Totals of the previous workers of this slot. */
   connections: number;
   cpuSeconds: number;
+  droppedDatagrams: number;
   ends: number;
 }
 
@@ -23,6 +24,7 @@ export interface WorkerSlotView extends WorkerCounts {
   /** How many workers of this slot have ended. */
   readonly ends: number;
   readonly cpuSeconds: number | null;
+  readonly droppedDatagrams: number;
   readonly vitals: WorkerStats | null;
 }
 
@@ -35,6 +37,7 @@ export class WorkerSlots {
       worker: undefined,
       connections: 0,
       cpuSeconds: 0,
+      droppedDatagrams: 0,
       ends: 0,
     }));
   }
@@ -50,6 +53,7 @@ export class WorkerSlots {
     const { counts, stats } = slot.worker;
     slot.connections += counts.connections;
     slot.cpuSeconds += stats.cpuSeconds ?? 0;
+    slot.droppedDatagrams += stats.droppedDatagrams;
     slot.ends += 1;
     slot.worker = undefined;
   }
@@ -59,7 +63,7 @@ export class WorkerSlots {
   }
 
   view(): WorkerSlotView[] {
-    return this.#slots.map(({ index, worker, connections, cpuSeconds, ends }) => {
+    return this.#slots.map(({ index, worker, connections, cpuSeconds, droppedDatagrams, ends }) => {
       const { counts, stats } = worker ?? {};
       const hasCpuTime = stats?.cpuSeconds !== undefined || cpuSeconds > 0;
       return {
@@ -68,6 +72,7 @@ export class WorkerSlots {
         connections: connections + (counts?.connections ?? 0),
         active: counts?.active ?? 0,
         cpuSeconds: hasCpuTime ? cpuSeconds + (stats?.cpuSeconds ?? 0) : null,
+        droppedDatagrams: droppedDatagrams + (stats?.droppedDatagrams ?? 0),
         vitals: stats ?? null,
       };
     });

@@ -9,6 +9,8 @@ export interface WorkerStats {
   /** CPU time of the thread since it started; undefined if this version of Node does not report it. */
   readonly cpuSeconds: number | undefined;
   readonly heapBytes: number | undefined;
+  /** How many datagrams the kernel has dropped at the worker's UDP listeners. */
+  readonly droppedDatagrams: number;
   /** The share of the last second in which the event loop was busy, 0 to 1. */
   readonly utilization: number;
   /** Quantiles of the event loop's delay over the last 30 to 60 seconds. */
@@ -18,15 +20,17 @@ export interface WorkerStats {
 export class WorkerStatsSampler {
   readonly #worker: Worker;
   readonly #delays: Float64Array;
+  readonly #droppedDatagrams: Float64Array;
   #cpuSeconds: number | undefined;
   #heapBytes: number | undefined;
   #utilization = 0;
   #lastUtilization: ReturnType<Worker['performance']['eventLoopUtilization']>;
   #isQuerying = false;
 
-  constructor(worker: Worker, delays: SharedArrayBuffer) {
+  constructor(worker: Worker, memory: Readonly<Record<'delays' | 'droppedDatagrams', SharedArrayBuffer>>) {
     this.#worker = worker;
-    this.#delays = new Float64Array(delays);
+    this.#delays = new Float64Array(memory.delays);
+    this.#droppedDatagrams = new Float64Array(memory.droppedDatagrams);
     this.#lastUtilization = worker.performance.eventLoopUtilization();
   }
 
@@ -42,6 +46,7 @@ export class WorkerStatsSampler {
     return {
       cpuSeconds: this.#cpuSeconds,
       heapBytes: this.#heapBytes,
+      droppedDatagrams: this.#droppedDatagrams[0] as number,
       utilization: this.#utilization,
       delaySeconds: DELAY_QUANTILES.map((quantile, index) => ({ quantile, value: this.#delays[index] as number })),
     };

@@ -95,6 +95,7 @@ export class WorkerThread {
     const { transport } = options;
     const descriptors = createDescriptorMemory();
     const livenessCounter = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const droppedDatagrams = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
     const eventLoopDelays = new SharedArrayBuffer(DELAY_QUANTILES.length * Float64Array.BYTES_PER_ELEMENT);
     const startData: WorkerStartData = {
       node,
@@ -109,6 +110,7 @@ export class WorkerThread {
       transport,
       descriptors,
       eventLoopDelays,
+      droppedDatagrams,
     };
     this.id = id;
     this.counterBlocks = [...counterBlocks];
@@ -122,7 +124,7 @@ export class WorkerThread {
       // At this limit V8 ends the thread (ERR_WORKER_OUT_OF_MEMORY), not the process.
       resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
     });
-    this.#stats = new WorkerStatsSampler(this.#worker, eventLoopDelays);
+    this.#stats = new WorkerStatsSampler(this.#worker, { delays: eventLoopDelays, droppedDatagrams });
     const batcher = new MessageBatcher<SentCommand>((commands) => this.#worker.postMessage(commands), process.nextTick);
     this.#commands = new CommandQueue((command) => {
       batcher.add(packTable(command));

@@ -36,6 +36,8 @@ export interface WorkerStartData {
   readonly descriptors: SharedArrayBuffer;
   /** Three doubles in seconds, one for each of `DELAY_QUANTILES`. */
   readonly eventLoopDelays: SharedArrayBuffer;
+  /** One double: how many datagrams the kernel has dropped at the worker's UDP listeners. */
+  readonly droppedDatagrams: SharedArrayBuffer;
 }
 
 export const LIVENESS_INTERVAL_MS = 250;

@@ -120,6 +120,7 @@ export class RelayWorker {
     this.#unhealthyDrainer.tick(this.#wheel.now);
     this.#reportDraining();
     this.#services.removeIdle();
+    this.#listeners.tick();
   }
 
   #reportDraining(): void {

@@ -33,12 +33,14 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     fleetSecret,
     workerCount,
     eventLoopDelays,
+    droppedDatagrams,
   } = workerData as WorkerStartData;
 
   const batcher = new MessageBatcher<WorkerMessage>((messages) => port.postMessage(messages), setImmediate);
   const send = (message: WorkerMessage): void => batcher.add(message);
   const localFailures = new LocalFailureReporter((counts) => send({ kind: 'local-failures', counts }));
   const eventLoopDelay = startEventLoopDelayMonitor(new Float64Array(eventLoopDelays));
+  const dropped = new Float64Array(droppedDatagrams);
   const errors = new ErrorReporter((origin, text) => send({ kind: 'error', origin, text }));
   const worker = new RelayWorker({
     node,
@@ -54,6 +56,9 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     send,
     reportError: (origin, thrown) => errors.report(origin, thrown),
     onConnectError: (code) => localFailures.count(code),
+    onDatagramsDropped: (count) => {
+      dropped[0] = (dropped[0] as number) + count;
+    },
   });
 
   const liveness = new Int32Array(livenessCounter);

@@ -36,6 +36,8 @@ export interface WorkerListenersOptions {
   /** The other workers of this proxy. The kernel may give datagrams of their UDP flows to this worker. */
   readonly peerWorkers?: PeerWorkers;
   send(message: WorkerMessage): void;
+  /** Called with the number of datagrams that the kernel has dropped at a UDP listener because the receive buffer was full. */
+  onDatagramsDropped?(count: number): void;
   /** Called for an error that affects only one connection. */
   reportError(origin: 'accept' | 'internal', thrown: unknown): void;
 }
@@ -54,7 +56,7 @@ export interface WorkerState {
 export class WorkerListeners {
   readonly #options: WorkerListenersOptions;
   readonly #state: WorkerState;
-  readonly #openById = new Map<number, { close(): void }>();
+  readonly #openById = new Map<number, TcpListener | UdpFlowListener>();
   readonly #tenantFlows = new TenantFlows<UdpFlow>(flowsPerTenant(descriptorCeiling()));
   readonly #tlsContexts: TlsContexts;
   readonly #trustedProxies: NetworkSet;
@@ -76,8 +78,21 @@ export class WorkerListeners {
   }
 
   close(id: number): void {
-    this.#openById.get(id)?.close();
+    const listener = this.#openById.get(id);
+    if (listener instanceof UdpFlowListener) this.#countDropped(listener);
+    listener?.close();
     this.#openById.delete(id);
+  }
+
+  /** To be called once a second. */
+  tick(): void {
+    for (const listener of this.#openById.values())
+      if (listener instanceof UdpFlowListener) this.#countDropped(listener);
+  }
+
+  #countDropped(listener: UdpFlowListener): void {
+    const count = listener.takeDropped();
+    if (count > 0) this.#options.onDatagramsDropped?.(count);
   }
 
   #createTcpListener(config: ListenerConfig): TcpListener {

@@ -20,12 +20,13 @@ test('WorkerSlots keeps the totals of a slot when its worker is replaced', () =>
   assert.equal(slots.workerIdAt(0), 3);
   assert.equal(slots.view()[0]?.connections, 15);
   assert.equal(slots.view()[0]?.cpuSeconds, 2);
+  assert.equal(slots.view()[0]?.droppedDatagrams, 6);
 });
 
 function workerOf(id: number, connections: number, cpuSeconds: number): SlotWorker {
   return {
     id,
     counts: { connections, active: 1 },
-    stats: { heapBytes: 1, utilization: 0, delaySeconds: [], cpuSeconds },
+    stats: { heapBytes: 1, utilization: 0, delaySeconds: [], cpuSeconds, droppedDatagrams: 3 },
   };
 }
