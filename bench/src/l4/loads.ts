@@ -1,5 +1,12 @@
 import { downloadBulk } from '../load/bulk-stream.ts';
-import { type DatagramReport, datagramReportErrors, runDatagrams } from '../load/generators.ts';
+import { STREAM_DATAGRAM_BYTES } from '../load/datagram-stream.ts';
+import {
+  type DatagramReport,
+  datagramReportErrors,
+  datagramStreamErrors,
+  runDatagramStream,
+  runDatagrams,
+} from '../load/generators.ts';
 import { runWrk, type WrkOptions, type WrkReport, wrkReportErrors } from '../load/wrk.ts';
 import { exactTraffic, type TrafficBounds, trafficBetween } from '../measure/traffic-bounds.ts';
 import type { BackendName } from '../subjects/subject.ts';
@@ -121,4 +128,29 @@ export function datagramTraffic({ sent, roundTrips, messageBytes }: DatagramRepo
     { receivedBytes: back, sentBytes: back, connections: flowCount },
     { receivedBytes: there, sentBytes: there, connections: flowCount },
   );
+}
+
+const STREAM_FLOWS = 16;
+const STREAM_DATAGRAMS_PER_SECOND = 40_000;
+
+export const udpStream: Load = {
+  title: 'UDP one way',
+  unit: 'µs of CPU per datagram',
+  backend: 'datagrams',
+  run: runUdpStream,
+  figure: cpuMicrosecondsPerUnit,
+};
+
+async function runUdpStream(port: number, seconds: number): Promise<LoadResult> {
+  const report = await runDatagramStream({ port, seconds, flows: STREAM_FLOWS, rate: STREAM_DATAGRAMS_PER_SECOND });
+  const { arrived, ms, traffic } = report;
+  // The lower bound is for datagrams that are lost before the proxy counts them.
+  const sent = { receivedBytes: traffic.sentBytes, sentBytes: traffic.receivedBytes, connections: STREAM_FLOWS };
+  const lostBytes = (report.sent - arrived) * STREAM_DATAGRAM_BYTES;
+  return {
+    count: arrived,
+    ms,
+    traffic: trafficBetween({ ...sent, receivedBytes: sent.receivedBytes - lostBytes }, sent),
+    errors: datagramStreamErrors(report),
+  };
 }

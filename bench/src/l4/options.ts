@@ -14,6 +14,7 @@ export const L4_SCENARIO_DESCRIPTIONS = {
   connections: 'CPU per connection with one request',
   stream: 'CPU per GB of one stream',
   udp: 'CPU per UDP round trip, 64 flows (without HAProxy, which does not relay UDP)',
+  'udp-stream': 'CPU per datagram of 1,200 bytes, one way, 16 flows, 40,000 datagrams a second (without HAProxy)',
   latency: 'latency at half of the highest rate that HAProxy sustains',
   limits: 'the first three scenarios: Weir with limits that are never reached, compared with Weir without limits',
   workers: 'the first two scenarios: Weir with two workers, compared with Weir with one worker',

@@ -1,6 +1,6 @@
 import type { ScenarioReadings, TargetRatios } from './l4-result.ts';
 import type { L4Run } from './l4-run.ts';
-import { keepAliveRequests, type Load, oneConnectionPerRequest, oneStream, udpRoundTrips } from './loads.ts';
+import { keepAliveRequests, type Load, oneConnectionPerRequest, oneStream, udpRoundTrips, udpStream } from './loads.ts';
 import { measureLatency } from './measure-latency.ts';
 import { measureMemory } from './measure-memory.ts';
 import type { L4ScenarioName } from './options.ts';
@@ -13,6 +13,7 @@ export const scenarios: Readonly<Record<L4ScenarioName, Scenario>> = {
   connections: compareSubjects(oneConnectionPerRequest, { haproxy: 1.5, envoy: 1.0 }),
   stream: compareSubjects(oneStream, { haproxy: 0.6 }),
   udp: compareSubjects(udpRoundTrips, { envoy: 1.4 }),
+  'udp-stream': compareSubjects(udpStream, { envoy: 0.9 }),
   latency: measureLatency,
   limits: (run) =>
     measureVariant(run, {

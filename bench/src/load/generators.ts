@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { spawnProcess } from '@weir/testkit';
+import type { DatagramStreamReport } from './datagram-stream.ts';
 
 /** Runs a load generator to its end and returns its report. If the generator prints no report, throws the generator's error message. */
 export async function runGenerator<T>(program: URL, args: readonly number[]): Promise<T> {
@@ -81,6 +82,23 @@ export function datagramReportErrors({ sent, roundTrips, corrupted, lost }: Data
     ...(corrupted > 0 ? [`${corrupted} echoed datagrams differ from the sent datagrams`] : []),
     ...(lost > sent * MAX_LOSS_RATIO ? [`${lost} of ${sent} datagrams were lost`] : []),
   ];
+}
+
+/** Sends datagrams on UDP flows at a fixed rate, one way. The backend counts the datagrams that arrive. */
+export function runDatagramStream(options: DatagramOptions & { readonly rate: number }): Promise<DatagramStreamReport> {
+  const { port, seconds, flows, rate } = options;
+  const source = 1 + (runCount++ % SOURCE_ADDRESSES);
+  const program = new URL('./datagram-stream-process.ts', import.meta.url);
+  return runGenerator(program, [port, seconds, flows, source, rate]);
+}
+
+/** Higher than for round trips, because a stream does not slow down while another program uses the CPU. */
+const MAX_STREAM_LOSS_RATIO = 0.01;
+
+/** Returns the reasons why a run is invalid; empty if the run is valid. */
+export function datagramStreamErrors({ sent, arrived }: DatagramStreamReport): string[] {
+  const lost = sent - arrived;
+  return lost > sent * MAX_STREAM_LOSS_RATIO ? [`${lost} of ${sent} datagrams were lost`] : [];
 }
 
 const IDLE_CONNECTIONS_PROGRAM = fileURLToPath(new URL('./idle-connections-process.ts', import.meta.url));

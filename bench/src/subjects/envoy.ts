@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
-import { BACKEND_NAMES, type BackendName, type BackendPorts, type Subject } from './subject.ts';
+import { BACKEND_NAMES, type BackendName, type BackendPorts, DATAGRAM_BUFFER_BYTES, type Subject } from './subject.ts';
 
 export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
   await using cleanup = new AsyncDisposableStack();
@@ -26,6 +26,9 @@ export async function startEnvoy(backends: BackendPorts): Promise<Subject> {
 
 const FILTER_TYPE_PREFIX = 'type.googleapis.com/envoy.extensions.filters';
 const UNLIMITED = 1_000_000_000;
+/** Numbers of Linux, see socket(7). */
+const SOL_SOCKET = 1;
+const SO_RCVBUF = 8;
 
 /** Returns a configuration with one listener and one Envoy cluster for each backend. Envoy sets TCP_NODELAY by default. */
 export function envoyConfiguration(ports: BackendPorts, backends: BackendPorts): object {
@@ -65,6 +68,7 @@ function udpListener(name: BackendName, ports: BackendPorts): object {
   return {
     name,
     address: addressFor(ports[name], 'UDP'),
+    socket_options: [{ level: SOL_SOCKET, name: SO_RCVBUF, int_value: DATAGRAM_BUFFER_BYTES, state: 'STATE_PREBIND' }],
     listener_filters: [{ name: 'envoy.filters.udp_listener.udp_proxy', typed_config: proxy }],
   };
 }

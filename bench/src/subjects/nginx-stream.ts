@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { programPath } from '@weir/tools';
 import { freePorts } from './free-ports.ts';
-import { BACKEND_NAMES, type BackendPorts, type Subject } from './subject.ts';
+import { BACKEND_NAMES, type BackendPorts, DATAGRAM_BUFFER_BYTES, type Subject } from './subject.ts';
 
 /** Starts nginx with its stream module, in one process without a master, so that the CPU time of the process is all of nginx's. */
 export async function startNginxStream(backends: BackendPorts): Promise<Subject> {
@@ -38,7 +38,8 @@ export function nginxStreamConfiguration({
   readonly backends: BackendPorts;
 }): string {
   const servers = BACKEND_NAMES.map((name) => {
-    const parameters = name === 'datagrams' ? 'udp reuseport' : 'reuseport backlog=4096';
+    const parameters =
+      name === 'datagrams' ? `udp reuseport rcvbuf=${DATAGRAM_BUFFER_BYTES}` : 'reuseport backlog=4096';
     return `  server { listen 127.0.0.1:${ports[name]} ${parameters}; proxy_pass 127.0.0.1:${backends[name]}; }`;
   });
   return `

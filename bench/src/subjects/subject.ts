@@ -18,6 +18,8 @@ export type Subject = AsyncDisposable & {
 
 /** `http`: small HTTP responses. `stream`: a stream of the requested size. `echo`: echo over TCP. `datagrams`: echo over UDP. */
 export const BACKEND_NAMES = ['http', 'stream', 'echo', 'datagrams'] as const;
+/** The receive buffer of all UDP listeners. Weir asks for this size. With the default size, other proxies lose datagrams. */
+export const DATAGRAM_BUFFER_BYTES = 4_194_304;
 export type BackendName = (typeof BACKEND_NAMES)[number];
 export type BackendPorts = Readonly<Record<BackendName, number>>;
 export type Ledger = Readonly<Record<BackendName, TrafficTotals>>;
