@@ -1,7 +1,17 @@
 // A test of the system calls on loopback, before a proxy relies on them: the calls, the layouts of their structures, and errno.
 import { strict as assert } from 'node:assert';
-import { hostText } from './peer-address.ts';
-import { AF_INET, EPOLLIN, EPOLLRDHUP, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET } from './syscall-layouts.ts';
+import { countDroppedDatagrams, DatagramSlots } from './datagram-syscalls.ts';
+import { hostOf, hostText } from './peer-address.ts';
+import {
+  AF_INET,
+  EPOLLERR,
+  EPOLLIN,
+  EPOLLRDHUP,
+  SO_REUSEADDR,
+  SOCK_DGRAM,
+  SOCK_STREAM,
+  SOL_SOCKET,
+} from './syscall-layouts.ts';
 import {
   acceptConnection,
   acceptedPeer,
@@ -25,6 +35,7 @@ const HOST = '127.0.0.1';
 const EAGAIN = -11;
 const EBADF = -9;
 const EPIPE = -32;
+const ECONNREFUSED = -111;
 const EINPROGRESS = -115;
 const GENERATION = 0x89abcdef;
 const WAIT_MS = 2_000;
@@ -34,34 +45,78 @@ export function checkSyscalls(): void {
   const poll = new EventPoll();
   const open: number[] = [];
   try {
-    const listener = track(openSocket(AF_INET, SOCK_STREAM), 'socket', open);
-    expect('setsockopt', setOption(listener, SOL_SOCKET, SO_REUSEADDR, 1), 0);
-    expect('bind', bindSocket(listener, HOST, 0), 0);
-    expect('listen', listenSocket(listener, 1), 0);
-    expect('accept4 without a connection', acceptConnection(listener), EAGAIN);
-    const port = localPort(listener);
-    assert(port > 0, `getsockname: port ${port}`);
-    const client = track(openSocket(AF_INET, SOCK_STREAM), 'socket', open);
-    const connecting = connectSocket(client, HOST, port);
-    assert(connecting === 0 || connecting === EINPROGRESS, `connect: result ${connecting}`);
-    expectEvent(poll, listener, EPOLLIN);
-    const accepted = track(acceptConnection(listener), 'accept4', open);
-    const peer = acceptedPeer();
-    expect('address of the peer', hostText(peer.host), HOST);
-    expect('port of the peer', peer.port, localPort(client));
-    testBytes(client, accepted, poll);
-    expect('readv of a closed descriptor', receive(-1, new NativeMemory(1), 1), EBADF);
-    expect('shutdown', shutdownWrite(accepted), 0);
-    expect('readv after FIN', receive(client, new NativeMemory(1), 1), 0);
-    resetConnection(accepted);
-    open.splice(open.indexOf(accepted), 1);
-    expectEvent(poll, client, EPOLLIN | EPOLLRDHUP);
-    // Linux reports EPIPE and not ECONNRESET if RST follows FIN.
-    expect('error of a reset connection', takeSocketError(client), EPIPE);
+    testConnection(poll, open);
+    testDatagrams(poll, open);
   } finally {
     for (const descriptor of open) closeDescriptor(descriptor);
     poll.close();
   }
+}
+
+function testConnection(poll: EventPoll, open: number[]): void {
+  const listener = track(openSocket(AF_INET, SOCK_STREAM), 'socket', open);
+  expect('setsockopt', setOption(listener, SOL_SOCKET, SO_REUSEADDR, 1), 0);
+  expect('bind', bindSocket(listener, HOST, 0), 0);
+  expect('listen', listenSocket(listener, 1), 0);
+  expect('accept4 without a connection', acceptConnection(listener), EAGAIN);
+  const port = localPort(listener);
+  assert(port > 0, `getsockname: port ${port}`);
+  const client = track(openSocket(AF_INET, SOCK_STREAM), 'socket', open);
+  const connecting = connectSocket(client, HOST, port);
+  assert(connecting === 0 || connecting === EINPROGRESS, `connect: result ${connecting}`);
+  expectEvent(poll, listener, EPOLLIN);
+  const accepted = track(acceptConnection(listener), 'accept4', open);
+  const peer = acceptedPeer();
+  expect('address of the peer', hostText(peer.host), HOST);
+  expect('port of the peer', peer.port, localPort(client));
+  testBytes(client, accepted, poll);
+  expect('readv of a closed descriptor', receive(-1, new NativeMemory(1), 1), EBADF);
+  expect('shutdown', shutdownWrite(accepted), 0);
+  expect('readv after FIN', receive(client, new NativeMemory(1), 1), 0);
+  resetConnection(accepted);
+  open.splice(open.indexOf(accepted), 1);
+  expectEvent(poll, client, EPOLLIN | EPOLLRDHUP);
+  // Linux reports EPIPE and not ECONNRESET if RST follows FIN.
+  expect('error of a reset connection', takeSocketError(client), EPIPE);
+}
+
+/** A listen socket and a connected socket exchange datagrams. Then the listen socket is closed. */
+function testDatagrams(poll: EventPoll, open: number[]): void {
+  const slots = new DatagramSlots({ count: 4, slotBytes: 2_048, strideBytes: 2_112 });
+  const listener = track(openSocket(AF_INET, SOCK_DGRAM), 'socket', open);
+  expect('bind', bindSocket(listener, HOST, 0), 0);
+  const client = track(openSocket(AF_INET, SOCK_DGRAM), 'socket', open);
+  expect('connect', connectSocket(client, HOST, localPort(listener)), 0);
+  const [short, long] = [slots.view(2, 3), slots.view(3, 1_500)];
+  short.fill(1);
+  long.fill(2);
+  slots.prepare(0, 2, short.length);
+  slots.prepare(1, 3, long.length);
+  expect('recvmmsg without a datagram', slots.receiveFromClients(listener, 0, 2), EAGAIN);
+  expect('sendmmsg', slots.sendToEndpoint(client, 2), 2);
+  expectEvent(poll, listener, EPOLLIN);
+  expect('recvmmsg', slots.receiveFromClients(listener, 0, 3), 2);
+  for (const [slot, sent] of [short, long].entries()) {
+    const received = slots.view(slot, slots.clientLengthOf(slot));
+    assert.deepEqual(received, sent, `recvmmsg: datagram ${slot} is not the sent datagram`);
+    expect('address of the client', slots.hostOf(slot), hostOf(HOST));
+    expect('port of the client', slots.portOf(slot), localPort(client));
+    slots.prepareRecipient(slot, slots.hostOf(slot), slots.portOf(slot));
+  }
+  slots.prepare(0, 3, long.length);
+  slots.prepare(1, 2, short.length);
+  expect('sendmmsg with addresses', slots.sendToClients(listener, 2), 2);
+  expectEvent(poll, client, EPOLLIN);
+  expect('recvmsg', slots.receiveFromEndpoint(client, 0, 1), 1);
+  expect('recvmmsg', slots.receiveFromEndpoint(client, 1, 2), 1);
+  expect('length by recvmsg', slots.endpointLengthOf(0), long.length);
+  expect('length by recvmmsg', slots.endpointLengthOf(1), short.length);
+  expect('dropped datagrams', countDroppedDatagrams(listener), 0);
+  closeDescriptor(listener);
+  open.splice(open.indexOf(listener), 1);
+  expect('sendmsg', slots.sendToEndpoint(client, 1), 1);
+  expectEvent(poll, client, EPOLLERR);
+  expect('recvmsg after an ICMP error', slots.receiveFromEndpoint(client, 0, 1), ECONNREFUSED);
 }
 
 function testBytes(from: number, to: number, poll: EventPoll): void {
