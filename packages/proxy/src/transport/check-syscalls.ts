@@ -40,7 +40,7 @@ const EINPROGRESS = -115;
 const GENERATION = 0x89abcdef;
 const WAIT_MS = 2_000;
 
-/** Throws an error that names the first call whose result is not as the man page says. Takes less than a millisecond. */
+/** Throws an error that names the first call whose result is not as the man page says. Takes a few milliseconds. */
 export function checkSyscalls(): void {
   const poll = new EventPoll();
   const open: number[] = [];

@@ -2,7 +2,7 @@ import { getSystemErrorName } from 'node:util';
 import { descriptorCeiling } from '../../limits/descriptor-limit.ts';
 import { eventLoop } from '../event-loop.ts';
 import { EPOLLIN, SOCK_DGRAM } from '../syscall-layouts.ts';
-import { closeDescriptor, connectSocket, familyOf, openSocket } from '../syscalls.ts';
+import { closeDescriptor, connectSocket, familyOf, openSocket, takeSocketError } from '../syscalls.ts';
 import type { SocketAddress } from '../tcp-transport.ts';
 import { NOT_SENT, type UdpEndpointSocket, type UdpEndpointSocketEvents } from '../udp-transport.ts';
 import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';
@@ -81,13 +81,12 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
         continue;
       }
       this.#queue.prepare();
-      const result = datagramSlots.sendToEndpoint(this.#descriptor, this.#queue.length);
-      if (result > 0) this.#remove(result);
-      // If the send buffer is full, all datagrams are dropped, as UDP permits. After any other error, only the first one.
-      else if (result === EAGAIN) this.#remove(this.#queue.length);
+      const { length } = this.#queue;
+      const result = datagramSlots.sendToEndpoint(this.#descriptor, length);
+      if (result < 0) this.#onSendError(result);
       else {
-        const slot = this.#queue.shift();
-        if (result !== ENOBUFS && !this.#isClosing) this.#emitErrorOf(slot, getSystemErrorName(result));
+        this.#remove(result);
+        if (result < length) this.#retryFirst();
       }
     }
   }
@@ -124,6 +123,27 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
     const slot = this.#queue.shift();
     this.#emitErrorOf(slot, code);
     if (this.#descriptor >= 0) this.#queue.unshift(slot);
+  }
+
+  /**
+   * Sends the datagram again at which a batch has ended. sendmmsg(2) does not return the error of this datagram, and forgets the error if it
+   * was the ICMP error of an earlier datagram. But if the endpoint is on this host, the kernel answers with the same error at once.
+   */
+  #retryFirst(): void {
+    this.#queue.prepare();
+    const result = datagramSlots.sendToEndpoint(this.#descriptor, 1);
+    const error = result < 0 ? result : takeSocketError(this.#descriptor);
+    if (error < 0) this.#onSendError(error);
+    else this.#remove(1);
+  }
+
+  /** If the send buffer is full, drops all datagrams, as UDP permits. After any other error, the first one has failed. */
+  #onSendError(error: number): void {
+    if (error === EAGAIN) this.#remove(this.#queue.length);
+    else {
+      const slot = this.#queue.shift();
+      if (error !== ENOBUFS && !this.#isClosing) this.#emitErrorOf(slot, getSystemErrorName(error));
+    }
   }
 
   #sendCopy(bytes: Uint8Array): void {
