@@ -1,6 +1,6 @@
 // Creates a UdpFlowListener whose transport sends nothing.
 import assert from 'node:assert/strict';
-import { createMatcher, type Route } from '@weir/model';
+import { createMatcher, type Endpoint, type Route } from '@weir/model';
 import { UdpFlowListener, type UdpFlowListenerOptions } from '../../src/accept/udp-flow-listener.ts';
 import { AdmissionController } from '../../src/limits/admission.ts';
 import { Shaper } from '../../src/limits/shaper.ts';
@@ -24,6 +24,7 @@ export interface UdpFlowSetupOptions extends Partial<UdpFlowListenerOptions> {
   /** The maximum number of flows of a tenant. The default is higher than any test needs. */
   readonly maxFlowsPerTenant?: number;
   readonly tenant?: string;
+  readonly endpoints?: readonly Endpoint[];
 }
 
 export interface UdpFlowSetup {
@@ -37,11 +38,12 @@ export interface UdpFlowSetup {
 export function setUpUdpFlows({
   maxFlowsPerTenant = 1_000,
   tenant = 'shop',
+  endpoints = [{ address: '10.0.0.1', port: 53 }],
   ...options
 }: UdpFlowSetupOptions = {}): UdpFlowSetup {
   const { wheel = createTimeoutWheel(), tenants = new TenantFlows<UdpFlow>(maxFlowsPerTenant) } = options;
   const counters = counterRow([createCounterBlock()], 0);
-  const upstream = upstreamOf(tenant, counters);
+  const upstream = upstreamOf(tenant, { counters, endpoints });
   const admission = new AdmissionController();
   const listener = new UdpFlowListener(
     { address: ADDRESS, port: 53, reusePort: true, key: KEY },
@@ -69,8 +71,10 @@ const silentTransport: UdpTransport = {
   connect: () => ({ send: () => undefined, close: () => undefined }),
 };
 
-function upstreamOf(tenant: string, counters: Float64Array): Upstream {
-  const endpoints = [{ address: '10.0.0.1', port: 53 }];
+function upstreamOf(
+  tenant: string,
+  { counters, endpoints }: { readonly counters: Float64Array; readonly endpoints: readonly Endpoint[] },
+): Upstream {
   const table = tableFor({ a: ADDRESS }, [{ name: 'dns', tenant, port: 53, protocol: 'UDP', endpoints }]);
   const [route] = createMatcher(table, 'a').routes.values() as IteratorObject<Route>;
   assert.ok(route !== undefined);

@@ -17,6 +17,7 @@ import {
   localPort,
   openSocket,
 } from '../../src/transport/syscalls.ts';
+import { udpClient } from '../fixtures/udp-sockets.ts';
 
 const HOST = '127.0.0.1';
 
@@ -84,8 +85,11 @@ test('the descriptors of a terminated worker are closed, and its clients are res
   await client.send('x');
   assert.equal((await client.take(1)).toString(), 'x');
   await worker.terminate();
-  assert.ok((await closeAbandonedDescriptors(descriptors)) >= 3);
+  assert.ok((await closeAbandonedDescriptors(descriptors)) >= 4);
   assert.deepEqual(await client.ended, { kind: 'error', code: 'ECONNRESET' });
   await assert.rejects(connectClient({ host: HOST, port }), /ECONNREFUSED/);
+  await using datagrams = await udpClient({ host: HOST, port });
+  await datagrams.send('x');
+  await assert.rejects(datagrams.take(), { code: 'ECONNREFUSED' });
   assert.equal(await closeAbandonedDescriptors(descriptors), 0);
 });

@@ -1,10 +1,10 @@
-// A worker that echoes on a free port until it is terminated. Posts the port.
+// A worker that echoes TCP on a free port and listens for UDP on the same port, until it is terminated. Posts the port.
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { freePort } from '@weir/testkit';
 import { openTransports } from '../../src/transport/choose-transport.ts';
 
 if (!isMainThread) {
-  const { tcp } = await openTransports('syscalls', (workerData as { descriptors: SharedArrayBuffer }).descriptors);
+  const { tcp, udp } = await openTransports('syscalls', (workerData as { descriptors: SharedArrayBuffer }).descriptors);
   const port = await freePort();
   const echo = {
     onConnect: () => undefined,
@@ -14,10 +14,18 @@ if (!isMainThread) {
     onClose: () => undefined,
     onThrow: () => undefined,
   };
+  const datagrams = {
+    onListening: () => parentPort?.postMessage(port),
+    onFailed(code: string) {
+      throw new Error(code);
+    },
+    onMessage: () => undefined,
+    onThrow: () => undefined,
+  };
   tcp.listen(
     { address: '127.0.0.1', port, reusePort: true },
     {
-      onListening: () => parentPort?.postMessage(port),
+      onListening: () => udp.bind({ address: '127.0.0.1', port, reusePort: true }, datagrams),
       onFailed: (code) => {
         throw new Error(code);
       },

@@ -168,6 +168,24 @@ for (const [name, transport] of Object.entries(UDP_TRANSPORTS)) {
       assert.equal(upstream.arrived, 0);
     });
 
+    test('calls no handler after a handler has closed the listen socket', async () => {
+      const at = { address: loopbackAddress(), port: PORT };
+      const received = Promise.withResolvers<void>();
+      let arrived = 0;
+      const listener = await bound(transport, at, () => {
+        arrived += 1;
+        listener.close();
+        received.resolve();
+      });
+      await using client = await udpClient({ host: at.address, port: at.port });
+      await Promise.all(Array.from({ length: 10 }, () => client.send('x')));
+      await received.promise;
+      await using again = await bound(transport, at);
+      await client.send('y');
+      assert.equal(String((await again.next()).bytes), 'y');
+      assert.equal(arrived, 1);
+    });
+
     test('passes an exception of a handler to onThrow', async () => {
       await using endpoint = await udpEcho();
       const thrown = Promise.withResolvers<unknown>();
@@ -197,7 +215,11 @@ interface BoundListener extends UdpListenSocket, AsyncDisposable {
   next(): Promise<ReceivedDatagram>;
 }
 
-async function bound(transport: UdpTransport, at: { address: string; port: number }): Promise<BoundListener> {
+async function bound(
+  transport: UdpTransport,
+  at: { address: string; port: number },
+  onArrival = (): void => undefined,
+): Promise<BoundListener> {
   const port = at.port > 0 ? at.port : await freeUdpPort(at.address);
   const datagrams = queue<ReceivedDatagram>();
   let arrived = 0;
@@ -219,6 +241,7 @@ async function bound(transport: UdpTransport, at: { address: string; port: numbe
           },
         };
         datagrams.put({ bytes: Buffer.from(bytes), from: peer });
+        onArrival();
       },
     },
   );
