@@ -6,9 +6,17 @@ import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-
 import {
   AF_INET,
   AF_INET6,
+  CMSG_DATA_OFFSET,
+  CMSG_LEVEL_OFFSET,
+  CMSG_TYPE_OFFSET,
+  CMSG_U16_BYTES,
+  CMSG_U16_LENGTH,
   IOVEC_BYTES,
   MMSGHDR_BYTES,
   MMSGHDR_LENGTH_OFFSET,
+  MSGHDR_BYTES,
+  MSGHDR_CONTROL_LENGTH_OFFSET,
+  MSGHDR_CONTROL_OFFSET,
   MSGHDR_IOVEC_COUNT_OFFSET,
   MSGHDR_IOVEC_OFFSET,
   MSGHDR_NAME_LENGTH_OFFSET,
@@ -18,6 +26,8 @@ import {
   SOCKADDR_IN_BYTES,
   SOCKADDR_IN6_BYTES,
   SOL_SOCKET,
+  SOL_UDP,
+  UDP_SEGMENT,
 } from './syscall-layouts.ts';
 import { checked, ffi, type Structure, structure } from './syscalls.ts';
 
@@ -64,6 +74,8 @@ export class DatagramSlots {
   readonly #sendVectors: Structure;
   readonly #toClients: Headers;
   readonly #toEndpoint: Headers;
+  readonly #segmented: Structure;
+  readonly #segmentControl: Structure;
 
   /** Slot i begins at i * `strideBytes`. */
   constructor(options: { readonly count: number; readonly slotBytes: number; readonly strideBytes: number }) {
@@ -86,6 +98,14 @@ export class DatagramSlots {
     this.#fromEndpoint = headersFor(count, { vectors: receiveVectors });
     this.#toClients = headersFor(count, { vectors: this.#sendVectors, names: this.#recipientNames });
     this.#toEndpoint = headersFor(count, { vectors: this.#sendVectors });
+    this.#segmentControl = structure(CMSG_U16_BYTES);
+    this.#segmentControl.view.setBigUint64(0, BigInt(CMSG_U16_LENGTH), true);
+    this.#segmentControl.view.setUint32(CMSG_LEVEL_OFFSET, SOL_UDP, true);
+    this.#segmentControl.view.setUint32(CMSG_TYPE_OFFSET, UDP_SEGMENT, true);
+    this.#segmented = structure(MSGHDR_BYTES);
+    this.#segmented.view.setBigUint64(MSGHDR_IOVEC_OFFSET, this.#sendVectors.pointer, true);
+    this.#segmented.view.setBigUint64(MSGHDR_CONTROL_OFFSET, this.#segmentControl.pointer, true);
+    this.#segmented.view.setBigUint64(MSGHDR_CONTROL_LENGTH_OFFSET, BigInt(CMSG_U16_BYTES), true);
   }
 
   /** Returns the first `length` bytes of a slot. */
@@ -169,6 +189,16 @@ export class DatagramSlots {
   /** Like `sendToClients`, on a connected socket. The error may be the error of an earlier datagram. */
   sendToEndpoint(descriptor: number, count: number): number {
     return send(descriptor, this.#toEndpoint, count);
+  }
+
+  /**
+   * Sends the first `count` prepared datagrams, which all have the length `segmentBytes`, on a connected socket. They go through the kernel
+   * as one packet, which the kernel or the network card splits: `UDP_SEGMENT`. The kernel takes all or none of them.
+   */
+  sendSegments(descriptor: number, count: number, segmentBytes: number): number {
+    this.#segmented.words[MSGHDR_IOVEC_COUNT_OFFSET / 4] = count;
+    this.#segmentControl.view.setUint16(CMSG_DATA_OFFSET, segmentBytes, true);
+    return checked(libc.sendmsg(descriptor, this.#segmented.pointer, 0));
   }
 }
 

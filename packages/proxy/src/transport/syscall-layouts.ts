@@ -73,8 +73,20 @@ export const SO_MEMINFO = 55;
 export const SK_MEMINFO_BYTES = 36;
 export const SK_MEMINFO_DROPS_WORD = 8;
 
+/** Splits the bytes of one send into datagrams of the same length, see udp(7). */
+export const SOL_UDP = 17;
+export const UDP_SEGMENT = 103;
+
 /** Offsets in `struct msghdr`. */
 export const MSGHDR_NAME_LENGTH_OFFSET = 8;
+export const MSGHDR_CONTROL_OFFSET = 32;
+export const MSGHDR_CONTROL_LENGTH_OFFSET = 40;
+/** `struct cmsghdr` with a u16: length without padding (8 bytes), level (4), type (4), data (2, padded to 8). */
+export const CMSG_U16_LENGTH = 18;
+export const CMSG_U16_BYTES = 24;
+export const CMSG_LEVEL_OFFSET = 8;
+export const CMSG_TYPE_OFFSET = 12;
+export const CMSG_DATA_OFFSET = 16;
 /** `struct mmsghdr`: a `struct msghdr`, length of the datagram (4 bytes), padding (4). */
 export const MMSGHDR_BYTES = 64;
 export const MMSGHDR_LENGTH_OFFSET = 56;

@@ -15,6 +15,8 @@ const SLOT_STRIDE_BYTES = SLOT_BYTES + 1_216;
 /** The slot for a datagram that does not lie in the ring. */
 const SPARE_SLOT = UDP_DATAGRAM_SLOTS;
 export const NO_SLOT = -1;
+/** No IP packet holds more bytes of datagrams. */
+const MAX_SEGMENTED_BYTES = 65_000;
 
 export const datagramSlots: DatagramSlots = new DatagramSlots({
   count: UDP_DATAGRAM_SLOTS + 1,
@@ -129,6 +131,24 @@ export class SlotQueue {
     this.#first = following[slot] as number;
     this.length -= 1;
     return slot;
+  }
+
+  /** Returns how many datagrams, from the first on, have the same length and fit into one packet. */
+  countSegments(): number {
+    const bytes = this.firstLength;
+    if (bytes === 0) return 0;
+    const max = Math.min(this.length, Math.floor(MAX_SEGMENTED_BYTES / bytes));
+    let count = 0;
+    for (let slot = this.#first; count < max; slot = following[slot] as number) {
+      if (datagramRing.lastBytesOf(slot).length !== bytes) break;
+      count += 1;
+    }
+    return count;
+  }
+
+  /** The length of the first datagram. The queue must not be empty. */
+  get firstLength(): number {
+    return datagramRing.lastBytesOf(this.#first).length;
   }
 
   /** Makes the queued datagrams the datagrams of the next send. `recipients` has the recipient of each slot, unless the socket is connected. */

@@ -12,6 +12,8 @@ const MAX_DATAGRAMS_PER_TURN = 16;
 export const EAGAIN = -11;
 const ENOBUFS = -105;
 const EMSGSIZE = -90;
+/** EINVAL, EIO and EMSGSIZE: the path to the endpoint does not support segments of this size, so they must be sent as datagrams. */
+const NOT_SEGMENTABLE: ReadonlySet<number> = new Set([-22, -5, EMSGSIZE]);
 
 const ceiling = descriptorCeiling();
 
@@ -42,6 +44,13 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
   #isReporting = false;
   /** Whether `close` is running, which calls no handler. */
   #isClosing = false;
+
+  /**
+   * Whether datagrams were sent in an earlier turn. The first ones are not sent as segments, because if the endpoint refuses the packet, all
+   * its datagrams are lost.
+   */
+  #hasSent = false;
+  #canSegment = true;
 
   constructor(descriptor: number, events: UdpEndpointSocketEvents) {
     this.#descriptor = descriptor;
@@ -81,14 +90,11 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
         continue;
       }
       this.#queue.prepare();
-      const { length } = this.#queue;
-      const result = datagramSlots.sendToEndpoint(this.#descriptor, length);
-      if (result < 0) this.#onSendError(result);
-      else {
-        this.#remove(result);
-        if (result < length) this.#retryFirst();
-      }
+      const segments = this.#hasSent && this.#canSegment ? this.#queue.countSegments() : 0;
+      if (segments > 1) this.#sendSegments(segments);
+      else this.#sendBatch();
     }
+    this.#hasSent = true;
   }
 
   close(): void {
@@ -123,6 +129,23 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
     const slot = this.#queue.shift();
     this.#emitErrorOf(slot, code);
     if (this.#descriptor >= 0) this.#queue.unshift(slot);
+  }
+
+  #sendSegments(count: number): void {
+    const result = datagramSlots.sendSegments(this.#descriptor, count, this.#queue.firstLength);
+    if (result >= 0) this.#remove(count);
+    else if (NOT_SEGMENTABLE.has(result)) this.#canSegment = false;
+    else this.#onSendError(result);
+  }
+
+  #sendBatch(): void {
+    const { length } = this.#queue;
+    const result = datagramSlots.sendToEndpoint(this.#descriptor, length);
+    if (result < 0) this.#onSendError(result);
+    else {
+      this.#remove(result);
+      if (result < length) this.#retryFirst();
+    }
   }
 
   /**

@@ -18,6 +18,7 @@ import { startWorkerInTest } from '../../fixtures/worker-in-test.ts';
 
 const EAGAIN = -11;
 const ENOBUFS = -105;
+const EINVAL = -22;
 const MAX_DATAGRAM_BYTES = 65_507;
 /** More datagrams than the ring has slots, but few enough for the receive buffer of the endpoint socket. */
 const BATCH = 100;
@@ -109,23 +110,45 @@ test('drops the batch if the send buffer is full, counts nothing, and sends the 
   await using relay = await startRelay({ endpoint: echo.endpoint, onError: assert.fail });
   await using client = await udpClient(relay);
   await client.ask('first');
-  for (const [call, result] of [
-    ['sendToEndpoint', EAGAIN],
-    ['sendToEndpoint', ENOBUFS],
-    ['sendToClients', EAGAIN],
-    ['sendToClients', ENOBUFS],
+  for (const [calls, result] of [
+    [['sendToEndpoint', 'sendSegments'], EAGAIN],
+    [['sendToEndpoint', 'sendSegments'], ENOBUFS],
+    [['sendToClients'], EAGAIN],
+    [['sendToClients'], ENOBUFS],
   ] as const) {
     const [relayed, sentBefore] = [relay.received(), relay.sentBytes()];
-    const full = mock.method(datagramSlots, call, () => result);
-    context.after(() => full.mock.restore());
+    const full = calls.map((call) => mock.method(datagramSlots, call, () => result));
+    context.after(() => mock.restoreAll());
     await Promise.all(Array.from({ length: 10 }, () => client.send('lost')));
     await eventually(() => assert.equal(relay.received(), relayed + 10));
-    await eventually(() => assert.ok(full.mock.callCount() > 0));
-    if (call === 'sendToClients') await eventually(() => assert.equal(relay.answered(), echo.received));
-    full.mock.restore();
+    await eventually(() => assert.ok(full.some((each) => each.mock.callCount() > 0)));
+    await eventually(() => assert.equal(relay.answered(), echo.received));
+    mock.restoreAll();
     assert.equal(relay.sentBytes(), sentBefore);
-    assert.equal(await client.ask(`after ${call}`), `after ${call}`);
+    assert.equal(await client.ask('next'), 'next');
   }
+});
+
+test('sends datagrams of the same length as segments, or as datagrams if the path does not support segments', async (context) => {
+  await using echo = await udpEcho();
+  await using relay = await startRelay({ endpoint: echo.endpoint, onError: assert.fail });
+  await using client = await udpClient(relay);
+  const exchange = async (lengths: readonly number[]): Promise<void> => {
+    const sent = lengths.map((length, index) => Buffer.alloc(length, index));
+    await Promise.all(sent.map((datagram) => client.send(datagram)));
+    for (const datagram of sent) assert.deepEqual(await client.take(), datagram);
+  };
+  context.after(() => mock.restoreAll());
+  const supported = mock.method(datagramSlots, 'sendSegments');
+  const same = Array.from({ length: 40 }, () => 1_200);
+  await exchange(same);
+  await exchange([...same, 0, 0, 0, 7, 7, 1_200, 1_200, 9]);
+  assert.ok(supported.mock.callCount() > 0);
+  mock.restoreAll();
+  const refused = mock.method(datagramSlots, 'sendSegments', () => EINVAL);
+  await exchange(same);
+  await exchange(same);
+  assert.equal(refused.mock.callCount(), 1);
 });
 
 test('sends the datagrams of a handler even if the handler closes the socket', async () => {
