@@ -81,7 +81,7 @@ describe('parseArguments', () => {
     ],
     [
       ['l4', '--scenarios', 'speed'],
-      /^invalid --scenarios "speed": expected names out of requests, connections, stream, udp, latency, /,
+      /^invalid --scenarios "speed": expected names out of requests, connections, stream, udp, udp-stream, latency, /,
     ],
     [['fairness', '--scenarios', 'udp'], /^Unknown option '--scenarios'$/],
     [['soak', '--rounds', '3'], /^Unknown option '--rounds'$/],

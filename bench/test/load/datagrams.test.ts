@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { createSocket, type RemoteInfo, type Socket } from 'node:dgram';
 import { once } from 'node:events';
 import { describe, test } from 'node:test';
-import { type DatagramReport, datagramReportErrors, runDatagrams } from '../../src/load/generators.ts';
+import { startEchoBackend } from '../../src/backends/start-backends.ts';
+import { STREAM_DATAGRAM_BYTES } from '../../src/load/datagram-stream.ts';
+import {
+  type DatagramReport,
+  datagramReportErrors,
+  datagramStreamErrors,
+  runDatagramStream,
+  runDatagrams,
+} from '../../src/load/generators.ts';
 
 const report: DatagramReport = { sent: 10_000, roundTrips: 10_000, corrupted: 0, lost: 0, ms: 1_000, messageBytes: 64 };
 
@@ -36,6 +44,24 @@ describe('runDatagrams', () => {
     );
     const { sent, roundTrips, corrupted, lost } = await runDatagrams({ port: corrupting.port, seconds: 0, flows: 2 });
     assert.deepEqual({ sent, roundTrips, corrupted, lost }, { sent: 2, roundTrips: 0, corrupted: 2, lost: 2 });
+  });
+});
+
+describe('runDatagramStream', () => {
+  test('sends at a fixed rate, and learns from the backend how many datagrams have arrived', async () => {
+    await using echo = await startEchoBackend();
+    const options = { port: echo.ports.datagrams, seconds: 0.5, flows: 4, rate: 1_000 };
+    const { sent, arrived, traffic } = await runDatagramStream(options);
+    assert.deepEqual([sent, arrived], [500, 500]);
+    // Each flow asks for its count with one byte, and the answer is "125".
+    assert.deepEqual(traffic, { sentBytes: 500 * STREAM_DATAGRAM_BYTES + 4, receivedBytes: 4 * 3 });
+  });
+
+  test('reports an error if more than one of a hundred datagrams is lost', () => {
+    const lossless = { sent: 1_000, arrived: 1_000, ms: 1, traffic: { sentBytes: 0, receivedBytes: 0 } };
+    assert.deepEqual(datagramStreamErrors(lossless), []);
+    assert.deepEqual(datagramStreamErrors({ ...lossless, arrived: 990 }), []);
+    assert.deepEqual(datagramStreamErrors({ ...lossless, arrived: 989 }), ['11 of 1000 datagrams were lost']);
   });
 });
 

@@ -23,7 +23,7 @@ describe('configurations', () => {
   test('nginx listens on all four ports, one of them UDP', () => {
     const text = nginxStreamConfiguration({ directory: '/somewhere', ports, backends });
     assert.match(text, /listen 127\.0\.0\.1:1001 reuseport backlog=4096; proxy_pass 127\.0\.0\.1:2001;/);
-    assert.match(text, /listen 127\.0\.0\.1:1004 udp reuseport; proxy_pass 127\.0\.0\.1:2004;/);
+    assert.match(text, /listen 127\.0\.0\.1:1004 udp reuseport rcvbuf=4194304; proxy_pass 127\.0\.0\.1:2004;/);
     assert.equal(text.match(/listen/g)?.length, 4);
   });
 
