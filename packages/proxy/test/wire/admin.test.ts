@@ -59,6 +59,7 @@ test('metrics show usage, refusals and endpoints of each Service', async () => {
       'weir_worker_connections_total{worker="0"} 2',
       'weir_worker_connections_active{worker="0"} 1',
       'weir_worker_ends_total{worker="0"} 0',
+      'weir_worker_udp_datagrams_dropped_total{worker="0"} 0',
     ]) {
       assert.ok(lines.includes(line), `${line} is not in\n${lines.join('\n')}`);
     }
