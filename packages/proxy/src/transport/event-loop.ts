@@ -51,8 +51,8 @@ export class EventLoop {
   readonly #flushable: Flushable[] = [];
   #isScheduled = false;
   #isRunning = false;
-  /** How many runs in a row found libuv with work although nothing happened. */
-  #uncertainRuns = 0;
+  /** How many runs in a row have handled no event. */
+  #idleRuns = 0;
   #turn = 0;
 
   constructor() {
@@ -128,7 +128,7 @@ export class EventLoop {
   #handle(index: number): void {
     const registration = this.#registrations[this.#poll.descriptorAt(index)];
     if (registration === undefined || registration.generation !== this.#poll.generationAt(index)) return;
-    this.#uncertainRuns = 0;
+    this.#idleRuns = 0;
     registration.handler.onEvents(this.#poll.eventsAt(index));
     this.#emitClosed();
   }
@@ -153,16 +153,18 @@ export class EventLoop {
 
   #waitMs(): number {
     if (this.#resumable.length > 0 || this.#registered === 0) return 0;
-    const timeout = libuvTimeoutMs();
-    if (timeout !== 0) {
-      this.#uncertainRuns = 0;
-      return timeout < 0 || timeout > MAX_WAIT_MS ? MAX_WAIT_MS : timeout;
-    }
     // The first run in a row does not wait, because libuv usually has work that ends with its next iteration.
-    this.#uncertainRuns += 1;
-    return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#uncertainRuns - 1);
+    this.#idleRuns += 1;
+    if (this.#idleRuns === 1) return 0;
+    // While this immediate runs, libuv counts it as pending work. Node.js corrects this when an immediate is cleared.
+    clearImmediate(setImmediate(doNothing));
+    const timeout = libuvTimeoutMs();
+    if (timeout === 0) return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#idleRuns - 2);
+    return timeout < 0 || timeout > MAX_WAIT_MS ? MAX_WAIT_MS : timeout;
   }
 }
+
+function doNothing(): void {}
 
 /** The loop of this thread. */
 export const eventLoop: EventLoop = new EventLoop();

@@ -7,13 +7,23 @@ import { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
 import { eventLoop } from '../event-loop.ts';
 import { hostText, type PeerAddress } from '../peer-address.ts';
-import { EPOLLERR, EPOLLET, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP } from '../syscall-layouts.ts';
+import {
+  EPOLLERR,
+  EPOLLET,
+  EPOLLHUP,
+  EPOLLIN,
+  EPOLLOUT,
+  EPOLLRDHUP,
+  IPPROTO_TCP,
+  TCP_NOTSENT_LOWAT,
+} from '../syscall-layouts.ts';
 import {
   closeDescriptor,
   NativeMemory,
   receive,
   releaseDescriptor,
   resetConnection,
+  setOption,
   shutdownWrite,
   takeSocketError,
   transmit,
@@ -34,11 +44,22 @@ const MIN_FULL_READS_TO_WIDEN = 4;
 /** While all streams have queued more bytes than this, all streams read narrowly, because wide reads might have to be queued as well. */
 const MAX_QUEUED_BYTES_TO_WIDEN = 33_554_432;
 
+/** The unsent bytes that the kernel buffers for a client: `TCP_NOTSENT_LOWAT` of tcp(7). Limits the memory of slow readers. */
+export const MAX_UNSENT_BYTES = 131_072;
+/** The same limit for a stream to which wide reads are written, because a large buffer wakes this worker less often. */
+const MAX_UNSENT_BYTES_WIDE = 2_097_152;
+/** A shorter write ends the larger limit. */
+const MIN_WIDE_WRITE_BYTES = 65_536;
+/** How many streams of a worker may have the larger limit, so that slow readers cannot use it to take memory. */
+const MAX_WIDE_STREAMS = 16;
+
 const EAGAIN = -11;
 
 const readMemory = new NativeMemory(WIDE_READ_BYTES);
 /** Memory for written bytes that are not in `readMemory`. */
 const writeMemory = new NativeMemory(65_536);
+
+let wideStreams = 0;
 
 type Fin = 'none' | 'wanted' | 'sent';
 
@@ -62,6 +83,8 @@ export class EpollStream implements AcceptedStream {
   #maxWindow = Number.POSITIVE_INFINITY;
   /** How many times in a row this stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
+  /** Whether this stream is one of the `wideStreams`. */
+  #isWide = false;
   #queue: WriteQueue | undefined;
   /** Whether both sides have sent FIN, and the stream closes when the peer has acknowledged all bytes. */
   #isLingering = false;
@@ -113,6 +136,7 @@ export class EpollStream implements AcceptedStream {
 
   write(bytes: Uint8Array): number {
     if (this.#descriptor < 0) return this.#discard(bytes);
+    if (this.#isWide ? bytes.length < MIN_WIDE_WRITE_BYTES : bytes.length > NARROW_READ_BYTES) this.#resizeBuffer();
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
     const taken = this.#transmit(bytes);
     if (taken === bytes.length) return 0;
@@ -210,7 +234,7 @@ export class EpollStream implements AcceptedStream {
         return;
       }
       const isFull = count === window;
-      this.#adaptWindow(isFull);
+      this.#adaptWindow(count);
       if (isFull) this.#resumeLater();
       else if (!this.#hasHangup) this.#isReadable = false;
       this.#deliver(count);
@@ -226,10 +250,10 @@ export class EpollStream implements AcceptedStream {
     }
   }
 
-  #adaptWindow(isFull: boolean): void {
+  #adaptWindow(count: number): void {
     const isAlone = lastReader.stream === this;
     lastReader.stream = this;
-    this.#fullReads = isAlone && isFull ? this.#fullReads + 1 : 0;
+    this.#fullReads = isAlone && count >= NARROW_READ_BYTES ? this.#fullReads + 1 : 0;
     const isWide = this.#fullReads >= MIN_FULL_READS_TO_WIDEN && totalQueuedBytes() < MAX_QUEUED_BYTES_TO_WIDEN;
     this.#window = Math.min(this.#maxWindow, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
   }
@@ -260,6 +284,15 @@ export class EpollStream implements AcceptedStream {
     if (this.#descriptor < 0) return;
     if (this.queuedBytes > 0) this.#flush();
     else if (this.#fin === 'wanted') this.#resumeLater();
+  }
+
+  /** Gives the kernel's buffer of this stream the larger limit, or the usual limit if the buffer holds little. */
+  #resizeBuffer(): void {
+    if (this.#isWide ? this.#bytesInKernel() > MAX_UNSENT_BYTES : wideStreams >= MAX_WIDE_STREAMS) return;
+    this.#isWide = !this.#isWide;
+    wideStreams += this.#isWide ? 1 : -1;
+    const limit = this.#isWide ? MAX_UNSENT_BYTES_WIDE : MAX_UNSENT_BYTES;
+    setOption(this.#descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, limit);
   }
 
   #transmit(bytes: Uint8Array): number {
@@ -345,6 +378,8 @@ export class EpollStream implements AcceptedStream {
     const descriptor = this.#descriptor;
     eventLoop.unregister(descriptor);
     this.#descriptor = -1;
+    if (this.#isWide) wideStreams -= 1;
+    this.#isWide = false;
     this.#code = code;
     this.#wantsToRead = false;
     this.#unsent += this.#queue?.length ?? 0;

@@ -35,10 +35,8 @@ import {
   type TcpListenSocketEvents,
   type TcpTransport,
 } from '../tcp-transport.ts';
-import { EpollStream, STREAM_EVENTS } from './epoll-stream.ts';
+import { EpollStream, MAX_UNSENT_BYTES, STREAM_EVENTS } from './epoll-stream.ts';
 
-/** How many bytes the kernel may hold for a client that it has not sent yet. A cut-off and the byte counts are exact up to this size. */
-const MAX_UNSENT_BYTES = 131_072;
 /** How many connections one listen socket accepts in one turn of the loop. */
 const MAX_ACCEPTS = 64;
 /** How long a listen socket stops accepting when no descriptor is left. */
