@@ -29,6 +29,7 @@ import {
   shutdownWrite,
   takeSocketError,
   transmit,
+  unacknowledgedSequence,
 } from './syscalls.ts';
 
 const HOST = '127.0.0.1';
@@ -70,9 +71,9 @@ function testConnection(poll: EventPoll, open: number[]): void {
   expect('address of the peer', hostText(peer.host), HOST);
   expect('port of the peer', peer.port, localPort(client));
   testBytes(client, accepted, poll);
-  expect('readv of a closed descriptor', receive(-1, new NativeMemory(1), 1), EBADF);
+  expect('read of a closed descriptor', receive(-1, new NativeMemory(1), 1), EBADF);
   expect('shutdown', shutdownWrite(accepted), 0);
-  expect('readv after FIN', receive(client, new NativeMemory(1), 1), 0);
+  expect('read after FIN', receive(client, new NativeMemory(1), 1), 0);
   resetConnection(accepted);
   open.splice(open.indexOf(accepted), 1);
   expectEvent(poll, client, EPOLLIN | EPOLLRDHUP);
@@ -131,11 +132,14 @@ function testBytes(from: number, to: number, poll: EventPoll): void {
   sent.bytes.forEach((_, index) => {
     sent.bytes[index] = (index * 31) & 255;
   });
-  expect('readv without data', receive(to, received, 4_096), EAGAIN);
+  expect('read without data', receive(to, received, 4_096), EAGAIN);
   expect('sendmsg', transmit(from, sent, 100, 3_000), 3_000);
   expectEvent(poll, to, EPOLLIN);
-  expect('readv', receive(to, received, 4_096), 3_000);
-  assert.deepEqual(received.bytes.subarray(0, 3_000), sent.bytes.subarray(100, 3_100), 'readv: other bytes than sent');
+  expect('read', receive(to, received, 4_096), 3_000);
+  assert.deepEqual(received.bytes.subarray(0, 3_000), sent.bytes.subarray(100, 3_100), 'read: other bytes than sent');
+  expect('write', transmit(from, sent, 0, 1), 1);
+  expect('SIOCOUTQ', unacknowledgedSequence(from) <= 3_001, true);
+  expect('read', receive(to, received, 4_096), 1);
 }
 
 /** Waits until the socket has one of the events. */

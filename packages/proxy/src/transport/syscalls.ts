@@ -2,8 +2,9 @@
 // two files.
 //
 // All memory that the kernel reads or writes is allocated as `NativeMemory`, and a live reference keeps the memory from being freed.
-// Each `ArrayBuffer` has at least 128 bytes, because V8 moves the contents of typed arrays of at most 64 bytes. Lengths of buffers are
-// passed in structures and never as arguments, because FFI passes a `size_t` fast only as a BigInt, which would be an allocation per call.
+// Each `ArrayBuffer` has at least 128 bytes, because V8 moves the contents of typed arrays of at most 64 bytes. Lengths are passed as
+// `int32` where C has `size_t`: as a BigInt, a length would be an allocation per call. Every length is checked to be positive and below
+// 2^31, and for these values the registers of x86-64 and arm64 are the same.
 //
 // Unless its comment says otherwise, a function returns the result of the system call, or the negative errno.
 import { strict as assert } from 'node:assert';
@@ -40,13 +41,14 @@ const PTR = 'pointer';
 const signature = <const A extends readonly ('int32' | 'pointer')[]>(...args: A) =>
   ({ return: I32, arguments: args }) as const;
 
-const libc = ffi.dlopen(null, {
+const { functions } = ffi.dlopen(null, {
   socket: signature(I32, I32, I32),
   bind: signature(I32, PTR, I32),
   listen: signature(I32, I32),
   accept4: signature(I32, PTR, PTR, I32),
   connect: signature(I32, PTR, I32),
-  readv: signature(I32, PTR, I32),
+  read: signature(I32, PTR, I32),
+  write: signature(I32, PTR, I32),
   sendmsg: signature(I32, PTR, I32),
   shutdown: signature(I32, I32),
   close: signature(I32),
@@ -60,10 +62,33 @@ const libc = ffi.dlopen(null, {
   uv_backend_fd: signature(PTR),
   uv_backend_timeout: signature(PTR),
   __errno_location: { return: PTR, arguments: [] },
-}).functions;
+});
+// Constants and not properties, because V8 can inline only calls of constants.
+const {
+  socket,
+  bind,
+  listen,
+  accept4,
+  connect,
+  read,
+  write,
+  sendmsg,
+  shutdown,
+  close,
+  getsockname,
+  setsockopt,
+  getsockopt,
+  ioctl,
+  epoll_create1: epollCreate1,
+  epoll_ctl: epollCtl,
+  epoll_wait: epollWait,
+  uv_backend_fd: uvBackendFd,
+  uv_backend_timeout: uvBackendTimeout,
+  __errno_location: errnoLocation,
+} = functions;
 
 /** `errno` of this thread, see errno(3). Valid after a call that returned -1. */
-const errno = new Int32Array(ffi.toArrayBuffer(libc.__errno_location(), 4, false));
+const errno = new Int32Array(ffi.toArrayBuffer(errnoLocation(), 4, false));
 
 /** Returns the result of a system call, or the negative errno. To be called right after the system call. */
 export function checked(result: number): number {
@@ -75,15 +100,22 @@ const MIN_MEMORY_BYTES = 128;
 /** Memory for system calls. The address is split into two 32-bit words, because structures in memory are written without BigInts. */
 export class NativeMemory {
   readonly bytes: Uint8Array;
+  readonly #address: bigint;
   readonly #low: number;
   readonly #high: number;
 
   constructor(length: number) {
     const memory = Buffer.allocUnsafeSlow(Math.max(MIN_MEMORY_BYTES, length)).buffer;
     this.bytes = new Uint8Array(memory, 0, length);
-    const address = ffi.getRawPointer(memory);
-    this.#low = Number(address & 0xffffffffn);
-    this.#high = Number(address >> 32n);
+    this.#address = ffi.getRawPointer(memory);
+    this.#low = Number(this.#address & 0xffffffffn);
+    this.#high = Number(this.#address >> 32n);
+  }
+
+  /** Returns the address of the first `length` bytes. */
+  static addressOf(memory: NativeMemory, length: number): bigint {
+    assert(length >= 0 && length <= memory.bytes.length, 'range outside of native memory');
+    return memory.#address;
   }
 
   /** Writes an `iovec` of the range into `words` at index `at`. */
@@ -114,7 +146,6 @@ const address = structure(SOCKADDR_IN6_BYTES);
 const addressLength = structure(4);
 const optionValue = structure(8);
 const optionLength = structure(4);
-const readVector = structure(IOVEC_BYTES);
 const writeVector = structure(IOVEC_BYTES);
 const message = structure(MSGHDR_BYTES);
 message.view.setBigUint64(MSGHDR_IOVEC_OFFSET, writeVector.pointer, true);
@@ -160,34 +191,34 @@ function forget(descriptor: number): void {
 
 /** socket(2), non-blocking and close-on-exec. */
 export function openSocket(family: number, type: number): number {
-  return opened(libc.socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return opened(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 }
 
 /** bind(2). `host` must be an IP literal. */
 export function bindSocket(descriptor: number, host: string, port: number): number {
-  return checked(libc.bind(descriptor, address.pointer, writeAddress(host, port)));
+  return checked(bind(descriptor, address.pointer, writeAddress(host, port)));
 }
 
 /** listen(2). */
 export function listenSocket(descriptor: number, backlog: number): number {
-  return checked(libc.listen(descriptor, backlog));
+  return checked(listen(descriptor, backlog));
 }
 
 /** connect(2). `host` must be an IP literal. -EINPROGRESS is the usual result. */
 export function connectSocket(descriptor: number, host: string, port: number): number {
-  return checked(libc.connect(descriptor, address.pointer, writeAddress(host, port)));
+  return checked(connect(descriptor, address.pointer, writeAddress(host, port)));
 }
 
 /** accept4(2). Afterwards `acceptedPeer` returns the client's address. */
 export function acceptConnection(descriptor: number): number {
   addressLength.words[0] = SOCKADDR_IN6_BYTES;
-  return opened(libc.accept4(descriptor, address.pointer, addressLength.pointer, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  return opened(accept4(descriptor, address.pointer, addressLength.pointer, SOCK_NONBLOCK | SOCK_CLOEXEC));
 }
 
 /** Returns the local port of a socket, or the negative errno of getsockname(2). */
 export function localPort(descriptor: number): number {
   addressLength.words[0] = SOCKADDR_IN6_BYTES;
-  const result = checked(libc.getsockname(descriptor, address.pointer, addressLength.pointer));
+  const result = checked(getsockname(descriptor, address.pointer, addressLength.pointer));
   return result < 0 ? result : address.view.getUint16(2);
 }
 
@@ -230,13 +261,13 @@ function writeAddress(host: string, port: number): number {
 /** setsockopt(2) with an int. */
 export function setOption(descriptor: number, level: number, name: number, value: number): number {
   optionValue.words[0] = value;
-  return checked(libc.setsockopt(descriptor, level, name, optionValue.pointer, 4));
+  return checked(setsockopt(descriptor, level, name, optionValue.pointer, 4));
 }
 
 /** Returns the pending error of a socket as a negative errno, and clears the error: `SO_ERROR` of getsockopt(2). 0 if there is none. */
 export function takeSocketError(descriptor: number): number {
   optionLength.words[0] = 4;
-  const result = checked(libc.getsockopt(descriptor, SOL_SOCKET, SO_ERROR, optionValue.pointer, optionLength.pointer));
+  const result = checked(getsockopt(descriptor, SOL_SOCKET, SO_ERROR, optionValue.pointer, optionLength.pointer));
   return result < 0 ? result : -(optionValue.words[0] as number);
 }
 
@@ -245,19 +276,19 @@ export function takeSocketError(descriptor: number): number {
  * byte. Also works after the peer has reset the connection; Linux ignores the acknowledgement in a RST.
  */
 export function unacknowledgedSequence(descriptor: number): number {
-  const result = checked(libc.ioctl(descriptor, SIOCOUTQ, optionValue.pointer));
+  const result = checked(ioctl(descriptor, SIOCOUTQ, optionValue.pointer));
   return result < 0 ? result : (optionValue.words[0] as number);
 }
 
 /** Sends FIN after the bytes that the kernel has: shutdown(2) with `SHUT_WR`. */
 export function shutdownWrite(descriptor: number): number {
-  return checked(libc.shutdown(descriptor, SHUT_WR));
+  return checked(shutdown(descriptor, SHUT_WR));
 }
 
 /** close(2). The descriptor is free afterwards, even after an error. */
 export function closeDescriptor(descriptor: number): number {
   forget(descriptor);
-  return checked(libc.close(descriptor));
+  return checked(close(descriptor));
 }
 
 /** Closes a connection with RST and discards the bytes in its send buffer: `SO_LINGER` of socket(7) with a time of 0. */
@@ -265,8 +296,8 @@ export function resetConnection(descriptor: number): void {
   forget(descriptor);
   optionValue.words[0] = 1;
   optionValue.words[1] = 0;
-  libc.setsockopt(descriptor, SOL_SOCKET, SO_LINGER, optionValue.pointer, 8);
-  libc.close(descriptor);
+  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, optionValue.pointer, 8);
+  close(descriptor);
 }
 
 /** Leaves the descriptor to another owner, for example to a `net.Socket`. This thread no longer closes the descriptor. */
@@ -276,16 +307,19 @@ export function releaseDescriptor(descriptor: number): void {
 
 // Reading and writing
 
-/** readv(2) into the first `length` bytes of the memory. 0 means the end of the stream. */
+/** read(2) into the first `length` bytes of the memory. 0 means the end of the stream. */
 export function receive(descriptor: number, memory: NativeMemory, length: number): number {
-  NativeMemory.describe(memory, 0, length, readVector.words, 0);
-  return checked(libc.readv(descriptor, readVector.pointer, 1));
+  return checked(read(descriptor, NativeMemory.addressOf(memory, length), length));
 }
 
-/** sendmsg(2) of a range of the memory, without SIGPIPE. The kernel may take only the first bytes. */
+/**
+ * Sends a range of the memory: write(2) if the range begins at 0, otherwise sendmsg(2), because the address of a range
+ * in a structure needs no BigInt. The kernel may take only the first bytes. Node.js ignores SIGPIPE.
+ */
 export function transmit(descriptor: number, memory: NativeMemory, start: number, length: number): number {
+  if (start === 0) return checked(write(descriptor, NativeMemory.addressOf(memory, length), length));
   NativeMemory.describe(memory, start, length, writeVector.words, 0);
-  return checked(libc.sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
+  return checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
 }
 
 // epoll
@@ -308,7 +342,7 @@ export class EventPoll {
     this.#events = structure(MAX_EVENTS * layout.bytes);
     this.#eventWords = layout.bytes / 4;
     this.#dataWord = layout.dataOffset / 4;
-    this.#descriptor = opened(libc.epoll_create1(EPOLL_CLOEXEC));
+    this.#descriptor = opened(epollCreate1(EPOLL_CLOEXEC));
     assert(this.#descriptor >= 0, 'epoll_create1 failed');
   }
 
@@ -326,7 +360,7 @@ export class EventPoll {
 
   /** epoll_wait(2). Returns the number of events, for the three functions below. */
   wait(timeoutMs: number): number {
-    return checked(libc.epoll_wait(this.#descriptor, this.#events.pointer, MAX_EVENTS, timeoutMs));
+    return checked(epollWait(this.#descriptor, this.#events.pointer, MAX_EVENTS, timeoutMs));
   }
 
   eventsAt(index: number): number {
@@ -350,7 +384,7 @@ export class EventPoll {
     registration[0] = events;
     registration[this.#dataWord] = descriptor;
     registration[this.#dataWord + 1] = generation;
-    return checked(libc.epoll_ctl(this.#descriptor, operation, descriptor, pointer));
+    return checked(epollCtl(this.#descriptor, operation, descriptor, pointer));
   }
 }
 
@@ -360,12 +394,12 @@ const uvLoop = ffi.getCurrentEventLoop();
 
 /** Returns the epoll descriptor of this thread's libuv loop: `uv_backend_fd`. */
 export function libuvDescriptor(): number {
-  return libc.uv_backend_fd(uvLoop);
+  return uvBackendFd(uvLoop);
 }
 
 /** Returns the milliseconds until libuv's next timer, 0 if libuv has work now, or -1 if no timer is set: `uv_backend_timeout`. */
 export function libuvTimeoutMs(): number {
-  return libc.uv_backend_timeout(uvLoop);
+  return uvBackendTimeout(uvLoop);
 }
 
 /** Loads `node:ffi` without the warning that the module is experimental. All other warnings stay. */

@@ -19,7 +19,6 @@ import {
 } from '../syscall-layouts.ts';
 import {
   closeDescriptor,
-  NativeMemory,
   receive,
   releaseDescriptor,
   resetConnection,
@@ -31,14 +30,11 @@ import {
 } from '../syscalls.ts';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
 import { lastReader } from './loop-iteration.ts';
-import { totalQueuedBytes, WriteQueue } from './write-queue.ts';
+import { bytesRead, NARROW_READ_BYTES, readMemory, WIDE_READ_BYTES } from './read-memory.ts';
+import { totalQueuedBytes, transmitCopy, WriteQueue } from './write-queue.ts';
 
 export const STREAM_EVENTS: number = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 
-/** The read quantum while several streams are active. */
-const NARROW_READ_BYTES = 262_144;
-/** The read quantum of a stream that reads alone. A large quantum wakes the peers less often; waking them is half of the cost per byte. */
-const WIDE_READ_BYTES = 4_194_304;
 /** How many times in a row a stream must fill the narrow buffer, while no other stream reads, to get the wide buffer. */
 const MIN_FULL_READS_TO_WIDEN = 4;
 /** While all streams have queued more bytes than this, all streams read narrowly, because wide reads might have to be queued as well. */
@@ -54,10 +50,6 @@ const MIN_WIDE_WRITE_BYTES = 65_536;
 const MAX_WIDE_STREAMS = 16;
 
 const EAGAIN = -11;
-
-const readMemory = new NativeMemory(WIDE_READ_BYTES);
-/** Memory for written bytes that are not in `readMemory`. */
-const writeMemory = new NativeMemory(65_536);
 
 let wideStreams = 0;
 
@@ -244,7 +236,7 @@ export class EpollStream implements AcceptedStream {
 
   #deliver(count: number): void {
     try {
-      this.#events?.onData(this, readMemory.bytes.subarray(0, count));
+      this.#events?.onData(this, bytesRead(count));
     } catch (thrown) {
       this.#events?.onThrow(this, thrown);
     }
@@ -296,18 +288,10 @@ export class EpollStream implements AcceptedStream {
   }
 
   #transmit(bytes: Uint8Array): number {
-    if (bytes.buffer === readMemory.bytes.buffer)
-      return transmit(this.#descriptor, readMemory, bytes.byteOffset, bytes.length);
-    let sent = 0;
-    while (sent < bytes.length) {
-      const length = Math.min(bytes.length - sent, writeMemory.bytes.length);
-      writeMemory.bytes.set(bytes.subarray(sent, sent + length));
-      const taken = transmit(this.#descriptor, writeMemory, 0, length);
-      if (taken < 0) return sent > 0 && taken === EAGAIN ? sent : taken;
-      sent += taken;
-      if (taken < length) break;
-    }
-    return sent;
+    const isRead = bytes.buffer === readMemory.bytes.buffer;
+    return isRead
+      ? transmit(this.#descriptor, readMemory, bytes.byteOffset, bytes.length)
+      : transmitCopy(this.#descriptor, bytes);
   }
 
   #enqueue(bytes: Uint8Array): number {
@@ -333,6 +317,10 @@ export class EpollStream implements AcceptedStream {
       this.#finish();
       return;
     }
+    this.#shutdownNow();
+  }
+
+  #shutdownNow(): void {
     this.#fin = 'sent';
     const result = shutdownWrite(this.#descriptor);
     if (result < 0) this.fail(result);
@@ -354,10 +342,7 @@ export class EpollStream implements AcceptedStream {
       return;
     }
     this.#isLingering = true;
-    if (this.#fin === 'sent') return;
-    this.#fin = 'sent';
-    const result = shutdownWrite(this.#descriptor);
-    if (result < 0) this.fail(result);
+    if (this.#fin !== 'sent') this.#shutdownNow();
   }
 
   /** Returns the number of bytes that the kernel has taken and the peer has not acknowledged. */

@@ -104,3 +104,20 @@ function giveBackMemory(memory: NativeMemory): void {
   if (alike === undefined) free.set(size, [memory]);
   else alike.push(memory);
 }
+
+/** Memory for written bytes that are not in native memory. */
+const copied = new NativeMemory(65_536);
+
+/** Sends bytes that are not in native memory. Returns how many bytes the kernel has taken, or a negative errno if it has taken none. */
+export function transmitCopy(descriptor: number, bytes: Uint8Array): number {
+  let sent = 0;
+  while (sent < bytes.length) {
+    const length = Math.min(bytes.length - sent, copied.bytes.length);
+    copied.bytes.set(bytes.subarray(sent, sent + length));
+    const taken = transmit(descriptor, copied, 0, length);
+    if (taken < 0) return sent > 0 && taken === EAGAIN ? sent : taken;
+    sent += taken;
+    if (taken < length) break;
+  }
+  return sent;
+}
