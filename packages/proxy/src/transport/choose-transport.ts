@@ -31,7 +31,7 @@ export function createDescriptorMemory(): SharedArrayBuffer {
 /** Rejects with the reason if this version of Node.js or this machine cannot make the system calls of the transport. */
 export async function checkTransport(kind: TransportKind): Promise<void> {
   if (kind !== 'syscalls') return;
-  const { checkSyscalls } = await import('./check-syscalls.ts');
+  const { checkSyscalls } = await import('./syscalls/check-syscalls.ts');
   checkSyscalls();
 }
 
@@ -44,7 +44,7 @@ export async function openTransports(kind: TransportKind, descriptors: SharedArr
 
 async function openEpollTransports(descriptors: SharedArrayBuffer): Promise<Transports> {
   // Comes first, because the event loop opens its epoll instance when its module is loaded.
-  const { recordDescriptors } = await import('./syscalls.ts');
+  const { recordDescriptors } = await import('./syscalls/sockets.ts');
   recordDescriptors(descriptors);
   const { epollTransport: tcp } = await import('./tcp/epoll-transport.ts');
   const { epollUdpTransport: udp } = await import('./udp/epoll-udp-transport.ts');
@@ -72,6 +72,6 @@ async function chooseUdpTransport(): Promise<UdpTransport> {
 /** Closes the descriptors that an ended worker has recorded and left open. Returns how many there were. */
 export async function closeAbandonedDescriptors(descriptors: SharedArrayBuffer): Promise<number> {
   if (!new Uint8Array(descriptors).includes(1)) return 0;
-  const { closeAbandoned } = await import('./syscalls.ts');
+  const { closeAbandoned } = await import('./syscalls/sockets.ts');
   return closeAbandoned(descriptors);
 }

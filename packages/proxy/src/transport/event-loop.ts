@@ -4,8 +4,8 @@
 // instance; passes each event to the handler of its socket; and returns to libuv, so that timers, messages and promises go on as usual.
 // A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
 
-import { EPOLLIN } from './syscall-layouts.ts';
-import { EventPoll, libuvDescriptor, libuvTimeoutMs } from './syscalls.ts';
+import { EventPoll, libuvDescriptor, libuvTimeoutMs } from './syscalls/event-poll.ts';
+import { EPOLLIN } from './syscalls/layouts.ts';
 
 /** The longest wait without a timer of libuv. A wait ends early when libuv has work, for example a message from another thread. */
 const MAX_WAIT_MS = 1_000;

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { connectClient, eventually } from '@weir/testkit';
-import { checkSyscalls } from '../../src/transport/check-syscalls.ts';
 import { closeAbandonedDescriptors, createDescriptorMemory } from '../../src/transport/choose-transport.ts';
 import { EventLoop } from '../../src/transport/event-loop.ts';
-import { AF_INET, EPOLLIN, SOCK_STREAM } from '../../src/transport/syscall-layouts.ts';
+import { checkSyscalls } from '../../src/transport/syscalls/check-syscalls.ts';
+import { AF_INET, EPOLLIN, SOCK_STREAM } from '../../src/transport/syscalls/layouts.ts';
 import {
   bindSocket,
   closeDescriptor,
@@ -16,7 +16,7 @@ import {
   listenSocket,
   localPort,
   openSocket,
-} from '../../src/transport/syscalls.ts';
+} from '../../src/transport/syscalls/sockets.ts';
 import { udpClient } from '../fixtures/udp-sockets.ts';
 
 const HOST = '127.0.0.1';

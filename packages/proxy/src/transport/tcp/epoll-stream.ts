@@ -16,7 +16,7 @@ import {
   EPOLLRDHUP,
   IPPROTO_TCP,
   TCP_NOTSENT_LOWAT,
-} from '../syscall-layouts.ts';
+} from '../syscalls/layouts.ts';
 import {
   closeDescriptor,
   receive,
@@ -27,7 +27,7 @@ import {
   takeSocketError,
   transmit,
   unacknowledgedSequence,
-} from '../syscalls.ts';
+} from '../syscalls/sockets.ts';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
 import { lastReader } from './loop-iteration.ts';
 import { bytesRead, NARROW_READ_BYTES, readMemory, WIDE_READ_BYTES } from './read-memory.ts';

@@ -13,7 +13,7 @@ import {
   SOL_SOCKET,
   TCP_NODELAY,
   TCP_NOTSENT_LOWAT,
-} from '../syscall-layouts.ts';
+} from '../syscalls/layouts.ts';
 import {
   acceptConnection,
   acceptedPeer,
@@ -25,7 +25,7 @@ import {
   openSocket,
   resetConnection,
   setOption,
-} from '../syscalls.ts';
+} from '../syscalls/sockets.ts';
 import {
   LISTEN_BACKLOG,
   type SocketAddress,

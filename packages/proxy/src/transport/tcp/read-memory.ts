@@ -1,5 +1,5 @@
 // The memory into which all streams of this thread read.
-import { NativeMemory } from '../syscalls.ts';
+import { NativeMemory } from '../syscalls/ffi.ts';
 
 /** The read quantum while several streams are active. */
 export const NARROW_READ_BYTES = 262_144;

@@ -1,4 +1,5 @@
-import { NativeMemory, transmit } from '../syscalls.ts';
+import { NativeMemory } from '../syscalls/ffi.ts';
+import { transmit } from '../syscalls/sockets.ts';
 
 /** The size of the smallest piece of memory in the pool. Larger pieces are powers of two. */
 const MIN_PIECE_BYTES = 8_192;

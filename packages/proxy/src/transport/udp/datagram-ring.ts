@@ -2,9 +2,10 @@
 //
 // A socket receives into free slots and passes each datagram to its handler. If the handler sends the datagram on, the datagram stays in
 // its slot. At the end of the turn of the event loop, each socket sends all its datagrams with one system call, and all slots are free.
-import { DatagramSlots } from '../datagram-syscalls.ts';
+
 import { eventLoop, type Flushable } from '../event-loop.ts';
 import type { PeerAddress } from '../peer-address.ts';
+import { DatagramSlots } from '../syscalls/datagrams.ts';
 
 /** How many datagrams a worker holds at most. */
 const UDP_DATAGRAM_SLOTS = 64;

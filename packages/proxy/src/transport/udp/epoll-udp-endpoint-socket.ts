@@ -1,8 +1,8 @@
 import { getSystemErrorName } from 'node:util';
 import { descriptorCeiling } from '../../limits/descriptor-limit.ts';
 import { eventLoop } from '../event-loop.ts';
-import { EPOLLIN, SOCK_DGRAM } from '../syscall-layouts.ts';
-import { closeDescriptor, connectSocket, familyOf, openSocket, takeSocketError } from '../syscalls.ts';
+import { EPOLLIN, SOCK_DGRAM } from '../syscalls/layouts.ts';
+import { closeDescriptor, connectSocket, familyOf, openSocket, takeSocketError } from '../syscalls/sockets.ts';
 import type { SocketAddress } from '../tcp-transport.ts';
 import { NOT_SENT, type UdpEndpointSocket, type UdpEndpointSocketEvents } from '../udp-transport.ts';
 import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';

@@ -1,6 +1,6 @@
 import { getSystemErrorName } from 'node:util';
-import { countDroppedDatagrams } from '../datagram-syscalls.ts';
 import { eventLoop } from '../event-loop.ts';
+import { countDroppedDatagrams } from '../syscalls/datagrams.ts';
 import {
   AF_INET6,
   EPOLLIN,
@@ -10,8 +10,8 @@ import {
   SO_REUSEPORT,
   SOCK_DGRAM,
   SOL_SOCKET,
-} from '../syscall-layouts.ts';
-import { bindSocket, closeDescriptor, familyOf, openSocket, setOption } from '../syscalls.ts';
+} from '../syscalls/layouts.ts';
+import { bindSocket, closeDescriptor, familyOf, openSocket, setOption } from '../syscalls/sockets.ts';
 import {
   UDP_RECEIVE_BUFFER_BYTES,
   type UdpBindOptions,

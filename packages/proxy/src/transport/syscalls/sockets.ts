@@ -1,23 +1,11 @@
-// The system calls of the data path, through `node:ffi`. Only this file and `datagram-syscalls.ts` touch FFI, and no pointer leaves these
-// two files.
-//
-// All memory that the kernel reads or writes is allocated as `NativeMemory`, and a live reference keeps the memory from being freed.
-// Each `ArrayBuffer` has at least 128 bytes, because V8 moves the contents of typed arrays of at most 64 bytes. Lengths are passed as
-// `int32` where C has `size_t`: as a BigInt, a length would be an allocation per call. Every length is checked to be positive and below
-// 2^31, and for these values the registers of x86-64 and arm64 are the same.
-//
-// Unless its comment says otherwise, a function returns the result of the system call, or the negative errno.
+// The system calls for sockets. Unless its comment says otherwise, a function returns the result of the system call, or the negative errno.
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
-import type { PeerAddress } from './peer-address.ts';
+import type { PeerAddress } from '../peer-address.ts';
+import { checked, link, NativeMemory, structure } from './ffi.ts';
 import {
   AF_INET,
   AF_INET6,
-  EPOLL_CLOEXEC,
-  EPOLL_CTL_ADD,
-  EPOLL_CTL_DEL,
-  EPOLL_CTL_MOD,
-  epollEventLayoutFor,
   IOVEC_BYTES,
   MSG_NOSIGNAL,
   MSGHDR_BYTES,
@@ -32,38 +20,8 @@ import {
   SOCKADDR_IN_BYTES,
   SOCKADDR_IN6_BYTES,
   SOL_SOCKET,
-} from './syscall-layouts.ts';
+} from './layouts.ts';
 
-export const ffi: typeof import('node:ffi') = loadFfi();
-
-const I32 = 'int32';
-const PTR = 'pointer';
-const signature = <const A extends readonly ('int32' | 'pointer')[]>(...args: A) =>
-  ({ return: I32, arguments: args }) as const;
-
-const { functions } = ffi.dlopen(null, {
-  socket: signature(I32, I32, I32),
-  bind: signature(I32, PTR, I32),
-  listen: signature(I32, I32),
-  accept4: signature(I32, PTR, PTR, I32),
-  connect: signature(I32, PTR, I32),
-  read: signature(I32, PTR, I32),
-  write: signature(I32, PTR, I32),
-  sendmsg: signature(I32, PTR, I32),
-  shutdown: signature(I32, I32),
-  close: signature(I32),
-  getsockname: signature(I32, PTR, PTR),
-  setsockopt: signature(I32, I32, I32, PTR, I32),
-  getsockopt: signature(I32, I32, I32, PTR, PTR),
-  ioctl: signature(I32, I32, PTR),
-  epoll_create1: signature(I32),
-  epoll_ctl: signature(I32, I32, I32, PTR),
-  epoll_wait: signature(I32, PTR, I32, I32),
-  uv_backend_fd: signature(PTR),
-  uv_backend_timeout: signature(PTR),
-  __errno_location: { return: PTR, arguments: [] },
-});
-// Constants and not properties, because V8 can inline only calls of constants.
 const {
   socket,
   bind,
@@ -79,68 +37,22 @@ const {
   setsockopt,
   getsockopt,
   ioctl,
-  epoll_create1: epollCreate1,
-  epoll_ctl: epollCtl,
-  epoll_wait: epollWait,
-  uv_backend_fd: uvBackendFd,
-  uv_backend_timeout: uvBackendTimeout,
-  __errno_location: errnoLocation,
-} = functions;
-
-/** `errno` of this thread, see errno(3). Valid after a call that returned -1. */
-const errno = new Int32Array(ffi.toArrayBuffer(errnoLocation(), 4, false));
-
-/** Returns the result of a system call, or the negative errno. To be called right after the system call. */
-export function checked(result: number): number {
-  return result >= 0 ? result : -(errno[0] as number);
-}
-
-const MIN_MEMORY_BYTES = 128;
-
-/** Memory for system calls. The address is split into two 32-bit words, because structures in memory are written without BigInts. */
-export class NativeMemory {
-  readonly bytes: Uint8Array;
-  readonly #address: bigint;
-  readonly #low: number;
-  readonly #high: number;
-
-  constructor(length: number) {
-    const memory = Buffer.allocUnsafeSlow(Math.max(MIN_MEMORY_BYTES, length)).buffer;
-    this.bytes = new Uint8Array(memory, 0, length);
-    this.#address = ffi.getRawPointer(memory);
-    this.#low = Number(this.#address & 0xffffffffn);
-    this.#high = Number(this.#address >> 32n);
-  }
-
-  /** Returns the address of the first `length` bytes. */
-  static addressOf(memory: NativeMemory, length: number): bigint {
-    assert(length >= 0 && length <= memory.bytes.length, 'range outside of native memory');
-    return memory.#address;
-  }
-
-  /** Writes an `iovec` of the range into `words` at index `at`. */
-  static describe(memory: NativeMemory, start: number, length: number, words: Uint32Array, at: number): void {
-    assert(start >= 0 && length >= 0 && start + length <= memory.bytes.length, 'range outside of native memory');
-    const low = memory.#low + start;
-    words[at] = low;
-    words[at + 1] = memory.#high + (low > 0xffffffff ? 1 : 0);
-    words[at + 2] = length;
-    words[at + 3] = 0;
-  }
-}
-
-/** A zeroed area for structures, with its address. */
-export interface Structure {
-  readonly memory: ArrayBuffer;
-  readonly words: Uint32Array;
-  readonly view: DataView;
-  readonly pointer: bigint;
-}
-
-export function structure(bytes: number): Structure {
-  const memory = new ArrayBuffer(Math.max(MIN_MEMORY_BYTES, Math.ceil(bytes / 4) * 4));
-  return { memory, words: new Uint32Array(memory), view: new DataView(memory), pointer: ffi.getRawPointer(memory) };
-}
+} = link({
+  socket: ['int32', 'int32', 'int32'],
+  bind: ['int32', 'pointer', 'int32'],
+  listen: ['int32', 'int32'],
+  accept4: ['int32', 'pointer', 'pointer', 'int32'],
+  connect: ['int32', 'pointer', 'int32'],
+  read: ['int32', 'pointer', 'int32'],
+  write: ['int32', 'pointer', 'int32'],
+  sendmsg: ['int32', 'pointer', 'int32'],
+  shutdown: ['int32', 'int32'],
+  close: ['int32'],
+  getsockname: ['int32', 'pointer', 'pointer'],
+  setsockopt: ['int32', 'int32', 'int32', 'pointer', 'int32'],
+  getsockopt: ['int32', 'int32', 'int32', 'pointer', 'pointer'],
+  ioctl: ['int32', 'int32', 'pointer'],
+});
 
 const address = structure(SOCKADDR_IN6_BYTES);
 const addressLength = structure(4);
@@ -176,7 +88,8 @@ export function closeAbandoned(memory: SharedArrayBuffer): number {
   return count;
 }
 
-function opened(result: number): number {
+/** Records the descriptor that a system call has returned. */
+export function opened(result: number): number {
   const descriptor = checked(result);
   if (descriptor >= 0 && openDescriptors !== undefined) openDescriptors[descriptor] = 1;
   return descriptor;
@@ -320,95 +233,4 @@ export function transmit(descriptor: number, memory: NativeMemory, start: number
   if (start === 0) return checked(write(descriptor, NativeMemory.addressOf(memory, length), length));
   NativeMemory.describe(memory, start, length, writeVector.words, 0);
   return checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
-}
-
-// epoll
-
-const layout = epollEventLayoutFor(process.arch);
-
-/** The events that one `EventPoll.wait` returns at most. */
-const MAX_EVENTS = 256;
-
-/** An epoll instance, see epoll(7). The data of an event is the descriptor and the generation of its registration. */
-export class EventPoll {
-  readonly #descriptor: number;
-  readonly #registration = structure(16);
-  readonly #events: Structure;
-  readonly #eventWords: number;
-  readonly #dataWord: number;
-
-  constructor() {
-    assert(layout !== undefined, `no layout of epoll_event for ${process.arch}`);
-    this.#events = structure(MAX_EVENTS * layout.bytes);
-    this.#eventWords = layout.bytes / 4;
-    this.#dataWord = layout.dataOffset / 4;
-    this.#descriptor = opened(epollCreate1(EPOLL_CLOEXEC));
-    assert(this.#descriptor >= 0, 'epoll_create1 failed');
-  }
-
-  add(descriptor: number, events: number, generation: number): number {
-    return this.#control(EPOLL_CTL_ADD, descriptor, events, generation);
-  }
-
-  modify(descriptor: number, events: number, generation: number): number {
-    return this.#control(EPOLL_CTL_MOD, descriptor, events, generation);
-  }
-
-  delete(descriptor: number): number {
-    return this.#control(EPOLL_CTL_DEL, descriptor, 0, 0);
-  }
-
-  /** epoll_wait(2). Returns the number of events, for the three functions below. */
-  wait(timeoutMs: number): number {
-    return checked(epollWait(this.#descriptor, this.#events.pointer, MAX_EVENTS, timeoutMs));
-  }
-
-  eventsAt(index: number): number {
-    return this.#events.words[index * this.#eventWords] as number;
-  }
-
-  descriptorAt(index: number): number {
-    return this.#events.words[index * this.#eventWords + this.#dataWord] as number;
-  }
-
-  generationAt(index: number): number {
-    return this.#events.words[index * this.#eventWords + this.#dataWord + 1] as number;
-  }
-
-  close(): void {
-    closeDescriptor(this.#descriptor);
-  }
-
-  #control(operation: number, descriptor: number, events: number, generation: number): number {
-    const { words: registration, pointer } = this.#registration;
-    registration[0] = events;
-    registration[this.#dataWord] = descriptor;
-    registration[this.#dataWord + 1] = generation;
-    return checked(epollCtl(this.#descriptor, operation, descriptor, pointer));
-  }
-}
-
-// libuv
-
-const uvLoop = ffi.getCurrentEventLoop();
-
-/** Returns the epoll descriptor of this thread's libuv loop: `uv_backend_fd`. */
-export function libuvDescriptor(): number {
-  return uvBackendFd(uvLoop);
-}
-
-/** Returns the milliseconds until libuv's next timer, 0 if libuv has work now, or -1 if no timer is set: `uv_backend_timeout`. */
-export function libuvTimeoutMs(): number {
-  return uvBackendTimeout(uvLoop);
-}
-
-/** Loads `node:ffi` without the warning that the module is experimental. All other warnings stay. */
-function loadFfi(): typeof import('node:ffi') {
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
-  try {
-    return process.getBuiltinModule('node:ffi');
-  } finally {
-    process.emitWarning = emitWarning;
-  }
 }

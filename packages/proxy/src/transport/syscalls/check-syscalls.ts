@@ -1,7 +1,9 @@
 // A test of the system calls on loopback, before a proxy relies on them: the calls, the layouts of their structures, and errno.
 import { strict as assert } from 'node:assert';
-import { countDroppedDatagrams, DatagramSlots } from './datagram-syscalls.ts';
-import { hostOf, hostText } from './peer-address.ts';
+import { hostOf, hostText } from '../peer-address.ts';
+import { countDroppedDatagrams, DatagramSlots } from './datagrams.ts';
+import { EventPoll } from './event-poll.ts';
+import { NativeMemory } from './ffi.ts';
 import {
   AF_INET,
   EPOLLERR,
@@ -11,17 +13,15 @@ import {
   SOCK_DGRAM,
   SOCK_STREAM,
   SOL_SOCKET,
-} from './syscall-layouts.ts';
+} from './layouts.ts';
 import {
   acceptConnection,
   acceptedPeer,
   bindSocket,
   closeDescriptor,
   connectSocket,
-  EventPoll,
   listenSocket,
   localPort,
-  NativeMemory,
   openSocket,
   receive,
   resetConnection,
@@ -30,7 +30,7 @@ import {
   takeSocketError,
   transmit,
   unacknowledgedSequence,
-} from './syscalls.ts';
+} from './sockets.ts';
 
 const HOST = '127.0.0.1';
 const EAGAIN = -11;

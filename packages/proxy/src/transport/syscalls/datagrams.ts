@@ -1,8 +1,9 @@
-// The system calls for datagrams, through `node:ffi`, with the rules of `syscalls.ts`. The datagrams lie in slots of native memory. All
+// The system calls for datagrams, with the rules of `ffi.ts`. The datagrams lie in slots of native memory. All
 // structures are initialized once. For each datagram, only the words that the kernel or the next datagram changes are written, and no
 // object is created. A call with more than three arguments costs more, so a single datagram has calls of its own.
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
+import { checked, link, type Structure, structure } from './ffi.ts';
 import {
   AF_INET,
   AF_INET6,
@@ -28,19 +29,15 @@ import {
   SOL_SOCKET,
   SOL_UDP,
   UDP_SEGMENT,
-} from './syscall-layouts.ts';
-import { checked, ffi, type Structure, structure } from './syscalls.ts';
+} from './layouts.ts';
 
-const I32 = 'int32';
-const PTR = 'pointer';
-
-const libc = ffi.dlopen(null, {
-  recvmsg: { return: I32, arguments: [I32, PTR, I32] },
-  sendmsg: { return: I32, arguments: [I32, PTR, I32] },
-  recvmmsg: { return: I32, arguments: [I32, PTR, I32, I32, PTR] },
-  sendmmsg: { return: I32, arguments: [I32, PTR, I32, I32] },
-  getsockopt: { return: I32, arguments: [I32, I32, I32, PTR, PTR] },
-}).functions;
+const { recvmsg, sendmsg, recvmmsg, sendmmsg, getsockopt } = link({
+  recvmsg: ['int32', 'pointer', 'int32'],
+  sendmsg: ['int32', 'pointer', 'int32'],
+  recvmmsg: ['int32', 'pointer', 'int32', 'int32', 'pointer'],
+  sendmmsg: ['int32', 'pointer', 'int32', 'int32'],
+  getsockopt: ['int32', 'int32', 'int32', 'pointer', 'pointer'],
+});
 
 const NO_TIMEOUT = 0n;
 const HEADER_WORDS = MMSGHDR_BYTES / 4;
@@ -198,7 +195,7 @@ export class DatagramSlots {
   sendSegments(descriptor: number, count: number, segmentBytes: number): number {
     this.#segmented.words[MSGHDR_IOVEC_COUNT_OFFSET / 4] = count;
     this.#segmentControl.view.setUint16(CMSG_DATA_OFFSET, segmentBytes, true);
-    return checked(libc.sendmsg(descriptor, this.#segmented.pointer, 0));
+    return checked(sendmsg(descriptor, this.#segmented.pointer, 0));
   }
 }
 
@@ -218,8 +215,8 @@ function headersFor(count: number, { vectors, names }: { vectors: Structure; nam
 function receive(descriptor: number, headers: Headers, { first, count }: { first: number; count: number }): number {
   const pointer = headers.pointers[first];
   assert(pointer !== undefined && first + count <= headers.pointers.length, 'slots outside of the ring');
-  if (count > 1) return checked(libc.recvmmsg(descriptor, pointer, count, 0, NO_TIMEOUT));
-  const length = checked(libc.recvmsg(descriptor, pointer, 0));
+  if (count > 1) return checked(recvmmsg(descriptor, pointer, count, 0, NO_TIMEOUT));
+  const length = checked(recvmsg(descriptor, pointer, 0));
   if (length < 0) return length;
   headers.words[first * HEADER_WORDS + LENGTH_WORD] = length;
   return 1;
@@ -227,8 +224,8 @@ function receive(descriptor: number, headers: Headers, { first, count }: { first
 
 function send(descriptor: number, { pointers }: Headers, count: number): number {
   const pointer = pointers[0] as bigint;
-  if (count > 1) return checked(libc.sendmmsg(descriptor, pointer, count, 0));
-  const result = checked(libc.sendmsg(descriptor, pointer, 0));
+  if (count > 1) return checked(sendmmsg(descriptor, pointer, count, 0));
+  const result = checked(sendmsg(descriptor, pointer, 0));
   return result < 0 ? result : 1;
 }
 
@@ -275,6 +272,6 @@ const memoryInfoLength = structure(4);
 export function countDroppedDatagrams(descriptor: number): number {
   memoryInfoLength.words[0] = SK_MEMINFO_BYTES;
   memoryInfo.words[SK_MEMINFO_DROPS_WORD] = 0;
-  libc.getsockopt(descriptor, SOL_SOCKET, SO_MEMINFO, memoryInfo.pointer, memoryInfoLength.pointer);
+  getsockopt(descriptor, SOL_SOCKET, SO_MEMINFO, memoryInfo.pointer, memoryInfoLength.pointer);
   return memoryInfo.words[SK_MEMINFO_DROPS_WORD] as number;
 }

@@ -1,0 +1,93 @@
+// epoll(7), and the epoll descriptor of libuv's loop.
+import { strict as assert } from 'node:assert';
+import { checked, link, type Structure, structure, uvLoop } from './ffi.ts';
+import { EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, epollEventLayoutFor } from './layouts.ts';
+import { closeDescriptor, opened } from './sockets.ts';
+
+const {
+  epoll_create1: epollCreate1,
+  epoll_ctl: epollCtl,
+  epoll_wait: epollWait,
+  uv_backend_fd: uvBackendFd,
+  uv_backend_timeout: uvBackendTimeout,
+} = link({
+  epoll_create1: ['int32'],
+  epoll_ctl: ['int32', 'int32', 'int32', 'pointer'],
+  epoll_wait: ['int32', 'pointer', 'int32', 'int32'],
+  uv_backend_fd: ['pointer'],
+  uv_backend_timeout: ['pointer'],
+});
+
+const layout = epollEventLayoutFor(process.arch);
+
+/** The events that one `EventPoll.wait` returns at most. */
+const MAX_EVENTS = 256;
+
+/** An epoll instance, see epoll(7). The data of an event is the descriptor and the generation of its registration. */
+export class EventPoll {
+  readonly #descriptor: number;
+  readonly #registration = structure(16);
+  readonly #events: Structure;
+  readonly #eventWords: number;
+  readonly #dataWord: number;
+
+  constructor() {
+    assert(layout !== undefined, `no layout of epoll_event for ${process.arch}`);
+    this.#events = structure(MAX_EVENTS * layout.bytes);
+    this.#eventWords = layout.bytes / 4;
+    this.#dataWord = layout.dataOffset / 4;
+    this.#descriptor = opened(epollCreate1(EPOLL_CLOEXEC));
+    assert(this.#descriptor >= 0, 'epoll_create1 failed');
+  }
+
+  add(descriptor: number, events: number, generation: number): number {
+    return this.#control(EPOLL_CTL_ADD, descriptor, events, generation);
+  }
+
+  modify(descriptor: number, events: number, generation: number): number {
+    return this.#control(EPOLL_CTL_MOD, descriptor, events, generation);
+  }
+
+  delete(descriptor: number): number {
+    return this.#control(EPOLL_CTL_DEL, descriptor, 0, 0);
+  }
+
+  /** epoll_wait(2). Returns the number of events, for the three functions below. */
+  wait(timeoutMs: number): number {
+    return checked(epollWait(this.#descriptor, this.#events.pointer, MAX_EVENTS, timeoutMs));
+  }
+
+  eventsAt(index: number): number {
+    return this.#events.words[index * this.#eventWords] as number;
+  }
+
+  descriptorAt(index: number): number {
+    return this.#events.words[index * this.#eventWords + this.#dataWord] as number;
+  }
+
+  generationAt(index: number): number {
+    return this.#events.words[index * this.#eventWords + this.#dataWord + 1] as number;
+  }
+
+  close(): void {
+    closeDescriptor(this.#descriptor);
+  }
+
+  #control(operation: number, descriptor: number, events: number, generation: number): number {
+    const { words: registration, pointer } = this.#registration;
+    registration[0] = events;
+    registration[this.#dataWord] = descriptor;
+    registration[this.#dataWord + 1] = generation;
+    return checked(epollCtl(this.#descriptor, operation, descriptor, pointer));
+  }
+}
+
+/** Returns the epoll descriptor of this thread's libuv loop: `uv_backend_fd`. */
+export function libuvDescriptor(): number {
+  return uvBackendFd(uvLoop);
+}
+
+/** Returns the milliseconds until libuv's next timer, 0 if libuv has work now, or -1 if no timer is set: `uv_backend_timeout`. */
+export function libuvTimeoutMs(): number {
+  return uvBackendTimeout(uvLoop);
+}
