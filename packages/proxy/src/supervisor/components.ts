@@ -17,7 +17,7 @@ import { DEFAULT_TRANSPORT } from '../transport/choose-transport.ts';
 import { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
 import { ListenerReconciler } from './listeners/listener-reconciler.ts';
-import { probePort } from './listeners/port-probe.ts';
+import { portProbeFor } from './listeners/port-probe.ts';
 import type { ProxySettings } from './proxy-settings.ts';
 import type { StateDirectory } from './state-directory.ts';
 import { StateSaver } from './state-files.ts';
@@ -136,7 +136,7 @@ export function createComponents(
   const listeners = new ListenerReconciler({
     matcher: table.matcher,
     isPartial: () => table.isPartial,
-    probe: probePort,
+    probe: portProbeFor(settings.transport ?? DEFAULT_TRANSPORT),
     pool,
     clock,
     faultOf: (route) => tlsKeys.problemFor(route),

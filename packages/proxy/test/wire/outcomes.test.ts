@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { connectClient, echoServer, eventually, freePort } from '@weir/testkit';
 import { connectAndAwaitEnd } from '../fixtures/connection-ending.ts';
-import { EPOLL_WORKER } from '../fixtures/epoll-worker.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { NET_WORKER } from '../fixtures/net-worker.ts';
@@ -13,8 +12,7 @@ import { unresponsiveEndpoint } from '../fixtures/unresponsive-endpoint.ts';
 const RESET = { kind: 'error', code: 'ECONNRESET' };
 
 for (const [transport, workerEntry] of [
-  ['raw handles', undefined],
-  ['system calls', EPOLL_WORKER],
+  ['system calls', undefined],
   ['public net', NET_WORKER],
 ] as const) {
   describe(transport, () => {

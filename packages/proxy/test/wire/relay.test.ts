@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { createServer, type Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { type ByteCountingServer, connectClient, echoServer, eventually, patternServer } from '@weir/testkit';
-import { EPOLL_WORKER } from '../fixtures/epoll-worker.ts';
 import { type Fleet, startFleet } from '../fixtures/fleet.ts';
 import { NET_WORKER } from '../fixtures/net-worker.ts';
 import { scriptedEndpoint } from '../fixtures/scripted-endpoint.ts';
@@ -12,8 +11,7 @@ import type { TestService } from '../fixtures/tables.ts';
 const PORT = 8_080;
 
 for (const [transport, workerEntry] of [
-  ['raw handles', undefined],
-  ['system calls', EPOLL_WORKER],
+  ['system calls', undefined],
   ['public net', NET_WORKER],
 ] as const) {
   describe(transport, () => {

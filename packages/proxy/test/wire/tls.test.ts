@@ -34,7 +34,7 @@ async function refusal(fleet: Fleet, servername?: string, node?: string): Promis
 }
 
 for (const workerEntry of [undefined, NET_WORKER]) {
-  const on = workerEntry === undefined ? 'raw handles' : 'public net';
+  const on = workerEntry === undefined ? 'system calls' : 'public net';
 
   test(`${on}: terminates TLS and passes it through on one shared port, and counts decrypted bytes exactly`, async () => {
     await using fleet = await startFleet({ workerEntry });

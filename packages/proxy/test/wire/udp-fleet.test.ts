@@ -7,7 +7,6 @@ import { test } from 'node:test';
 import type { ListenerReport } from '@weir/model';
 import { connectClient, echoServer, eventually } from '@weir/testkit';
 import type { RunningProxy } from '../../src/index.ts';
-import { EPOLL_WORKER } from '../fixtures/epoll-worker.ts';
 import { FAILING_WORKER, failWorkers } from '../fixtures/failing-worker.ts';
 import { startFleet } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
@@ -15,10 +14,7 @@ import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/s
 import type { TestService } from '../fixtures/tables.ts';
 import { type UdpClient, type UdpEndpoint, udpClient, udpEcho } from '../fixtures/udp-sockets.ts';
 
-for (const [transport, workerEntry] of [
-  ['raw handles', undefined],
-  ['epoll', EPOLL_WORKER],
-] as const) {
+for (const [transport, workerEntry] of [['system calls', undefined]] as const) {
   test(`${transport}: TCP and UDP on one port number are two listeners with separate counters`, async () => {
     await using fleet = await startFleet({ workerEntry });
     await using tcp = await echoServer();

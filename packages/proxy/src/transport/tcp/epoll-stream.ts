@@ -15,7 +15,7 @@ import {
   EPOLLOUT,
   EPOLLRDHUP,
   IPPROTO_TCP,
-  TCP_NOTSENT_LOWAT,
+  TCP_NODELAY,
 } from '../syscalls/layouts.ts';
 import {
   closeDescriptor,
@@ -31,6 +31,13 @@ import {
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
 import { lastReader } from './loop-iteration.ts';
 import { bytesRead, NARROW_READ_BYTES, readMemory, WIDE_READ_BYTES } from './read-memory.ts';
+import {
+  limitUnsentBytes,
+  MAX_UNSENT_BYTES,
+  MIN_WIDE_WRITE_BYTES,
+  releaseWideBuffer,
+  takeWideBuffer,
+} from './send-buffer.ts';
 import { totalQueuedBytes, transmitCopy, WriteQueue } from './write-queue.ts';
 
 export const STREAM_EVENTS: number = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
@@ -40,18 +47,10 @@ const MIN_FULL_READS_TO_WIDEN = 4;
 /** While all streams have queued more bytes than this, all streams read narrowly, because wide reads might have to be queued as well. */
 const MAX_QUEUED_BYTES_TO_WIDEN = 33_554_432;
 
-/** The unsent bytes that the kernel buffers for a client: `TCP_NOTSENT_LOWAT` of tcp(7). Limits the memory of slow readers. */
-export const MAX_UNSENT_BYTES = 131_072;
-/** The same limit for a stream to which wide reads are written, because a large buffer wakes this worker less often. */
-const MAX_UNSENT_BYTES_WIDE = 2_097_152;
-/** A shorter write ends the larger limit. */
-const MIN_WIDE_WRITE_BYTES = 65_536;
-/** How many streams of a worker may have the larger limit, so that slow readers cannot use it to take memory. */
-const MAX_WIDE_STREAMS = 16;
+/** Every connection that Weir opens can carry at least this many bytes in one segment. */
+const MAX_SINGLE_SEGMENT_BYTES = 1_024;
 
 const EAGAIN = -11;
-
-let wideStreams = 0;
 
 type Fin = 'none' | 'wanted' | 'sent';
 
@@ -61,6 +60,9 @@ export class EpollStream implements AcceptedStream {
   readonly #peer: PeerAddress | undefined;
   #events: StreamEvents | undefined;
   #isConnecting: boolean;
+  /** Whether Nagle's algorithm is off. Accepted connections inherit TCP_NODELAY from the listen socket. */
+  #hasNoDelay: boolean;
+  #hasWritten = false;
   #wantsToRead = false;
   /** Whether a read may return something other than EAGAIN. Set by an event, because the socket is registered edge-triggered. */
   #isReadable = false;
@@ -75,7 +77,7 @@ export class EpollStream implements AcceptedStream {
   #maxWindow = Number.POSITIVE_INFINITY;
   /** How many times in a row this stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
-  /** Whether this stream is one of the `wideStreams`. */
+  /** Whether the kernel's send buffer has the larger limit. */
   #isWide = false;
   #queue: WriteQueue | undefined;
   /** Whether both sides have sent FIN, and the stream closes when the peer has acknowledged all bytes. */
@@ -90,6 +92,7 @@ export class EpollStream implements AcceptedStream {
     this.#descriptor = descriptor;
     this.#peer = peer;
     this.#isConnecting = isConnecting;
+    this.#hasNoDelay = !isConnecting;
   }
 
   get remoteAddress(): string {
@@ -128,6 +131,7 @@ export class EpollStream implements AcceptedStream {
 
   write(bytes: Uint8Array): number {
     if (this.#descriptor < 0) return this.#discard(bytes);
+    if (!this.#hasNoDelay) this.#turnOffNagle(bytes.length);
     if (this.#isWide ? bytes.length < MIN_WIDE_WRITE_BYTES : bytes.length > NARROW_READ_BYTES) this.#resizeBuffer();
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
     const taken = this.#transmit(bytes);
@@ -278,13 +282,21 @@ export class EpollStream implements AcceptedStream {
     else if (this.#fin === 'wanted') this.#resumeLater();
   }
 
+  /** Turns Nagle's algorithm off, unless this is the first write and short: TCP sends such a write at once anyway. */
+  #turnOffNagle(length: number): void {
+    this.#hasNoDelay = this.#hasWritten || length > MAX_SINGLE_SEGMENT_BYTES;
+    this.#hasWritten = true;
+    if (this.#hasNoDelay) setOption(this.#descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
+  }
+
   /** Gives the kernel's buffer of this stream the larger limit, or the usual limit if the buffer holds little. */
   #resizeBuffer(): void {
-    if (this.#isWide ? this.#bytesInKernel() > MAX_UNSENT_BYTES : wideStreams >= MAX_WIDE_STREAMS) return;
-    this.#isWide = !this.#isWide;
-    wideStreams += this.#isWide ? 1 : -1;
-    const limit = this.#isWide ? MAX_UNSENT_BYTES_WIDE : MAX_UNSENT_BYTES;
-    setOption(this.#descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, limit);
+    if (!this.#isWide) this.#isWide = takeWideBuffer(this.#descriptor);
+    else if (this.#bytesInKernel() <= MAX_UNSENT_BYTES) {
+      releaseWideBuffer();
+      limitUnsentBytes(this.#descriptor, MAX_UNSENT_BYTES);
+      this.#isWide = false;
+    }
   }
 
   #transmit(bytes: Uint8Array): number {
@@ -363,7 +375,7 @@ export class EpollStream implements AcceptedStream {
     const descriptor = this.#descriptor;
     eventLoop.unregister(descriptor);
     this.#descriptor = -1;
-    if (this.#isWide) wideStreams -= 1;
+    if (this.#isWide) releaseWideBuffer();
     this.#isWide = false;
     this.#code = code;
     this.#wantsToRead = false;

@@ -12,7 +12,6 @@ import {
   SOCK_STREAM,
   SOL_SOCKET,
   TCP_NODELAY,
-  TCP_NOTSENT_LOWAT,
 } from '../syscalls/layouts.ts';
 import {
   acceptConnection,
@@ -35,7 +34,8 @@ import {
   type TcpListenSocketEvents,
   type TcpTransport,
 } from '../tcp-transport.ts';
-import { EpollStream, MAX_UNSENT_BYTES, STREAM_EVENTS } from './epoll-stream.ts';
+import { EpollStream, STREAM_EVENTS } from './epoll-stream.ts';
+import { limitUnsentBytes, MAX_UNSENT_BYTES } from './send-buffer.ts';
 
 /** How many connections one listen socket accepts in one turn of the loop. */
 const MAX_ACCEPTS = 64;
@@ -118,7 +118,7 @@ class EpollListenSocket implements TcpListenSocket {
       family === AF_INET6 ? setOption(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0,
       // On Linux, accepted sockets inherit both options from the listen socket. That saves two system calls per connection.
       setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1),
-      setOption(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, MAX_UNSENT_BYTES),
+      limitUnsentBytes(descriptor, MAX_UNSENT_BYTES),
       bindSocket(descriptor, address, port),
     ];
     const error =
@@ -147,7 +147,6 @@ function connect({ address, port }: SocketAddress, events: StreamEvents): EpollS
     stream.failToOpen(descriptor);
     return stream;
   }
-  setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
   const connecting = connectSocket(descriptor, address, port);
   const error =
     connecting < 0 && connecting !== EINPROGRESS ? connecting : eventLoop.register(descriptor, STREAM_EVENTS, stream);

@@ -17,6 +17,8 @@ export function bytesRead(length: number): Uint8Array {
   let view = views[length];
   if (view === undefined) {
     view = readMemory.bytes.subarray(0, length);
+    // V8 would store an array with gaps as a dictionary.
+    while (views.length < length) views.push(undefined);
     views[length] = view;
   }
   return view;

@@ -1,6 +1,5 @@
 // The socket operations that differ between plain TCP (in this file) and terminated TLS (in `tls-stream.ts`).
 import type { Socket } from 'node:net';
-import { CopyBuffer } from './write-buffers.ts';
 
 export interface SocketOperations {
   readonly maxWriteBytes?: number;
@@ -28,6 +27,59 @@ export const PLAIN_SOCKET_OPERATIONS: SocketOperations = { write: writeCopy, res
 
 const SMALL_COPY_BYTES = 4_096;
 const LARGE_COPY_BYTES = 65_536;
+
+/** The maximum length of a cached view, in bytes. Most messages are short and have one of a few lengths. */
+const MAX_CACHED_LENGTH = 1_024;
+
+/** A buffer with cached views of its first bytes, one view for each length. */
+class PrefixViews {
+  readonly memory: Buffer<ArrayBuffer>;
+  readonly #views: (Uint8Array | undefined)[] = [];
+
+  constructor(size: number) {
+    this.memory = Buffer.allocUnsafeSlow(size);
+  }
+
+  first(length: number): Uint8Array {
+    if (length > MAX_CACHED_LENGTH) return new Uint8Array(this.memory.buffer, 0, length);
+    const known = this.#views[length];
+    if (known !== undefined) return known;
+    const view = new Uint8Array(this.memory.buffer, 0, length);
+    while (this.#views.length < length) this.#views.push(undefined);
+    this.#views[length] = view;
+    return view;
+  }
+}
+
+/**
+ * A buffer for copies of written bytes. If the kernel takes a write at once, the next write reuses the buffer. A
+ * pending write keeps the buffer, and `keep` allocates a new buffer for later writes. So almost nothing is allocated
+ * while peers keep up, and no later write overwrites the bytes of a pending write.
+ */
+class CopyBuffer {
+  readonly #size: number;
+  #memory: PrefixViews;
+
+  constructor(size: number) {
+    this.#size = size;
+    this.#memory = new PrefixViews(size);
+  }
+
+  /**
+   * Returns a copy of `bytes`, which must not exceed `size`. The copy is valid until the next call of `copy`, or
+   * permanently if `keep` is called first.
+   */
+  copy(bytes: Uint8Array): Uint8Array {
+    const copy = this.#memory.first(bytes.length);
+    copy.set(bytes);
+    return copy;
+  }
+
+  /** Makes the last copy permanently valid. */
+  keep(): void {
+    this.#memory = new PrefixViews(this.#size);
+  }
+}
 
 const largeCopies = new CopyBuffer(LARGE_COPY_BYTES);
 // Small writes have their own buffer. Otherwise each pending small write to a slow reader would keep a large buffer in

@@ -1,9 +1,8 @@
+import { writeSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { constants } from 'node:os';
 import type * as tls from 'node:tls';
 import type { TLSSocket } from 'node:tls';
-import { getSystemErrorName } from 'node:util';
-import { findRawTcpBinding, type TcpHandle } from '../tcp/raw-tcp-binding.ts';
 
 // Internal state of a TLSSocket and of its raw socket, which Node's public interface does not offer. If this version of
 // Node.js lacks a field, every client certificate counts as not verified, and no end of input counts as truncated.
@@ -11,18 +10,21 @@ import { findRawTcpBinding, type TcpHandle } from '../tcp/raw-tcp-binding.ts';
 /** The error code of `readStart` for a handle that is already reading. */
 const UV_EALREADY = -constants.errno.EALREADY;
 const NO_BYTES = new Uint8Array(0);
-const hasKnownHandles = findRawTcpBinding() !== undefined;
 
 interface SocketInternals {
   /** Whether closing the socket sends RST. */
   resetAndClosing?: boolean;
-  readonly _handle?:
-    | (Partial<TcpHandle> & {
-        readonly reading?: boolean;
-        /** Returns null if the peer's certificate is verified or absent. */
-        verifyError?(): Error | null;
-      })
-    | null;
+  readonly _handle?: {
+    /** The file descriptor, or -1 if there is none. */
+    readonly fd?: number;
+    /** The number of bytes that libuv has not written to the kernel yet. */
+    readonly writeQueueSize?: number;
+    readonly reading?: boolean;
+    readStart?(): number;
+    readStop?(): number;
+    /** Returns null if the peer's certificate is verified or absent. */
+    verifyError?(): Error | null;
+  } | null;
 }
 
 export const tlsSocketInternals = {
@@ -34,10 +36,14 @@ export const tlsSocketInternals = {
   /** Returns an errno name if the raw socket cannot be written to any more, otherwise undefined. Sends nothing. */
   writeErrorOf(raw: Socket): string | undefined {
     const handle = (raw as SocketInternals)._handle;
-    // While TLS records are pending, Node would take the completion of this empty write for the completion of a record.
-    if (!hasKnownHandles || handle?.writeQueueSize !== 0) return undefined;
-    const result = handle.writeBuffer?.(null, NO_BYTES);
-    return typeof result === 'number' && result < 0 ? getSystemErrorName(result) : undefined;
+    const { fd = -1, writeQueueSize } = handle ?? {};
+    if (writeQueueSize !== 0 || fd < 0) return undefined;
+    try {
+      writeSync(fd, NO_BYTES);
+      return undefined;
+    } catch (thrown) {
+      return (thrown as NodeJS.ErrnoException).code;
+    }
   },
 
   /**

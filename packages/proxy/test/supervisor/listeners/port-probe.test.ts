@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { describe, test } from 'node:test';
-import { probePort, probeTcp } from '../../../src/supervisor/listeners/port-probe.ts';
+import { portProbeFor } from '../../../src/supervisor/listeners/port-probe.ts';
+import { TRANSPORT_KINDS } from '../../../src/transport/choose-transport.ts';
 
-const probes = { 'probePort on raw handles': probePort, 'probeTcp on public net': probeTcp } as const;
-
-for (const [name, probe] of Object.entries(probes)) {
-  describe(name, () => {
+for (const transport of TRANSPORT_KINDS) {
+  const probe = portProbeFor(transport);
+  describe(`the probe for ${transport}`, () => {
     for (const address of ['127.0.0.1', '::1']) {
       test(`reports a port of ${address} as taken while a server listens, and as free after that`, async () => {
         const server = createServer();

@@ -4,18 +4,17 @@
 
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
-import { rawTransport } from '../../../src/transport/tcp/raw-transport.ts';
 import type { TcpStream, TcpTransport } from '../../../src/transport/tcp-transport.ts';
 import { loopbackAddress } from '../../fixtures/listen-address.ts';
 import { StreamRecorder } from './stream-recorder.ts';
 import { PORT } from './test-listener.ts';
 
-export type TransportName = 'epoll' | 'raw' | 'net';
+export type TransportName = 'epoll' | 'net';
 
 if (process.argv[1] === import.meta.filename) run(process.argv.slice(2) as [TransportName, string, string]);
 
 function run([name, address, port]: [TransportName, string, string]): void {
-  const transport = { epoll: epollTransport, raw: rawTransport, net: netTransport }[name];
+  const transport = { epoll: epollTransport, net: netTransport }[name];
   const host = loopbackAddress();
   const accepted: { readonly stream: TcpStream; readonly events: StreamRecorder }[] = [];
   let stage: 'filling' | 'full' | 'freed' = 'filling';

@@ -4,7 +4,6 @@ import { describe, test } from 'node:test';
 import { connectClient, echoServer, freePort } from '@weir/testkit';
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
-import { rawTransport } from '../../../src/transport/tcp/raw-transport.ts';
 import { descriptorContract } from './descriptor-contract.ts';
 import { detachContract } from './detach-contract.ts';
 import { faultContract } from './fault-contract.ts';
@@ -13,8 +12,7 @@ import { StreamRecorder } from './stream-recorder.ts';
 import { PORT, startTestListener } from './test-listener.ts';
 
 for (const [kind, name, transport] of [
-  ['epoll', 'epoll', epollTransport],
-  ['raw', 'raw handles', rawTransport],
+  ['epoll', 'system calls', epollTransport],
   ['net', 'public net', netTransport],
 ] as const) {
   describe(`${name}: faults`, () => faultContract(transport));
