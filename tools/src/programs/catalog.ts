@@ -11,6 +11,7 @@ export type ProgramName =
   | 'nginx-stream'
   | 'envoy'
   | 'wrk'
+  | 'strace'
   | 'chromium'
   | 'ip'
   | 'nft'
@@ -140,6 +141,7 @@ export const catalog: Readonly<Record<ProgramName, ProgramSource>> = {
     firstArguments: `-g "load_module $root/usr/lib/nginx/modules/ngx_stream_module.so;"`,
   },
   wrk: debianProgram('wrk', 'usr/bin/wrk', ['-v'], '4.0'),
+  strace: debianProgram('strace', 'usr/bin/strace', ['-V'], '5.0'),
   chromium: debianProgram('chromium', 'usr/lib/chromium/chromium', ['--version'], '100.0'),
   ip: debianProgram('iproute2', 'bin/ip', ['-V'], '4.0'),
   nft: debianProgram('nftables', 'usr/sbin/nft', ['--version'], '1.0.1'),
