@@ -54,6 +54,10 @@ const {
   ioctl: ['int32', 'int32', 'pointer'],
 });
 
+const EINTR = -4;
+/** How often a call is repeated while signals interrupt it. A bound, so that no loop can block the other connections. */
+const MAX_REPEATS = 16;
+
 const address = structure(SOCKADDR_IN6_BYTES);
 const addressLength = structure(4);
 const optionValue = structure(8);
@@ -117,9 +121,16 @@ export function listenSocket(descriptor: number, backlog: number): number {
   return checked(listen(descriptor, backlog));
 }
 
-/** connect(2). `host` must be an IP literal. -EINPROGRESS is the usual result. */
+/**
+ * connect(2). `host` must be an IP literal. -EINPROGRESS is the usual result. After a signal the call is repeated, and
+ * the result may be -EALREADY or -EISCONN.
+ */
 export function connectSocket(descriptor: number, host: string, port: number): number {
-  return checked(connect(descriptor, address.pointer, writeAddress(host, port)));
+  const length = writeAddress(host, port);
+  let result = checked(connect(descriptor, address.pointer, length));
+  for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
+    result = checked(connect(descriptor, address.pointer, length));
+  return result;
 }
 
 /** accept4(2). Afterwards `acceptedPeer` returns the client's address. */
@@ -220,16 +231,28 @@ export function releaseDescriptor(descriptor: number): void {
 
 // Reading and writing
 
-/** read(2) into the first `length` bytes of the memory. 0 means the end of the stream. */
+/** read(2) into the first `length` bytes of the memory. 0 means the end of the stream. Repeated after a signal. */
 export function receive(descriptor: number, memory: NativeMemory, length: number): number {
-  return checked(read(descriptor, NativeMemory.addressOf(memory, length), length));
+  const pointer = NativeMemory.addressOf(memory, length);
+  let result = checked(read(descriptor, pointer, length));
+  for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
+    result = checked(read(descriptor, pointer, length));
+  return result;
 }
 
 /**
  * Sends a range of the memory: write(2) if the range begins at 0, otherwise sendmsg(2), because the address of a range
- * in a structure needs no BigInt. The kernel may take only the first bytes. Node.js ignores SIGPIPE.
+ * in a structure needs no BigInt. The kernel may take only the first bytes. Node.js ignores SIGPIPE. Repeated after a
+ * signal.
  */
 export function transmit(descriptor: number, memory: NativeMemory, start: number, length: number): number {
+  let result = transmitOnce(descriptor, memory, start, length);
+  for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
+    result = transmitOnce(descriptor, memory, start, length);
+  return result;
+}
+
+function transmitOnce(descriptor: number, memory: NativeMemory, start: number, length: number): number {
   if (start === 0) return checked(write(descriptor, NativeMemory.addressOf(memory, length), length));
   NativeMemory.describe(memory, start, length, writeVector.words, 0);
   return checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));

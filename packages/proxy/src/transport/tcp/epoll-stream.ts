@@ -203,7 +203,8 @@ export class EpollStream implements AcceptedStream {
   fail(error: number): void {
     if (this.#descriptor < 0) return;
     this.#unacknowledged = this.unacknowledgedBytes();
-    closeDescriptor(this.#release(getSystemErrorName(error)));
+    // Not close(2): after an error such as ENOMEM the peer would take a FIN for the end of the data.
+    resetConnection(this.#release(getSystemErrorName(error)));
     eventLoop.closeLater(this);
   }
 

@@ -41,7 +41,8 @@ import { limitUnsentBytes, MAX_UNSENT_BYTES } from './send-buffer.ts';
 const MAX_ACCEPTS = 64;
 /** How long a listen socket stops accepting when no descriptor is left. */
 const ACCEPT_PAUSE_MS = 100;
-const EINPROGRESS = -115;
+/** Results of connect(2) that are no failure: 0, EINPROGRESS, EALREADY and EISCONN. */
+const CONNECTING: ReadonlySet<number> = new Set([0, -115, -114, -106]);
 const EAGAIN = -11;
 /** Errors of a connection that ended before it was accepted, see accept(2). The next connection can be accepted. */
 const ENDED_BEFORE_ACCEPT: ReadonlySet<number> = new Set([-103, -71, -100, -112, -113, -101, -4, -95, -92, -64]);
@@ -148,8 +149,7 @@ function connect({ address, port }: SocketAddress, events: StreamEvents): EpollS
     return stream;
   }
   const connecting = connectSocket(descriptor, address, port);
-  const error =
-    connecting < 0 && connecting !== EINPROGRESS ? connecting : eventLoop.register(descriptor, STREAM_EVENTS, stream);
+  const error = CONNECTING.has(connecting) ? eventLoop.register(descriptor, STREAM_EVENTS, stream) : connecting;
   if (error < 0) stream.fail(error);
   return stream;
 }
