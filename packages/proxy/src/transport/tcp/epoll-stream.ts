@@ -199,11 +199,10 @@ export class EpollStream implements AcceptedStream {
     this.#events?.onClose(this, this.#code);
   }
 
-  /** Closes the stream after the negative errno of a system call. */
+  /** Resets the stream after the negative errno of a system call. After ENOMEM the peer would take a FIN for the end of the data. */
   fail(error: number): void {
     if (this.#descriptor < 0) return;
     this.#unacknowledged = this.unacknowledgedBytes();
-    // Not close(2): after an error such as ENOMEM the peer would take a FIN for the end of the data.
     resetConnection(this.#release(getSystemErrorName(error)));
     eventLoop.closeLater(this);
   }
