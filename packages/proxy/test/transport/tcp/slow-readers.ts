@@ -7,11 +7,18 @@ import { StreamRecorder } from './stream-recorder.ts';
 import type { StreamSetup } from './stream-setup.ts';
 import { startTestListener, type TestListener } from './test-listener.ts';
 
-const READERS = 12;
-/** The bytes that each source sends: more than the kernel buffers for a reader that does not read. */
-const BYTES = 10_000_000;
-/** The bytes that a client reads between two pauses. Not a multiple of any buffer size. */
-const STEP = 1_234_567;
+export interface SlowReadersOptions {
+  readonly readers: number;
+  /** The bytes that each source sends: more than the kernel buffers for a reader that does not read. */
+  readonly bytes: number;
+  /** Returns the bytes that a client reads before its next pause. */
+  nextStep(): number;
+  /** Called when no client has read a byte yet and all relays have stopped reading. */
+  beforeReading?(): void;
+}
+
+/** The step is not a multiple of any buffer size. */
+const DEFAULT_OPTIONS: SlowReadersOptions = { readers: 12, bytes: 10_000_000, nextStep: () => 1_234_567 };
 
 interface Pair {
   readonly client: TestClient;
@@ -21,22 +28,31 @@ interface Pair {
 }
 
 /** Relays to many slow clients. A client ends with an error at the first byte that does not match its pattern. */
-export async function testManySlowReaders(setup: StreamSetup): Promise<void> {
+export async function testManySlowReaders(
+  setup: StreamSetup,
+  options: SlowReadersOptions = DEFAULT_OPTIONS,
+): Promise<void> {
+  const { readers, bytes, beforeReading } = options;
   using listener = await startTestListener(setup.transport);
   const pairs: Pair[] = [];
-  for (let seed = 0; seed < READERS; seed += 1) pairs.push(await startRelay(setup, listener, seed));
+  for (let seed = 0; seed < readers; seed += 1) pairs.push(await startRelay(setup, listener, { seed, bytes }));
   try {
     await Promise.all(pairs.map(({ stopped }) => stopped));
-    await Promise.all(pairs.map(readSlowly));
-    for (const { client } of pairs) assert.equal(client.received, BYTES);
+    beforeReading?.();
+    await Promise.all(pairs.map((pair) => readSlowly(pair, options)));
+    for (const { client } of pairs) assert.equal(client.received, bytes);
   } finally {
     await Promise.all(pairs.flatMap(({ client, source }) => [client.close(), source.close()]));
   }
 }
 
 /** Starts a source, a client, and a minimal relay from the source to the client. */
-async function startRelay({ transport, connect }: StreamSetup, listener: TestListener, seed: number): Promise<Pair> {
-  const source = await patternServer({ bytes: BYTES, seed });
+async function startRelay(
+  { transport, connect }: StreamSetup,
+  listener: TestListener,
+  { seed, bytes }: { readonly seed: number; readonly bytes: number },
+): Promise<Pair> {
+  const source = await patternServer({ bytes, seed });
   const arrival = listener.next();
   const client = await connect({ host: listener.host, port: listener.port, expectPattern: seed, timeoutMs: 60_000 });
   client.pause();
@@ -59,13 +75,13 @@ async function startRelay({ transport, connect }: StreamSetup, listener: TestLis
   return { client, source, stopped };
 }
 
-async function readSlowly({ client }: Pair): Promise<void> {
-  for (let wanted = STEP; wanted < BYTES; wanted += STEP) {
+async function readSlowly({ client }: Pair, { bytes: total, nextStep }: SlowReadersOptions): Promise<void> {
+  for (let wanted = nextStep(); wanted < total; wanted += nextStep()) {
     client.resume();
     await client.waitForBytes(wanted);
     client.pause();
     await new Promise((resolve) => setImmediate(resolve));
   }
   client.resume();
-  await client.ended;
+  assert.deepEqual(await client.ended, { kind: 'end' });
 }
