@@ -5,7 +5,6 @@
 // freed. Each `ArrayBuffer` has at least 128 bytes, because V8 moves the contents of typed arrays of at most 64 bytes. Lengths are passed as
 // `int32` where C has `size_t`: as a BigInt, a length would be an allocation per call. Every length is checked to be positive and below
 // 2^31, and for these values the registers of x86-64 and arm64 are the same. A call with more than three arguments costs 300 ns more.
-import { strict as assert } from 'node:assert';
 
 const ffi = loadFfi();
 
@@ -60,13 +59,14 @@ export class NativeMemory {
 
   /** Returns the address of the first `length` bytes. */
   static addressOf(memory: NativeMemory, length: number): bigint {
-    assert(length >= 0 && length <= memory.bytes.length, 'range outside of native memory');
+    if (!(length >= 0 && length <= memory.bytes.length)) throw new RangeError('range outside of native memory');
     return memory.#address;
   }
 
   /** Writes an `iovec` of the range into `words` at index `at`. */
   static describe(memory: NativeMemory, start: number, length: number, words: Uint32Array, at: number): void {
-    assert(start >= 0 && length >= 0 && start + length <= memory.bytes.length, 'range outside of native memory');
+    const isInside = start >= 0 && length >= 0 && start + length <= memory.bytes.length;
+    if (!isInside) throw new RangeError('range outside of native memory');
     const low = memory.#low + start;
     words[at] = low;
     words[at + 1] = memory.#high + (low > 0xffffffff ? 1 : 0);

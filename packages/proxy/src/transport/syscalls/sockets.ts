@@ -241,19 +241,25 @@ export function receive(descriptor: number, memory: NativeMemory, length: number
 }
 
 /**
- * Sends a range of the memory: write(2) if the range begins at 0, otherwise sendmsg(2), because the address of a range
- * in a structure needs no BigInt. The kernel may take only the first bytes. Node.js ignores SIGPIPE. Repeated after a
- * signal.
+ * Sends the first `length` bytes of the memory: write(2). The kernel may take only the first bytes. Node.js ignores
+ * SIGPIPE. Repeated after a signal.
  */
-export function transmit(descriptor: number, memory: NativeMemory, start: number, length: number): number {
-  let result = transmitOnce(descriptor, memory, start, length);
+export function transmit(descriptor: number, memory: NativeMemory, length: number): number {
+  const pointer = NativeMemory.addressOf(memory, length);
+  let result = checked(write(descriptor, pointer, length));
   for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
-    result = transmitOnce(descriptor, memory, start, length);
+    result = checked(write(descriptor, pointer, length));
   return result;
 }
 
-function transmitOnce(descriptor: number, memory: NativeMemory, start: number, length: number): number {
-  if (start === 0) return checked(write(descriptor, NativeMemory.addressOf(memory, length), length));
+/**
+ * Sends a range of the memory like `transmit`, with sendmsg(2): the address of the range is written into a structure,
+ * which needs no BigInt.
+ */
+export function transmitRange(descriptor: number, memory: NativeMemory, start: number, length: number): number {
   NativeMemory.describe(memory, start, length, writeVector.words, 0);
-  return checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
+  let result = checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
+  for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
+    result = checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
+  return result;
 }

@@ -26,6 +26,7 @@ import {
   shutdownWrite,
   takeSocketError,
   transmit,
+  transmitRange,
   unacknowledgedSequence,
 } from '../syscalls/sockets.ts';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
@@ -300,10 +301,9 @@ export class EpollStream implements AcceptedStream {
   }
 
   #transmit(bytes: Uint8Array): number {
-    const isRead = bytes.buffer === readMemory.bytes.buffer;
-    return isRead
-      ? transmit(this.#descriptor, readMemory, bytes.byteOffset, bytes.length)
-      : transmitCopy(this.#descriptor, bytes);
+    if (bytes.buffer !== readMemory.bytes.buffer) return transmitCopy(this.#descriptor, bytes);
+    if (bytes.byteOffset === 0) return transmit(this.#descriptor, readMemory, bytes.length);
+    return transmitRange(this.#descriptor, readMemory, bytes.byteOffset, bytes.length);
   }
 
   #enqueue(bytes: Uint8Array): number {

@@ -1,5 +1,5 @@
 import { NativeMemory } from '../syscalls/ffi.ts';
-import { transmit } from '../syscalls/sockets.ts';
+import { transmit, transmitRange } from '../syscalls/sockets.ts';
 
 /** The size of the smallest piece of memory in the pool. Larger pieces are powers of two. */
 const MIN_PIECE_BYTES = 8_192;
@@ -57,7 +57,7 @@ export class WriteQueue {
     while (this.#first < this.#pieces.length) {
       const piece = this.#pieces[this.#first] as Piece;
       const length = piece.end - piece.start;
-      const taken = transmit(descriptor, piece.memory, piece.start, length);
+      const taken = transmitRange(descriptor, piece.memory, piece.start, length);
       if (taken < 0) return taken === EAGAIN ? this.#compact() : taken;
       this.#length -= taken;
       queuedBytes -= taken;
@@ -115,7 +115,7 @@ export function transmitCopy(descriptor: number, bytes: Uint8Array): number {
   while (sent < bytes.length) {
     const length = Math.min(bytes.length - sent, copied.bytes.length);
     copied.bytes.set(bytes.subarray(sent, sent + length));
-    const taken = transmit(descriptor, copied, 0, length);
+    const taken = transmit(descriptor, copied, length);
     if (taken < 0) return sent > 0 && taken === EAGAIN ? sent : taken;
     sent += taken;
     if (taken < length) break;
