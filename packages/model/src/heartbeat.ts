@@ -48,6 +48,8 @@ export interface Heartbeat {
   readonly sentAt?: number;
   /** Warnings about kernel settings of the host that harm clients. Absent if the proxy's version does not report them. */
   readonly hostAdvice?: readonly string[];
+  /** How the proxy uses sockets: a value of WEIR_TRANSPORT. Absent if the proxy's version does not report the transport. */
+  readonly transport?: string;
   /**
    * Why the reader cannot decode the heartbeat of a proxy with another version, and what to do. Absent if the heartbeat was decoded. If
    * present, all fields except `node` and `life` are empty.

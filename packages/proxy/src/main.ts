@@ -111,10 +111,6 @@ await runProcess('weir-proxy', (control) => {
             onDrain: () => control.stop(),
           });
           proxy.failed.catch((error) => control.fail(error));
-          proxy.ready.then(
-            () => log.info({ afterMs: Math.round(performance.now()) }, 'the first routing table is in effect'),
-            () => undefined, // The proxy was closed before it was ready.
-          );
         },
         close: () => proxy?.close(),
       },

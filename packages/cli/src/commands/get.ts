@@ -103,6 +103,7 @@ function proxyColumns(paint: Colourize): readonly Column<ProxyView>[] {
       align: 'right',
     },
     { title: 'WORKERS', value: (proxy) => String(proxy.workers), align: 'right' },
+    { title: 'TRANSPORT', value: (proxy) => proxy.transport ?? '-' },
     { title: 'REASON', value: (proxy) => proxy.message ?? '-' },
   ];
 }

@@ -50,6 +50,17 @@ test('ProxyVersions warns about several versions', () => {
   );
 });
 
+test('ProxyVersions names the transports of the proxies that report it', () => {
+  const [first, second] = [heartbeat('edge-1', { transport: 'syscalls' }), heartbeat('edge-2', { transport: 'node' })];
+  const messageFor = (...items: readonly ReturnType<typeof heartbeat>[]) =>
+    findingFor('ProxyVersions', { version: '1.2.3', heartbeats: heartbeats(...items) }).message;
+  assert.equal(messageFor(first, heartbeat('edge-2')), 'all proxies have version 1.2.3; transport syscalls');
+  assert.equal(
+    messageFor(first, second),
+    'all proxies have version 1.2.3; transports syscalls (edge-1), node (edge-2)',
+  );
+});
+
 test('ProxyPorts fails with the error of the proxy for a port that could not be bound', () => {
   const id = 'listener/edge-1/10.0.0.1/TCP/80';
   const taken = { id, service: 'u', bound: false, listening: false, error: '10.0.0.1:80 is taken by nginx; end it' };

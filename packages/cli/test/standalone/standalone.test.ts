@@ -198,12 +198,19 @@ test('runs a proxy for each node of --node', async () => {
   }
   const { json } = await fleet.weir('get', 'proxies', '-o', 'json');
   assert.deepEqual(
-    json.items.map((proxy: { node: string; state: string }) => [proxy.node, proxy.state]),
+    json.items.map((proxy: { node: string; state: string; transport: string }) => [
+      proxy.node,
+      proxy.state,
+      proxy.transport,
+    ]),
     [
-      ['a', 'Serving'],
-      ['b', 'Serving'],
+      ['a', 'Serving', 'syscalls'],
+      ['b', 'Serving', 'syscalls'],
     ],
   );
+  const { stdout } = await fleet.weir('get', 'proxies');
+  assert.match(stdout, /^NODE .* TRANSPORT +REASON$/m);
+  assert.match(stdout, /^a .* syscalls +-$/m);
 });
 
 test('weir top prints one frame if stdout is not a terminal', async () => {

@@ -13,6 +13,8 @@ export interface ProxyView {
   /** What is wrong and what to do; null if nothing is wrong. */
   readonly message: string | null;
   readonly version: string | null;
+  /** A value of WEIR_TRANSPORT; null if the proxy does not report its transport. */
+  readonly transport: string | null;
   /** Milliseconds since the epoch. */
   readonly startedAt: number | null;
   readonly addresses: readonly string[];
@@ -44,6 +46,7 @@ function silentView({ name, bindAddresses }: NodeEntry): ProxyView {
     state: 'Silent',
     message: `the proxy of node "${name}" has sent no heartbeat for 3 s; check the pod of the proxy, and whether this pod reaches the store`,
     version: null,
+    transport: null,
     startedAt: null,
     addresses: bindAddresses,
     applied: null,
@@ -62,6 +65,7 @@ function viewOf(heartbeat: Heartbeat, nodeNames: ReadonlySet<string>): ProxyView
     state,
     message: heartbeat.unreadable ?? (state === 'Stray' ? strayMessage(node) : null),
     version: heartbeat.version,
+    transport: heartbeat.transport ?? null,
     startedAt: heartbeat.startedAt,
     addresses: heartbeat.addresses,
     applied: heartbeat.applied,

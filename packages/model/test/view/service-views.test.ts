@@ -283,6 +283,16 @@ test('proxy views show why a heartbeat cannot be decoded', () => {
   assert.deepEqual([view?.node, view?.state, view?.message], ['n1', 'Serving', 'of format 3']);
 });
 
+test('proxy views show the transport of each proxy, and null for a version that does not report it', () => {
+  const fleet = fleetOf(SERVED);
+  const heartbeats = [{ ...heartbeatOf(fleet, 'n1'), transport: 'syscalls' }, heartbeatOf(fleet, 'n2')];
+  const views = proxyViewsFor({ ...fleet, heartbeats });
+  assert.deepEqual(
+    views.map(({ transport }) => transport),
+    ['syscalls', null],
+  );
+});
+
 test('proxy views show a proxy on another node as Stray, with what to do', () => {
   const fleet = fleetOf(SERVED);
   const heartbeats = ['n1', 'n2', 'typo'].map((name) => heartbeatOf(fleet, name));

@@ -1,10 +1,11 @@
 import { PROPAGATION_BUCKETS_SECONDS, type ServiceEntry } from '@weir/model/data-plane';
-import type { Logger, Metrics, Sample } from '@weir/runtime';
+import type { Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { countOpenDescriptors } from '../limits/descriptor-limit.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../metering/counters.ts';
 import { REFUSAL_OUTCOMES } from '../metering/outcome.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
+import type { ProxySettings } from '../supervisor/proxy-settings.ts';
 import type { PropagationLatency } from '../supervisor/table/propagation.ts';
 import type { TableDistributor } from '../supervisor/table/table-distributor.ts';
 import type { WorkerPool } from '../supervisor/worker-pool.ts';
@@ -18,6 +19,7 @@ type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 
 export interface ProxyMetricsSources {
+  readonly settings: Pick<ProxySettings, 'version' | 'transport' | 'log'>;
   readonly slots: SlotRegistry;
   readonly table: TableDistributor;
   readonly propagation: PropagationLatency;
@@ -25,14 +27,20 @@ export interface ProxyMetricsSources {
   readonly pool: WorkerPool;
   /** Quantiles of the main thread's event loop delay in seconds, in the order of `DELAY_QUANTILES`. */
   readonly delaySeconds: Float64Array;
-  readonly log: Logger;
 }
 
 export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
-  const { slots, table, propagation, health, pool, delaySeconds, log } = sources;
+  const { settings, slots, table, propagation, health, pool, delaySeconds } = sources;
+  const { version, transport, log } = settings;
   const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: countOpenDescriptors });
   const column = (index: number) => () => perSlot(slots, index);
 
+  metrics.collectGauge({
+    name: 'weir_proxy_info',
+    help: 'Always 1. The labels contain the version of the proxy and the transport that its workers use.',
+    labels: ['version', 'transport'],
+    collect: () => [{ labels: { version, transport }, value: 1 }],
+  });
   metrics.collectCounter({
     name: 'weir_service_received_bytes_total',
     help: 'Bytes read from clients of the Service.',
@@ -41,7 +49,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   });
   metrics.collectCounter({
     name: 'weir_service_sent_bytes_total',
-    help: 'Bytes that the kernel accepted for clients of the Service.',
+    help: 'Bytes that clients of the Service have acknowledged (TCP) or that the kernel accepted for them (UDP, terminated TLS, WEIR_TRANSPORT=node).',
     labels: SERVICE,
     collect: column(SENT),
   });

@@ -78,12 +78,13 @@ export class ProxyStatus {
       isDraining,
       adminWarning,
     } = this.#options;
-    const { node, version = 'dev', addresses } = settings;
+    const { node, version, transport, addresses } = settings;
     const hostAdvice = append(settings.hostWarnings, adminWarning());
     const unhealthy = unhealthyReportFor(health);
     return {
       node,
       version,
+      transport,
       startedAt,
       draining: isDraining() || takeover.hasHandedOver,
       addresses: localAddresses(addresses ?? table.nodeEntry?.bindAddresses ?? []),

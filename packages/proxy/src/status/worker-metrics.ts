@@ -39,7 +39,7 @@ export function addWorkerMetrics(metrics: Metrics, pool: Pool): void {
   });
   metrics.collectCounter({
     name: 'weir_worker_udp_datagrams_dropped_total',
-    help: 'Datagrams that the kernel dropped at the UDP listeners of the worker because a receive buffer was full; 0 unless WEIR_TRANSPORT is syscalls.',
+    help: 'Datagrams that the kernel dropped at the UDP listeners of the worker because a receive buffer was full; always 0 with WEIR_TRANSPORT=node.',
     labels: WORKER,
     collect: each((slot) => slot.droppedDatagrams),
   });

@@ -13,7 +13,6 @@ import { createWorkerLiveness, ProxyStatus, type WorkerLiveness } from '../statu
 import { createMissingSecretWarning, TlsKeyChecker } from '../status/tls-key-checks.ts';
 import { NodeTakeover } from '../takeover/node-takeover.ts';
 import { TakeoverActions } from '../takeover/takeover-actions.ts';
-import { DEFAULT_TRANSPORT } from '../transport/choose-transport.ts';
 import { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES, type EventLoopDelayMonitor, startEventLoopDelayMonitor } from '../worker/event-loop-delay.ts';
 import { ListenerReconciler } from './listeners/listener-reconciler.ts';
@@ -97,7 +96,7 @@ export function createComponents(
     entry: settings.workerEntry ?? WORKER_ENTRY,
     trustProxyProtocol: settings.trustProxyProtocol,
     fleetSecret,
-    transport: settings.transport ?? DEFAULT_TRANSPORT,
+    transport: settings.transport,
     slots,
     limits,
     heapMb: settings.workerHeapMb,
@@ -136,7 +135,7 @@ export function createComponents(
   const listeners = new ListenerReconciler({
     matcher: table.matcher,
     isPartial: () => table.isPartial,
-    probe: portProbeFor(settings.transport ?? DEFAULT_TRANSPORT),
+    probe: portProbeFor(settings.transport),
     pool,
     clock,
     faultOf: (route) => tlsKeys.problemFor(route),
@@ -198,7 +197,7 @@ export function createComponents(
     heartbeat: () => status.heartbeat,
   });
   const admin: AdminPort | undefined = createProxyAdmin(settings, {
-    metricsSources: { slots, table, propagation, health, pool, delaySeconds, log },
+    metricsSources: { settings, slots, table, propagation, health, pool, delaySeconds },
     ready,
     view: () => status.view,
     isOtherProxyServing: () => takeover.isOtherProxyServing,

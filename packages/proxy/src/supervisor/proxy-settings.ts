@@ -37,7 +37,7 @@ export interface ProxyOptions {
    * Without a state directory, no state survives a restart.
    */
   readonly stateDirectory?: string | undefined;
-  /** How the workers use sockets; `handles` by default. */
+  /** How the workers use sockets; `DEFAULT_TRANSPORT` by default. */
   readonly transport?: TransportKind | undefined;
   readonly log: Logger;
   readonly clock?: Clock | undefined;
@@ -69,6 +69,8 @@ export interface ProxyOptions {
 }
 
 export interface ProxySettings extends ProxyOptions {
+  readonly transport: TransportKind;
+  readonly version: string;
   readonly clock: Clock;
   readonly health: Health;
 }

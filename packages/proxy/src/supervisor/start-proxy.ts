@@ -33,14 +33,16 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     clock = systemClock,
     drainMs = DEFAULT_DRAIN_MS,
     health = new Health(),
+    transport = DEFAULT_TRANSPORT,
+    version = 'dev',
   } = options;
   const log = options.log.child({ node });
-  await requireTransport(options.transport ?? DEFAULT_TRANSPORT);
+  await requireTransport(transport);
   const state =
     stateDirectory === undefined
       ? undefined
       : await openStateDirectory({ path: stateDirectory, node, store, clock, log: log.child({ part: 'state' }) });
-  const proxy = new Supervisor({ ...options, health, clock, log }, state);
+  const proxy = new Supervisor({ ...options, health, clock, transport, version, log }, state);
   const { admin } = proxy.components;
   health.add('proxy', 'ready', () => proxy.notReady);
   health.add('workers', 'live', () => proxy.notLive);
@@ -59,6 +61,11 @@ export async function startProxy(options: ProxyOptions): Promise<RunningProxy> {
     },
   };
   const localAdmin = state && (await openLocalAdminFor(proxy, { options: { ...options, log }, state, running }));
+  proxy.ready.then(
+    () =>
+      log.info({ version, transport, afterMs: Math.round(performance.now()) }, 'the first routing table is in effect'),
+    () => undefined, // The proxy was closed before it was ready.
+  );
   await proxy.start();
   return running;
 }

@@ -55,6 +55,7 @@ test('metrics show usage, refusals and endpoints of each Service', async () => {
       'weir_service_refused_total{namespace="games",service="down",reason="connect-failed"} 1',
       'weir_service_endpoints{namespace="shop",service="web",state="ready"} 1',
       `weir_table_revision ${revision}`,
+      'weir_proxy_info{version="dev",transport="syscalls"} 1',
       'weir_unrouted_bytes_total{direction="received"} 0',
       'weir_worker_connections_total{worker="0"} 2',
       'weir_worker_connections_active{worker="0"} 1',

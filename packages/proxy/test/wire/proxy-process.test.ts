@@ -38,9 +38,11 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_STATE: state.path });
     await eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true));
-    const [{ sentAt = 0, hostAdvice = undefined } = {}] = await store.heartbeats.list();
+    const [{ sentAt = 0, hostAdvice = undefined, transport = undefined } = {}] = await store.heartbeats.list();
     assert.ok(Math.abs(Date.now() - sentAt) < 3_500, 'a heartbeat has the time at which it was sent');
     assert.deepEqual(hostAdvice, await kernelWarnings());
+    assert.equal(transport, 'syscalls');
+    await proxy.waitForOutput(/"transport":"syscalls".*the first routing table is in effect/);
     await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);

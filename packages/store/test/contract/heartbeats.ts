@@ -61,7 +61,7 @@ export function heartbeatsContract(subject: StoreUnderTest): void {
           },
         ],
       };
-      const changed = { ...second, draining: true, connections: 0, listeners, unhealthy };
+      const changed = { ...second, draining: true, connections: 0, listeners, unhealthy, transport: 'syscalls' };
       await proxy.record({ ...second, connections: 6 });
       await proxy.record(changed);
       assert.deepEqual(await controller.list(), [beats[0], changed, beats[2]]);

@@ -46,7 +46,18 @@ export function proxyVersions({ heartbeats, version }: Facts): CheckResult {
   if (versions.size > 1)
     return warning(`the proxies have several versions: ${versionTexts.join(', ')}; finish the upgrade`);
   const commandText = versions.has(version) ? '' : `; this command has version ${version}`;
-  return ok(`all proxies have version ${[...versions.keys()].join()}${commandText}`);
+  return ok(
+    `all proxies have version ${[...versions.keys()].join()}${commandText}${transportText(heartbeats.value.items)}`,
+  );
+}
+
+/** Returns the transports that the proxies report, with their nodes if there are several. Empty if no proxy reports its transport. */
+function transportText(heartbeats: readonly Heartbeat[]): string {
+  const reporting = heartbeats.filter(({ transport }) => transport !== undefined);
+  const transports = [...Map.groupBy(reporting, ({ transport }) => transport)];
+  if (transports.length === 0) return '';
+  if (transports.length === 1) return `; transport ${transports[0]?.[0]}`;
+  return `; transports ${transports.map(([name, users]) => `${name} (${joinList(nodeNames(users))})`).join(', ')}`;
 }
 
 export function proxyPorts({ heartbeats }: Facts): CheckResult {
