@@ -1,11 +1,11 @@
 import { parseCidr } from '@weir/model';
-import type { TransportKind } from '@weir/proxy';
 import { createLogger, type HostPort, LOG_LEVELS, type LogLevel, parseHostPort, UsageError } from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { EXIT_OK } from '../command-context.ts';
 import { colourizeFor } from '../output/ansi.ts';
 import { problemText, resolvedProblemText } from '../output/problem-text.ts';
+import { transportFrom } from '../standalone/transport-setting.ts';
 import { untilAborted } from '../standalone/waiting.ts';
 import type { Terminal } from '../terminal.ts';
 import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
@@ -92,16 +92,6 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
   } finally {
     await running.close();
   }
-}
-
-/** Parses WEIR_TRANSPORT; undefined if the variable is not set. */
-async function transportFrom({ WEIR_TRANSPORT }: Terminal['env']): Promise<TransportKind | undefined> {
-  if (WEIR_TRANSPORT === undefined || WEIR_TRANSPORT === '') return undefined;
-  const { TRANSPORT_KINDS } = await import('@weir/proxy');
-  const kind = TRANSPORT_KINDS.find((each) => each === WEIR_TRANSPORT);
-  if (kind === undefined)
-    throw new UsageError(`invalid WEIR_TRANSPORT "${WEIR_TRANSPORT}": expected one of ${TRANSPORT_KINDS.join(', ')}`);
-  return kind;
 }
 
 /** Parses WEIR_LOG_LEVEL. The default is `error`, because the command itself prints all problems. */

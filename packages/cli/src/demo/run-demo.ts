@@ -5,6 +5,7 @@ import { EXIT_OK, EXIT_PROBLEM, type ExitCode } from '../command-context.ts';
 import { colourizeFor } from '../output/ansi.ts';
 import { problemText } from '../output/problem-text.ts';
 import { type RunningStandalone, startStandalone } from '../standalone/start-standalone.ts';
+import { transportFrom } from '../standalone/transport-setting.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Backends, startBackends } from './backends.ts';
 import type { DemoNetwork } from './demo-network.ts';
@@ -85,12 +86,17 @@ async function runRepeatedly(context: DemoContext, clients: DemoClients): Promis
   }
 }
 
-function startDemoStandalone(options: DemoOptions, directory: string, terminal: Terminal): Promise<RunningStandalone> {
+async function startDemoStandalone(
+  options: DemoOptions,
+  directory: string,
+  terminal: Terminal,
+): Promise<RunningStandalone> {
   const paint = colourizeFor(terminal.colour);
   return startStandalone({
     filename: [directory],
     console: options.console,
     workers: 1,
+    transport: await transportFrom(terminal.env),
     log: createLogger({ name: 'demo', level: 'error' }),
     signal: terminal.signal,
     onProblemChanges: ({ appeared }) => {

@@ -75,7 +75,7 @@ async function requireTransport(kind: TransportKind): Promise<void> {
     await checkTransport(kind);
   } catch (cause) {
     throw new UsageError(
-      `the self-test of the system calls failed: ${errorMessage(cause)}; use Node.js 26, version 26.10 or later, or remove WEIR_TRANSPORT=syscalls`,
+      `the self-test of the system calls failed: ${errorMessage(cause)}; use Node.js 26.10 or later, or set WEIR_TRANSPORT=node`,
       { cause },
     );
   }

@@ -91,12 +91,17 @@ export function structure(bytes: number): Structure {
 /** The libuv loop of this thread. */
 export const uvLoop: bigint = ffi.getCurrentEventLoop();
 
-/** Loads `node:ffi` without the warning that the module is experimental. All other warnings stay. */
+/**
+ * Loads `node:ffi` without the warning that the module is experimental. All other warnings stay. Throws if this Node.js
+ * does not have the module.
+ */
 function loadFfi(): typeof import('node:ffi') {
   const { emitWarning } = process;
   process.emitWarning = () => {};
   try {
-    return process.getBuiltinModule('node:ffi');
+    const loaded: typeof import('node:ffi') | undefined = process.getBuiltinModule('node:ffi');
+    if (loaded === undefined) throw new Error(`Node.js ${process.versions.node} does not offer node:ffi`);
+    return loaded;
   } finally {
     process.emitWarning = emitWarning;
   }

@@ -1,0 +1,58 @@
+// Tests how `weir standalone` chooses its transport, and that it does not start if the system calls do not work.
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { connectClient, echoServer, freePort } from '@weir/testkit';
+import { programPath, requireProgram } from '@weir/tools';
+import { endpointSlice, type ManifestDirectory, manifestDirectory, service } from '../fixtures/manifests.ts';
+import { runWeirProcess, startWeirProcess } from '../fixtures/weir-process.ts';
+
+/** As on a version of Node.js without `node:ffi`. */
+const WITHOUT_FFI = { NODE_OPTIONS: '--no-experimental-ffi', WEIR_TRANSPORT: undefined };
+const REMEDY = 'use Node.js 26.10 or later, or set WEIR_TRANSPORT=node';
+
+test('exits with 2 and one line that names WEIR_TRANSPORT=node if Node.js has no node:ffi', async () => {
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web', { port: await freePort() }), endpointSlice('web', 9));
+  const { code, output } = await runWeirProcess(argumentsFor(files), WITHOUT_FFI);
+  assert.equal(code, 2, output);
+  const reason = `Node.js ${process.versions.node} does not offer node:ffi`;
+  assert.deepEqual(withoutWarnings(output), [`weir: the self-test of the system calls failed: ${reason}; ${REMEDY}`]);
+});
+
+test('serves without node:ffi with WEIR_TRANSPORT=node, and logs the transport', async () => {
+  await using files = manifestDirectory();
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
+  const env = { ...WITHOUT_FFI, WEIR_TRANSPORT: 'node', WEIR_LOG_LEVEL: 'info' };
+  await using standalone = await startWeirProcess(argumentsFor(files), { env, readyWhen: /^ready/m });
+  await using client = await connectClient({ port });
+  await client.send('hello');
+  assert.equal((await client.take(5)).toString(), 'hello');
+  await standalone.waitForOutput(/"transport":"node".*"the first routing table is in effect"/);
+});
+
+describe('a kernel that refuses a system call', requireProgram('strace'), () => {
+  test('fails the self-test, and the error names the system call', async () => {
+    await using files = manifestDirectory();
+    files.write('shop.yaml', service('web', { port: await freePort() }), endpointSlice('web', 9));
+    const strace = `${programPath('strace')} -f -qq -o /dev/null -e trace=accept4 -e inject=accept4:error=EPERM`;
+    const env = { WEIR_TRANSPORT: undefined };
+    await using command = await startWeirProcess(argumentsFor(files), { env, shell: `set -- ${strace} "$@"` });
+    const { code } = await command.exited;
+    assert.equal(code, 2, command.output());
+    const reason = 'accept4 without a connection: result -1, expected -11';
+    assert.deepEqual(withoutWarnings(command.output()), [
+      `weir: the self-test of the system calls failed: ${reason}; ${REMEDY}`,
+    ]);
+  });
+});
+
+function argumentsFor(files: ManifestDirectory): string[] {
+  return ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
+}
+
+/** Returns the lines of the output except warnings about this machine. */
+function withoutWarnings(output: string): string[] {
+  return output.split('\n').filter((line) => line !== '' && !line.startsWith('warning: '));
+}
