@@ -104,7 +104,7 @@ function stdoutOf({ ok, output, stdout }: HelmResult): string {
 async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> {
   const setting = await node.spawn({
     command: 'sh',
-    args: ['-c', 'echo 1 > /proc/sys/net/ipv4/tcp_migrate_req && echo 131072 > /proc/sys/net/ipv4/tcp_notsent_lowat'],
+    args: ['-c', 'echo 1 > /proc/sys/net/ipv4/tcp_migrate_req'],
     mayExit: true,
   });
   const { code } = await setting.exited;

@@ -4,4 +4,4 @@ export { kernelWarnings } from './status/host-warnings.ts';
 export type { ProxySelfView, ServiceCount } from './status/proxy-view.ts';
 export type { ProxyOptions } from './supervisor/proxy-settings.ts';
 export { type RunningProxy, startProxy } from './supervisor/start-proxy.ts';
-export { TRANSPORT_KINDS, type TransportKind } from './transport/choose-transport.ts';
+export { DEFAULT_TRANSPORT, TRANSPORT_KINDS, type TransportKind } from './transport/choose-transport.ts';

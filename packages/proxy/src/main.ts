@@ -97,7 +97,7 @@ await runProcess('weir-proxy', (control) => {
       {
         name: 'proxy',
         async start() {
-          const hostWarnings = await kernelWarnings();
+          const hostWarnings = await kernelWarnings(options.transport);
           for (const advice of hostWarnings) log.warn({ advice }, 'a kernel setting of this host should be changed');
           for (const advice of trustedProxyWarnings(options.trustProxyProtocol))
             log.warn({ advice }, 'clients can claim any source address');

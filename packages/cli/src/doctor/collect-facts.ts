@@ -1,7 +1,7 @@
 import { networkInterfaces } from 'node:os';
 import { loadKubeConfig } from '@weir/controller';
 import type { Heartbeat } from '@weir/model';
-import { kernelWarnings } from '@weir/proxy';
+import { DEFAULT_TRANSPORT, kernelWarnings } from '@weir/proxy';
 import { type Clock, errorMessage, silentLogger, systemClock, UsageError } from '@weir/runtime';
 import { FLEET_NAME_FORMAT, inspectRedis, openRedisStore, type RedisAccess } from '@weir/store';
 import { attemptFact, type ClusterFacts, collectCluster, unknownCluster, withTimes } from './collect-cluster.ts';
@@ -62,7 +62,10 @@ async function collectClusterIfConfigured({
 
 async function collectHost(): Promise<HostFact> {
   const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
-  return { addresses, kernelWarnings: process.platform === 'linux' ? await kernelWarnings() : undefined };
+  return {
+    addresses,
+    kernelWarnings: process.platform === 'linux' ? await kernelWarnings(DEFAULT_TRANSPORT) : undefined,
+  };
 }
 
 type RedisFacts = Pick<Facts, 'redis' | 'heartbeats'>;

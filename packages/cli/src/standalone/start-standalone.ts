@@ -18,7 +18,7 @@ import {
   type Source,
   startController,
 } from '@weir/controller';
-import { kernelWarnings, startProxy, type TransportKind, trustedProxyWarnings } from '@weir/proxy';
+import { DEFAULT_TRANSPORT, kernelWarnings, startProxy, type TransportKind, trustedProxyWarnings } from '@weir/proxy';
 import { systemClock as clock, type HostPort, type Logger, type Part, type Secret, startParts } from '@weir/runtime';
 import type { RedisAccess, Store } from '@weir/store';
 import { version } from '../version.ts';
@@ -121,8 +121,8 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
     {
       name: 'proxies',
       async start(signal) {
-        const { trustProxyProtocol, workers = availableParallelism() } = options;
-        for (const warning of [...trustedProxyWarnings(trustProxyProtocol), ...(await kernelWarnings())])
+        const { trustProxyProtocol, workers = availableParallelism(), transport = DEFAULT_TRANSPORT } = options;
+        for (const warning of [...trustedProxyWarnings(trustProxyProtocol), ...(await kernelWarnings(transport))])
           onWarning?.(warning);
         proxies = new FleetProxies({
           store,
@@ -136,7 +136,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
               fleetSecret,
               workers,
               trustProxyProtocol,
-              transport: options.transport,
+              transport,
               stateDirectory: state,
               onDrain: drained.resolve,
               version: version(),

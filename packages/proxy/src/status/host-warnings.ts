@@ -1,5 +1,6 @@
 import { type Logger, readFileIfPresent } from '@weir/runtime';
 import { countOpenDescriptors, descriptorLimit, descriptorsForConnections } from '../limits/descriptor-limit.ts';
+import type { TransportKind } from '../transport/choose-transport.ts';
 
 const MIN_DESCRIPTORS = 16_384;
 /**
@@ -8,8 +9,14 @@ const MIN_DESCRIPTORS = 16_384;
  */
 const MAX_NOTSENT_LOWAT_BYTES = 1_048_576;
 
-/** Returns a warning for each kernel setting that harms clients. Skips settings that cannot be read. */
-export async function kernelWarnings(read: ReadSetting = readSetting): Promise<readonly string[]> {
+/**
+ * Returns a warning for each kernel setting that harms clients of a proxy with this transport. Skips settings that cannot
+ * be read.
+ */
+export async function kernelWarnings(
+  transport: TransportKind,
+  read: ReadSetting = readSetting,
+): Promise<readonly string[]> {
   const [migrates, unsent] = await Promise.all([read('tcp_migrate_req'), read('tcp_notsent_lowat')]);
   const limit = descriptorLimit();
   const warnings: string[] = [];
@@ -18,7 +25,8 @@ export async function kernelWarnings(read: ReadSetting = readSetting): Promise<r
       'if a worker ends, the kernel resets the connections in its accept queue; set net.ipv4.tcp_migrate_req=1',
     );
   }
-  if (Number(unsent) > MAX_NOTSENT_LOWAT_BYTES) {
+  // The transport `syscalls` sets this limit on each connection of a client.
+  if (transport === 'node' && Number(unsent) > MAX_NOTSENT_LOWAT_BYTES) {
     warnings.push(
       'each client that does not read occupies megabytes of kernel memory, which all tenants share; set net.ipv4.tcp_notsent_lowat=131072',
     );

@@ -40,7 +40,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await eventually(async () => assert.equal((await store.heartbeats.list())[0]?.listeners[0]?.listening, true));
     const [{ sentAt = 0, hostAdvice = undefined, transport = undefined } = {}] = await store.heartbeats.list();
     assert.ok(Math.abs(Date.now() - sentAt) < 3_500, 'a heartbeat has the time at which it was sent');
-    assert.deepEqual(hostAdvice, await kernelWarnings());
+    assert.deepEqual(hostAdvice, await kernelWarnings('syscalls'));
     assert.equal(transport, 'syscalls');
     await proxy.waitForOutput(/"transport":"syscalls".*the first routing table is in effect/);
     await using client = await connectClient({ host: address, port: PORT });
