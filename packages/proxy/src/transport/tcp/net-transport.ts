@@ -11,7 +11,7 @@ import { acceptedStream, connectedStream } from './net-stream.ts';
 
 const ceiling = descriptorCeiling();
 
-/** TCP on the public `net` module: works on every version of Node.js, but is slower than raw handles. */
+/** TCP on the public `net` module: works on every version of Node.js, but is slower than system calls. */
 export const netTransport: TcpTransport = { listen, connect: connectedStream };
 
 function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket {

@@ -1,4 +1,4 @@
-// UDP on the public `dgram` module: works on every version of Node.js, but is slower than raw handles.
+// UDP on the public `dgram` module: works on every version of Node.js, but is slower than system calls.
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
 import { hostOf, hostText } from '../peer-address.ts';
 import type { SocketAddress } from '../tcp-transport.ts';
