@@ -333,9 +333,9 @@ export class EpollStream implements AcceptedStream {
   }
 
   #shutdownNow(): void {
-    this.#fin = 'sent';
     const result = shutdownWrite(this.#descriptor);
     if (result < 0) this.fail(result);
+    else this.#fin = 'sent';
   }
 
   /**

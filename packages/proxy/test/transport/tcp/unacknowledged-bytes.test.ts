@@ -1,6 +1,8 @@
 // Connections whose bytes are in the kernel and not acknowledged by the client.
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import { connectClient, eventually } from '@weir/testkit';
 import { LimiterRegistry } from '../../../src/limits/limiter-registry.ts';
@@ -13,12 +15,15 @@ import { uidOf } from '../../fixtures/tables.ts';
 import { receivedByKernel } from '../../fixtures/tcp-info.ts';
 import { startWorkerInTest, type WorkerInTest } from '../../fixtures/worker-in-test.ts';
 import { PacedClient } from './paced-client.ts';
+import { startTestListener } from './test-listener.ts';
 
 /** More than a client's kernel receives while the client reads nothing, and less than both kernels have room for. */
 const BYTES = 200_000;
 /** How many bytes the slow client reads between two polls. */
 const STEP = 8_000;
 const TICKS_PER_STEP = 60;
+/** Fewer bytes than the kernel takes for a client that reads nothing. */
+const MAX_UNREAD_BYTES = 32_768;
 /** Fewer seconds than two steps take, and more than one step takes. */
 const IDLE_SECONDS = 90;
 const NONE = Number.POSITIVE_INFINITY;
@@ -131,6 +136,22 @@ for (const { name, clientEnds } of [
     }
   });
 }
+
+test('a FIN that could not be sent, because the client has reset the connection, does not count as a byte', async () => {
+  using listener = await startTestListener(epollTransport);
+  const arrival = listener.next();
+  const client = connect(listener.port, listener.host).pause();
+  client.on('error', () => undefined);
+  await once(client, 'connect');
+  const { stream, events } = await arrival;
+  while (stream.unacknowledgedBytes() < MAX_UNREAD_BYTES) assert.equal(stream.write(Buffer.alloc(4_096)), 0);
+  const unacknowledged = stream.unacknowledgedBytes();
+  stream.shutdown();
+  // The kernel delivers the RST at once. The stream sends its FIN later, which then fails.
+  client.resetAndDestroy();
+  await events.until(() => events.closed !== undefined);
+  assert.equal(stream.unacknowledgedBytes(), unacknowledged);
+});
 
 function newClient({ host, port }: WorkerInTest): PacedClient {
   return new PacedClient({ host, port, expected: Buffer.from(text), readsBetweenPauses: [NONE] });
