@@ -11,7 +11,7 @@ const MAX_ROUNDS = 3;
 /** Connections that are opened and closed before the measurement. They allocate memory that later connections reuse. */
 const WARM_UP_CONNECTIONS = 200;
 const SETTLE_MS = 2_000;
-const MAX_KIB_PER_CONNECTION = 16;
+const MAX_KIB_PER_CONNECTION = 2;
 
 type MemoryReading = { readonly growth: L4Reading; readonly whole: L4Reading };
 
