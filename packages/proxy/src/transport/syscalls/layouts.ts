@@ -29,6 +29,7 @@ export const SIOCOUTQ = 0x5411;
 
 /** Events and operations of epoll_ctl(2). */
 export const EPOLLIN = 0x001;
+export const EPOLLPRI = 0x002;
 export const EPOLLOUT = 0x004;
 export const EPOLLERR = 0x008;
 export const EPOLLHUP = 0x010;

@@ -13,6 +13,7 @@ import {
   EPOLLHUP,
   EPOLLIN,
   EPOLLOUT,
+  EPOLLPRI,
   EPOLLRDHUP,
   IPPROTO_TCP,
   TCP_NODELAY,
@@ -25,8 +26,6 @@ import {
   setOption,
   shutdownWrite,
   takeSocketError,
-  transmit,
-  transmitRange,
   unacknowledgedSequence,
 } from '../syscalls/sockets.ts';
 import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
@@ -39,9 +38,11 @@ import {
   releaseWideBuffer,
   takeWideBuffer,
 } from './send-buffer.ts';
-import { totalQueuedBytes, transmitCopy, WriteQueue } from './write-queue.ts';
+import { totalQueuedBytes, transmitBytes, WriteQueue } from './write-queue.ts';
 
-export const STREAM_EVENTS: number = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+export const STREAM_EVENTS: number = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+/** Events after which a read that does not fill the buffer is not the last one. A read ends at FIN and before urgent data. */
+const SHORT_READ_EVENTS = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 /** How many times in a row a stream must fill the narrow buffer, while no other stream reads, to get the wide buffer. */
 const MIN_FULL_READS_TO_WIDEN = 4;
@@ -67,8 +68,8 @@ export class EpollStream implements AcceptedStream {
   #wantsToRead = false;
   /** Whether a read may return something other than EAGAIN. Set by an event, because the socket is registered edge-triggered. */
   #isReadable = false;
-  /** Whether the peer has sent FIN or RST, so a read that does not fill the buffer is not the last one. */
-  #hasHangup = false;
+  /** Whether one of the `SHORT_READ_EVENTS` has occurred. */
+  #mayReadShort = false;
   #hasEnded = false;
   #isResumeQueued = false;
   /** The turn of the event loop in which this stream has read last. */
@@ -135,7 +136,7 @@ export class EpollStream implements AcceptedStream {
     if (!this.#hasNoDelay) this.#turnOffNagle(bytes.length);
     if (this.#isWide ? bytes.length < MIN_WIDE_WRITE_BYTES : bytes.length > NARROW_READ_BYTES) this.#resizeBuffer();
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
-    const taken = this.#transmit(bytes);
+    const taken = transmitBytes(this.#descriptor, bytes);
     if (taken === bytes.length) return 0;
     if (taken < 0 && taken !== EAGAIN) {
       this.fail(taken);
@@ -181,9 +182,9 @@ export class EpollStream implements AcceptedStream {
       return;
     }
     if ((events & EPOLLOUT) !== 0 && this.#queue !== undefined && this.#queue.length > 0) this.#flush();
-    if (this.#descriptor < 0 || (events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) === 0) return;
+    if (this.#descriptor < 0 || (events & (EPOLLIN | SHORT_READ_EVENTS)) === 0) return;
     this.#isReadable = true;
-    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) !== 0) this.#hasHangup = true;
+    if ((events & SHORT_READ_EVENTS) !== 0) this.#mayReadShort = true;
     // After the peer's FIN, a read returns 0 even if the peer has reset the connection since.
     if (this.#wantsToRead && !this.#hasEnded) this.#readOncePerTurn();
     else if ((events & EPOLLERR) !== 0) this.#failUnread();
@@ -233,7 +234,7 @@ export class EpollStream implements AcceptedStream {
       const isFull = count === window;
       this.#adaptWindow(count);
       if (isFull) this.#resumeLater();
-      else if (!this.#hasHangup) this.#isReadable = false;
+      else if (!this.#mayReadShort) this.#isReadable = false;
       this.#deliver(count);
       if (isFull) return;
     } while (this.#isReadable && this.#wantsToRead && this.#descriptor >= 0);
@@ -298,12 +299,6 @@ export class EpollStream implements AcceptedStream {
       limitUnsentBytes(this.#descriptor, MAX_UNSENT_BYTES);
       this.#isWide = false;
     }
-  }
-
-  #transmit(bytes: Uint8Array): number {
-    if (bytes.buffer !== readMemory.bytes.buffer) return transmitCopy(this.#descriptor, bytes);
-    if (bytes.byteOffset === 0) return transmit(this.#descriptor, readMemory, bytes.length);
-    return transmitRange(this.#descriptor, readMemory, bytes.byteOffset, bytes.length);
   }
 
   #enqueue(bytes: Uint8Array): number {

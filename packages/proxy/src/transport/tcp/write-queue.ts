@@ -1,5 +1,6 @@
 import { NativeMemory } from '../syscalls/ffi.ts';
 import { transmit, transmitRange } from '../syscalls/sockets.ts';
+import { readMemory } from './read-memory.ts';
 
 /** The size of the smallest piece of memory in the pool. Larger pieces are powers of two. */
 const MIN_PIECE_BYTES = 8_192;
@@ -109,8 +110,15 @@ function giveBackMemory(memory: NativeMemory): void {
 /** Memory for written bytes that are not in native memory. */
 const copied = new NativeMemory(65_536);
 
+/** Sends bytes from anywhere. Returns how many bytes the kernel has taken, or a negative errno if it has taken none. */
+export function transmitBytes(descriptor: number, bytes: Uint8Array): number {
+  if (bytes.buffer !== readMemory.bytes.buffer) return transmitCopy(descriptor, bytes);
+  if (bytes.byteOffset === 0) return transmit(descriptor, readMemory, bytes.length);
+  return transmitRange(descriptor, readMemory, bytes.byteOffset, bytes.length);
+}
+
 /** Sends bytes that are not in native memory. Returns how many bytes the kernel has taken, or a negative errno if it has taken none. */
-export function transmitCopy(descriptor: number, bytes: Uint8Array): number {
+function transmitCopy(descriptor: number, bytes: Uint8Array): number {
   let sent = 0;
   while (sent < bytes.length) {
     const length = Math.min(bytes.length - sent, copied.bytes.length);

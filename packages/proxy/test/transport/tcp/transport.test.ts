@@ -1,9 +1,12 @@
 // The contract of a TCP transport, which both implementations must pass.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { connectClient, echoServer, freePort } from '@weir/testkit';
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import { netTransport } from '../../../src/transport/tcp/net-transport.ts';
+import { sendUrgent } from '../../fixtures/tcp-info.ts';
 import { descriptorContract } from './descriptor-contract.ts';
 import { detachContract } from './detach-contract.ts';
 import { faultContract } from './fault-contract.ts';
@@ -31,6 +34,19 @@ for (const [kind, name, transport] of [
       stream.write(Buffer.from('pong'));
       assert.equal(stream.remoteAddress, '127.0.0.9');
       assert.equal((await client.take(4)).toString(), 'pong');
+    });
+
+    test('delivers the bytes before and after urgent data', async () => {
+      using listener = await startTestListener(transport);
+      const arrival = listener.next();
+      const client = connect({ host: listener.host, port: listener.port, noDelay: true });
+      await once(client, 'connect');
+      const { events } = await arrival;
+      client.write('before');
+      sendUrgent(client, 0x21);
+      client.write('after');
+      await events.until(() => events.text === 'beforeafter');
+      client.destroy();
     });
 
     test('calls only the new owner after a stream was handed over', async () => {
