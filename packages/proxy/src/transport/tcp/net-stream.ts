@@ -180,12 +180,12 @@ export class NetTcpStream implements AcceptedStream {
 
   /** Resets the connection. `onClose` reports `code`, because the socket itself has no error. */
   fail(code: string): void {
-    this.failed(code);
+    this.setCloseCode(code);
     this.reset();
   }
 
   /** Sets the code that `onClose` will report. */
-  failed(code: string): void {
+  setCloseCode(code: string): void {
     codes.set(this.#socket, code);
   }
 
@@ -193,7 +193,7 @@ export class NetTcpStream implements AcceptedStream {
     this.#taken = 0;
     if (this.#queued === 0 || hasFailed(this.#socket)) return;
     this.#queued = this.#socket.writableLength;
-    if (this.#queued === 0) this.tell('onDrain');
+    if (this.#queued === 0) this.emit('onDrain');
   };
 
   take(bytes: Uint8Array): void {
@@ -230,11 +230,11 @@ export class NetTcpStream implements AcceptedStream {
       return;
     }
     this.#hasEnded = true;
-    this.tell('onEnd');
+    this.emit('onEnd');
     if (this.#isAccepted) paused.watch(this);
   }
 
-  tell(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
+  emit(event: 'onConnect' | 'onEnd' | 'onDrain'): void {
     try {
       this.events?.[event](this);
     } catch (thrown) {
@@ -251,7 +251,7 @@ function hasFailed(socket: Socket): boolean {
 }
 
 function onConnect(this: Socket): void {
-  streamOf(this).tell('onConnect');
+  streamOf(this).emit('onConnect');
 }
 
 function onData(this: Socket, chunk: Uint8Array): void {

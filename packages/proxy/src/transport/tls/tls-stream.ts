@@ -149,7 +149,7 @@ function push(this: TlsServerSocket, chunk: unknown, encoding?: BufferEncoding):
 }
 
 function onSecure(this: TlsServerSocket): void {
-  this[STREAM].tell('onConnect');
+  this[STREAM].emit('onConnect');
 }
 
 /** Handles a TLS error. If an alert is due, Node has already sent it. */
@@ -159,7 +159,7 @@ function onTlsError(this: TlsServerSocket, error: NodeJS.ErrnoException): void {
 
 /** Destroys the TLSSocket, which closes the raw socket. Node crashes if the raw socket is closed first. */
 function failWith(socket: TlsServerSocket, code: string): void {
-  socket[STREAM].failed(code);
+  socket[STREAM].setCloseCode(code);
   socket.destroy();
 }
 
