@@ -240,14 +240,14 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
 
   /** Counts the bytes that the client has acknowledged. They also show that the client is active. */
   countSent(): boolean {
-    const left = this.#client.unacknowledgedBytes();
-    if (left !== this.#uncountedBytes) {
-      addToCounter(this.#counters, SENT, this.#uncountedBytes - left);
-      this.#uncountedBytes = left;
+    const unacknowledged = this.#client.unacknowledgedBytes();
+    if (unacknowledged !== this.#uncountedBytes) {
+      addToCounter(this.#counters, SENT, this.#uncountedBytes - unacknowledged);
+      this.#uncountedBytes = unacknowledged;
       this.#extendIdleDeadline();
     }
-    this.#countInKernel(this.#isEnded ? 0 : left - this.#client.queuedBytes);
-    return left > 0;
+    this.#countInKernel(this.#isEnded ? 0 : unacknowledged - this.#client.queuedBytes);
+    return unacknowledged > 0;
   }
 
   #countInKernel(bytes: number): void {

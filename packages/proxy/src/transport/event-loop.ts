@@ -44,7 +44,7 @@ interface Registration {
 export class EventLoop {
   readonly #poll = new EventPoll();
   readonly #registrations: (Registration | undefined)[] = [];
-  #registered = 0;
+  #registrationCount = 0;
   #generation = LIBUV_GENERATION;
   #resumable: Resumable[] = [];
   #closing: Closing[] = [];
@@ -70,7 +70,7 @@ export class EventLoop {
     const result = this.#poll.add(descriptor, events, this.#generation);
     if (result < 0) return result;
     this.#registrations[descriptor] = { generation: this.#generation, handler };
-    this.#registered += 1;
+    this.#registrationCount += 1;
     this.#schedule();
     return 0;
   }
@@ -85,7 +85,7 @@ export class EventLoop {
   unregister(descriptor: number, { isKept = false }: { readonly isKept?: boolean } = {}): void {
     if (this.#registrations[descriptor] === undefined) return;
     this.#registrations[descriptor] = undefined;
-    this.#registered -= 1;
+    this.#registrationCount -= 1;
     if (isKept) this.#poll.delete(descriptor);
   }
 
@@ -122,7 +122,7 @@ export class EventLoop {
     for (let index = 0; index < count; index += 1) this.#handle(index);
     while (this.#flushable.length > 0) this.#flushable.pop()?.flush();
     this.#isRunning = false;
-    if (this.#registered > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
+    if (this.#registrationCount > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
   };
 
   #handle(index: number): void {
@@ -152,7 +152,7 @@ export class EventLoop {
   }
 
   #waitMs(): number {
-    if (this.#resumable.length > 0 || this.#registered === 0) return 0;
+    if (this.#resumable.length > 0 || this.#registrationCount === 0) return 0;
     // The first run in a row does not wait, because libuv usually has work that ends with its next iteration.
     this.#idleRuns += 1;
     if (this.#idleRuns === 1) return 0;

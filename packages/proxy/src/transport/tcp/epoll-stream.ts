@@ -75,8 +75,8 @@ export class EpollStream implements AcceptedStream {
   /** The turn of the event loop in which this stream has read last. */
   #readTurn = 0;
   #fin: Fin = 'none';
-  #window = NARROW_READ_BYTES;
-  #maxWindow = Number.POSITIVE_INFINITY;
+  #readQuantum = NARROW_READ_BYTES;
+  #maxReadQuantum = Number.POSITIVE_INFINITY;
   /** How many times in a row this stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
   /** Whether the kernel's send buffer has the larger limit. */
@@ -118,8 +118,8 @@ export class EpollStream implements AcceptedStream {
   }
 
   limitReadBytes(bytes: number): void {
-    this.#maxWindow = Math.max(1, bytes);
-    this.#window = Math.min(this.#maxWindow, this.#window);
+    this.#maxReadQuantum = Math.max(1, bytes);
+    this.#readQuantum = Math.min(this.#maxReadQuantum, this.#readQuantum);
   }
 
   readStart(): void {
@@ -187,7 +187,7 @@ export class EpollStream implements AcceptedStream {
     if ((events & SHORT_READ_EVENTS) !== 0) this.#mayReadShort = true;
     // After the peer's FIN, a read returns 0 even if the peer has reset the connection since.
     if (this.#wantsToRead && !this.#hasEnded) this.#readOncePerTurn();
-    else if ((events & EPOLLERR) !== 0) this.#failUnread();
+    else if ((events & EPOLLERR) !== 0) this.#failOnSocketError();
   }
 
   resume(): void {
@@ -223,16 +223,16 @@ export class EpollStream implements AcceptedStream {
   #read(): void {
     this.#readTurn = eventLoop.turn;
     do {
-      const window = this.#window;
-      const count = receive(this.#descriptor, readMemory, window);
+      const quantum = this.#readQuantum;
+      const count = receive(this.#descriptor, readMemory, quantum);
       if (count <= 0) {
         this.#isReadable = false;
         if (count === 0) this.#end();
         else if (count !== EAGAIN) this.fail(count);
         return;
       }
-      const isFull = count === window;
-      this.#adaptWindow(count);
+      const isFull = count === quantum;
+      this.#adaptReadQuantum(count);
       if (isFull) this.#resumeLater();
       else if (!this.#mayReadShort) this.#isReadable = false;
       this.#deliver(count);
@@ -248,12 +248,12 @@ export class EpollStream implements AcceptedStream {
     }
   }
 
-  #adaptWindow(count: number): void {
+  #adaptReadQuantum(count: number): void {
     const isAlone = lastReader.stream === this;
     lastReader.stream = this;
     this.#fullReads = isAlone && count >= NARROW_READ_BYTES ? this.#fullReads + 1 : 0;
     const isWide = this.#fullReads >= MIN_FULL_READS_TO_WIDEN && totalQueuedBytes() < MAX_QUEUED_BYTES_TO_WIDEN;
-    this.#window = Math.min(this.#maxWindow, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
+    this.#readQuantum = Math.min(this.#maxReadQuantum, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
   }
 
   #end(): void {
@@ -264,7 +264,7 @@ export class EpollStream implements AcceptedStream {
   }
 
   /** Fails the stream if the peer has reset the connection while nothing is read. */
-  #failUnread(): void {
+  #failOnSocketError(): void {
     const error = takeSocketError(this.#descriptor);
     if (error < 0) this.fail(error);
   }
@@ -345,7 +345,7 @@ export class EpollStream implements AcceptedStream {
       return;
     }
     if (this.#isLingering) {
-      this.#failUnread();
+      this.#failOnSocketError();
       return;
     }
     this.#isLingering = true;

@@ -37,15 +37,18 @@ import {
 import { EpollStream, STREAM_EVENTS } from './epoll-stream.ts';
 import { limitUnsentBytes, MAX_UNSENT_BYTES } from './send-buffer.ts';
 
-/** How many connections one listen socket accepts in one turn of the loop. */
-const MAX_ACCEPTS = 64;
+/** The maximum number of connections that one listen socket accepts in one turn of the loop. */
+const MAX_ACCEPTS_PER_TURN = 64;
 /** How long a listen socket stops accepting when no descriptor is left. */
 const ACCEPT_PAUSE_MS = 100;
-/** Results of connect(2) that are no failure: 0, EINPROGRESS, EALREADY and EISCONN. */
-const CONNECTING: ReadonlySet<number> = new Set([0, -115, -114, -106]);
+/** The results of connect(2) that are not failures: 0, EINPROGRESS, EALREADY and EISCONN. */
+const CONNECT_STARTED: ReadonlySet<number> = new Set([0, -115, -114, -106]);
 const EAGAIN = -11;
-/** Errors of a connection that ended before it was accepted, see accept(2). The next connection can be accepted. */
-const ENDED_BEFORE_ACCEPT: ReadonlySet<number> = new Set([-103, -71, -100, -112, -113, -101, -4, -95, -92, -64]);
+/**
+ * The errors of accept(2) after which the next connection can be accepted: EINTR, and the errors of a connection that has
+ * already failed (ECONNABORTED, EPROTO, ENETDOWN, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH, EOPNOTSUPP, ENOPROTOOPT, ENONET).
+ */
+const SKIPPED_ACCEPT_ERRORS: ReadonlySet<number> = new Set([-4, -103, -71, -100, -112, -113, -101, -95, -92, -64]);
 
 const ceiling = descriptorCeiling();
 
@@ -85,13 +88,13 @@ class EpollListenSocket implements TcpListenSocket {
       else if (descriptor === EAGAIN) {
         this.#burst = Math.max(1, count);
         return;
-      } else if (!ENDED_BEFORE_ACCEPT.has(descriptor)) {
+      } else if (!SKIPPED_ACCEPT_ERRORS.has(descriptor)) {
         this.#pauseAccepting(descriptor);
         return;
       }
       if (this.#descriptor < 0) return;
     }
-    this.#burst = Math.min(MAX_ACCEPTS, this.#burst * 2);
+    this.#burst = Math.min(MAX_ACCEPTS_PER_TURN, this.#burst * 2);
   }
 
   #take(descriptor: number): void {
@@ -149,7 +152,7 @@ function connect({ address, port }: SocketAddress, events: StreamEvents): EpollS
     return stream;
   }
   const connecting = connectSocket(descriptor, address, port);
-  const error = CONNECTING.has(connecting) ? eventLoop.register(descriptor, STREAM_EVENTS, stream) : connecting;
+  const error = CONNECT_STARTED.has(connecting) ? eventLoop.register(descriptor, STREAM_EVENTS, stream) : connecting;
   if (error < 0) stream.fail(error);
   return stream;
 }

@@ -5,15 +5,15 @@ import { NativeMemory } from '../syscalls/ffi.ts';
 export const NARROW_READ_BYTES = 262_144;
 /** The read quantum of a stream that reads alone. A large quantum wakes the peers less often; waking them is half of the cost per byte. */
 export const WIDE_READ_BYTES = 4_194_304;
-/** Views up to this length are kept, because most reads are short, and a view that is used again saves an allocation per read. */
-const MAX_KEPT_VIEW_BYTES = 4_096;
+/** Views up to this length are cached, because most reads are short, and a cached view saves an allocation per read. */
+const MAX_CACHED_VIEW_BYTES = 4_096;
 
 export const readMemory: NativeMemory = new NativeMemory(WIDE_READ_BYTES);
 const views: (Uint8Array | undefined)[] = [];
 
-/** Returns the first bytes of `readMemory`. The same view is returned again for the next read of the same length. */
+/** Returns a view of the first `length` bytes of `readMemory`. Two reads of the same length may get the same view. */
 export function bytesRead(length: number): Uint8Array {
-  if (length > MAX_KEPT_VIEW_BYTES) return readMemory.bytes.subarray(0, length);
+  if (length > MAX_CACHED_VIEW_BYTES) return readMemory.bytes.subarray(0, length);
   let view = views[length];
   if (view === undefined) {
     view = readMemory.bytes.subarray(0, length);

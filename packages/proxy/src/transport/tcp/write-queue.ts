@@ -102,13 +102,13 @@ function giveBackMemory(memory: NativeMemory): void {
   const size = memory.bytes.length;
   if (freeBytes + size > MAX_FREE_BYTES) return;
   freeBytes += size;
-  const alike = free.get(size);
-  if (alike === undefined) free.set(size, [memory]);
-  else alike.push(memory);
+  const freeOfSize = free.get(size);
+  if (freeOfSize === undefined) free.set(size, [memory]);
+  else freeOfSize.push(memory);
 }
 
 /** Memory for written bytes that are not in native memory. */
-const copied = new NativeMemory(65_536);
+const copyMemory = new NativeMemory(65_536);
 
 /** Sends bytes from anywhere. Returns how many bytes the kernel has taken, or a negative errno if it has taken none. */
 export function transmitBytes(descriptor: number, bytes: Uint8Array): number {
@@ -121,9 +121,9 @@ export function transmitBytes(descriptor: number, bytes: Uint8Array): number {
 function transmitCopy(descriptor: number, bytes: Uint8Array): number {
   let sent = 0;
   while (sent < bytes.length) {
-    const length = Math.min(bytes.length - sent, copied.bytes.length);
-    copied.bytes.set(bytes.subarray(sent, sent + length));
-    const taken = transmit(descriptor, copied, length);
+    const length = Math.min(bytes.length - sent, copyMemory.bytes.length);
+    copyMemory.bytes.set(bytes.subarray(sent, sent + length));
+    const taken = transmit(descriptor, copyMemory, length);
     if (taken < 0) return sent > 0 && taken === EAGAIN ? sent : taken;
     sent += taken;
     if (taken < length) break;
