@@ -18,7 +18,7 @@ export interface Transports {
 /** No process has more open files than this on a machine that Weir supports. Some container runtimes set a limit of 2^30. */
 const MAX_DESCRIPTORS = 4_194_304;
 
-/** Creates the memory in which a worker records its open descriptors, see `closeAbandoned`. */
+/** Creates the memory in which a worker records its open descriptors, for `closeAbandonedDescriptors`. */
 export function createDescriptorMemory(): SharedArrayBuffer {
   return new SharedArrayBuffer(Math.min(descriptorLimit() ?? MAX_DESCRIPTORS, MAX_DESCRIPTORS));
 }
@@ -33,7 +33,7 @@ export async function checkTransport(kind: TransportKind): Promise<void> {
 /** Opens the transports of this thread. The descriptors that they open through FFI are recorded in `descriptors`. */
 export async function openTransports(kind: TransportKind, descriptors: SharedArrayBuffer): Promise<Transports> {
   if (kind === 'node') return { tcp: netTransport, udp: dgramTransport };
-  // Comes first, because the event loop opens its epoll instance when its module is loaded.
+  // Recording begins before the transports are loaded, because their module `event-loop.ts` opens its epoll instance.
   const { recordDescriptors } = await import('./syscalls/sockets.ts');
   recordDescriptors(descriptors);
   const { epollTransport: tcp } = await import('./tcp/epoll-transport.ts');
@@ -41,7 +41,7 @@ export async function openTransports(kind: TransportKind, descriptors: SharedArr
   return { tcp, udp };
 }
 
-/** Closes the descriptors that an ended worker has recorded and left open. Returns how many there were. */
+/** Resets the connections and closes the other descriptors that an ended worker has left open. Returns their number. */
 export async function closeAbandonedDescriptors(descriptors: SharedArrayBuffer): Promise<number> {
   if (!new Uint8Array(descriptors).includes(1)) return 0;
   const { closeAbandoned } = await import('./syscalls/sockets.ts');

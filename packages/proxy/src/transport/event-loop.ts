@@ -1,15 +1,18 @@
 // The event loop of a thread's sockets: one epoll instance, beside libuv's own loop.
 //
 // The loop runs in a `setImmediate`. It waits for events of its sockets and of libuv, whose epoll descriptor is one more entry in the epoll
-// instance; passes each event to the handler of its socket; and returns to libuv, so that timers, messages and promises go on as usual.
+// instance. It passes each event to the handler of its socket, and returns to libuv, so that timers, messages and promises run as usual.
 // A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
 
 import { EventPoll, libuvDescriptor, libuvTimeoutMs } from './syscalls/event-poll.ts';
 import { EPOLLIN } from './syscalls/layouts.ts';
 
-/** The longest wait without a timer of libuv. A wait ends early when libuv has work, for example a message from another thread. */
+/** The longest wait. A wait ends early when libuv has work, for example a message from another thread. */
 const MAX_WAIT_MS = 1_000;
-/** The longest wait while libuv reports work that never ends, which it does if no handle keeps the thread alive. */
+/**
+ * The longest wait while libuv asks for no wait. Libuv does so while it has work, but also as long as no handle keeps the thread alive, so
+ * this wait grows by 1 ms with each idle run.
+ */
 const MAX_UNCERTAIN_WAIT_MS = 10;
 /** The generation of the registration of libuv's descriptor. Sockets begin at 1. */
 const LIBUV_GENERATION = 0;
@@ -26,12 +29,12 @@ export interface Resumable {
   resume(): void;
 }
 
-/** A closed socket whose owner has not been told yet. */
+/** A closed socket whose owner has not been notified yet. */
 export interface Closing {
   emitClose(): void;
 }
 
-/** Something that gathers work during a turn, for example datagrams that leave with one system call. */
+/** An object that collects work during a turn, for example datagrams that one system call sends. */
 export interface Flushable {
   flush(): void;
 }
@@ -51,7 +54,7 @@ export class EventLoop {
   readonly #flushable: Flushable[] = [];
   #isScheduled = false;
   #isRunning = false;
-  /** How many runs in a row have handled no event. */
+  /** The number of consecutive runs in which no socket had an event. */
   #idleRuns = 0;
   #turn = 0;
 
@@ -81,7 +84,7 @@ export class EventLoop {
     if (registration !== undefined) this.#poll.modify(descriptor, events, registration.generation);
   }
 
-  /** Ends the registration of a socket. The caller closes the descriptor at once, unless `isKept`. */
+  /** Ends the registration of a socket. The caller must close the descriptor at once, unless `isKept`. */
   unregister(descriptor: number, { isKept = false }: { readonly isKept?: boolean } = {}): void {
     if (this.#registrations[descriptor] === undefined) return;
     this.#registrations[descriptor] = undefined;
@@ -89,19 +92,19 @@ export class EventLoop {
     if (isKept) this.#poll.delete(descriptor);
   }
 
-  /** Calls `resume` in the next turn. */
+  /** Calls `resume` of the item in the next turn. */
   resumeLater(item: Resumable): void {
     this.#resumable.push(item);
     this.#schedule();
   }
 
-  /** Calls `emitClose` after the current handler, or in the next turn if no handler is running. */
+  /** Calls `emitClose` of the item after the current handler, or in the next turn if no handler is running. */
   closeLater(item: Closing): void {
     this.#closing.push(item);
     this.#schedule();
   }
 
-  /** Calls `flush` at the end of the current turn. To be called only in a turn, by a handler of an event. */
+  /** Calls `flush` of the item at the end of the current turn. Must be called only by a handler of an event. */
   flushLater(item: Flushable): void {
     this.#flushable.push(item);
   }
@@ -153,10 +156,10 @@ export class EventLoop {
 
   #waitMs(): number {
     if (this.#resumable.length > 0 || this.#registrationCount === 0) return 0;
-    // The first run in a row does not wait, because libuv usually has work that ends with its next iteration.
+    // The first idle run does not wait, because libuv usually has work that its next iteration completes.
     this.#idleRuns += 1;
     if (this.#idleRuns === 1) return 0;
-    // While this immediate runs, libuv counts it as pending work. Node.js corrects this when an immediate is cleared.
+    // Libuv counts the running immediate as pending work, so it would ask for no wait. Clearing an immediate corrects this.
     clearImmediate(setImmediate(doNothing));
     const timeout = libuvTimeoutMs();
     if (timeout === 0) return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#idleRuns - 2);

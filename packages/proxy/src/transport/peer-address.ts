@@ -1,7 +1,8 @@
-// The addresses of clients as the transports pass them on: no text is made for an IPv4 address unless the text is needed.
+// Addresses of peers, in the form in which the transports pass them to handlers. An IPv4 address stays a number, so that a
+// datagram allocates no text unless the text is needed.
 import { parseUnmappedAddressWords } from '@weir/model/data-plane';
 
-/** The address of a peer: for IPv4 a number, of which the text is made on first use, and for IPv6 the text. */
+/** The address of a peer. `host` is a 32-bit number for IPv4, and text for IPv6. */
 export interface PeerAddress {
   readonly host: number | string;
   readonly port: number;
@@ -15,7 +16,7 @@ export function hostText(host: number | string): string {
 
 const words = new Uint32Array(4);
 
-/** Returns the `PeerAddress.host` of an IP literal. For IPv4 a signed number, because V8 allocates no memory for such a number. */
+/** Returns the `PeerAddress.host` of an IP literal. An IPv4 address is a signed number, which V8 stores without an allocation. */
 export function hostOf(text: string): number | string {
   return parseUnmappedAddressWords(text, words) === 'ipv4' ? (words[0] as number) | 0 : text;
 }

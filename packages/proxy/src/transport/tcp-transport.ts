@@ -7,7 +7,10 @@ import type { Socket } from 'node:net';
 export const LISTEN_BACKLOG = 4_096;
 
 export interface TcpTransport {
-  /** Opens a listen socket. Exactly one of `onListening` and `onFailed` is called after `listen` has returned. */
+  /**
+   * Opens a listen socket. Exactly one of `onListening` and `onFailed` is called after `listen` has returned, unless the
+   * caller closes the socket first.
+   */
   listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket;
   /**
    * Connects to `to.address`, which must be an IP literal because no name is resolved. The stream reads nothing before
@@ -90,7 +93,7 @@ export interface TcpStream {
   unacknowledgedBytes(): number;
   /**
    * The maximum length of one `write`; absent or infinite if there is no limit. A longer write would block the worker
-   * for too long, for example to encrypt the bytes.
+   * for too long, for example while the bytes are encrypted.
    */
   readonly maxWriteBytes?: number;
   /**

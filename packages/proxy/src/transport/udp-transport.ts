@@ -1,14 +1,17 @@
 // The interface to UDP. Each implementation passes `test/transport/udp/transport.test.ts`. If the send buffer is full,
-// libuv keeps at most one datagram per socket, and `epollUdpTransport` keeps none. All further datagrams are dropped, as
-// UDP permits.
+// `dgramTransport` queues at most one datagram per socket, and `epollUdpTransport` queues none. Further datagrams are
+// dropped, as UDP permits.
 //
-// A handler gets the bytes of a datagram only until it returns, because the next datagram may overwrite them. In the
-// handler, the same bytes can be passed to `send` of any socket of the same transport and thread.
+// The bytes of a received datagram are valid only until the handler returns, because the next datagram may overwrite
+// them. The handler can pass these bytes to `send` of any socket of the same transport and thread.
 import type { PeerAddress } from './peer-address.ts';
 import type { SocketAddress } from './tcp-transport.ts';
 
 export interface UdpTransport {
-  /** Opens a listen socket. Exactly one of `onListening` and `onFailed` is called after `bind` has returned. */
+  /**
+   * Opens a listen socket. Exactly one of `onListening` and `onFailed` is called after `bind` has returned, unless the
+   * caller closes the socket first.
+   */
   bind(at: UdpBindOptions, events: UdpListenSocketEvents): UdpListenSocket;
   /**
    * Returns a socket connected to the endpoint `to`. On such a socket the kernel drops datagrams from other addresses
@@ -35,21 +38,25 @@ export interface UdpListenSocketEvents {
    * client's address, as in `PeerAddress`.
    */
   onMessage(bytes: Uint8Array, host: number | string, port: number): void;
-  /** Called with an exception of another handler. If the exception reached the event loop, it would end the worker. */
+  /** Called with an exception that another handler has thrown. If the exception reached the event loop, it would end the worker. */
   onThrow(thrown: unknown): void;
 }
 
 export interface UdpListenSocket {
   /**
-   * Sends a datagram from the bound address. Bytes of a handler are sent at the latest after all events of this turn of
-   * the event loop. The caller must not change other bytes afterwards. Does nothing if the port of `to` is 0.
+   * Sends a datagram from the bound address. A datagram that a handler has received and passes on is sent by the end of
+   * this turn of the event loop. The caller must not change any other `bytes` after the call, because the transport may
+   * send them later. Does nothing if the port of `to` is 0.
    */
   send(bytes: Uint8Array, to: UdpRecipient): void;
-  /** Sends the datagrams now that `send` has kept until the end of the turn. */
+  /** Sends the datagrams at once that `send` has queued for the end of the turn. */
   flush(): void;
   /** Returns how many datagrams the kernel has dropped since the last call, or 0 if the transport cannot know this. */
   takeDropped(): number;
-  /** Sends the datagrams that `send` has kept. Then closes the socket. The port is free when `close` returns. No handler is called afterwards, not even `onSent`. */
+  /**
+   * Sends the datagrams that `send` has queued, and closes the socket. The port is free when `close` returns. No handler
+   * is called afterwards, not even `onSent`.
+   */
   close(): void;
 }
 
@@ -66,11 +73,11 @@ export interface UdpEndpointSocketEvents {
   onMessage(bytes: Uint8Array): void;
   /**
    * Called if a datagram has failed, for example with ECONNREFUSED because no process listens on the port. The socket
-   * stays usable. `unsent` is a datagram that was not sent because of the error, if there is one, and is valid until the
-   * handler returns. The error may be the error of an earlier datagram.
+   * stays usable. The error may be the error of an earlier datagram. `unsent` is a datagram that has not been sent yet,
+   * if there is one, and is valid until the handler returns. If the socket stays open, the transport may still send it.
    *
-   * If the handler closes the socket, it is called once more for each further datagram that was not sent, with the code
-   * `NOT_SENT` and in the order of `send`.
+   * If the handler closes the socket, the handler is called once more for each further datagram that has not been sent,
+   * with the code `NOT_SENT` and in the order of `send`.
    */
   onError(code: string, unsent?: Uint8Array): void;
   onThrow(thrown: unknown): void;
@@ -78,9 +85,9 @@ export interface UdpEndpointSocketEvents {
 
 export interface UdpEndpointSocket {
   /**
-   * Sends a datagram, or drops it if the send buffer is full. Bytes of a handler are sent at the latest after all events
-   * of this turn of the event loop. The caller must not change other bytes afterwards. Any other failure is reported to
-   * `onError`, during `send` or later.
+   * Sends a datagram, or drops it if the send buffer is full. A datagram that a handler has received and passes on is
+   * sent by the end of this turn of the event loop. The caller must not change any other `bytes` after the call, because
+   * the transport may send them later. Any other failure is reported to `onError`, during `send` or later.
    */
   send(bytes: Uint8Array): void;
   /** Closes the socket. No handler is called afterwards, except as `onError` says. */

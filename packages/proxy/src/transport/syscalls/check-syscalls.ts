@@ -1,4 +1,4 @@
-// A test of the system calls on loopback, before a proxy relies on them: the calls, the layouts of their structures, and errno.
+// A self-test on loopback that a proxy runs before it starts. It checks the system calls, the layouts of their structures, and errno.
 import { strict as assert } from 'node:assert';
 import { hostOf, hostText } from '../peer-address.ts';
 import { countDroppedDatagrams, DatagramSlots } from './datagrams.ts';
@@ -42,7 +42,7 @@ const EINPROGRESS = -115;
 const GENERATION = 0x89abcdef;
 const WAIT_MS = 2_000;
 
-/** Throws an error that names the first call whose result is not as the man page says. Takes a few milliseconds. */
+/** Throws an error that names the first system call with an unexpected result. Takes a few milliseconds. */
 export function checkSyscalls(): void {
   const poll = new EventPoll();
   const open: number[] = [];
@@ -114,7 +114,7 @@ function testDatagrams(poll: EventPoll, open: number[]): void {
   expect('length by recvmsg', slots.endpointLengthOf(0), long.length);
   expect('length by recvmmsg', slots.endpointLengthOf(1), short.length);
   for (const slot of [0, 1]) slots.prepare(slot, 3, long.length);
-  // The transport can do without segments, but not if they arrive in another form.
+  // The transport works without `UDP_SEGMENT`. But if the kernel takes segments, they must arrive as separate datagrams.
   if (slots.sendSegments(client, 2, long.length) >= 0) {
     expectEvent(poll, listener, EPOLLIN);
     expect('recvmmsg of segments', slots.receiveFromClients(listener, 0, 2), 2);

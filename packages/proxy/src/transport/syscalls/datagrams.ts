@@ -1,6 +1,6 @@
-// The system calls for datagrams, with the rules of `ffi.ts`. The datagrams lie in slots of native memory. All
-// structures are initialized once. For each datagram, only the words that the kernel or the next datagram changes are written, and no
-// object is created. A call with more than three arguments costs more, so a single datagram has calls of its own.
+// The system calls for datagrams, with the rules of `ffi.ts`. The datagrams are in slots of native memory. All structures are
+// initialized once. Per datagram, only the words are written that the kernel or an earlier datagram has changed, and no object is created.
+// A call with more than three arguments costs more, so a single datagram uses recvmsg(2) and sendmsg(2).
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
 import { checked, link, type Structure, structure } from './ffi.ts';
@@ -44,7 +44,7 @@ const HEADER_WORDS = MMSGHDR_BYTES / 4;
 const LENGTH_WORD = MMSGHDR_LENGTH_OFFSET / 4;
 const NAME_LENGTH_WORD = MSGHDR_NAME_LENGTH_OFFSET / 4;
 const VECTOR_WORDS = IOVEC_BYTES / 4;
-/** The space for one socket address. */
+/** The space for one socket address, which `struct msghdr` calls a name. */
 const NAME_BYTES = 32;
 
 /** The `mmsghdr` structures of a list of datagrams. */
@@ -52,7 +52,7 @@ interface Headers {
   readonly words: Uint32Array;
   /** The address of each header. */
   readonly pointers: readonly bigint[];
-  /** The memory to which only C refers. Without these references, V8 would free the memory. */
+  /** Memory to which only the kernel's structures refer. Without these references, V8 would free the memory. */
   readonly kept: readonly (Structure | undefined)[];
 }
 
@@ -121,7 +121,7 @@ export class DatagramSlots {
     return receive(descriptor, this.#fromClients, { first, count });
   }
 
-  /** Like `receiveFromClients`, for a connected socket. `lengthOf` and not `clientLengthOf` returns the lengths. */
+  /** Like `receiveFromClients`, for a connected socket. `endpointLengthOf` returns the lengths. */
   receiveFromEndpoint(descriptor: number, first: number, count: number): number {
     return receive(descriptor, this.#fromEndpoint, { first, count });
   }
@@ -136,7 +136,7 @@ export class DatagramSlots {
     return this.#fromEndpoint.words[slot * HEADER_WORDS + LENGTH_WORD] as number;
   }
 
-  /** Returns the client whose datagram is in the slot, in the form of `PeerAddress.host`. */
+  /** Returns the `PeerAddress.host` of the client whose datagram is in the slot. */
   hostOf(slot: number): number | string {
     const { view } = this.#clientNames;
     const at = slot * NAME_BYTES;
@@ -189,8 +189,8 @@ export class DatagramSlots {
   }
 
   /**
-   * Sends the first `count` prepared datagrams, which all have the length `segmentBytes`, on a connected socket. They go through the kernel
-   * as one packet, which the kernel or the network card splits: `UDP_SEGMENT`. The kernel takes all or none of them.
+   * Sends the first `count` prepared datagrams, which all have the length `segmentBytes`, on a connected socket. The datagrams go through
+   * the kernel as one packet, which the kernel or the network card splits: `UDP_SEGMENT`. The kernel takes all datagrams or none.
    */
   sendSegments(descriptor: number, count: number, segmentBytes: number): number {
     this.#segmented.words[MSGHDR_IOVEC_COUNT_OFFSET / 4] = count;
@@ -229,7 +229,7 @@ function send(descriptor: number, { pointers }: Headers, count: number): number 
   return result < 0 ? result : 1;
 }
 
-// IPv6 addresses. Many datagrams in a row often have the same address, so the last conversion in each direction is kept.
+// IPv6 addresses. Consecutive datagrams often have the same address, so the last conversion in each direction is cached.
 
 const SCOPE_OFFSET = 24;
 const received = { words: new Uint32Array(5), text: '' };

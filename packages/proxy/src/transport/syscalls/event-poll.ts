@@ -20,7 +20,7 @@ const {
 
 const layout = epollEventLayoutFor(process.arch);
 
-/** The events that one `EventPoll.wait` returns at most. */
+/** The maximum number of events that one `EventPoll.wait` receives. */
 const MAX_EVENTS = 256;
 
 /** An epoll instance, see epoll(7). The data of an event is the descriptor and the generation of its registration. */
@@ -52,7 +52,7 @@ export class EventPoll {
     return this.#control(EPOLL_CTL_DEL, descriptor, 0, 0);
   }
 
-  /** epoll_wait(2). Returns the number of events, for the three functions below. */
+  /** epoll_wait(2). Returns the number of events, which the three methods below read, or a negative errno. */
   wait(timeoutMs: number): number {
     return checked(epollWait(this.#descriptor, this.#events.pointer, MAX_EVENTS, timeoutMs));
   }
@@ -87,7 +87,7 @@ export function libuvDescriptor(): number {
   return uvBackendFd(uvLoop);
 }
 
-/** Returns the milliseconds until libuv's next timer, 0 if libuv has work now, or -1 if no timer is set: `uv_backend_timeout`. */
+/** Returns the milliseconds until libuv's next timer, 0 if libuv asks for no wait, or -1 if no timer is set: `uv_backend_timeout`. */
 export function libuvTimeoutMs(): number {
   return uvBackendTimeout(uvLoop);
 }

@@ -3,12 +3,13 @@
 //
 // All memory that the kernel reads or writes is allocated as `NativeMemory` or `Structure`, and a live reference keeps the memory from being
 // freed. Each `ArrayBuffer` has at least 128 bytes, because V8 moves the contents of typed arrays of at most 64 bytes. Lengths are passed as
-// `int32` where C has `size_t`: as a BigInt, a length would be an allocation per call. Every length is checked to be positive and below
-// 2^31, and for these values the registers of x86-64 and arm64 are the same. A call with more than three arguments costs 300 ns more.
+// `int32` where C has `size_t`, because `node:ffi` takes a `size_t` as a BigInt, which would be an allocation per call. No length is negative
+// or longer than its memory, which is shorter than 2^31 bytes. For such lengths, x86-64 and arm64 pass both types in the same way. A call
+// with more than three arguments costs 300 ns more.
 
 const ffi = loadFfi();
 
-/** The types of C that arguments have. An address is a BigInt, and NULL is 0n. */
+/** The C types of arguments. An address is a BigInt, and NULL is 0n. */
 export type Argument = 'int32' | 'pointer';
 type Values<T extends readonly Argument[]> = { [K in keyof T]: T[K] extends 'int32' ? number : bigint };
 type Functions<T> = {
@@ -75,7 +76,7 @@ export class NativeMemory {
   }
 }
 
-/** A zeroed area for structures, with its address. */
+/** Zeroed memory for C structures, with its address. */
 export interface Structure {
   readonly memory: ArrayBuffer;
   readonly words: Uint32Array;

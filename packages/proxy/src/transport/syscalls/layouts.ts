@@ -1,4 +1,4 @@
-// Constants and structure layouts of the Linux system calls that `syscalls.ts` makes, for x86-64 and arm64. Both architectures are
+// Constants and structure layouts of the Linux system calls in this directory, for x86-64 and arm64. Both architectures are
 // little-endian, have 64-bit pointers, and use the generic numbers of asm-generic for everything in this file except `epoll_event`.
 
 /** Address families, socket types and flags: socket(2), accept4(2). */
@@ -58,7 +58,7 @@ export interface EpollEventLayout {
   readonly dataOffset: number;
 }
 
-/** Returns the layout of `struct epoll_event`, or undefined if the architecture is not known. */
+/** Returns the layout of `struct epoll_event`, or undefined if the architecture is not supported. */
 export function epollEventLayoutFor(architecture: string): EpollEventLayout | undefined {
   if (architecture === 'x64') return { bytes: 12, dataOffset: 4 };
   if (architecture === 'arm64') return { bytes: 16, dataOffset: 8 };
@@ -69,7 +69,7 @@ export function epollEventLayoutFor(architecture: string): EpollEventLayout | un
 
 export const SOCK_DGRAM = 2;
 export const SO_RCVBUF = 8;
-/** Reads the memory use of a socket as an array of u32, see `enum` of linux/sock_diag.h. Entry 8 counts dropped datagrams. */
+/** Reads the memory use of a socket as an array of u32: `SK_MEMINFO_…` of linux/sock_diag.h. Entry 8 counts dropped datagrams. */
 export const SO_MEMINFO = 55;
 export const SK_MEMINFO_BYTES = 36;
 export const SK_MEMINFO_DROPS_WORD = 8;

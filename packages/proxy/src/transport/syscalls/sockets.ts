@@ -1,4 +1,4 @@
-// The system calls for sockets. Unless its comment says otherwise, a function returns the result of the system call, or the negative errno.
+// The system calls for sockets. A function returns the result of the system call, or the negative errno, unless its comment says otherwise.
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
 import type { PeerAddress } from '../peer-address.ts';
@@ -55,7 +55,7 @@ const {
 });
 
 const EINTR = -4;
-/** How often a call is repeated while signals interrupt it. A bound, so that no loop can block the other connections. */
+/** How often a call that a signal has interrupted is repeated. Without a limit, signals could block the other connections. */
 const MAX_REPEATS = 16;
 
 const address = structure(SOCKADDR_IN6_BYTES);
@@ -73,14 +73,14 @@ message.view.setBigUint64(MSGHDR_IOVEC_COUNT_OFFSET, 1n, true);
 let openDescriptors: Uint8Array | undefined;
 
 /**
- * Records the descriptors that this thread opens in memory that another thread can read. The kernel does not close the descriptors of a
- * thread, so after a worker has been terminated, its supervisor closes them with `closeAbandoned`.
+ * Makes this thread record its open descriptors in `memory`, which another thread can read. The kernel does not close the descriptors of a
+ * thread that ends, so the supervisor closes the descriptors of an ended worker with `closeAbandoned`.
  */
 export function recordDescriptors(memory: SharedArrayBuffer): void {
   openDescriptors = new Uint8Array(memory);
 }
 
-/** Resets the connections and closes the other descriptors that an ended thread has left open. Returns how many there were. */
+/** Resets the connections and closes the other descriptors that an ended thread has left open. Returns their number. */
 export function closeAbandoned(memory: SharedArrayBuffer): number {
   const descriptors = new Uint8Array(memory);
   let count = 0;
@@ -92,14 +92,14 @@ export function closeAbandoned(memory: SharedArrayBuffer): number {
   return count;
 }
 
-/** Records the descriptor that a system call has returned. */
+/** Records the descriptor that a system call has returned, and returns the descriptor or the negative errno. */
 export function opened(result: number): number {
   const descriptor = checked(result);
   if (descriptor >= 0 && openDescriptors !== undefined) openDescriptors[descriptor] = 1;
   return descriptor;
 }
 
-/** To be called before the close, because another thread may get the same number right after the close. */
+/** Must be called before the close, because another thread may get the same number right after the close. */
 function forget(descriptor: number): void {
   if (openDescriptors !== undefined) openDescriptors[descriptor] = 0;
 }
@@ -224,7 +224,7 @@ export function resetConnection(descriptor: number): void {
   close(descriptor);
 }
 
-/** Leaves the descriptor to another owner, for example to a `net.Socket`. This thread no longer closes the descriptor. */
+/** Forgets a descriptor that another owner will close, for example a `net.Socket`. */
 export function releaseDescriptor(descriptor: number): void {
   forget(descriptor);
 }
@@ -241,8 +241,8 @@ export function receive(descriptor: number, memory: NativeMemory, length: number
 }
 
 /**
- * Sends the first `length` bytes of the memory: write(2). The kernel may take only the first bytes. Node.js ignores
- * SIGPIPE. Repeated after a signal.
+ * Sends the first `length` bytes of the memory: write(2). The kernel may take only some of them. Raises no SIGPIPE,
+ * because Node.js ignores this signal. Repeated after a signal.
  */
 export function transmit(descriptor: number, memory: NativeMemory, length: number): number {
   const pointer = NativeMemory.addressOf(memory, length);
@@ -253,8 +253,8 @@ export function transmit(descriptor: number, memory: NativeMemory, length: numbe
 }
 
 /**
- * Sends a range of the memory like `transmit`, with sendmsg(2): the address of the range is written into a structure,
- * which needs no BigInt.
+ * Sends a range of the memory like `transmit`, but with sendmsg(2). An address in a structure needs no BigInt, but as an
+ * argument of write(2) it would.
  */
 export function transmitRange(descriptor: number, memory: NativeMemory, start: number, length: number): number {
   NativeMemory.describe(memory, start, length, writeVector.words, 0);
