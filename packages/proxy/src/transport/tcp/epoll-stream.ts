@@ -41,15 +41,15 @@ import {
 import { totalQueuedBytes, transmitBytes, WriteQueue } from './write-queue.ts';
 
 export const STREAM_EVENTS: number = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
-/** Events after which a read that does not fill the buffer is not the last one. A read ends at FIN and before urgent data. */
+/** After these events, a short read does not mean that nothing is left to read: a read ends before a FIN and before urgent data. */
 const SHORT_READ_EVENTS = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 /** How many times in a row a stream must fill the narrow buffer, while no other stream reads, to get the wide buffer. */
 const MIN_FULL_READS_TO_WIDEN = 4;
-/** While all streams have queued more bytes than this, all streams read narrowly, because wide reads might have to be queued as well. */
+/** While the streams of this thread have queued this many bytes in total, none reads widely, because wide reads might be queued as well. */
 const MAX_QUEUED_BYTES_TO_WIDEN = 33_554_432;
 
-/** Every connection that Weir opens can carry at least this many bytes in one segment. */
+/** A write of at most this many bytes usually fits into one segment. */
 const MAX_SINGLE_SEGMENT_BYTES = 1_024;
 
 const EAGAIN = -11;
@@ -79,7 +79,7 @@ export class EpollStream implements AcceptedStream {
   #maxReadQuantum = Number.POSITIVE_INFINITY;
   /** How many times in a row this stream has filled its read buffer while no other stream has read. */
   #fullReads = 0;
-  /** Whether the kernel's send buffer has the larger limit. */
+  /** Whether the kernel's send buffer has the limit of a wide buffer. */
   #isWide = false;
   #queue: WriteQueue | undefined;
   /** Whether both sides have sent FIN, and the stream closes when the peer has acknowledged all bytes. */
@@ -201,7 +201,7 @@ export class EpollStream implements AcceptedStream {
     this.#events?.onClose(this, this.#code);
   }
 
-  /** Resets the stream after the negative errno of a system call. After ENOMEM the peer would take a FIN for the end of the data. */
+  /** Resets the stream. `error` is a negative errno. After ENOMEM, close(2) would send FIN, which looks like the end of the data. */
   fail(error: number): void {
     if (this.#descriptor < 0) return;
     this.#unacknowledged = this.unacknowledgedBytes();
@@ -263,7 +263,7 @@ export class EpollStream implements AcceptedStream {
     if (this.#fin === 'sent' || (this.#fin === 'wanted' && this.queuedBytes === 0)) this.#finish();
   }
 
-  /** Fails the stream if the peer has reset the connection while nothing is read. */
+  /** Fails the stream if its socket has a pending error, for example because the peer has reset the connection. */
   #failOnSocketError(): void {
     const error = takeSocketError(this.#descriptor);
     if (error < 0) this.fail(error);
@@ -291,7 +291,7 @@ export class EpollStream implements AcceptedStream {
     if (this.#hasNoDelay) setOption(this.#descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
   }
 
-  /** Gives the kernel's buffer of this stream the larger limit, or the usual limit if the buffer holds little. */
+  /** Makes the send buffer wide if possible. A wide buffer gets the usual limit again when it holds no more bytes than this limit. */
   #resizeBuffer(): void {
     if (!this.#isWide) this.#isWide = takeWideBuffer(this.#descriptor);
     else if (this.#bytesInKernel() <= MAX_UNSENT_BYTES) {
@@ -335,8 +335,8 @@ export class EpollStream implements AcceptedStream {
 
   /**
    * Closes the stream after both FINs if the peer has acknowledged all bytes. Otherwise the descriptor stays open until
-   * then, because after close(2) the stream could no longer be reset. The state of the socket changes when the peer has
-   * acknowledged the FIN, which is an event.
+   * then, because after close(2) the stream could no longer be reset. When the peer acknowledges the FIN, the state of the
+   * socket changes, and the socket has an event.
    */
   #finish(): void {
     if (this.#bytesInKernel() === 0) {

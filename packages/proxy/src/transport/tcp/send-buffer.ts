@@ -1,15 +1,15 @@
-// The limit of the kernel's send buffers: how many unsent bytes the kernel buffers for a client. The kernel's default limit
-// is some megabytes, which slow readers would take from all tenants.
+// The limit of the kernel's send buffers: how many unsent bytes the kernel buffers for one connection. By default, the kernel
+// buffers several megabytes per slow reader, at the cost of all tenants.
 import { IPPROTO_TCP, TCP_NOTSENT_LOWAT } from '../syscalls/layouts.ts';
 import { setOption } from '../syscalls/sockets.ts';
 
 /** The usual limit. */
 export const MAX_UNSENT_BYTES = 131_072;
-/** The limit of a wide buffer, for a stream to which wide reads are written. Such a buffer wakes this worker less often. */
+/** The limit of a wide buffer, for a stream that gets the bytes of wide reads. A wide buffer wakes this worker less often. */
 const MAX_UNSENT_BYTES_WIDE = 2_097_152;
-/** A shorter write ends the use of a wide buffer. */
+/** After a shorter write, a wide buffer gets the usual limit again. */
 export const MIN_WIDE_WRITE_BYTES = 65_536;
-/** How many streams of a worker may have a wide buffer, so that slow readers cannot take much memory with it. */
+/** How many streams of a worker may have a wide buffer. Limits the memory that slow readers can take. */
 const MAX_WIDE_BUFFERS = 16;
 
 let wideBuffers = 0;
@@ -27,7 +27,7 @@ export function takeWideBuffer(descriptor: number): boolean {
   return true;
 }
 
-/** To be called when the buffer of a stream is no longer wide, or the stream has closed. */
+/** Must be called when the buffer of a stream is no longer wide, or its stream has closed. */
 export function releaseWideBuffer(): void {
   wideBuffers -= 1;
 }

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 export interface SocketOperations {
   readonly maxWriteBytes?: number;
   /**
-   * Writes `bytes`. `mayKeep` is true if they are not in a shared buffer, so the socket can keep them without a copy.
+   * Writes `bytes`. `mayKeep` is true if the bytes are not in a shared buffer, so that the socket can keep them without a copy.
    */
   write(socket: Socket, bytes: Uint8Array, { mayKeep, onWritten }: { mayKeep: boolean; onWritten: () => void }): void;
   /**

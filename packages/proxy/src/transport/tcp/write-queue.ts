@@ -6,7 +6,7 @@ import { readMemory } from './read-memory.ts';
 const MIN_PIECE_BYTES = 8_192;
 /** The size of the largest piece. A longer write is queued in several pieces. */
 const MAX_PIECE_BYTES = 262_144;
-/** How many bytes of free pieces are kept, so that a slow reader costs no garbage collection. */
+/** How many bytes of free pieces are kept for reuse, so that a slow reader causes no garbage collection. */
 const MAX_FREE_BYTES = 4_194_304;
 const EAGAIN = -11;
 
@@ -14,7 +14,7 @@ const free = new Map<number, NativeMemory[]>();
 let freeBytes = 0;
 let queuedBytes = 0;
 
-/** The bytes that all streams of this thread have queued. */
+/** Returns the number of bytes that all streams of this thread have queued. */
 export function totalQueuedBytes(): number {
   return queuedBytes;
 }
@@ -107,17 +107,20 @@ function giveBackMemory(memory: NativeMemory): void {
   else freeOfSize.push(memory);
 }
 
-/** Memory for written bytes that are not in native memory. */
+/** Memory for copies of bytes that are not in native memory. */
 const copyMemory = new NativeMemory(65_536);
 
-/** Sends bytes from anywhere. Returns how many bytes the kernel has taken, or a negative errno if it has taken none. */
+/** Sends bytes from native memory or from any other memory. Returns how many bytes the kernel has taken, or a negative errno. */
 export function transmitBytes(descriptor: number, bytes: Uint8Array): number {
   if (bytes.buffer !== readMemory.bytes.buffer) return transmitCopy(descriptor, bytes);
   if (bytes.byteOffset === 0) return transmit(descriptor, readMemory, bytes.length);
   return transmitRange(descriptor, readMemory, bytes.byteOffset, bytes.length);
 }
 
-/** Sends bytes that are not in native memory. Returns how many bytes the kernel has taken, or a negative errno if it has taken none. */
+/**
+ * Sends bytes that are not in native memory. Returns how many bytes the kernel has taken, or a negative errno. An errno other than EAGAIN
+ * is returned even if the kernel has taken some bytes before.
+ */
 function transmitCopy(descriptor: number, bytes: Uint8Array): number {
   let sent = 0;
   while (sent < bytes.length) {
