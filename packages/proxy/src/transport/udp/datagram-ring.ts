@@ -7,16 +7,16 @@ import { eventLoop, type Flushable } from '../event-loop.ts';
 import type { PeerAddress } from '../peer-address.ts';
 import { DatagramSlots } from '../syscalls/datagrams.ts';
 
-/** How many datagrams a worker holds at most. */
+/** The maximum number of datagrams that a worker holds. */
 const UDP_DATAGRAM_SLOTS = 64;
-/** No UDP datagram is longer. */
+/** UDP datagrams are shorter than this. */
 const SLOT_BYTES = 65_536;
 /** Longer than a slot, so that the first bytes of all slots do not compete for the same lines of the CPU's cache. */
 const SLOT_STRIDE_BYTES = SLOT_BYTES + 1_216;
-/** The slot for a datagram that does not lie in the ring. */
+/** The slot for a copy of a datagram that is not in a slot. */
 const SPARE_SLOT = UDP_DATAGRAM_SLOTS;
 export const NO_SLOT = -1;
-/** No IP packet holds more bytes of datagrams. */
+/** The maximum number of bytes in the segments of one packet. An IPv4 packet holds 65,507 bytes of UDP payload. */
 const MAX_SEGMENTED_BYTES = 65_000;
 
 export const datagramSlots: DatagramSlots = new DatagramSlots({
@@ -31,7 +31,7 @@ const isQueued = new Uint8Array(UDP_DATAGRAM_SLOTS);
 const following = new Int32Array(UDP_DATAGRAM_SLOTS).fill(NO_SLOT);
 
 class DatagramRing implements Flushable {
-  /** The last view of each slot. It is used again if the next datagram has the same length, as in most flows. */
+  /** The last view of each slot. If the next datagram has the same length, as in most flows, the view is used again. */
   readonly #views: Uint8Array[] = Array.from({ length: UDP_DATAGRAM_SLOTS }, (_, slot) => datagramSlots.view(slot, 0));
   readonly #sockets: (Flushable | undefined)[] = [];
   #socketCount = 0;
@@ -65,14 +65,14 @@ class DatagramRing implements Flushable {
     return this.#views[slot] as Uint8Array;
   }
 
-  /** Sets the slot whose datagram a handler gets now, and returns the previous one, for the call after the handler. */
+  /** Sets the slot of the datagram that a handler gets next. Returns the previous slot, which the caller sets again after the handler. */
   handle(slot: number): number {
     const previous = this.#handled;
     this.#handled = slot;
     return previous;
   }
 
-  /** Returns the slot of `bytes` if they are the datagram that a handler has now, and no socket has queued it. Otherwise `NO_SLOT`. */
+  /** Returns the slot of `bytes` if they are the current handler's datagram and no socket has queued the datagram. Otherwise `NO_SLOT`. */
   slotOf(bytes: Uint8Array): number {
     const slot = this.#handled;
     return slot !== NO_SLOT && this.#views[slot] === bytes && isQueued[slot] === 0 ? slot : NO_SLOT;
@@ -84,7 +84,7 @@ class DatagramRing implements Flushable {
     this.#socketCount += 1;
   }
 
-  /** Lets all sockets send their datagrams. Meanwhile more sockets may be added. */
+  /** Makes all sockets send their datagrams, including sockets that `flushLater` adds meanwhile. */
   flush(): void {
     for (let index = 0; index < this.#socketCount; index += 1) {
       this.#sockets[index]?.flush();
@@ -97,7 +97,7 @@ class DatagramRing implements Flushable {
 
 export const datagramRing: DatagramRing = new DatagramRing();
 
-/** Slots whose datagrams one socket sends at the end of the turn, in order. No two queues contain the same slot. */
+/** The slots whose datagrams one socket sends at the end of the turn, in the order of `send`. No two queues contain the same slot. */
 export class SlotQueue {
   length = 0;
   #first = NO_SLOT;
@@ -164,7 +164,7 @@ export class SlotQueue {
   }
 }
 
-/** Makes a copy of bytes that do not lie in the ring the only datagram of the next send. Returns false if they are longer than a slot. */
+/** Copies bytes that are not in a slot, as the only datagram of the next send. Returns false if the bytes are longer than a slot. */
 export function prepareCopy(bytes: Uint8Array): boolean {
   if (bytes.length > SLOT_BYTES) return false;
   spareBytes.set(bytes);
@@ -175,8 +175,8 @@ export function prepareCopy(bytes: Uint8Array): boolean {
 const spareBytes = datagramSlots.view(SPARE_SLOT, SLOT_BYTES);
 
 /**
- * How many datagrams a socket asks for. To ask for one datagram costs less than to ask for several, so a socket asks for several only if it
- * had more than one the last time, or events in two turns in a row.
+ * The number of datagrams that a socket asks the kernel for. Asking for one datagram costs less than asking for several. So a socket asks
+ * for several only if its last call has returned several datagrams, or if the socket had events in two turns in a row.
  */
 export class ReceiveBurst {
   size = 1;

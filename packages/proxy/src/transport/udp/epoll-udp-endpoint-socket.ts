@@ -7,12 +7,12 @@ import type { SocketAddress } from '../tcp-transport.ts';
 import { NOT_SENT, type UdpEndpointSocket, type UdpEndpointSocketEvents } from '../udp-transport.ts';
 import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';
 
-/** How many datagrams one endpoint socket receives in one turn of the loop. */
+/** The maximum number of datagrams that one endpoint socket receives in one turn of the loop. */
 const MAX_DATAGRAMS_PER_TURN = 16;
 export const EAGAIN = -11;
 const ENOBUFS = -105;
 const EMSGSIZE = -90;
-/** EINVAL, EIO and EMSGSIZE: the path to the endpoint does not support segments of this size, so they must be sent as datagrams. */
+/** EINVAL, EIO and EMSGSIZE: the path to the endpoint does not support such segments, so each datagram must be a packet of its own. */
 const NOT_SEGMENTABLE: ReadonlySet<number> = new Set([-22, -5, EMSGSIZE]);
 
 const ceiling = descriptorCeiling();
@@ -40,15 +40,11 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
   readonly #burst = new ReceiveBurst(MAX_DATAGRAMS_PER_TURN);
   /** -1 after the close. */
   #descriptor: number;
-  /** Whether `onError` is running. If it closes the socket, the queued datagrams are given to `onError` afterwards. */
+  /** Whether `onError` is running. If `onError` closes the socket, `flush` passes the queued datagrams to `onError` afterwards. */
   #isReporting = false;
   /** Whether `close` is running, which calls no handler. */
   #isClosing = false;
-
-  /**
-   * Whether datagrams were sent in an earlier turn. The first ones are not sent as segments, because if the endpoint refuses the packet, all
-   * its datagrams are lost.
-   */
+  /** Whether `flush` has run. The first datagrams are not sent as segments: if the endpoint refuses a packet, all its datagrams are lost. */
   #hasSent = false;
   #canSegment = true;
 
@@ -119,7 +115,7 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
     datagramRing.handle(previous);
   }
 
-  /** Reports the ICMP error of an earlier datagram. If the handler closes the socket, it also gets the first queued datagram. */
+  /** Reports the ICMP error of an earlier datagram, with the first queued datagram. It stays queued unless the handler closes the socket. */
   #onReceiveError(error: number): void {
     const code = getSystemErrorName(error);
     if (this.#queue.length === 0) {
@@ -149,8 +145,8 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
   }
 
   /**
-   * Sends the datagram again at which a batch has ended. sendmmsg(2) does not return the error of this datagram, and forgets the error if it
-   * was the ICMP error of an earlier datagram. But if the endpoint is on this host, the kernel answers with the same error at once.
+   * Sends the datagram again at which a batch has stopped, to get the error. sendmmsg(2) does not return the error, and clears it if it is
+   * the ICMP error of an earlier datagram. But if the endpoint is on this host, the datagram causes the same error at once.
    */
   #retryFirst(): void {
     this.#queue.prepare();
@@ -160,7 +156,7 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
     else this.#remove(1);
   }
 
-  /** If the send buffer is full, drops all datagrams, as UDP permits. After any other error, the first one has failed. */
+  /** If the send buffer is full, drops all datagrams, as UDP permits. After any other error, only the first datagram has failed. */
   #onSendError(error: number): void {
     if (error === EAGAIN) this.#remove(this.#queue.length);
     else {
@@ -170,7 +166,7 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
   }
 
   #sendCopy(bytes: Uint8Array): void {
-    // Comes first, because the order of the datagrams must not change.
+    // The queued datagrams are sent first, because the order of the datagrams must not change.
     this.flush();
     if (this.#descriptor < 0) {
       this.#emitError(NOT_SENT, bytes);

@@ -23,7 +23,7 @@ import {
 import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';
 import { connectEpollUdp, EAGAIN } from './epoll-udp-endpoint-socket.ts';
 
-/** How many datagrams one listen socket receives in one turn of the loop. */
+/** The maximum number of datagrams that one listen socket receives in one turn of the loop. */
 const MAX_DATAGRAMS_PER_TURN = 64;
 
 /** The recipient of each queued slot, for all listen sockets of this thread. */
@@ -74,7 +74,8 @@ class EpollUdpListenSocket implements UdpListenSocket {
       this.#queue.prepare(recipients);
       const taken = datagramSlots.sendToClients(this.#descriptor, this.#queue.length);
       if (taken > 0) this.#removeSent(taken);
-      // If the send buffer is full, all datagrams are dropped, as UDP permits. After any other error, only the first one.
+      // If the send buffer is full, all datagrams are dropped, as UDP permits. After any other error, only the
+      // first datagram is dropped.
       else this.#drop(taken === EAGAIN ? this.#queue.length : 1);
     }
   }
@@ -132,7 +133,7 @@ class EpollUdpListenSocket implements UdpListenSocket {
     const family = familyOf(address);
     const descriptor = openSocket(family, SOCK_DGRAM);
     if (descriptor < 0) return descriptor;
-    // The kernel limits the size of the buffer, and its result does not matter.
+    // The result is ignored, because a smaller buffer works, too.
     setOption(descriptor, SOL_SOCKET, SO_RCVBUF, UDP_RECEIVE_BUFFER_BYTES);
     const error = [
       reusePort ? setOption(descriptor, SOL_SOCKET, SO_REUSEPORT, 1) : 0,
