@@ -15,8 +15,9 @@ export const REQUESTS = 3;
  */
 export const ACTIVE = 4;
 /**
- * Bytes in the send buffers of the kernel: written to clients, but not yet counted as sent, because the clients have not
- * acknowledged them. If a worker fails, nobody can ask the kernel any more, and these bytes count as sent.
+ * Bytes that the kernel has taken for clients, but that do not count as sent yet, because the clients have not
+ * acknowledged them. If a worker fails, these bytes count as sent, because its descriptors are closed and the kernel can
+ * no longer be asked.
  */
 export const UNACKNOWLEDGED = 5;
 const FIRST_OUTCOME_COLUMN = 6;

@@ -57,7 +57,7 @@ export class SessionSet<T extends IndexedEntry> {
 export interface SendingSession {
   /** The index of this session in its `SendingSessions`, or -1. Only `SendingSessions` writes this field. */
   sendingIndex: number;
-  /** Counts the bytes that the client has acknowledged since the last call. Returns whether written bytes are left. */
+  /** Counts the bytes that the client has acknowledged since the last call. Returns whether uncounted bytes are left. */
   countSent(): boolean;
 }
 
@@ -86,7 +86,7 @@ export class SendingSessions {
     last.sendingIndex = index;
   }
 
-  /** To be called once a second. */
+  /** Must be called once a second. */
   tick(): void {
     // Iterates backwards, because `delete` moves the last session into the gap, and that session has been asked already.
     for (let index = this.#sessions.length - 1; index >= 0; index -= 1) {

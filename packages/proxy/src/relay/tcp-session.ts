@@ -89,8 +89,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   }
 
   /**
-   * Connects to an endpoint. Until the connection is established, the client is not read, and its bytes wait in the
-   * kernel.
+   * Connects to an endpoint. Until the connection is established, the session reads nothing from the client, and the
+   * client's bytes wait in the kernel.
    */
   start(): void {
     const { wheel } = this.#context;
@@ -128,8 +128,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   }
 
   /**
-   * Tries another endpoint at once if the session is still connecting. While a session connects, it has sent no byte of
-   * the client.
+   * Tries another endpoint at once if the session is still connecting. Until then the session has sent no byte of the
+   * client, so no byte is lost.
    */
   onEndpointUnavailable(): void {
     // After the retry deadline no further endpoint would be tried, and the current endpoint may still answer.
@@ -238,7 +238,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#connect(failure);
   }
 
-  /** Counts the bytes that the client has acknowledged. They also show that the client is active. */
+  /** Counts the bytes that the client has acknowledged. Acknowledgements also show that the session is not idle. */
   countSent(): boolean {
     const unacknowledged = this.#client.unacknowledgedBytes();
     if (unacknowledged !== this.#uncountedBytes) {

@@ -131,15 +131,16 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
   }
 
   /**
-   * Sends a failed datagram to another endpoint if its endpoint is gone. Called with the ICMP error of an earlier
-   * datagram even if the endpoint has answered other datagrams before.
+   * Moves the flow to another endpoint if its endpoint is gone, and sends a datagram that has failed there again. The
+   * error may be the ICMP error of an earlier datagram, even if the endpoint has answered other datagrams.
    */
   onError(code: string, unsent?: Uint8Array): void {
     if (this.#isEnded) return;
-    // The flow has left the endpoint because of the error of another datagram.
+    // An earlier call of `onError` has moved the flow to another endpoint, which gets this datagram, too.
     if (code === NOT_SENT && unsent !== undefined) this.#currentEndpointSocket()?.send(unsent);
     if (!ENDPOINT_GONE_CODES.has(code)) return;
-    // The retained datagram was sent before `unsent`, or it is `unsent` or will follow as an unsent datagram.
+    // If there is an `unsent` datagram, the retained datagram is not sent again here: it is `unsent`, or it was sent before
+    // `unsent`, or it follows with the code `NOT_SENT`.
     const bytes = unsent ?? this.#takeRetained();
     const socket = this.#leaveFailedEndpoint();
     if (bytes !== undefined) socket?.send(bytes);
@@ -159,7 +160,7 @@ export class UdpFlow implements Session, UdpClient, UdpRecipient, UdpEndpointSoc
 
   end(outcome: Outcome): void {
     if (this.#isEnded) return;
-    // The answers that the listener has not sent yet are counted only before the end of the flow.
+    // Sends the queued answers now, because `onSent` counts nothing after the end of the flow.
     this.#context.listener.flush();
     this.#isEnded = true;
     try {
