@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import { NOT_SENT, type UdpEndpointSocketEvents, type UdpTransport } from '../../src/transport/udp-transport.ts';
 import { setUpUdpFlows } from './udp-flow-setup.ts';
 
-const ring = new Uint8Array(4_096);
+const sharedMemory = new Uint8Array(4_096);
 
 test('sends the retained datagram to the next endpoint, although its memory is used for other datagrams', () => {
   const { listener, sockets } = setUp();
   for (const text of ['a longer datagram', 'last']) listener.onMessage(received(text), 'client', 1);
-  ring.fill(0);
+  sharedMemory.fill(0);
   sockets[0]?.events.onError('ECONNREFUSED');
   assert.deepEqual(sockets[1]?.sent, ['last']);
 });
@@ -63,6 +63,6 @@ function setUp(): { listener: ReturnType<typeof setUpUdpFlows>['listener']; sock
 
 /** Returns a datagram as a transport does: in memory that the next datagram overwrites. */
 function received(text: string): Uint8Array {
-  ring.fill(0);
-  return ring.subarray(0, Buffer.from(ring.buffer).write(text));
+  sharedMemory.fill(0);
+  return sharedMemory.subarray(0, Buffer.from(sharedMemory.buffer).write(text));
 }

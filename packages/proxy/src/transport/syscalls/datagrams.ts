@@ -214,7 +214,7 @@ function headersFor(count: number, { vectors, names }: { vectors: Structure; nam
 
 function receive(descriptor: number, headers: Headers, { first, count }: { first: number; count: number }): number {
   const pointer = headers.pointers[first];
-  assert(pointer !== undefined && first + count <= headers.pointers.length, 'slots outside of the ring');
+  assert(pointer !== undefined && first + count <= headers.pointers.length, 'slots outside of the memory');
   if (count > 1) return checked(recvmmsg(descriptor, pointer, count, 0, NO_TIMEOUT));
   const length = checked(recvmsg(descriptor, pointer, 0));
   if (length < 0) return length;

@@ -1,4 +1,4 @@
-// The memory of all datagrams of a worker: slots that all UDP sockets of this thread share.
+// The memory of all datagrams of a worker: an arena of slots that all UDP sockets of this thread share.
 //
 // A socket receives into free slots and passes each datagram to its handler. If the handler sends the datagram on, the datagram stays in
 // its slot. At the end of the turn of the event loop, each socket sends all its datagrams with one system call, and all slots are free.
@@ -30,7 +30,7 @@ const isQueued = new Uint8Array(UDP_DATAGRAM_SLOTS);
 /** The next slot of the same `SlotQueue`. */
 const following = new Int32Array(UDP_DATAGRAM_SLOTS).fill(NO_SLOT);
 
-class DatagramRing implements Flushable {
+class DatagramArena implements Flushable {
   /** The last view of each slot. If the next datagram has the same length, as in most flows, the view is used again. */
   readonly #views: Uint8Array[] = Array.from({ length: UDP_DATAGRAM_SLOTS }, (_, slot) => datagramSlots.view(slot, 0));
   readonly #sockets: (Flushable | undefined)[] = [];
@@ -95,7 +95,7 @@ class DatagramRing implements Flushable {
   }
 }
 
-export const datagramRing: DatagramRing = new DatagramRing();
+export const datagramArena: DatagramArena = new DatagramArena();
 
 /** The slots whose datagrams one socket sends at the end of the turn, in the order of `send`. No two queues contain the same slot. */
 export class SlotQueue {
@@ -141,7 +141,7 @@ export class SlotQueue {
     const max = Math.min(this.length, Math.floor(MAX_SEGMENTED_BYTES / bytes));
     let count = 0;
     for (let slot = this.#first; count < max; slot = following[slot] as number) {
-      if (datagramRing.lastBytesOf(slot).length !== bytes) break;
+      if (datagramArena.lastBytesOf(slot).length !== bytes) break;
       count += 1;
     }
     return count;
@@ -149,14 +149,14 @@ export class SlotQueue {
 
   /** The length of the first datagram. The queue must not be empty. */
   get firstLength(): number {
-    return datagramRing.lastBytesOf(this.#first).length;
+    return datagramArena.lastBytesOf(this.#first).length;
   }
 
   /** Makes the queued datagrams the datagrams of the next send. `recipients` has the recipient of each slot, unless the socket is connected. */
   prepare(recipients?: readonly (PeerAddress | undefined)[]): void {
     let slot = this.#first;
     for (let index = 0; index < this.length; index += 1) {
-      datagramSlots.prepare(index, slot, datagramRing.lastBytesOf(slot).length);
+      datagramSlots.prepare(index, slot, datagramArena.lastBytesOf(slot).length);
       const to = recipients?.[slot];
       if (to !== undefined) datagramSlots.prepareRecipient(index, to.host, to.port);
       slot = following[slot] as number;

@@ -5,7 +5,7 @@ import { EPOLLIN, SOCK_DGRAM } from '../syscalls/layouts.ts';
 import { closeDescriptor, connectSocket, familyOf, openSocket, takeSocketError } from '../syscalls/sockets.ts';
 import type { SocketAddress } from '../tcp-transport.ts';
 import { NOT_SENT, type UdpEndpointSocket, type UdpEndpointSocketEvents } from '../udp-transport.ts';
-import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';
+import { datagramArena, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-arena.ts';
 
 /** The maximum number of datagrams that one endpoint socket receives in one turn of the loop. */
 const MAX_DATAGRAMS_PER_TURN = 16;
@@ -55,8 +55,8 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
 
   onEvents(): void {
     const { size } = this.#burst;
-    const first = datagramRing.reserve(size);
-    // The socket may have been closed while the datagrams in the ring were sent.
+    const first = datagramArena.reserve(size);
+    // The socket may have been closed while the datagrams in the arena were sent.
     if (this.#descriptor < 0) return;
     const count = datagramSlots.receiveFromEndpoint(this.#descriptor, first, size);
     this.#burst.adapt(count);
@@ -64,18 +64,18 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
       if (count !== EAGAIN) this.#onReceiveError(count);
       return;
     }
-    datagramRing.use(count);
+    datagramArena.use(count);
     for (let slot = first; slot < first + count && this.#descriptor >= 0; slot += 1) this.#emitMessage(slot);
   }
 
   send(bytes: Uint8Array): void {
     if (this.#descriptor < 0) return;
-    const slot = datagramRing.slotOf(bytes);
+    const slot = datagramArena.slotOf(bytes);
     if (slot === NO_SLOT) {
       this.#sendCopy(bytes);
       return;
     }
-    if (this.#queue.length === 0) datagramRing.flushLater(this);
+    if (this.#queue.length === 0) datagramArena.flushLater(this);
     this.#queue.push(slot);
   }
 
@@ -105,14 +105,14 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
   }
 
   #emitMessage(slot: number): void {
-    const bytes = datagramRing.bytesOf(slot, datagramSlots.endpointLengthOf(slot));
-    const previous = datagramRing.handle(slot);
+    const bytes = datagramArena.bytesOf(slot, datagramSlots.endpointLengthOf(slot));
+    const previous = datagramArena.handle(slot);
     try {
       this.#events.onMessage(bytes);
     } catch (thrown) {
       this.#events.onThrow(thrown);
     }
-    datagramRing.handle(previous);
+    datagramArena.handle(previous);
   }
 
   /** Reports the ICMP error of an earlier datagram, with the first queued datagram. It stays queued unless the handler closes the socket. */
@@ -181,9 +181,9 @@ class EpollUdpEndpointSocket implements UdpEndpointSocket {
   }
 
   #emitErrorOf(slot: number, code: string): void {
-    const previous = datagramRing.handle(slot);
-    this.#emitError(code, datagramRing.lastBytesOf(slot));
-    datagramRing.handle(previous);
+    const previous = datagramArena.handle(slot);
+    this.#emitError(code, datagramArena.lastBytesOf(slot));
+    datagramArena.handle(previous);
   }
 
   #emitError(code: string, unsent: Uint8Array | undefined): void {

@@ -20,7 +20,7 @@ import {
   type UdpRecipient,
   type UdpTransport,
 } from '../udp-transport.ts';
-import { datagramRing, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-ring.ts';
+import { datagramArena, datagramSlots, NO_SLOT, prepareCopy, ReceiveBurst, SlotQueue } from './datagram-arena.ts';
 import { connectEpollUdp, EAGAIN } from './epoll-udp-endpoint-socket.ts';
 
 /** The maximum number of datagrams that one listen socket receives in one turn of the loop. */
@@ -47,24 +47,24 @@ class EpollUdpListenSocket implements UdpListenSocket {
 
   onEvents(): void {
     const { size } = this.#burst;
-    const first = datagramRing.reserve(size);
+    const first = datagramArena.reserve(size);
     const count = datagramSlots.receiveFromClients(this.#descriptor, first, size);
     this.#burst.adapt(count);
     // A read error belongs to no particular datagram and does not close the socket.
     if (count <= 0) return;
-    datagramRing.use(count);
+    datagramArena.use(count);
     for (let slot = first; slot < first + count && !this.#isClosed; slot += 1) this.#emitMessage(slot);
   }
 
   send(bytes: Uint8Array, to: UdpRecipient): void {
     // An attacker can forge a datagram from port 0. The kernel does not send to this port.
     if (this.#isClosed || to.port === 0) return;
-    const slot = datagramRing.slotOf(bytes);
+    const slot = datagramArena.slotOf(bytes);
     if (slot === NO_SLOT) {
       this.#sendCopy(bytes, to);
       return;
     }
-    if (this.#queue.length === 0) datagramRing.flushLater(this);
+    if (this.#queue.length === 0) datagramArena.flushLater(this);
     this.#queue.push(slot);
     recipients[slot] = to;
   }
@@ -100,14 +100,14 @@ class EpollUdpListenSocket implements UdpListenSocket {
   }
 
   #emitMessage(slot: number): void {
-    const bytes = datagramRing.bytesOf(slot, datagramSlots.clientLengthOf(slot));
-    const previous = datagramRing.handle(slot);
+    const bytes = datagramArena.bytesOf(slot, datagramSlots.clientLengthOf(slot));
+    const previous = datagramArena.handle(slot);
     try {
       this.#events.onMessage(bytes, datagramSlots.hostOf(slot), datagramSlots.portOf(slot));
     } catch (thrown) {
       this.#events.onThrow(thrown);
     }
-    datagramRing.handle(previous);
+    datagramArena.handle(previous);
   }
 
   #sendCopy(bytes: Uint8Array, to: UdpRecipient): void {
@@ -120,7 +120,7 @@ class EpollUdpListenSocket implements UdpListenSocket {
   #removeSent(count: number): void {
     for (let index = 0; index < count; index += 1) {
       const slot = this.#queue.shift();
-      recipients[slot]?.onSent(datagramRing.lastBytesOf(slot).length);
+      recipients[slot]?.onSent(datagramArena.lastBytesOf(slot).length);
       recipients[slot] = undefined;
     }
   }

@@ -1,10 +1,10 @@
-// Tests the parts of the epoll transport that have no counterpart in the other transports: the ring, which all sockets of a thread share,
+// Tests the parts of the epoll transport that have no counterpart in the other transports: the arena, which all sockets of a thread share,
 // and the sends at the end of a turn of the event loop.
 import assert from 'node:assert/strict';
 import { mock, test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { ACTIVE, RECEIVED, SENT } from '../../../src/metering/counters.ts';
-import { datagramSlots } from '../../../src/transport/udp/datagram-ring.ts';
+import { datagramSlots } from '../../../src/transport/udp/datagram-arena.ts';
 import { epollUdpTransport } from '../../../src/transport/udp/epoll-udp-transport.ts';
 import {
   NOT_SENT,
@@ -20,10 +20,10 @@ const EAGAIN = -11;
 const ENOBUFS = -105;
 const EINVAL = -22;
 const MAX_DATAGRAM_BYTES = 65_507;
-/** More datagrams than the ring has slots, but few enough for the receive buffer of the endpoint socket. */
+/** More datagrams than the arena has slots, but few enough for the receive buffer of the endpoint socket. */
 const BATCH = 100;
 
-test('relays batches that are larger than the ring, with datagrams of 0 and 65,507 bytes, in order and unchanged', async () => {
+test('relays batches that are larger than the arena, with datagrams of 0 and 65,507 bytes, in order and unchanged', async () => {
   await using echo = await udpEcho();
   await using relay = await startRelay({ endpoint: echo.endpoint });
   await using client = await udpClient(relay);
