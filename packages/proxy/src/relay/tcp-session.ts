@@ -113,9 +113,11 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#isEnded = true;
     try {
       this.#release();
-      countOutcome(this.#counters, outcome);
       if (outcome !== 'completed') this.#resetStreams();
     } finally {
+      // Nothing comes between these two lines: if the worker is terminated in between, the session counts twice, because
+      // open sessions of a terminated worker count with the outcome `internal`.
+      countOutcome(this.#counters, outcome);
       addToCounter(this.#counters, ACTIVE, -1);
     }
   }
