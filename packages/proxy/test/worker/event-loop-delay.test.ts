@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { eventually } from '@weir/testkit';
 import { DELAY_QUANTILES, startEventLoopDelayMonitor } from '../../src/worker/event-loop-delay.ts';
 
-const STALL_MS = 250;
+const STALL_MS = 150;
 const MAX_INDEX = DELAY_QUANTILES.indexOf(1);
 
 test('reports a stall for at least 30 seconds, whenever in the window it happened, and not forever', async (context) => {
