@@ -9,7 +9,7 @@ import { measureLoad } from './rounds.ts';
 type Scenario = (run: L4Run) => Promise<ScenarioReadings[]>;
 
 export const scenarios: Readonly<Record<L4ScenarioName, Scenario>> = {
-  requests: compareSubjects(keepAliveRequests, { haproxy: 1.08, envoy: 0.85 }),
+  requests: compareSubjects(keepAliveRequests, { haproxy: 1.0, envoy: 0.85 }),
   connections: compareSubjects(oneConnectionPerRequest, { haproxy: 1.05, envoy: 0.7 }),
   stream: compareSubjects(oneStream, { haproxy: 0.5 }),
   udp: compareSubjects(udpRoundTrips, { envoy: 1.0 }),
