@@ -149,7 +149,7 @@ export class CheckSchedule {
 
   /**
    * Reports whether a group may run one more check. The group must have fewer running checks than may still begin (up
-   * to `MAX_RUNNING_CHECKS`), so that a tenant with hanging endpoints leaves room for other tenants.
+   * to `MAX_RUNNING_CHECKS`), so that a tenant with hanging endpoints does not block the checks of others.
    */
   #mayRun(group: string): boolean {
     return (this.#runningByGroup.get(group) ?? 0) < MAX_RUNNING_CHECKS - this.#runningCount;

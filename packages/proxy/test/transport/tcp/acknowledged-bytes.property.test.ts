@@ -47,7 +47,7 @@ interface Transfer {
 const transferArbitrary: fc.Arbitrary<Transfer> = fc.record({
   bytes: fc.oneof(
     fc.integer({ min: 1, max: 2_000 }),
-    // The kernels have room for that many bytes if the client reads nothing, so FIN follows them.
+    // If the client reads nothing, the kernels of both sides can buffer that many bytes, so FIN follows them.
     { weight: 3, arbitrary: fc.integer({ min: 60_000, max: 240_000 }) },
     { weight: 4, arbitrary: fc.integer({ min: 1, max: MAX_BYTES }) },
   ),

@@ -17,7 +17,7 @@ import { startWorkerInTest, type WorkerInTest } from '../../fixtures/worker-in-t
 import { PacedClient } from './paced-client.ts';
 import { startTestListener } from './test-listener.ts';
 
-/** More than a client's kernel receives while the client reads nothing, and less than both kernels have room for. */
+/** While the client reads nothing: more bytes than its kernel accepts, and fewer than the kernels of both sides buffer. */
 const BYTES = 200_000;
 /** How many bytes the slow client reads between two polls. */
 const STEP = 8_000;
