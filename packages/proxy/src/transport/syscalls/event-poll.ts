@@ -1,6 +1,6 @@
 // epoll(7), and the epoll descriptor of libuv's loop.
 import { strict as assert } from 'node:assert';
-import { checked, link, type Structure, structure, uvLoop } from './ffi.ts';
+import { checked, integer, link, type Structure, structure, UNUSED, uvLoop } from './ffi.ts';
 import { EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD, epollEventLayoutFor } from './layouts.ts';
 import { closeDescriptor, opened } from './sockets.ts';
 
@@ -11,11 +11,11 @@ const {
   uv_backend_fd: uvBackendFd,
   uv_backend_timeout: uvBackendTimeout,
 } = link({
-  epoll_create1: ['int32'],
-  epoll_ctl: ['int32', 'int32', 'int32', 'pointer'],
-  epoll_wait: ['int32', 'pointer', 'int32', 'int32'],
-  uv_backend_fd: ['pointer'],
-  uv_backend_timeout: ['pointer'],
+  epoll_create1: 2,
+  epoll_ctl: 4,
+  epoll_wait: 4,
+  uv_backend_fd: 2,
+  uv_backend_timeout: 2,
 });
 
 const layout = epollEventLayoutFor(process.arch);
@@ -36,7 +36,7 @@ export class EventPoll {
     this.#events = structure(MAX_EVENTS * layout.bytes);
     this.#eventWords = layout.bytes / 4;
     this.#dataWord = layout.dataOffset / 4;
-    this.#descriptor = opened(epollCreate1(EPOLL_CLOEXEC));
+    this.#descriptor = opened(epollCreate1(integer(EPOLL_CLOEXEC), UNUSED));
     assert(this.#descriptor >= 0, 'epoll_create1 failed');
   }
 
@@ -54,7 +54,7 @@ export class EventPoll {
 
   /** epoll_wait(2). Returns the number of events, which the three methods below read, or a negative errno. */
   wait(timeoutMs: number): number {
-    return checked(epollWait(this.#descriptor, this.#events.pointer, MAX_EVENTS, timeoutMs));
+    return checked(epollWait(integer(this.#descriptor), this.#events.pointer, integer(MAX_EVENTS), integer(timeoutMs)));
   }
 
   eventsAt(index: number): number {
@@ -78,16 +78,16 @@ export class EventPoll {
     registration[0] = events;
     registration[this.#dataWord] = descriptor;
     registration[this.#dataWord + 1] = generation;
-    return checked(epollCtl(this.#descriptor, operation, descriptor, pointer));
+    return checked(epollCtl(integer(this.#descriptor), integer(operation), integer(descriptor), pointer));
   }
 }
 
 /** Returns the epoll descriptor of this thread's libuv loop: `uv_backend_fd`. */
 export function libuvDescriptor(): number {
-  return uvBackendFd(uvLoop);
+  return uvBackendFd(uvLoop, UNUSED);
 }
 
 /** Returns the milliseconds until libuv's next timer, 0 if libuv asks for no wait, or -1 if no timer is set: `uv_backend_timeout`. */
 export function libuvTimeoutMs(): number {
-  return uvBackendTimeout(uvLoop);
+  return uvBackendTimeout(uvLoop, UNUSED);
 }

@@ -2,7 +2,7 @@
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
 import type { PeerAddress } from '../peer-address.ts';
-import { checked, link, NativeMemory, structure } from './ffi.ts';
+import { checked, integer, link, NativeMemory, structure, UNUSED } from './ffi.ts';
 import {
   AF_INET,
   AF_INET6,
@@ -38,21 +38,26 @@ const {
   getsockopt,
   ioctl,
 } = link({
-  socket: ['int32', 'int32', 'int32'],
-  bind: ['int32', 'pointer', 'int32'],
-  listen: ['int32', 'int32'],
-  accept4: ['int32', 'pointer', 'pointer', 'int32'],
-  connect: ['int32', 'pointer', 'int32'],
-  read: ['int32', 'pointer', 'int32'],
-  write: ['int32', 'pointer', 'int32'],
-  sendmsg: ['int32', 'pointer', 'int32'],
-  shutdown: ['int32', 'int32'],
-  close: ['int32'],
-  getsockname: ['int32', 'pointer', 'pointer'],
-  setsockopt: ['int32', 'int32', 'int32', 'pointer', 'int32'],
-  getsockopt: ['int32', 'int32', 'int32', 'pointer', 'pointer'],
-  ioctl: ['int32', 'int32', 'pointer'],
+  socket: 3,
+  bind: 3,
+  listen: 2,
+  accept4: 4,
+  connect: 3,
+  read: 3,
+  write: 3,
+  sendmsg: 3,
+  shutdown: 2,
+  close: 2,
+  getsockname: 3,
+  setsockopt: 5,
+  getsockopt: 5,
+  ioctl: 3,
 });
+
+const SOCKET_FLAGS = SOCK_NONBLOCK | SOCK_CLOEXEC;
+const ACCEPT_FLAGS = integer(SOCKET_FLAGS);
+const SEND_FLAGS = integer(MSG_NOSIGNAL);
+const OUTPUT_QUEUE = integer(SIOCOUTQ);
 
 const EINTR = -4;
 /** How often a call that a signal has interrupted is repeated. Without a limit, signals could block the other connections. */
@@ -108,17 +113,17 @@ function forget(descriptor: number): void {
 
 /** socket(2), non-blocking and close-on-exec. */
 export function openSocket(family: number, type: number): number {
-  return opened(socket(family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  return opened(socket(integer(family), integer(type | SOCKET_FLAGS), 0n));
 }
 
 /** bind(2). `host` must be an IP literal. */
 export function bindSocket(descriptor: number, host: string, port: number): number {
-  return checked(bind(descriptor, address.pointer, writeAddress(host, port)));
+  return checked(bind(integer(descriptor), address.pointer, integer(writeAddress(host, port))));
 }
 
 /** listen(2). */
 export function listenSocket(descriptor: number, backlog: number): number {
-  return checked(listen(descriptor, backlog));
+  return checked(listen(integer(descriptor), integer(backlog)));
 }
 
 /**
@@ -126,23 +131,23 @@ export function listenSocket(descriptor: number, backlog: number): number {
  * the result may be -EALREADY or -EISCONN.
  */
 export function connectSocket(descriptor: number, host: string, port: number): number {
-  const length = writeAddress(host, port);
-  let result = checked(connect(descriptor, address.pointer, length));
+  const length = integer(writeAddress(host, port));
+  let result = checked(connect(integer(descriptor), address.pointer, length));
   for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
-    result = checked(connect(descriptor, address.pointer, length));
+    result = checked(connect(integer(descriptor), address.pointer, length));
   return result;
 }
 
 /** accept4(2). Afterwards `acceptedPeer` returns the client's address. */
 export function acceptConnection(descriptor: number): number {
   addressLength.words[0] = SOCKADDR_IN6_BYTES;
-  return opened(accept4(descriptor, address.pointer, addressLength.pointer, SOCK_NONBLOCK | SOCK_CLOEXEC));
+  return opened(accept4(integer(descriptor), address.pointer, addressLength.pointer, ACCEPT_FLAGS));
 }
 
 /** Returns the local port of a socket, or the negative errno of getsockname(2). */
 export function localPort(descriptor: number): number {
   addressLength.words[0] = SOCKADDR_IN6_BYTES;
-  const result = checked(getsockname(descriptor, address.pointer, addressLength.pointer));
+  const result = checked(getsockname(integer(descriptor), address.pointer, addressLength.pointer));
   return result < 0 ? result : address.view.getUint16(2);
 }
 
@@ -185,13 +190,15 @@ function writeAddress(host: string, port: number): number {
 /** setsockopt(2) with an int. */
 export function setOption(descriptor: number, level: number, name: number, value: number): number {
   optionValue.words[0] = value;
-  return checked(setsockopt(descriptor, level, name, optionValue.pointer, 4));
+  return checked(setsockopt(integer(descriptor), integer(level), integer(name), optionValue.pointer, 4n));
 }
 
 /** Returns the pending error of a socket as a negative errno, and clears the error: `SO_ERROR` of getsockopt(2). 0 if there is none. */
 export function takeSocketError(descriptor: number): number {
   optionLength.words[0] = 4;
-  const result = checked(getsockopt(descriptor, SOL_SOCKET, SO_ERROR, optionValue.pointer, optionLength.pointer));
+  const result = checked(
+    getsockopt(integer(descriptor), integer(SOL_SOCKET), integer(SO_ERROR), optionValue.pointer, optionLength.pointer),
+  );
   return result < 0 ? result : -(optionValue.words[0] as number);
 }
 
@@ -200,19 +207,19 @@ export function takeSocketError(descriptor: number): number {
  * byte. Also works after the peer has reset the connection; Linux ignores the acknowledgement in a RST.
  */
 export function unacknowledgedSequence(descriptor: number): number {
-  const result = checked(ioctl(descriptor, SIOCOUTQ, optionValue.pointer));
+  const result = checked(ioctl(integer(descriptor), OUTPUT_QUEUE, optionValue.pointer));
   return result < 0 ? result : (optionValue.words[0] as number);
 }
 
 /** Sends FIN after the bytes that the kernel has: shutdown(2) with `SHUT_WR`. */
 export function shutdownWrite(descriptor: number): number {
-  return checked(shutdown(descriptor, SHUT_WR));
+  return checked(shutdown(integer(descriptor), integer(SHUT_WR)));
 }
 
 /** close(2). The descriptor is free afterwards, even after an error. */
 export function closeDescriptor(descriptor: number): number {
   forget(descriptor);
-  return checked(close(descriptor));
+  return checked(close(integer(descriptor), UNUSED));
 }
 
 /** Closes a connection with RST and discards the bytes in its send buffer: `SO_LINGER` of socket(7) with a time of 0. */
@@ -220,8 +227,9 @@ export function resetConnection(descriptor: number): void {
   forget(descriptor);
   optionValue.words[0] = 1;
   optionValue.words[1] = 0;
-  setsockopt(descriptor, SOL_SOCKET, SO_LINGER, optionValue.pointer, 8);
-  close(descriptor);
+  const argument = integer(descriptor);
+  setsockopt(argument, integer(SOL_SOCKET), integer(SO_LINGER), optionValue.pointer, 8n);
+  close(argument, UNUSED);
 }
 
 /** Forgets a descriptor that another owner will close, for example a `net.Socket`. */
@@ -234,9 +242,9 @@ export function releaseDescriptor(descriptor: number): void {
 /** read(2) into the first `length` bytes of the memory. 0 means the end of the stream. Repeated after a signal. */
 export function receive(descriptor: number, memory: NativeMemory, length: number): number {
   const pointer = NativeMemory.addressOf(memory, length);
-  let result = checked(read(descriptor, pointer, length));
+  let result = checked(read(integer(descriptor), pointer, integer(length)));
   for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
-    result = checked(read(descriptor, pointer, length));
+    result = checked(read(integer(descriptor), pointer, integer(length)));
   return result;
 }
 
@@ -246,9 +254,9 @@ export function receive(descriptor: number, memory: NativeMemory, length: number
  */
 export function transmit(descriptor: number, memory: NativeMemory, length: number): number {
   const pointer = NativeMemory.addressOf(memory, length);
-  let result = checked(write(descriptor, pointer, length));
+  let result = checked(write(integer(descriptor), pointer, integer(length)));
   for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
-    result = checked(write(descriptor, pointer, length));
+    result = checked(write(integer(descriptor), pointer, integer(length)));
   return result;
 }
 
@@ -258,8 +266,8 @@ export function transmit(descriptor: number, memory: NativeMemory, length: numbe
  */
 export function transmitRange(descriptor: number, memory: NativeMemory, start: number, length: number): number {
   NativeMemory.describe(memory, start, length, writeVector.words, 0);
-  let result = checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
+  let result = checked(sendmsg(integer(descriptor), message.pointer, SEND_FLAGS));
   for (let repeat = 0; result === EINTR && repeat < MAX_REPEATS; repeat += 1)
-    result = checked(sendmsg(descriptor, message.pointer, MSG_NOSIGNAL));
+    result = checked(sendmsg(integer(descriptor), message.pointer, SEND_FLAGS));
   return result;
 }

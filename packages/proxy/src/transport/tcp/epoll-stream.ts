@@ -222,22 +222,18 @@ export class EpollStream implements AcceptedStream {
 
   #read(): void {
     this.#readTurn = eventLoop.turn;
-    do {
-      const quantum = this.#readQuantum;
-      const count = receive(this.#descriptor, readMemory, quantum);
-      if (count <= 0) {
-        this.#isReadable = false;
-        if (count === 0) this.#end();
-        else if (count !== EAGAIN) this.fail(count);
-        return;
-      }
-      const isFull = count === quantum;
-      this.#adaptReadQuantum(count);
-      if (isFull) this.#resumeLater();
-      else if (!this.#mayReadShort) this.#isReadable = false;
-      this.#deliver(count);
-      if (isFull) return;
-    } while (this.#isReadable && this.#wantsToRead && this.#descriptor >= 0);
+    const quantum = this.#readQuantum;
+    const count = receive(this.#descriptor, readMemory, quantum);
+    if (count <= 0) {
+      this.#isReadable = false;
+      if (count === 0) this.#end();
+      else if (count !== EAGAIN) this.fail(count);
+      return;
+    }
+    if (count === quantum || this.#mayReadShort) this.#resumeLater();
+    else this.#isReadable = false;
+    this.#adaptReadQuantum(count);
+    this.#deliver(count);
   }
 
   #deliver(count: number): void {
