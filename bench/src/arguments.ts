@@ -1,5 +1,6 @@
 import { type ControlOptions, parseControlArguments } from './control/options.ts';
 import { type FairnessOptions, parseFairnessArguments } from './fairness/options.ts';
+import { type HostileOptions, parseHostileArguments } from './hostile/options.ts';
 import { type L4Options, parseL4Arguments } from './l4/options.ts';
 import { type PropagationOptions, parsePropagationArguments } from './propagation/options.ts';
 import { parseSoakArguments, type SoakOptions } from './soak/options.ts';
@@ -10,12 +11,13 @@ export type Command =
   | { readonly kind: 'invalid'; readonly message: string }
   | { readonly kind: 'l4'; readonly options: L4Options }
   | { readonly kind: 'fairness'; readonly options: FairnessOptions }
+  | { readonly kind: 'hostile'; readonly options: HostileOptions }
   | { readonly kind: 'control'; readonly options: ControlOptions }
   | { readonly kind: 'propagation'; readonly options: PropagationOptions }
   | { readonly kind: 'start'; readonly options: StartOptions }
   | { readonly kind: 'soak'; readonly options: SoakOptions };
 
-const BENCHMARK_NAMES = 'l4, fairness, control, propagation, start, soak';
+const BENCHMARK_NAMES = 'l4, fairness, hostile, control, propagation, start, soak';
 
 export function parseArguments(args: readonly string[]): Command {
   try {
@@ -37,6 +39,8 @@ function parseCommand([name, ...options]: readonly string[]): Command {
       return parseL4Arguments(options);
     case 'fairness':
       return parseFairnessArguments(options);
+    case 'hostile':
+      return parseHostileArguments(options);
     case 'control':
       return parseControlArguments(options);
     case 'propagation':

@@ -1,4 +1,5 @@
 import { CONTROL_SCENARIO_DESCRIPTIONS } from './control/options.ts';
+import { HOSTILE_SCENARIO_DESCRIPTIONS } from './hostile/options.ts';
 import { L4_SCENARIO_DESCRIPTIONS } from './l4/options.ts';
 import { PROPAGATION_SOURCE_DESCRIPTIONS } from './propagation/options.ts';
 
@@ -9,6 +10,7 @@ const formatNames = (descriptions: Readonly<Record<string, string>>): string =>
 
 export const help: string = `npm run bench -- l4 [options]
 npm run bench -- fairness [options]
+npm run bench -- hostile [--scenarios LIST] [--rounds N] [--seconds S]
 npm run bench -- control [--services LIST] [--followers N] [--rounds N] [--scenarios LIST]
 npm run bench -- propagation [--services LIST] [--changes N] [--source LIST] [--profile DIR]
 npm run bench -- start [--services N] [--services-on-node LIST] [--rounds N] [--profile DIR]
@@ -32,6 +34,16 @@ Options of l4 and fairness:
                     default weir,haproxy,nginx,envoy for l4, and weir,haproxy for fairness
   --scenarios LIST  scenarios to run (l4)
   --profile DIR     directory for CPU profiles of Weir's threads (l4)
+
+hostile measures the latency of one tenant while another tenant attacks the same worker. The exit code is 1 if the latency rises
+above its target or if a worker ends.
+
+  --scenarios LIST  scenarios to run (a result needs all):
+
+${formatNames(HOSTILE_SCENARIO_DESCRIPTIONS)}
+
+  --rounds N        rounds of each scenario (default 5, at most 100; a result needs 5)
+  --seconds S       duration of one measurement (default 4, from 2 to 60)
 
 control measures the time from a change in the controller's source until followers of a real Redis have applied the change,
 the bytes that each follower receives, and the controller's memory.

@@ -2,6 +2,7 @@ import { type Command, parseArguments } from './arguments.ts';
 import { benchmarkControl } from './control/benchmark.ts';
 import { benchmarkFairness } from './fairness/benchmark.ts';
 import { help } from './help.ts';
+import { benchmarkHostile } from './hostile/benchmark.ts';
 import { benchmarkL4 } from './l4/benchmark.ts';
 import { benchmarkPropagation } from './propagation/benchmark.ts';
 import { soak } from './soak/soak.ts';
@@ -27,6 +28,8 @@ async function run(command: Command): Promise<number> {
       return runOrReportFailure(() => benchmarkL4(command.options, interruption.signal));
     case 'fairness':
       return runOrReportFailure(() => benchmarkFairness(command.options, interruption.signal));
+    case 'hostile':
+      return runOrReportFailure(() => benchmarkHostile(command.options, interruption.signal));
     case 'control':
       return runOrReportFailure(() => benchmarkControl(command.options, interruption.signal));
     case 'propagation':

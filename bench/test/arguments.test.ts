@@ -54,6 +54,14 @@ describe('parseArguments', () => {
     assert.deepEqual(parseArguments(['control', '-h']), { kind: 'help' });
   });
 
+  test('parses the options of hostile', () => {
+    assert.deepEqual(parseArguments(['hostile']), { kind: 'hostile', options: { rounds: 5, seconds: 4 } });
+    const args = ['hostile', '--rounds', '2', '--seconds=10', '--scenarios', 'handshakes-rsa,handshakes'];
+    const chosen = { rounds: 2, seconds: 10, scenarios: ['handshakes', 'handshakes-rsa'] };
+    assert.deepEqual(parseArguments(args), { kind: 'hostile', options: chosen });
+    assert.deepEqual(parseArguments(['hostile', '--help']), { kind: 'help' });
+  });
+
   test('parses the options of propagation', () => {
     const options = { services: [10, 10_000], changes: 200, sources: ['memory', 'api'], usesDefaultSources: true };
     assert.deepEqual(parseArguments(['propagation']), { kind: 'propagation', options });
@@ -68,8 +76,8 @@ describe('parseArguments', () => {
   });
 
   const mistakes: readonly (readonly [string[], RegExp])[] = [
-    [[], /^missing name of a benchmark: expected one of l4, fairness, control, propagation, start, soak$/],
-    [['l7'], /^invalid benchmark "l7": expected one of l4, fairness, control, propagation, start, soak$/],
+    [[], /^missing name of a benchmark: expected one of l4, fairness, hostile, control, propagation, start, soak$/],
+    [['l7'], /^invalid benchmark "l7": expected one of l4, fairness, hostile, control, propagation, start, soak$/],
     [['l4', 'again'], /^unexpected argument "again"$/],
     [['l4', '--fast'], /^Unknown option '--fast'$/],
     [['l4', '--rounds'], /^Option '--rounds <value>' argument missing$/],
@@ -84,6 +92,7 @@ describe('parseArguments', () => {
       /^invalid --scenarios "speed": expected names out of requests, connections, stream, udp, udp-stream, latency, /,
     ],
     [['fairness', '--scenarios', 'udp'], /^Unknown option '--scenarios'$/],
+    [['hostile', '--seconds', '1'], /^invalid --seconds "1": expected a whole number from 2 to 60$/],
     [['soak', '--rounds', '3'], /^Unknown option '--rounds'$/],
     [['control', '--services', '100,many'], /^invalid --services "many": expected a whole number from 1 to 10000$/],
     [['control', '--followers', '0'], /^invalid --followers "0": expected a whole number from 1 to 200$/],

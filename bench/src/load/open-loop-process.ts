@@ -1,6 +1,7 @@
 // Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`: measures latencies at a fixed rate. Sends RATE evenly spaced messages of
 // 64 bytes a second to an echo backend, without waiting for echoes. A latency counts from the time at which the message was due, so that
-// delays of the generator are included (no coordinated omission). The loop never sleeps, because timers are up to a millisecond late.
+// delays of the generator are included (no coordinated omission). Timers are up to a millisecond late, so the loop sleeps only while no message
+// is due within the next two milliseconds.
 // Prints the report as a line of JSON.
 
 import { LatencyHistogram } from '../measure/statistics.ts';
@@ -10,6 +11,7 @@ import type { OpenLoopReport } from './generators.ts';
 /** Latencies in this first part do not count, because Node still compiles hot code. */
 const WARM_UP_MS = 300;
 const SILENCE_TIMEOUT_MS = 5_000;
+const MIN_SLEEP_MS = 2;
 
 const [port = 0, rate = 0, seconds = 0, connections = 0] = process.argv.slice(2).map(Number);
 const latencies = new LatencyHistogram();
@@ -38,7 +40,8 @@ await new Promise<void>((resolve, reject) => {
     if (echoed === total || isOverloaded) resolve();
     else if (sent === total && now - Math.max(lastEchoAt, startedAt) > SILENCE_TIMEOUT_MS) {
       reject(new Error(`${total - echoed} of ${total} messages were not echoed within ${SILENCE_TIMEOUT_MS} ms`));
-    } else setImmediate(step);
+    } else if (msUntilDue(performance.now()) > MIN_SLEEP_MS) setTimeout(step, 1);
+    else setImmediate(step);
   };
   step();
 });
@@ -55,6 +58,11 @@ const report: OpenLoopReport = isOverloaded
 console.log(`report ${JSON.stringify(report)}`);
 if (isOverloaded) process.exit(0);
 await Promise.all(connectionPool.map((connection) => connection.close()));
+
+/** Returns the time until the next message is due; 0 if no message is left to send. */
+function msUntilDue(now: number): number {
+  return sent === total ? 0 : startedAt + (sent * 1000) / rate - now;
+}
 
 function sendDueMessages(now: number): void {
   for (; sent < total; sent++) {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ControlResult } from '../control/control-result.ts';
 import type { FairnessResult } from '../fairness/fairness-result.ts';
+import type { HostileResult } from '../hostile/hostile-result.ts';
 import type { L4Result } from '../l4/l4-result.ts';
 import type { PropagationResult } from '../propagation/propagation-result.ts';
 import type { StartResult } from '../start/start-result.ts';
@@ -12,6 +13,7 @@ import { REPOSITORY_ROOT } from './run-metadata.ts';
 type ResultFile = {
   readonly l4?: L4Result;
   readonly fairness?: FairnessResult;
+  readonly hostile?: HostileResult;
   readonly control?: ControlResult;
   readonly propagation?: PropagationResult;
   readonly start?: StartResult;

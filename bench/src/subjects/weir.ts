@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { spawnProcess, temporaryDirectory } from '@weir/testkit';
+import { type SpawnedProcess, spawnProcess, temporaryDirectory } from '@weir/testkit';
 import { collectGarbage, inspectorUrlIn } from '../measure/inspector.ts';
 import { freePorts } from './free-ports.ts';
 import type { BackendPorts, Subject, SubjectName } from './subject.ts';
@@ -25,25 +25,13 @@ export async function startWeir(backends: BackendPorts, options: WeirOptions = {
   const { name = 'weir', workers = 1, limits = 'none' } = options;
   if (!existsSync(WEIR_PROGRAM)) throw new Error(`${WEIR_PROGRAM} is missing; select other proxies with --subjects`);
   await using cleanup = new AsyncDisposableStack();
-  const directory = cleanup.use(temporaryDirectory('bench-weir'));
   const ports = await freePorts();
-  writeFileSync(join(directory.path, 'services.yaml'), benchmarkManifests(ports, backends, limits));
   const flags = [
-    '--conditions=source',
     ...(options.profileDirectory ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDirectory}`] : []),
     ...(options.isInspected ? ['--inspect=127.0.0.1:0'] : []),
   ];
-  const command = ['standalone', '-f', directory.path, '--workers', String(workers), '--console', '127.0.0.1:0'];
-  const weir = cleanup.use(
-    await spawnProcess({
-      command: process.execPath,
-      args: [...flags, WEIR_PROGRAM, ...command],
-      name: 'weir standalone',
-      readyWhen: /\bready\b.*http:\/\/\S+/,
-      mayExit: true,
-    }),
-  );
-  const [, console = ''] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
+  const standalone = await startStandalone(benchmarkManifests(ports, backends, limits), { workers, flags });
+  const { process: weir, console } = cleanup.use(standalone);
   const inspector = inspectorUrlIn(weir.output());
   const { unsupported, notEnforced } = await readFeatureSupport(console, limits === 'none' ? [] : LIMIT_NAMES);
   const exceptions = notEnforced.length === 0 ? '' : ` (not enforced: ${notEnforced.join(', ')})`;
@@ -60,4 +48,39 @@ export async function startWeir(backends: BackendPorts, options: WeirOptions = {
     readLedger: () => readLedger(console),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };
+}
+
+export type Standalone = AsyncDisposable & {
+  readonly process: SpawnedProcess;
+  /** The URL of the console. */
+  readonly console: string;
+};
+
+export type StandaloneOptions = {
+  readonly workers: number;
+  /** Options of Node. */
+  readonly flags?: readonly string[];
+};
+
+/** Starts `weir standalone` with these manifests. */
+export async function startStandalone(
+  manifests: string,
+  { workers, flags = [] }: StandaloneOptions,
+): Promise<Standalone> {
+  await using cleanup = new AsyncDisposableStack();
+  const directory = cleanup.use(temporaryDirectory('bench-weir'));
+  writeFileSync(join(directory.path, 'services.yaml'), manifests);
+  const command = ['standalone', '-f', directory.path, '--workers', String(workers), '--console', '127.0.0.1:0'];
+  const weir = cleanup.use(
+    await spawnProcess({
+      command: process.execPath,
+      args: ['--conditions=source', ...flags, WEIR_PROGRAM, ...command],
+      name: 'weir standalone',
+      readyWhen: /\bready\b.*http:\/\/\S+/,
+      mayExit: true,
+    }),
+  );
+  const [, console = ''] = /\bready\b.*?(http:\/\/[^\s"]+)/.exec(weir.output()) ?? [];
+  const started = cleanup.move();
+  return { process: weir, console, [Symbol.asyncDispose]: () => started.disposeAsync() };
 }

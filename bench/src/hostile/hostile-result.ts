@@ -1,0 +1,89 @@
+import { type Summary, summarize } from '../measure/statistics.ts';
+import { formatMedian, markdownTable } from '../report/markdown-table.ts';
+import type { RunMetadata } from '../report/run-metadata.ts';
+import type { HostileScenarioName } from './options.ts';
+
+export type HostileResult = RunMetadata & {
+  readonly rounds: number;
+  readonly seconds: number;
+  readonly rows: readonly HostileRow[];
+};
+
+/** Percentiles of the other tenant's latencies in one measurement, in ms. */
+export type LatencyMs = { readonly p50: number; readonly p99: number };
+
+/** One round of a scenario. */
+export type HostileReading = {
+  /** Without the attack, immediately before the attack. */
+  readonly quiet: LatencyMs;
+  readonly attacked: LatencyMs;
+  /** CPU time that Weir used during the attack, in seconds. */
+  readonly cpuSeconds: number;
+  /** How much Weir's resident memory grew at most during the attack, in MiB. */
+  readonly memoryMiB: number;
+  /** How many workers ended. */
+  readonly workerEnds: number;
+  /** How much of the attack the proxy has accepted. */
+  readonly accepted: string;
+};
+
+/** The summary of a scenario, as stored in a result. Latencies are in ms. */
+export type HostileRow = {
+  readonly scenario: HostileScenarioName;
+  readonly quiet: Readonly<Record<keyof LatencyMs, Summary>>;
+  readonly attacked: Readonly<Record<keyof LatencyMs, Summary>>;
+  /** The rise of the 99th percentile in each round. */
+  readonly p99Rise: Summary;
+  readonly maxP99RiseMs: number;
+  readonly cpuSeconds: Summary;
+  readonly memoryMiB: Summary;
+  /** In all rounds together. */
+  readonly workerEnds: number;
+  /** In the last round. */
+  readonly accepted: string;
+};
+
+export function summarizeHostile(
+  scenario: HostileScenarioName,
+  { readings, maxP99RiseMs }: { readonly readings: readonly HostileReading[]; readonly maxP99RiseMs: number },
+): HostileRow {
+  const of = (value: (reading: HostileReading) => number): Summary => summarize(readings.map(value));
+  return {
+    scenario,
+    quiet: { p50: of(({ quiet }) => quiet.p50), p99: of(({ quiet }) => quiet.p99) },
+    attacked: { p50: of(({ attacked }) => attacked.p50), p99: of(({ attacked }) => attacked.p99) },
+    p99Rise: of(({ quiet, attacked }) => attacked.p99 - quiet.p99),
+    maxP99RiseMs,
+    cpuSeconds: of(({ cpuSeconds }) => cpuSeconds),
+    memoryMiB: of(({ memoryMiB }) => memoryMiB),
+    workerEnds: readings.reduce((sum, { workerEnds }) => sum + workerEnds, 0),
+    accepted: readings.at(-1)?.accepted ?? '',
+  };
+}
+
+/** Whether the other tenant was disturbed no more than the target allows. */
+export function meetsTarget({ p99Rise, maxP99RiseMs, workerEnds }: HostileRow): boolean {
+  return p99Rise.median <= maxP99RiseMs && workerEnds === 0;
+}
+
+const HEADER = [
+  ...['scenario', 'p50 ms: quiet', 'attack', 'p99 ms: quiet', 'attack', 'rise of p99, ms'],
+  ...['CPU s', 'memory MiB', 'worker ends', 'target'],
+];
+
+export function hostileTable(rows: readonly HostileRow[]): string[] {
+  return markdownTable([HEADER, ...rows.map(hostileCells)]);
+}
+
+function hostileCells(row: HostileRow): string[] {
+  const { scenario, quiet, attacked, p99Rise, cpuSeconds, memoryMiB, workerEnds, maxP99RiseMs } = row;
+  return [
+    scenario,
+    ...[quiet.p50, attacked.p50, quiet.p99, attacked.p99].map(({ median }) => median.toFixed(1)),
+    formatMedian(p99Rise, 1),
+    cpuSeconds.median.toFixed(1),
+    memoryMiB.median.toFixed(0),
+    String(workerEnds),
+    `≤ ${maxP99RiseMs} ms, no worker ends: ${meetsTarget(row) ? 'met' : 'missed'}`,
+  ];
+}

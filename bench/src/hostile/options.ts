@@ -1,0 +1,46 @@
+import { parseIntegerOption, parseNameListOption, parseOptions } from '../option-values.ts';
+
+export type HostileOptions = {
+  /** How often each scenario is measured. */
+  readonly rounds: number;
+  /** Duration of one measurement. */
+  readonly seconds: number;
+  /** The selected scenarios in the order in which they run; absent if all run. */
+  readonly scenarios?: readonly HostileScenarioName[];
+};
+
+export const HOSTILE_DEFAULTS = { rounds: 5, seconds: 4 } as const;
+
+/** The scenarios in the order in which they run. */
+export const HOSTILE_SCENARIO_DESCRIPTIONS = {
+  handshakes: '5,000 connections that each send a ClientHello at the same moment; the certificate has a P-256 key',
+  'handshakes-rsa':
+    '2,500 connections that each send a ClientHello at the same moment; the certificate has an RSA-4096 key',
+} as const;
+
+export type HostileScenarioName = keyof typeof HOSTILE_SCENARIO_DESCRIPTIONS;
+
+export const HOSTILE_SCENARIO_NAMES: readonly HostileScenarioName[] = Object.keys(
+  HOSTILE_SCENARIO_DESCRIPTIONS,
+) as HostileScenarioName[];
+
+export function parseHostileArguments(
+  args: readonly string[],
+): { readonly kind: 'help' } | { readonly kind: 'hostile'; readonly options: HostileOptions } {
+  const values = parseOptions(args, {
+    defaults: { rounds: String(HOSTILE_DEFAULTS.rounds), seconds: String(HOSTILE_DEFAULTS.seconds) },
+    optional: ['scenarios'],
+  });
+  if (values === 'help') return { kind: 'help' };
+  const { rounds, seconds, scenarios } = values;
+  return {
+    kind: 'hostile',
+    options: {
+      rounds: parseIntegerOption('rounds', rounds, { min: 1, max: 100 }),
+      seconds: parseIntegerOption('seconds', seconds, { min: 2, max: 60 }),
+      ...(scenarios === undefined
+        ? {}
+        : { scenarios: parseNameListOption('scenarios', scenarios, HOSTILE_SCENARIO_NAMES) }),
+    },
+  };
+}
