@@ -8,7 +8,8 @@ import type { Tenancy } from './tenancy.ts';
 
 // A tenant can write an EndpointSlice by hand with any address, and the proxy would connect to that address with the node's identity
 // (CVE-2021-25740). An endpoint is therefore used only if its address belongs to a pod of the slice's namespace, or if the tenant's
-// policy allows the address (allowedEndpointCIDRs).
+// policy allows the address (allowedEndpointCIDRs). No policy allows addresses of pods in other namespaces (among them Weir's own pods),
+// of nodes, of cluster IPs, or special addresses.
 
 /**
  * The reason to refuse an address that belongs to no pod of the namespace. A tenant's policy can remove only this reason, by allowing the
@@ -27,6 +28,8 @@ export class EndpointTrustIndex {
   readonly #isEnforced: boolean;
   readonly #clusterIps: ClusterIpIndex;
   #nodeAddresses: ReadonlySet<string | undefined> = new Set();
+  /** The number of pods of the cluster with each address. */
+  readonly #podCounts = new AddressCounts();
   readonly #podsByNamespace = new Map<string, Set<PodObject>>();
   /** The addresses of the pods in each namespace, computed on first use. */
   readonly #podAddresses = new Map<string, ReadonlyMap<string, PodAddress>>();
@@ -61,9 +64,13 @@ export class EndpointTrustIndex {
   }
 
   /**
-   * Applies changes of pods. Returns the namespaces whose pods changed. The caller must check the endpoints of these namespaces again.
+   * Applies changes of pods. Returns the namespaces whose pods changed, and the addresses that became or stopped being the address of a pod.
+   * The caller must check the endpoints of these namespaces, and endpoints with these addresses, again.
    */
-  setPods({ removed, added }: ListDiff<PodObject>): ReadonlySet<string> {
+  setPods({ removed, added }: ListDiff<PodObject>): {
+    readonly namespaces: ReadonlySet<string>;
+    readonly addresses: readonly string[];
+  } {
     const namespaces = new Set([...removed, ...added].map(({ namespace }) => namespace));
     for (const pod of removed) this.#podsByNamespace.get(pod.namespace)?.delete(pod);
     for (const pod of added) {
@@ -74,7 +81,10 @@ export class EndpointTrustIndex {
       this.#podAddresses.delete(namespace);
       if (this.#podsByNamespace.get(namespace)?.size === 0) this.#podsByNamespace.delete(namespace);
     }
-    return namespaces;
+    const addresses = this.#isEnforced
+      ? this.#podCounts.update({ removed: removed.flatMap(({ ips }) => ips), added: added.flatMap(({ ips }) => ips) })
+      : [];
+    return { namespaces, addresses };
   }
 
   checkFor(tenancy: Tenancy): EndpointAddressCheck {
@@ -89,6 +99,7 @@ export class EndpointTrustIndex {
       if (this.#nodeAddresses.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
       if (pod !== undefined) return undefined;
       if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_A_POD_ADDRESS;
+      if (this.#podCounts.has(canonical)) return 'belongs to a pod of another namespace';
       return this.#clusterIps.isClusterIp(canonical) ? 'is the cluster IP of a Service' : undefined;
     };
   }
@@ -129,11 +140,7 @@ export class EndpointTrustIndex {
 class ClusterIpIndex {
   readonly #configuredRanges: readonly string[];
   #ranges: NetworkSet;
-  /**
-   * The number of Services with each cluster IP. A new Service may appear with an address before the former owner of the address has
-   * gone.
-   */
-  readonly #counts = new Map<string, number>();
+  readonly #counts = new AddressCounts();
 
   /** `configuredRanges` are the CIDRs of the fleet settings. They apply in addition to the CIDRs of the ServiceCIDR objects. */
   constructor(configuredRanges: readonly string[]) {
@@ -150,13 +157,39 @@ class ClusterIpIndex {
    * ranges, because these are always refused.
    */
   setServices({ removed, added }: ListDiff<ServiceObject>): readonly string[] {
+    const clusterIpsOf = (services: readonly ServiceObject[]): string[] =>
+      services.flatMap(({ clusterIPs = [] }) => clusterIPs);
+    const changed = this.#counts.update({ removed: clusterIpsOf(removed), added: clusterIpsOf(added) });
+    return changed.filter((address) => !this.#ranges.contains(address));
+  }
+
+  isInRange(address: string): boolean {
+    return this.#ranges.contains(address);
+  }
+
+  isClusterIp(address: string): boolean {
+    return this.#counts.has(address);
+  }
+}
+
+/**
+ * Counts the objects with each address. A new object may appear with an address before the former owner of the address has gone.
+ */
+class AddressCounts {
+  readonly #counts = new Map<string, number>();
+
+  has(address: string): boolean {
+    return this.#counts.has(address);
+  }
+
+  /** Counts the addresses of removed and added objects. Returns the addresses that appeared or vanished, in canonical form. */
+  update({ removed, added }: ListDiff<string>): readonly string[] {
     const changes = new Map<string, number>();
-    const count = (services: readonly ServiceObject[], change: 1 | -1): void => {
-      for (const { clusterIPs = [] } of services)
-        for (const text of clusterIPs) {
-          const address = canonicalAddress(text);
-          if (address !== undefined) changes.set(address, (changes.get(address) ?? 0) + change);
-        }
+    const count = (texts: readonly string[], change: 1 | -1): void => {
+      for (const text of texts) {
+        const address = canonicalAddress(text);
+        if (address !== undefined) changes.set(address, (changes.get(address) ?? 0) + change);
+      }
     };
     count(added, 1);
     count(removed, -1);
@@ -166,16 +199,8 @@ class ClusterIpIndex {
       const now = before + change;
       if (now === 0) this.#counts.delete(address);
       else this.#counts.set(address, now);
-      if ((before === 0) !== (now === 0) && !this.#ranges.contains(address)) changed.push(address);
+      if ((before === 0) !== (now === 0)) changed.push(address);
     }
     return changed;
-  }
-
-  isInRange(address: string): boolean {
-    return this.#ranges.contains(address);
-  }
-
-  isClusterIp(address: string): boolean {
-    return this.#counts.has(address);
   }
 }

@@ -122,20 +122,22 @@ export class Translator {
     if (haveRangesChanged) this.#trust.setServiceRanges(serviceCidrs ?? []);
     const stale = new Set(haveRangesChanged ? this.#services.all() : []);
     const clusterIps = this.#trust.setServices(serviceDiff);
-    for (const record of previous === undefined ? [] : this.#allowedToUse(clusterIps)) stale.add(record);
+    const { namespaces, addresses } = this.#trust.setPods(diffLists(previous?.pods ?? [], pods));
+    const changed = [...clusterIps, ...addresses];
+    for (const record of previous === undefined ? [] : this.#allowedToUse(changed)) stale.add(record);
     for (const path of this.#slices.update(diffLists(previous?.slices ?? [], slices))) {
       const record = this.#services.byPath(path);
       if (record !== undefined) stale.add(record);
     }
-    for (const namespace of this.#trust.setPods(diffLists(previous?.pods ?? [], pods))) {
+    for (const namespace of namespaces) {
       for (const record of this.#services.ofNamespace(namespace)) stale.add(record);
     }
     return stale;
   }
 
   /**
-   * Yields the Services whose policy allows endpoints at one of `addresses`. `addresses` is mostly empty, because it contains only
-   * cluster IPs outside of the known ranges.
+   * Yields the Services whose policy allows endpoints at one of `addresses`: changed addresses of pods, and cluster IPs outside of the
+   * known ranges.
    */
   *#allowedToUse(addresses: readonly string[]): Iterable<ServiceRecord> {
     if (addresses.length === 0) return;

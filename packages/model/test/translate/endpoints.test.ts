@@ -222,6 +222,27 @@ describe('the trust boundary', () => {
     assert.match(messages.join(), /10\.98\.0\.1.* is the cluster IP of a Service/);
   });
 
+  test('ignores pods of other namespaces even if a policy allows their address, as soon as the pod appears', () => {
+    const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8'] } })];
+    const parts = { settings, policies, services: [service('a/web')], slices: [slice('a/web', ['10.0.0.9'])] };
+    const translator = new Translator(settings, NO_ALLOCATIONS);
+    const endpointsNow = (pods: Snapshot['pods']): readonly string[] =>
+      entriesOf(translator.translate(snapshotOf({ ...parts, pods })).table, 'endpoints').flatMap((entry) =>
+        entry.endpoints.map(({ address }) => address),
+      );
+    const redis = pod('weir-system/redis-0', '10.0.0.9');
+    assert.deepEqual(endpointsNow([]), ['10.0.0.9']);
+    assert.deepEqual(endpointsNow([redis]), []);
+    assert.deepEqual(endpointsNow([redis, pod('b/web', '10.0.0.9')]), []);
+    assert.deepEqual(endpointsNow([]), ['10.0.0.9']);
+    const refused = translateFresh({ ...parts, pods: [redis] });
+    assert.match(
+      refused.problems[0]?.message ?? '',
+      /10\.0\.0\.9 belongs to a pod of another namespace; use addresses/,
+    );
+    assert.deepEqual(endpointsNow([redis, pod('a/web', '10.0.0.9')]), ['10.0.0.9']);
+  });
+
   test('uses a released cluster IP, and the address of a pod that equals a cluster IP', () => {
     const policies = [policy('all', { grants: { ...UNRESTRICTED_GRANTS, allowedEndpointCIDRs: ['10.0.0.0/8'] } })];
     const taken = [service('a/web'), service('b/db', { type: 'ClusterIP', clusterIPs: ['10.98.0.1'] })];
