@@ -1,8 +1,13 @@
+import { text } from 'node:stream/consumers';
+import { watchNpm } from './npm-parent.ts';
+
 /**
  * The environment of a command: variables, output streams and signals. `main.ts` passes the environment of the process; tests pass a fake.
  */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Reads standard input to its end. */
+  readInput(): Promise<string>;
   /** Writes the result of the command to stdout. */
   out(text: string): void;
   /** Writes progress, problems and the line `ready` to stderr. */
@@ -12,7 +17,7 @@ export interface Terminal {
   /** Returns the width of the terminal, or undefined if stdout is not a terminal. */
   columns(): number | undefined;
   readonly colour: boolean;
-  /** Aborted by SIGINT, SIGTERM or SIGHUP, or when the launcher process ends. */
+  /** Aborted by SIGINT, SIGTERM or SIGHUP, or when the launcher process or npx ends. */
   readonly signal: AbortSignal;
 }
 
@@ -32,7 +37,10 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
       stopping.abort();
     });
   }
+  // Without a listener, Node.js would open its inspector, through which local users could run code in this process.
+  process.on('SIGUSR1', () => {});
   stopWithParent(stopping);
+  watchNpm(process.env, () => stopping.abort());
   // In `weir … | head`, head may close the pipe early. That is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(0);
@@ -42,8 +50,9 @@ export function processTerminal(): { readonly terminal: Terminal; exit(code: num
   return {
     terminal: {
       env: process.env,
-      out: (text) => void process.stdout.write(text),
-      err: (text) => void process.stderr.write(text),
+      readInput: () => text(process.stdin),
+      out: (output) => void process.stdout.write(output),
+      err: (output) => void process.stderr.write(output),
       isTerminal: isTTY,
       // Some pseudo terminals report 0 if their width is unknown.
       columns: () => (isTTY ? process.stdout.columns || undefined : undefined),

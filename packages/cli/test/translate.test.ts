@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { endpointSlice, manifestDirectory, service, tenantPolicy } from './fixtures/manifests.ts';
+import { runWeirOnTerminal } from './fixtures/weir-in-process.ts';
 import { runWeirProcess } from './fixtures/weir-process.ts';
 
 test('prints the table, a status for each Service and no problems for valid manifests', async () => {
@@ -9,7 +10,7 @@ test('prints the table, a status for each Service and no problems for valid mani
   files.write('shop.yaml', service('web'), endpointSlice('web', 18_080));
   const { code, json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
   assert.equal(code, 0);
-  assert.deepEqual(Object.keys(json), ['table', 'statuses', 'problems', 'ignored']);
+  assert.deepEqual(Object.keys(json), ['table', 'statuses', 'problems', 'ignored', 'services']);
   assert.deepEqual(json.problems, []);
   assert.deepEqual(
     json.statuses.map((status: { name: string; accepted: { reason: string } }) => [
@@ -145,6 +146,56 @@ test('prints a line per Service and a line per problem with its remedy', async (
   assert.match(stdout, /^shop\/api +shop +Accepted +8080\/TCP +local +1$/m);
   assert.match(stdout, /^shop\/web +shop +QuotaExceeded/m);
   assert.match(stdout, /^error: Service shop\/web: QuotaExceeded: 1 of 1 .*\(api\); delete one or ask/m);
+});
+
+test('ends with a line that counts the Services', async () => {
+  await using files = manifestDirectory();
+  const classless = ['a', 'b'].map((name) => service(name, { loadBalancerClass: null }));
+  files.write(
+    'shop.yaml',
+    ...classless,
+    service('web'),
+    endpointSlice('web', 18_080),
+    service('idle', { port: 81 }),
+    service('ssh', { port: 22 }),
+    service('typo', { loadBalancerClass: 'weir.dev/wier' }),
+  );
+  files.writeText(
+    'bad.yaml',
+    'apiVersion: v1\nkind: Service\nmetadata: {name: bad}\nspec: {loadBalancerSourceRange: [], ports: [{port: 80}]}\n',
+  );
+  const { stdout, code } = await runWeirProcess(['translate', '-f', files.path]);
+  assert.equal(code, 1);
+  assert.match(stdout, /^shop\/ssh +shop +PortReserved +22\/TCP \(PortReserved\)/m);
+  assert.match(
+    stdout,
+    /^error: Service default\/bad: InvalidObject: spec\.loadBalancerSourceRange is unknown; did you mean/m,
+  );
+  assert.match(
+    stdout,
+    /^warning: Fleet: NoServices: .*\(shop\/typo: "weir\.dev\/wier"\).*did you mean weir\.dev\/weir\?$/m,
+  );
+  assert.equal(
+    stdout.split('\n').at(-2),
+    '7 Services: 2 served (1 without a ready endpoint), 1 refused, 1 invalid, 1 names another class (weir.dev/wier), 2 name no class: add --classless',
+  );
+});
+
+test('asks whether a misspelled annotation means a known annotation', async () => {
+  await using files = manifestDirectory();
+  files.write('shop.yaml', service('web', { annotations: { 'weir.dev/max-conections': '10' } }));
+  const { json } = await runWeirProcess(['translate', '-f', files.path, '-o', 'json']);
+  assert.equal(
+    json.problems[0].message,
+    'annotation weir.dev/max-conections: "10" cannot be honoured: did you mean weir.dev/max-connections?',
+  );
+});
+
+test('reads manifests from standard input with -f -', async () => {
+  const input = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: [service('web'), endpointSlice('web', 1)] });
+  const { code, stdout } = await runWeirOnTerminal({ input }, ['translate', '-f', '-']);
+  assert.equal(code, 0, stdout);
+  assert.match(stdout, /^shop\/web +shop +Accepted/m);
 });
 
 test('exits with 2 and one line if the directory does not exist', async () => {

@@ -1,4 +1,5 @@
 export * from './certificate-validity.ts';
+export { closestName } from './closest-name.ts';
 export * from './data-plane.ts';
 export * from './fleet-settings.ts';
 export * from './policy.ts';
@@ -24,13 +25,14 @@ export {
   nodeAddressesOf,
   nodePoolOf,
 } from './translate/nodes.ts';
-export { isOwned } from './translate/owned-services.ts';
+export { isIgnored, isOwned } from './translate/owned-services.ts';
 export { type ServiceStatus, type Translation, translate } from './translate/translate.ts';
 export { Translator, type TranslatorOutput } from './translate/translator.ts';
 export { type Condition, truncateMessage } from './view/condition.ts';
 export * from './view/fleet-state.ts';
 export * from './view/policy-view.ts';
 export * from './view/proxy-view.ts';
+export { ReportedViews } from './view/reported-views.ts';
 export {
   type PortError,
   type PortView,

@@ -24,6 +24,7 @@ export const GENERAL_PROBLEM_CODES = [
   'EndpointsNotRefined',
   'NoNodes',
   'NoServices',
+  'UnhealthyEndpoints',
   'UnknownTarget',
 ] as const;
 

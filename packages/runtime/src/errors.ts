@@ -114,9 +114,9 @@ const FILE_ERROR_ADVICE: Readonly<Record<string, string>> = {
 /** Returns the error of a failed file operation. Its message has the operation, the path, and what the user can do. */
 export function fileError(cause: unknown, verb: FileOperation, path: string): WeirError<'FILE_FAILED'> {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : '';
-  return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${FILE_ERROR_ADVICE[code] ?? errorMessage(cause)}`, {
-    cause,
-  });
+  const isMissing = code === 'ENOENT' && verb === 'read';
+  const advice = isMissing ? 'the file does not exist; check the path' : FILE_ERROR_ADVICE[code];
+  return new WeirError('FILE_FAILED', `cannot ${verb} ${path}: ${advice ?? errorMessage(cause)}`, { cause });
 }
 
 const LISTEN_ERROR_REASONS: Readonly<Record<string, string>> = {

@@ -11,7 +11,7 @@ import { clientFor, type ServerOptions, serverOption } from '../client/server-op
 import { parseServiceName } from '../client/target.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
 import { bitRateText, bytesText, countText, joinList, MAX_LISTED_ITEMS, pluralize } from '../output/amounts.ts';
-import { colourizeFor, stateText, toSingleLine } from '../output/ansi.ts';
+import { colourizeFor, serviceStateText, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { tableText } from '../output/table.ts';
 
@@ -42,10 +42,10 @@ export function addExplain(program: Command, { terminal, finish }: CommandContex
 /** Returns the text of `weir explain`: the state of the Service first, then the reasons for that state. */
 export function explanationText(service: ServiceExplanation, colour: boolean): string {
   const paint = colourizeFor(colour);
-  const { namespace, name, tenant, policy, state, message, reason } = service;
+  const { namespace, name, tenant, policy, message, reason } = service;
   const policyText = policy === null ? 'the default policy' : `TenantPolicy ${policy}`;
   const lines = [
-    `${paint('bold', `Service ${namespace}/${name}`)}: ${stateText(paint, state)} (${reason})`,
+    `${paint('bold', `Service ${namespace}/${name}`)}: ${serviceStateText(paint, service)} (${reason})`,
     `  ${toSingleLine(message)}`,
     tenant === null ? '  tenant unknown (TenantConflict)' : `  tenant ${tenant}, ${policyText}`,
     ...section(
@@ -170,7 +170,7 @@ const UNKNOWN_WHILE_STORE_UNREACHABLE = 'unknown while the store is unreachable'
 
 function limitLines({ limits, used }: ServiceExplanation): string[] {
   const ofLimit = (limit: number | undefined, text: (amount: number) => string): string =>
-    limit === undefined ? ', unlimited' : ` of ${text(limit)}`;
+    limit === undefined ? ' (no limit)' : ` of ${text(limit)}`;
   return [
     `services ${used.services}${ofLimit(limits.services, countText)}`,
     `ports ${used.ports}${ofLimit(limits.ports, countText)}`,

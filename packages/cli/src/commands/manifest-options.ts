@@ -3,6 +3,7 @@ import type { CommandLineNode } from '@weir/controller';
 import { PORT_RANGE_FORMAT, type PortRange, parsePortRange, parseSharedPort, SHARED_PORT_FORMAT } from '@weir/model';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { FleetOptions } from '../standalone/directory-settings.ts';
+import type { Terminal } from '../terminal.ts';
 
 /** The options that `weir translate` and `weir standalone` share. */
 export interface ManifestOptions extends Partial<FleetOptions> {
@@ -10,10 +11,18 @@ export interface ManifestOptions extends Partial<FleetOptions> {
   readonly node?: readonly CommandLineNode[];
 }
 
+/** Reads standard input if the user asked for it with `-f -`. Resolves with undefined otherwise. */
+export async function readManifestInput(
+  { filename }: ManifestOptions,
+  terminal: Pick<Terminal, 'readInput'>,
+): Promise<string | undefined> {
+  return filename.includes('-') ? await terminal.readInput() : undefined;
+}
+
 export function addManifestOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('-f, --filename <path>', 'file or directory of manifests (repeatable)')
+      new Option('-f, --filename <path>', 'file or directory of manifests, or - for standard input (repeatable)')
         .argParser(appendPath)
         .makeOptionMandatory(),
     )

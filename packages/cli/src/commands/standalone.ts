@@ -3,12 +3,13 @@ import { createLogger, type HostPort, LOG_LEVELS, type LogLevel, parseHostPort, 
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { EXIT_OK } from '../command-context.ts';
+import { pluralize } from '../output/amounts.ts';
 import { colourizeFor } from '../output/ansi.ts';
 import { problemText, resolvedProblemText } from '../output/problem-text.ts';
 import { transportFrom } from '../standalone/transport-setting.ts';
 import { untilAborted } from '../standalone/waiting.ts';
 import type { Terminal } from '../terminal.ts';
-import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
+import { addManifestOptions, type ManifestOptions, readManifestInput } from './manifest-options.ts';
 
 const EXAMPLES = `
 Examples:
@@ -75,6 +76,7 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
   const { startStandalone } = await import('../standalone/start-standalone.ts');
   const running = await startStandalone({
     ...options,
+    stdin: await readManifestInput(options, terminal),
     redis: options.redis === undefined ? undefined : redisAccessFrom(terminal.env, options.redis),
     fleetSecret: terminal.env.WEIR_FLEET_SECRET,
     transport: await transportFrom(terminal.env),
@@ -90,8 +92,14 @@ async function runUntilStopped(options: StandaloneCommandOptions, terminal: Term
     terminal.err(`ready${running.consoleUrl === undefined ? '' : ` ${running.consoleUrl}`}\n`);
     await Promise.race([running.failed, running.drained, untilAborted(terminal.signal)]);
   } finally {
+    const connections = await running.countConnections();
+    if (connections > 0) terminal.err(`${drainText(connections)}\n`);
     await running.close();
   }
+}
+
+function drainText(connections: number): string {
+  return `waiting for ${pluralize(connections, 'open connection')} to end, at most for the drain-timeout of each Service (30 s by default); a second Ctrl-C or SIGTERM ends the process at once`;
 }
 
 /** Parses WEIR_LOG_LEVEL. The default is `error`, because the command itself prints all problems. */

@@ -12,15 +12,17 @@ import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.t
 import { type Colourize, colourizeFor, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { problemsText } from '../output/problem-text.ts';
+import { countServices, type ServiceCounts, serviceCountsText } from '../output/service-counts.ts';
 import { tableText } from '../output/table.ts';
 import { fleetSettingsFor, resolveFleetOptions } from '../standalone/directory-settings.ts';
-import { addManifestOptions, type ManifestOptions } from './manifest-options.ts';
+import { addManifestOptions, type ManifestOptions, readManifestInput } from './manifest-options.ts';
 
 const EXAMPLES = `
 Examples:
   weir translate -f manifests/                   a line for each Service, and every problem
   weir translate -f manifests/ --classless       include Services without a loadBalancerClass
   weir translate -f . --node edge=192.0.2.10 -o json
+  kubectl kustomize apps/ | weir translate -f -
 
 The exit code is 1 if a problem of severity error was found. Warnings do not count.`;
 
@@ -30,19 +32,20 @@ export function addTranslate(program: Command, { terminal, finish }: CommandCont
     .addOption(outputOption())
     .addHelpText('after', EXAMPLES)
     .action(async (options: ManifestOptions & { output: OutputFormat }) => {
-      const run = await dryRun(options);
+      const run = await dryRun(options, await readManifestInput(options, terminal));
       printResult(terminal, options.output, { data: run, table: () => dryRunText(run, terminal.colour) });
       finish(hasError(run.problems) ? EXIT_PROBLEM : EXIT_OK);
     });
 }
 
-async function dryRun(options: ManifestOptions): Promise<DryRun> {
+async function dryRun(options: ManifestOptions, stdin: string | undefined): Promise<DryRun> {
   const { filename, node = [] } = options;
   const fleet = resolveFleetOptions(options);
   const { openDirectorySource } = await import('@weir/controller');
   const { randomSecret } = await import('../standalone/fleet-secret.ts');
   const source = await openDirectorySource({
     paths: filename,
+    stdin,
     nodes: node,
     clock: systemClock,
     watched: false,
@@ -53,7 +56,13 @@ async function dryRun(options: ManifestOptions): Promise<DryRun> {
     const settings = fleetSettingsFor(snapshot.nodes, { ...fleet, secretAccess: { kind: 'cluster' } });
     const { validity } = certificateValidityFor(snapshot.secrets ?? [], systemClock.now());
     const { table, statuses, problems } = translate({ ...snapshot, settings, validity }, NO_ALLOCATIONS);
-    return { table: tableToJson(table), statuses, problems, ignored: Object.fromEntries(source.ignoredKinds()) };
+    return {
+      table: tableToJson(table),
+      statuses,
+      problems,
+      ignored: Object.fromEntries(source.ignoredKinds()),
+      services: countServices({ ...snapshot, settings }, { table, statuses, problems }),
+    };
   } finally {
     await source.close();
   }
@@ -70,11 +79,17 @@ export interface DryRun {
   readonly problems: readonly Problem[];
   /** Number of objects of each kind that Weir does not read. */
   readonly ignored: Readonly<Record<string, number>>;
+  /** Number of Services of the manifests by what Weir does with them. */
+  readonly services: ServiceCounts;
 }
 
 export function dryRunText(run: DryRun, colour: boolean): string {
   const paint = colourizeFor(colour);
-  const parts = [servicesText(run, paint), problemsText(run.problems, paint), ignoredText(run.ignored)];
+  const parts = [
+    servicesText(run, paint),
+    problemsText(run.problems, paint),
+    `${ignoredText(run.ignored)}${serviceCountsText(run.services)}\n`,
+  ];
   return parts.filter((part) => part !== '').join('\n');
 }
 
@@ -92,13 +107,17 @@ function servicesText({ table, statuses }: DryRun, paint: Colourize): string {
       },
       {
         title: 'PORTS',
-        value: ({ ports }) => ports.map(({ port, protocol }) => `${port}/${protocol}`).join(',') || '-',
+        value: ({ ports }) => ports.map(portText).join(',') || '-',
       },
       { title: 'NODES', value: ({ nodes }) => nodes.join(',') || '-' },
       { title: 'ENDPOINTS', value: (status) => String(ready(status.uid)), align: 'right' },
     ],
     statuses,
   );
+}
+
+function portText({ port, protocol, error }: ServiceStatus['ports'][number]): string {
+  return `${port}/${protocol}${error === null ? '' : ` (${error.reason})`}`;
 }
 
 /** Returns the number of ready endpoints of each port. The table may store the endpoints of a port in several chunks. */

@@ -33,6 +33,8 @@ import { untilAborted } from './waiting.ts';
 export interface StandaloneOptions extends Partial<FleetOptions> {
   /** Files and directories of manifests. */
   readonly filename: readonly string[];
+  /** The text of standard input, if `filename` contains `-`. */
+  readonly stdin?: string | undefined;
   readonly node?: readonly CommandLineNode[];
   readonly console: HostPort | 'off';
   /** Number of worker threads of each proxy. */
@@ -60,12 +62,14 @@ export interface RunningStandalone {
   readonly failed: Promise<unknown>;
   /** Resolves when a drain is requested on the admin socket of a proxy. The caller must then call `close`, as after SIGTERM. */
   readonly drained: Promise<void>;
+  /** Resolves with the number of open connections in the last heartbeats; 0 if the store does not answer. */
+  countConnections(): Promise<number>;
   close(): Promise<void>;
 }
 
 /** Starts all components. Resolves when every Service of the manifests is served or has a reported problem. */
 export async function startStandalone(options: StandaloneOptions): Promise<RunningStandalone> {
-  const { filename, node = [], state, redis, log, onProblemChanges, onWarning } = options;
+  const { filename, stdin, node = [], state, redis, log, onProblemChanges, onWarning } = options;
   const fleetOptions = resolveFleetOptions(options);
   const drained = Promise.withResolvers<void>();
   const failures: Promise<unknown>[] = [];
@@ -85,7 +89,7 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
         const resolved = await resolveFleetSecret({ given: options.fleetSecret, redis, state });
         fleetSecret = resolved.secret;
         if (resolved.cannotOpenState) onWarning?.(NEW_FLEET_SECRET_WARNING);
-        const files = await openDirectorySource({ paths: filename, nodes: node, clock, fleetSecret });
+        const files = await openDirectorySource({ paths: filename, stdin, nodes: node, clock, fleetSecret });
         source = await openSource(files, options);
         if (files.ignoredKinds().has('Secret')) onWarning?.(SECRETS_NOT_READ_WARNING);
       },
@@ -166,6 +170,10 @@ export async function startStandalone(options: StandaloneOptions): Promise<Runni
     consoleUrl: console?.url,
     failed: Promise.race(failures),
     drained: drained.promise,
+    async countConnections() {
+      const heartbeats = await store.heartbeats.list().catch(() => []);
+      return heartbeats.reduce((sum, { connections }) => sum + connections, 0);
+    },
     close: () => running.close(),
   };
 }

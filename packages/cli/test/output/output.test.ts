@@ -55,14 +55,29 @@ test('removes control characters that a tenant wrote from table cells', () => {
   assert.equal(text, 'MESSAGE\na[2J]0;titleb cd\n');
 });
 
+const NO_SERVICES = {
+  total: 0,
+  served: 0,
+  withoutEndpoints: 0,
+  refused: 0,
+  withoutNodes: 0,
+  invalid: 0,
+  withoutClass: 0,
+  ofOtherClass: 0,
+  otherClasses: [],
+  ignored: 0,
+  ofOtherType: 0,
+};
+
 test('removes control characters from the subject and message of a problem and from ignored kinds', () => {
   const evil = 'a\u001b[2J\nfake\u001b[8m';
   const problem = { code: 'InvalidObject', subject: evil, severity: 'error', heals: false, message: evil } as const;
-  const run = { table: tableToJson(EMPTY_TABLE), statuses: [], problems: [problem], ignored: { [evil]: 1 } };
+  const services = { ...NO_SERVICES, total: 1, ofOtherClass: 1, otherClasses: [evil] };
+  const run = { table: tableToJson(EMPTY_TABLE), statuses: [], problems: [problem], ignored: { [evil]: 1 }, services };
   const printed = 'a[2J fake[8m';
   assert.equal(
     dryRunText(run, false),
-    `error: ${printed}: InvalidObject: ${printed}\n\nIgnored objects of kinds that Weir does not read: 1 ${printed}\n`,
+    `error: ${printed}: InvalidObject: ${printed}\n\nIgnored objects of kinds that Weir does not read: 1 ${printed}\n1 Service: 0 served, 1 names another class (${printed})\n`,
   );
 });
 

@@ -1,7 +1,7 @@
 // Reads an untrusted JSON object field by field. A wrong field is noted with its path and the allowed values, and reading goes on
 // with a harmless value. Therefore all mistakes of an object are reported at once, and reading never throws.
 import { isIP, isIPv4, isIPv6 } from 'node:net';
-import { parseCidr, parseHost } from '@weir/model';
+import { closestName, parseCidr, parseHost } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
 
 export interface TextFormat {
@@ -118,7 +118,10 @@ export class Fields {
   /** Notes a mistake for each unknown field. Otherwise it would look as if Weir honoured the field. */
   refuseUnknown(known: readonly string[]): void {
     for (const name of this.names()) {
-      if (!known.includes(name)) this.#mistakes.push(`${this.#pathOf(name)} is unknown; use ${known.join(', ')}`);
+      if (known.includes(name)) continue;
+      const meant = closestName(name, known);
+      const advice = meant === undefined ? `use ${known.join(', ')}` : `did you mean ${meant}?`;
+      this.#mistakes.push(`${this.#pathOf(name)} is unknown; ${advice}`);
     }
   }
 

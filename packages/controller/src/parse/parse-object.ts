@@ -20,12 +20,17 @@ export function parseObject<T extends object>(kind: string, raw: unknown, read: 
   const mistakes: string[] = [];
   const object = read(new Fields(raw, mistakes));
   if (mistakes.length === 0) return { object: Object.freeze(object), problems: [] };
+  return { object: undefined, problems: mistakeProblems(kind, raw, mistakes) };
+}
+
+/** Returns one error per mistake, without repetitions. */
+export function mistakeProblems(kind: string, raw: unknown, mistakes: readonly string[]): readonly Problem[] {
   const subject = subjectOfRaw(kind, raw);
   const all = [...new Set(mistakes)];
   const reported = all.slice(0, MAX_REPORTED_MISTAKES);
   const omitted = all.length - reported.length;
   if (omitted > 0) reported.push(`the object has ${omitted} more mistakes; correct the listed mistakes first`);
-  return { object: undefined, problems: reported.map((message) => invalidObject(subject, truncateMessage(message))) };
+  return reported.map((message) => invalidObject(subject, truncateMessage(message)));
 }
 
 /** Returns the subject for a problem of the object, even if the object's name is missing or invalid. */

@@ -19,7 +19,7 @@ test('the default tenant policy may be a spec or a complete TenantPolicy', () =>
 test('reports all mistakes in the default tenant policy, and fields that are not enforced', () => {
   assert.throws(
     () => parseDefaultPolicy('p.yaml', 'limits: {services: x}\nlimit: 3'),
-    /^UsageError: default tenant policy p.yaml: limit is unknown; use priority.*; limits.services is "x"; use a whole number/,
+    /^UsageError: default tenant policy p.yaml: limit is unknown; did you mean limits\?; limits.services is "x"; use a whole number/,
   );
   assert.throws(() => parseDefaultPolicy('p.yaml', 'a: b: c'), /p.yaml is not valid YAML/);
   assert.throws(() => loadDefaultPolicy('/nowhere/p.yaml'), /cannot read \/nowhere\/p.yaml/);

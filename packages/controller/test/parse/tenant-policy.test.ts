@@ -140,9 +140,9 @@ describe('a TenantPolicy', () => {
     const result = parseTenantPolicy(policy({ namespaceSelector, tenantFrom: { names: 'gold' } }));
     assert.equal(result.object, undefined);
     assert.deepEqual(messages(result), [
-      'spec.namespaceSelector.matchLabel is unknown; use matchLabels, matchExpressions',
-      'spec.namespaceSelector.matchExpressions[0].value is unknown; use key, operator, values',
-      'spec.tenantFrom.names is unknown; use type, label, name',
+      'spec.namespaceSelector.matchLabel is unknown; did you mean matchLabels?',
+      'spec.namespaceSelector.matchExpressions[0].value is unknown; did you mean values?',
+      'spec.tenantFrom.names is unknown; did you mean name?',
     ]);
   });
 
@@ -161,7 +161,7 @@ describe('a TenantPolicy', () => {
     );
     assert.equal(result.object, undefined);
     assert.deepEqual(messages(result), [
-      'spec.limit is unknown; use priority, namespaceSelector, tenantFrom, pools, nodesPerService, allowedPorts, allowedHosts, allowedEndpointCIDRs, limits, rules',
+      'spec.limit is unknown; did you mean limits?',
       'spec.tenantFrom.label is missing; use the key of a label, such as team or example.com/team',
       'spec.limits.services is "2"; use a whole number, 0 or more',
       'spec.limits.trafficPerMonth is "10 TB"; use bytes such as 500Gi, 10Ti or 2e12',

@@ -1,5 +1,6 @@
 // The annotations `weir.dev/…` of a Service. A Service with an invalid value or an unknown annotation is refused. Otherwise a misspelt
 // annotation for client CAs, for example, would leave the Service open to every client.
+import { closestName } from '../closest-name.ts';
 import { HOST_GRAMMAR, parseHost } from '../match/hosts.ts';
 import { quote, shorten } from '../message-text.ts';
 import {
@@ -78,7 +79,7 @@ export function applyAnnotations(
   for (const name of [...known, ...unknown]) {
     const value = annotations.get(name) ?? '';
     const annotation = Object.hasOwn(ANNOTATIONS, name) ? ANNOTATIONS[name] : undefined;
-    const parsed = annotation?.parse(value, settings) ?? unknownText();
+    const parsed = annotation?.parse(value, settings) ?? unknownText(name);
     if (typeof parsed === 'string')
       mistakes.push(`annotation ${ANNOTATION_PREFIX}${shorten(name)}: ${quote(value)} ${parsed}`);
     else settings = { ...settings, ...parsed };
@@ -86,7 +87,9 @@ export function applyAnnotations(
   return settings;
 }
 
-function unknownText(): string {
+function unknownText(name: string): string {
+  const meant = closestName(name, ANNOTATION_NAMES);
+  if (meant !== undefined) return `cannot be honoured: did you mean ${ANNOTATION_PREFIX}${meant}?`;
   return `cannot be honoured: this version knows ${[...ANNOTATION_NAMES].sort().join(', ')}; remove the annotation`;
 }
 

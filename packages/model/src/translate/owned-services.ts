@@ -8,7 +8,12 @@ import type { ServiceObject } from '../snapshot.ts';
  */
 export function isOwned(service: ServiceObject, settings: FleetSettings): boolean {
   if (service.type !== 'LoadBalancer' || service.deleting) return false;
-  if (service.annotations[`${ANNOTATION_PREFIX}ignore`] === 'true') return false;
+  if (isIgnored(service)) return false;
   if (service.loadBalancerClass === null) return settings.classless;
   return service.loadBalancerClass === settings.loadBalancerClass;
+}
+
+/** Reports whether the annotation weir.dev/ignore keeps Weir from serving the Service. */
+export function isIgnored({ annotations }: ServiceObject): boolean {
+  return annotations[`${ANNOTATION_PREFIX}ignore`] === 'true';
 }

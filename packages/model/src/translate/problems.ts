@@ -1,11 +1,12 @@
+import { closestName } from '../closest-name.ts';
 import { isJsonEqual, mergeSorted } from '../compare.ts';
-import { countOf } from '../message-text.ts';
+import { countOf, joinItems, joinSentences, quote } from '../message-text.ts';
 import { type Problem, type ProblemCode, subjectFor } from '../problem.ts';
-import type { Snapshot, SuspensionObject } from '../snapshot.ts';
+import type { ServiceObject, Snapshot, SuspensionObject } from '../snapshot.ts';
 import type { ProblemEntry } from '../table/entry.ts';
 import { readinessOf } from '../view/readiness.ts';
 import { noNodesMessage } from './allocate/placement-messages.ts';
-import { isOwned } from './owned-services.ts';
+import { isIgnored, isOwned } from './owned-services.ts';
 import type { TranslatedService } from './service-entries.ts';
 import type { ServiceRegistry } from './service-registry.ts';
 import type { EntryReplacement } from './table-builder.ts';
@@ -64,6 +65,7 @@ export function serviceProblems(translated: TranslatedService, hasNodes: boolean
   if (reason !== 'Accepted') {
     problems.push({ code: reason, subject, severity: 'error', heals: SELF_HEALING_CODES.has(reason), message });
   }
+  problems.push(...otherPortProblems(translated, subject));
   if (translated.settings !== null && translated.nodes.length === 0 && hasNodes) {
     problems.push({
       code: 'NoNodes',
@@ -80,25 +82,55 @@ export function serviceProblems(translated: TranslatedService, hasNodes: boolean
   return problems;
 }
 
-/** Returns the problems of the fleet as a whole: it has Services but no nodes, or it serves no Services because they name no class. */
+/** Returns a problem for each reason of refused ports that is not the reason for which the Service is refused. */
+function otherPortProblems({ ports, accepted }: TranslatedService, subject: string): Problem[] {
+  const errors = ports.flatMap(({ error }) => (error === null || error.reason === accepted.reason ? [] : error));
+  return [...Map.groupBy(errors, ({ reason }) => reason)]
+    .map(([code, sameReason]) => [code, joinSentences([...new Set(sameReason.map(({ message }) => message))])] as const)
+    .filter(([, message]) => !accepted.message.includes(message))
+    .map(([code, message]) => ({ code, subject, severity: 'error', heals: SELF_HEALING_CODES.has(code), message }));
+}
+
+/** Returns the problems of the fleet as a whole: it has Services but no nodes, or it does not serve Services because of their class. */
 export function fleetProblems(snapshot: Snapshot, { services, hasNodes }: ProblemContext): Problem[] {
+  const problems = services.size > 0 && !hasNodes ? [NO_NODES_PROBLEM] : [];
   const { settings } = snapshot;
-  if (services.size > 0) return hasNodes ? [] : [NO_NODES_PROBLEM];
-  if (settings.classless) return [];
-  const classless = snapshot.services.filter(
-    (service) => service.type === 'LoadBalancer' && service.loadBalancerClass === null && !isOwned(service, settings),
+  // Manifests in files are for this fleet. In a cluster, Services of other load balancers are normal.
+  const areFiles = settings.trust.kind === 'files';
+  if (services.size > 0 && !areFiles) return problems;
+  const unserved = snapshot.services.filter(
+    (service) =>
+      service.type === 'LoadBalancer' && !service.deleting && !isIgnored(service) && !isOwned(service, settings),
   );
-  if (classless.length === 0) return [];
-  const [have, are, them] = classless.length === 1 ? ['has', 'is', 'it'] : ['have', 'are', 'them'];
-  return [
-    {
-      code: 'NoServices',
-      subject: 'Fleet',
-      severity: 'warning',
-      heals: false,
-      message: `${countOf(classless.length, 'Service')} of type LoadBalancer ${have} no loadBalancerClass and ${are} ignored, because Weir serves only class ${settings.loadBalancerClass}; to serve ${them} too, use --classless (chart: controller.classless)`,
-    },
-  ];
+  const [classless, ofOtherClass] = [true, false].map((isClassless) =>
+    unserved.filter(({ loadBalancerClass }) => (loadBalancerClass === null) === isClassless),
+  ) as [ServiceObject[], ServiceObject[]];
+  if (classless.length > 0) problems.push(classlessProblem(classless, settings.loadBalancerClass));
+  if (areFiles && ofOtherClass.length > 0) problems.push(otherClassProblem(ofOtherClass, settings.loadBalancerClass));
+  return problems;
+}
+
+function classlessProblem({ length }: readonly ServiceObject[], served: string): Problem {
+  const [have, are, them] = length === 1 ? ['has', 'is', 'it'] : ['have', 'are', 'them'];
+  return noServicesProblem(
+    `${countOf(length, 'Service')} of type LoadBalancer ${have} no loadBalancerClass and ${are} ignored, because Weir serves only class ${served}; to serve ${them} too, use --classless (chart: controller.classless)`,
+  );
+}
+
+function otherClassProblem(services: readonly ServiceObject[], served: string): Problem {
+  const [name, are] = services.length === 1 ? ['names', 'is'] : ['name', 'are'];
+  const list = joinItems(
+    services.map((service) => `${service.namespace}/${service.name}: ${quote(service.loadBalancerClass ?? '')}`),
+  );
+  const isTypo = services.some((service) => closestName(service.loadBalancerClass ?? '', [served]) !== undefined);
+  const advice = isTypo ? `did you mean ${served}?` : `Weir serves only class ${served}`;
+  return noServicesProblem(
+    `${countOf(services.length, 'Service')} of type LoadBalancer ${name} another loadBalancerClass (${list}) and ${are} ignored; ${advice}`,
+  );
+}
+
+function noServicesProblem(message: string): Problem {
+  return { code: 'NoServices', subject: 'Fleet', severity: 'warning', heals: false, message };
 }
 
 const NO_NODES_PROBLEM: Problem = {

@@ -11,8 +11,10 @@ import { ManifestFiles, unreadableReason } from './manifest-files.ts';
 import { type ManifestKind, manifestParsersFor, type ObjectsByKind } from './manifest-kinds.ts';
 
 export interface DirectoryOptions {
-  /** Files and directories, as given to `-f`. */
+  /** Files and directories, as given to `-f`. The path `-` stands for `stdin`. */
   readonly paths: readonly string[];
+  /** The text of standard input, if `paths` contains `-`. Read once, not watched. */
+  readonly stdin?: string | undefined;
   readonly clock: Clock;
   /** The nodes given with `--node NAME=ADDRESS`. Default: one node `local` on 127.0.0.1. */
   readonly nodes?: readonly CommandLineNode[];
@@ -37,7 +39,7 @@ interface ScanResult {
 /** Reads all manifests once, and watches them unless `watched` is false. Throws `UsageError` if a path does not exist. */
 export async function openDirectorySource(options: DirectoryOptions): Promise<DirectorySource> {
   if (options.paths.length === 0) throw new UsageError('no manifests given; name a file or directory with -f');
-  for (const path of options.paths) {
+  for (const path of filePathsOf(options)) {
     const error = await stat(path).then(
       () => undefined,
       (reason: NodeJS.ErrnoException) => reason,
@@ -51,6 +53,12 @@ export async function openDirectorySource(options: DirectoryOptions): Promise<Di
   const source = new DirectorySource(options);
   await source.scan();
   return source;
+}
+
+const STDIN_PATH = '-';
+
+function filePathsOf({ paths }: Pick<DirectoryOptions, 'paths'>): readonly string[] {
+  return paths.filter((path) => path !== STDIN_PATH);
 }
 
 export class DirectorySource implements Source {
@@ -85,11 +93,12 @@ export class DirectorySource implements Source {
   constructor(options: DirectoryOptions) {
     this.#clock = options.clock;
     this.#commandLineNodes = options.nodes ?? [];
-    this.#paths = options.paths;
-    const { paths, clock, fleetSecret } = options;
+    const { clock, fleetSecret, stdin } = options;
+    const paths = filePathsOf(options);
+    this.#paths = paths;
     this.#areSecretsRead = fleetSecret !== undefined;
     const parsers = manifestParsersFor(fleetSecret && new Sealer(fleetSecret));
-    this.#files = new ManifestFiles({ paths, clock, parsers });
+    this.#files = new ManifestFiles({ paths, clock, parsers, stdin });
     this.#debounce = new Debounce(options.clock, () => void this.scan());
     this.#watcher = options.watched === false ? undefined : new DirectoryWatcher(() => this.#onFileEvent());
   }

@@ -1,5 +1,6 @@
 import { type Problem, subjectFor, truncateMessage } from '@weir/model';
 import type { ParseResult } from '../../parse/parse-object.ts';
+import { withFieldChecks } from './known-fields.ts';
 import {
   identityOf,
   type ManifestKind,
@@ -109,8 +110,9 @@ function readManifest(path: string, manifest: Manifest, parsers: ManifestParsers
     }
     case 'supported': {
       const identity = identityOf(recognition.manifestKind, raw);
-      const result = parsers[recognition.manifestKind]?.(withServerDefaults(identity, raw));
-      if (result === undefined) return { kind: 'ignored', countAs: kind, problems: [] };
+      const parsed = parsers[recognition.manifestKind]?.(withServerDefaults(identity, raw));
+      if (parsed === undefined) return { kind: 'ignored', countAs: kind, problems: [] };
+      const result = identity === undefined ? parsed : withFieldChecks(identity, raw, parsed);
       return readingFor({ kind: recognition.manifestKind, identity, result }, { path, line: manifest.line });
     }
   }

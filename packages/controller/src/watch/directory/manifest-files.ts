@@ -45,19 +45,29 @@ export interface ManifestFilesOptions {
   readonly paths: readonly string[];
   readonly clock: Clock;
   readonly parsers: ManifestParsers;
+  /** The manifests of `-f -`; undefined if standard input is not read. */
+  readonly stdin?: string | undefined;
 }
+
+/** The path of standard input in messages. */
+export const STDIN_NAME = 'standard input';
 
 /** Reads the manifests under some paths. Each scan reads only the files that changed. */
 export class ManifestFiles {
   readonly #paths: readonly string[];
   readonly #clock: Clock;
   readonly #parsers: ManifestParsers;
+  /** The contents of standard input, which never change; empty if standard input is not read. */
+  readonly #stdin: ReadonlyMap<string, FileContents>;
   #cachedFiles: ReadonlyMap<string, CachedFile> = new Map();
 
-  constructor({ paths, clock, parsers }: ManifestFilesOptions) {
+  constructor({ paths, clock, parsers, stdin }: ManifestFilesOptions) {
     this.#paths = paths;
     this.#clock = clock;
     this.#parsers = parsers;
+    this.#stdin = new Map(
+      stdin === undefined ? [] : [[STDIN_NAME, parseContents({ path: STDIN_NAME, text: stdin }, { parsers })]],
+    );
   }
 
   async scan(): Promise<ManifestScan> {
@@ -76,7 +86,7 @@ export class ManifestFiles {
     }
     this.#cachedFiles = cachedFiles;
     return {
-      contents: new Map([...cachedFiles].map(([path, each]) => [path, each.contents])),
+      contents: new Map([...this.#stdin, ...[...cachedFiles].map(([path, each]) => [path, each.contents] as const)]),
       problems,
       directories: found.directories,
       rescanInMs: [...cachedFiles.values()].some((each) => each.missingSince !== null) ? MISSING_GRACE_MS : null,
