@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { ConsoleError } from './client/console-client.ts';
 import { addSignInOptions } from './client/server-options.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM, EXIT_USAGE, type ExitCode } from './command-context.ts';
+import { addCompletion } from './commands/completion.ts';
 import { addDemo } from './commands/demo.ts';
 import { addDoctor } from './commands/doctor.ts';
 import { addExplain } from './commands/explain.ts';
@@ -12,6 +13,7 @@ import { addResume, addSuspend } from './commands/suspend.ts';
 import { addTop } from './commands/top.ts';
 import { addTranslate } from './commands/translate.ts';
 import { addUsage } from './commands/usage.ts';
+import { addVersion } from './commands/version.ts';
 import type { Terminal } from './terminal.ts';
 import { version } from './version.ts';
 
@@ -79,6 +81,8 @@ export function programFor(context: CommandContext): Command {
     addResume,
     addDoctor,
     addDemo,
+    addVersion,
+    addCompletion,
   ]) {
     add(program, context);
   }

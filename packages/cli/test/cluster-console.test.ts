@@ -6,11 +6,11 @@ import { after, before, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { kubernetesSuspensionWriter, type RunningConsole, startConsole } from '@weir/console';
 import { loadKubeConfig } from '@weir/controller';
-import { DEFAULT_SERVICE_SETTINGS, type Entry, serviceId, tenantId } from '@weir/model';
 import { systemClock as clock, silentLogger } from '@weir/runtime';
-import { MemoryStore } from '@weir/store';
+import type { MemoryStore } from '@weir/store';
 import { eventually, makeCertificate, type TemporaryDirectory, temporaryDirectory } from '@weir/testkit';
 import { aggregatedApiManifest, type ControlPlane, requireProgram, startControlPlane } from '@weir/tools';
+import { storeOf } from './fixtures/store.ts';
 import { type InProcessResult, runWeirInProcess } from './fixtures/weir-in-process.ts';
 
 const CRDS = fileURLToPath(new URL('../../../charts/weir-crds/definitions', import.meta.url));
@@ -126,48 +126,4 @@ function signedInByProgram(config: { users: { user: object }[] }, token: string)
   const credential = JSON.stringify({ apiVersion, kind: 'ExecCredential', status: { token } });
   const exec = { apiVersion, command: 'echo', args: [credential], interactiveMode: 'Never' };
   return { ...config, users: config.users.map((each) => ({ ...each, user: { exec } })) };
-}
-
-/** Returns a store with one tenant per name. Each tenant has one Service without an address. */
-async function storeOf(...names: readonly string[]): Promise<MemoryStore> {
-  const store = new MemoryStore({ clock });
-  const changes = names.flatMap(entriesOf).map((entry) => ({ kind: 'put', entry }) as const);
-  const leader = await store.table.claimLeader();
-  const opened = await store.table.openEpoch({ leader, id: 'epoch' });
-  assert.equal(opened.kind, 'published');
-  if (opened.kind === 'published') {
-    await store.table.publish({ leader, predecessor: opened.position, id: 'first', changes, complete: true });
-  }
-  await store.suspensions.markComplete();
-  await store.usage.seed({ months: [], bases: [] });
-  return store;
-}
-
-function entriesOf(name: string): Entry[] {
-  const uid = `uid-of-${name}`;
-  return [
-    {
-      kind: 'tenant',
-      id: tenantId(name),
-      name,
-      policy: null,
-      namespaces: [name],
-      limits: {},
-      used: { services: 1, ports: 1 },
-    },
-    {
-      kind: 'service',
-      id: serviceId(uid),
-      uid,
-      namespace: name,
-      name: 'web',
-      tenant: name,
-      accepted: { reason: 'Accepted', message: 'accepted' },
-      degraded: [],
-      settings: DEFAULT_SERVICE_SETTINGS,
-      ports: [{ name: null, port: 80, protocol: 'TCP', error: null }],
-      pool: 'default',
-      nodes: [],
-    },
-  ];
 }

@@ -23,8 +23,10 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
     'translate -f . --reserved-ports 400-500 --shared-ports 443',
     /--shared-ports and --reserved-ports both contain 443; list each port in only one/,
   ],
+  ['get proxies -n shop', /proxies have no namespace; omit -n/],
+  ['completion tcsh', /'tcsh' is invalid.*bash, zsh, fish/],
   ['get', /missing required argument 'kind'/],
-  ['get pods', /'pods' is invalid.*tenants, services, proxies, problems/],
+  ['get pods', /'pods' is invalid.*Use one of tenants, services, proxies, problems/],
   ['usage --month 2026-13', /Use YYYY-MM, such as 2026-01/],
   ['explain web', /invalid Service "web": expected NAMESPACE\/SERVICE/],
   ['suspend shop', /required option '--message <text>' not specified/],
@@ -33,10 +35,7 @@ const WRONG: readonly (readonly [args: string, message: RegExp])[] = [
   ['resume /web', /invalid target "\/web"/],
   ['top --sort bytes', /'bytes' is invalid/],
   ['get services --server http://u:secret@x', /^(?!.*secret).*contains a user or password/],
-  [
-    'get services --server ftp://x',
-    /invalid --server .* "ftp:\/\/x": expected a URL such as http:\/\/127\.0\.0\.1:8686/,
-  ],
+  ['get services --server ftp://x', /invalid --server "ftp:\/\/x": expected a URL such as http:\/\/127\.0\.0\.1:8686/],
   ['demo --network 10.0.0', /invalid --network "10\.0\.0": expected the first three numbers of a loopback address/],
   ['doctor --kubeconfig /nowhere', /\/nowhere cannot be read: the file does not exist/],
   ['doctor --fleet Weir', /invalid --fleet \(or WEIR_FLEET\) "Weir": expected up to 63 lower-case letters/],
@@ -57,6 +56,12 @@ test('weir as a process prints a usage error without a stack trace', async () =>
   assert.equal(code, 2);
   assert.equal(stdout, '');
   assert.equal(output, "weir: unknown option '--bla'\n(add --help for usage and examples)\n");
+});
+
+test('names WEIR_SERVER if the variable contains no URL', async () => {
+  const { code, stderr } = await runWeirInProcess(['get', 'services'], { WEIR_SERVER: 'garbage' });
+  assert.equal(code, 2);
+  assert.equal(stderr, 'weir: invalid WEIR_SERVER "garbage": expected a URL such as http://127.0.0.1:8686\n');
 });
 
 const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
@@ -113,6 +118,8 @@ test('every command prints examples in its help', async () => {
     'resume',
     'doctor',
     'demo',
+    'version',
+    'completion',
   ]) {
     const { code, stdout } = await runWeirInProcess([command, '--help']);
     assert.equal(code, 0);

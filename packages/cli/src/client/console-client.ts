@@ -105,7 +105,8 @@ async function readJson({ body }: ConsoleResponse): Promise<unknown> {
 function refusalError(transport: Transport, status: number, json: unknown): ConsoleError {
   const { code: reason, message } = parseApiError(json) ?? {};
   if (reason !== undefined && message !== undefined) {
-    return new ConsoleError(status === 404 ? 'NOT_FOUND' : 'REFUSED', message, { reason });
+    const text = status === 401 ? `${message}; ${transport.hints.signIn}` : message;
+    return new ConsoleError(status === 404 ? 'NOT_FOUND' : 'REFUSED', text, { reason });
   }
   return notAConsoleError(transport, parseKubernetesStatus(json) ?? `HTTP ${status}`);
 }

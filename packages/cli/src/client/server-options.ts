@@ -70,6 +70,7 @@ async function findTransport({ env }: Pick<Terminal, 'env'>, options: ServerOpti
   const direct = (): Transport =>
     directTransport({
       server: server ?? DEFAULT_SERVER,
+      source: options.server === undefined && server !== undefined ? 'WEIR_SERVER' : SERVER_FLAG,
       token: tokenFrom(options, isServerMeant ? env : {}),
       caFile,
       allowPlainHttp,

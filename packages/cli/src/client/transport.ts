@@ -31,12 +31,15 @@ export interface ErrorHints {
   readonly notAConsole: string;
   /** Advice if the issuer of the server's certificate is not trusted. */
   readonly untrusted: string;
+  /** Advice if the console does not know the user. */
+  readonly signIn: string;
 }
 
 const DIRECT_HINTS: ErrorHints = {
   unreachable: 'start one with `weir standalone -f DIR`, or name its URL with --server URL or WEIR_SERVER',
   notAConsole: 'check --server or WEIR_SERVER',
   untrusted: 'use --ca-file with the CA that signed the certificate of the console',
+  signIn: 'pass the token with --token-file FILE or WEIR_TOKEN',
 };
 
 const CLUSTER_HINTS: ErrorHints = {
@@ -46,6 +49,7 @@ const CLUSTER_HINTS: ErrorHints = {
     'check that Weir serves its console as an API in this cluster (console.aggregated of the chart; kubectl get apiservice v1.console.weir.dev), or name the URL of a console with --server URL or WEIR_SERVER',
   untrusted:
     'set certificate-authority of the cluster in the kubeconfig to the CA that signed the certificate of the API server',
+  signIn: 'check the user of the kubeconfig (kubectl auth whoami)',
 };
 
 interface SendOptions extends RequestOptions {
@@ -83,6 +87,8 @@ async function sendRequest({
 
 export interface DirectTransportOptions {
   readonly server: string;
+  /** Where the user named the server, for messages: `--server` (the default) or `WEIR_SERVER`. */
+  readonly source?: string;
   readonly token?: string | undefined;
   /** Path of a PEM file with the CA of the server's certificate. */
   readonly caFile?: string | undefined;
@@ -90,16 +96,19 @@ export interface DirectTransportOptions {
   readonly allowPlainHttp?: boolean | undefined;
 }
 
+const DEFAULT_SOURCE = '--server';
+
 /** Creates a transport to the console at a URL. */
-export function directTransport({ server, token, caFile, allowPlainHttp = false }: DirectTransportOptions): Transport {
-  const base = parseServerUrl(server);
+export function directTransport(options: DirectTransportOptions): Transport {
+  const { source = DEFAULT_SOURCE, token, caFile, allowPlainHttp = false } = options;
+  const base = parseServerUrl(options);
   const ca = caFile === undefined ? undefined : readOptionFile('--ca-file', caFile);
   if (ca !== undefined && base.protocol === 'http:') {
-    throw new UsageError(`--ca-file needs an https URL, but --server (or WEIR_SERVER) is ${base.href}`);
+    throw new UsageError(`--ca-file needs an https URL, but ${source} is ${base.href}`);
   }
   if (token !== undefined && !allowPlainHttp && base.protocol === 'http:' && !isLoopback(hostWithoutBrackets(base))) {
     throw new UsageError(
-      `--server (or WEIR_SERVER) is ${base.href}, so the token would be sent unencrypted; use https, kubectl port-forward to a loopback address, or --plain-http`,
+      `${source} is ${base.href}, so the token would be sent unencrypted; use https, kubectl port-forward to a loopback address, or --plain-http`,
     );
   }
   return {
@@ -128,15 +137,15 @@ function hostWithoutBrackets({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '');
 }
 
-function parseServerUrl(text: string): URL {
+function parseServerUrl({ server: text, source = DEFAULT_SOURCE }: DirectTransportOptions): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url !== undefined && url.username + url.password !== '') {
     throw new UsageError(
-      '--server (or WEIR_SERVER) contains a user or password, which the console does not accept; remove them',
+      `${source} contains a user or password, which the console does not accept; remove them, and use --token-file or WEIR_TOKEN`,
     );
   }
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new UsageError(`invalid --server (or WEIR_SERVER) "${text}": expected a URL such as http://127.0.0.1:8686`);
+    throw new UsageError(`invalid ${source} "${text}": expected a URL such as http://127.0.0.1:8686`);
   }
   if (!url.pathname.endsWith('/')) url.pathname += '/';
   return url;

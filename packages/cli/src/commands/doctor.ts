@@ -17,7 +17,8 @@ Examples:
 The command changes nothing. It needs the right to list nodes, services, servicecidrs, leases and tenantpolicies;
 a check that cannot run says why. The command reads WEIR_LOAD_BALANCER_CLASS, WEIR_SERVICE_CIDRS and WEIR_NAMESPACE
 as the controller does, so in the container of a controller the command checks the fleet of this controller.
-The exit code is 1 if a check found an error. Warnings do not count.`;
+The exit code is 1 if a check found an error, or if neither an API server nor a proxy could be asked. Warnings do not
+count.`;
 
 interface DoctorCommandOptions {
   readonly kubeconfig?: string;

@@ -1,128 +1,134 @@
-import type { FleetProblem } from '@weir/console';
-import type { ProxyView, ServiceView } from '@weir/model';
-import { Argument, type Command } from 'commander';
-import type { ItemList, TenantItem } from '../client/responses.ts';
+import { systemClock, UsageError, wait } from '@weir/runtime';
+import { Argument, type Command, InvalidArgumentError, Option } from 'commander';
+import { type ConsoleClient, ConsoleError } from '../client/console-client.ts';
+import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
-import type { CommandContext } from '../command-context.ts';
-import { EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
-import { bytesText, countText } from '../output/amounts.ts';
-import { type Colourize, colourizeFor, stateText } from '../output/ansi.ts';
-import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
-import { problemsText } from '../output/problem-text.ts';
-import { type Column, tableText } from '../output/table.ts';
+import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
+import { colourizeFor } from '../output/ansi.ts';
+import { OUTPUT_FORMATS, type OutputFormat, printResult } from '../output/format.ts';
+import { hasError, identityOf, inNamespace, itemsText, type Kind, type ListItem } from '../output/list-text.ts';
+import type { Terminal } from '../terminal.ts';
 
-const KINDS = ['tenants', 'services', 'proxies', 'problems'] as const;
-type Kind = (typeof KINDS)[number];
+/** The kinds, each with the names that a user may type, as with kubectl. */
+export const KIND_NAMES: Readonly<Record<Kind, readonly string[]>> = {
+  tenants: ['tenants', 'tenant'],
+  services: ['services', 'service', 'svc'],
+  proxies: ['proxies', 'proxy'],
+  problems: ['problems', 'problem'],
+};
 
 const EXAMPLES = `
 Examples:
   weir get services                      every Service, its state and the reason
+  weir get svc web -n shop -o wide       one Service, with its nodes and UID
+  weir get services -w                   list, then print each Service that changes
   weir get services -o json | jq '.items[] | select(.state != "Programmed")'
   weir get problems                      every problem of the fleet
 
 The exit code of weir get problems is 1 if a problem of severity error exists.`;
 
+const LIST_FORMATS = [...OUTPUT_FORMATS, 'wide', 'name'] as const;
+type ListFormat = (typeof LIST_FORMATS)[number];
+
+interface GetOptions extends ServerOptions {
+  readonly namespace?: string;
+  readonly allNamespaces?: true;
+  readonly watch?: true;
+  readonly output: ListFormat;
+}
+
 export function addGet(program: Command, { terminal, finish }: CommandContext): void {
   program
     .command('get')
     .description('list tenants, Services, proxies or problems')
-    .addArgument(new Argument('<kind>', 'what to list').choices(KINDS))
-    .addOption(outputOption())
+    .addArgument(
+      new Argument('<kind>', 'what to list: tenants, services (svc), proxies or problems').argParser(parseKind),
+    )
+    .argument('[name]', 'show only the object with this name')
+    .option('-n, --namespace <name>', 'show only this namespace (default: all namespaces)')
+    .option('-A, --all-namespaces', 'show all namespaces, the default')
+    .option('-w, --watch', 'print each object that changes, until Ctrl-C')
+    .addOption(new Option('-o, --output <format>', 'output format').choices(LIST_FORMATS).default('table'))
     .addOption(serverOption())
     .addHelpText('after', EXAMPLES)
-    .action(async (kind: Kind, options: ServerOptions & { output: OutputFormat }) => {
-      const data = await clientFor(terminal, options).get<ItemList<unknown>>(`/api/v1/${kind}`);
-      const text = (): string => textFor(kind, data.items, colourizeFor(terminal.colour));
-      printResult(terminal, options.output, { data, table: text });
-      if (kind === 'problems') finish(hasError(data.items as readonly FleetProblem[]) ? EXIT_PROBLEM : EXIT_OK);
+    .action(async (kind: Kind, name: string | undefined, options: GetOptions) => {
+      if (options.namespace !== undefined && kind === 'proxies')
+        throw new UsageError('proxies have no namespace; omit -n');
+      const query = { kind, name, ...options };
+      const client = clientFor(terminal, options);
+      const items = await fetchItems(client, query);
+      if (name !== undefined && items.length === 0) throw notFoundError(query);
+      printItems(terminal, items, { ...options, kind, isUpdate: false });
+      if (options.watch) await watchItems(client, { query, items, terminal });
+      else if (kind === 'problems') finish(hasError(items) ? EXIT_PROBLEM : EXIT_OK);
     });
 }
 
-function hasError(problems: readonly FleetProblem[]): boolean {
-  return problems.some((problem) => problem.severity === 'error');
+function parseKind(text: string): Kind {
+  const found = (Object.keys(KIND_NAMES) as Kind[]).find((kind) => KIND_NAMES[kind].includes(text));
+  if (found === undefined) throw new InvalidArgumentError(`Use one of ${Object.keys(KIND_NAMES).join(', ')}.`);
+  return found;
 }
 
-function textFor(kind: Kind, items: readonly unknown[], paint: Colourize): string {
-  switch (kind) {
-    case 'tenants':
-      return tableText(tenantColumns(paint), items as readonly TenantItem[]);
-    case 'services':
-      return tableText(serviceColumns(paint), items as readonly ServiceView[]);
-    case 'proxies':
-      return tableText(proxyColumns(paint), items as readonly ProxyView[]);
-    case 'problems':
-      return problemsText(items as readonly FleetProblem[], paint) || 'No problems.\n';
+interface Query extends GetOptions {
+  readonly kind: Kind;
+  readonly name: string | undefined;
+}
+
+async function fetchItems(client: ConsoleClient, { kind, name, namespace }: Query): Promise<readonly ListItem[]> {
+  const { items } = await client.get<ItemList<ListItem>>(`/api/v1/${kind}`);
+  return items.filter(
+    (item) =>
+      (namespace === undefined || inNamespace(kind, item, namespace)) &&
+      (name === undefined || [item.name, identityOf(kind, item)].includes(name) || item.node === name),
+  );
+}
+
+function notFoundError({ kind, name, namespace }: Query): ConsoleError {
+  const where = namespace === undefined ? '' : ` in namespace "${namespace}"`;
+  return new ConsoleError('NOT_FOUND', `no ${KIND_NAMES[kind][1]} "${name}"${where}; \`weir get ${kind}\` lists all`);
+}
+
+interface PrintOptions extends GetOptions {
+  readonly kind: Kind;
+  /** Whether the items changed after the list was printed. */
+  readonly isUpdate: boolean;
+}
+
+function printItems(terminal: Terminal, items: readonly ListItem[], { kind, output, isUpdate }: PrintOptions): void {
+  const format: OutputFormat = output === 'json' || output === 'yaml' ? output : 'table';
+  const paint = colourizeFor(terminal.colour);
+  const text = (): string =>
+    output === 'name'
+      ? items.map((item) => `${KIND_NAMES[kind][1]}/${identityOf(kind, item)}\n`).join('')
+      : itemsText(kind, items, { paint, isWide: output === 'wide', hasTitles: !isUpdate });
+  if (!isUpdate) printResult(terminal, format, { data: { items }, table: text });
+  else if (format === 'table') terminal.out(text());
+  else for (const item of items) printResult(terminal, format, { data: item, table: text });
+}
+
+/** How often the console is asked for changes. A Service's state changes with heartbeats, which proxies send once a second. */
+const WATCH_INTERVAL_MS = 1_000;
+
+interface Watch {
+  readonly query: Query;
+  readonly items: readonly ListItem[];
+  readonly terminal: Terminal;
+}
+
+/** Prints the items that changed, until the signal is aborted. */
+async function watchItems(client: ConsoleClient, { query, items, terminal }: Watch): Promise<void> {
+  let known = fingerprintsOf(query.kind, items);
+  while (!terminal.signal.aborted) {
+    await wait(systemClock, WATCH_INTERVAL_MS, terminal.signal).catch(() => {});
+    if (terminal.signal.aborted) return;
+    const current = await fetchItems(client, query);
+    const changed = current.filter((item) => known.get(identityOf(query.kind, item)) !== JSON.stringify(item));
+    known = fingerprintsOf(query.kind, current);
+    if (changed.length > 0) printItems(terminal, changed, { ...query, isUpdate: true });
   }
 }
 
-function tenantColumns(paint: Colourize): readonly Column<TenantItem>[] {
-  return [
-    { title: 'TENANT', value: (tenant) => tenant.name },
-    { title: 'STATE', value: (tenant) => (tenant.suspension === null ? '-' : stateText(paint, 'Suspended')) },
-    { title: 'POLICY', value: (tenant) => tenant.policy ?? '-' },
-    { title: 'SERVICES', value: ({ used, limits }) => usedOfLimit(used.services, limits.services), align: 'right' },
-    { title: 'PORTS', value: ({ used, limits }) => usedOfLimit(used.ports, limits.ports), align: 'right' },
-    { title: 'REFUSED', value: ({ services }) => String(services.Refused), align: 'right' },
-    {
-      title: 'THIS MONTH',
-      value: ({ used, limits }) =>
-        limits.trafficPerMonth === undefined
-          ? bytesText(used.trafficThisMonth)
-          : `${bytesText(used.trafficThisMonth)} of ${bytesText(limits.trafficPerMonth)}`,
-      align: 'right',
-    },
-    { title: 'NAMESPACES', value: (tenant) => tenant.namespaces.join(',') || '-' },
-  ];
-}
-
-function serviceColumns(paint: Colourize): readonly Column<ServiceView>[] {
-  return [
-    { title: 'NAMESPACE', value: (service) => service.namespace },
-    { title: 'NAME', value: (service) => service.name },
-    { title: 'TENANT', value: (service) => service.tenant ?? '-' },
-    { title: 'STATE', value: (service) => stateText(paint, service.state) },
-    { title: 'ADDRESSES', value: (service) => service.addresses.join(',') || '-' },
-    { title: 'PORTS', value: portsText },
-    { title: 'ENDPOINTS', value: ({ endpoints }) => `${endpoints.ready}/${endpoints.total}`, align: 'right' },
-    { title: 'REASON', value: reasonText },
-  ];
-}
-
-function proxyColumns(paint: Colourize): readonly Column<ProxyView>[] {
-  return [
-    { title: 'NODE', value: (proxy) => proxy.node },
-    { title: 'INCARNATION', value: (proxy) => (proxy.life === null ? '-' : String(proxy.life)), align: 'right' },
-    { title: 'STATE', value: (proxy) => stateText(paint, proxy.state) },
-    { title: 'ADDRESSES', value: (proxy) => proxy.addresses.join(',') || '-' },
-    { title: 'LISTENING', value: ({ listeners }) => `${listeners.listening}/${listeners.bound}`, align: 'right' },
-    { title: 'FAILED', value: ({ listeners }) => String(listeners.failed), align: 'right' },
-    { title: 'CONNECTIONS', value: (proxy) => countText(proxy.connections), align: 'right' },
-    {
-      title: 'REVISION',
-      value: (proxy) => (proxy.applied === null ? '-' : String(proxy.applied.revision)),
-      align: 'right',
-    },
-    { title: 'WORKERS', value: (proxy) => String(proxy.workers), align: 'right' },
-    { title: 'TRANSPORT', value: (proxy) => proxy.transport ?? '-' },
-    { title: 'REASON', value: (proxy) => proxy.message ?? '-' },
-  ];
-}
-
-function portsText({ ports, portErrors }: ServiceView): string {
-  const open = ports.map(({ port, protocol }) => `${port}/${protocol}`);
-  const refused = portErrors.map(({ port, protocol, reason }) => `${port}/${protocol} (${reason})`);
-  return [...new Set([...open, ...refused])].join(',') || '-';
-}
-
-/** Returns the text of the REASON column. For a programmed Service the text contains only conditions that report a problem. */
-function reasonText({ state, reason, message, conditions }: ServiceView): string {
-  if (state !== 'Programmed') return `${reason}: ${message}`;
-  const unwanted = conditions.filter(
-    ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False'),
-  );
-  return unwanted.map((condition) => `${condition.reason}: ${condition.message}`).join('; ') || '-';
-}
-
-function usedOfLimit(used: number, limit: number | undefined): string {
-  return limit === undefined ? String(used) : `${used}/${limit}`;
+function fingerprintsOf(kind: Kind, items: readonly ListItem[]): ReadonlyMap<string, string> {
+  return new Map(items.map((item) => [identityOf(kind, item), JSON.stringify(item)]));
 }

@@ -33,7 +33,9 @@ export function addTop(program: Command, { terminal }: CommandContext): void {
     .command('top')
     .description('show live bandwidth, connections and requests per tenant and Service')
     .option('--tenant <name>', 'show only this tenant')
-    .addOption(new Option('--sort <column>', 'column to sort by').choices(SORT_COLUMNS).default('out'))
+    .addOption(
+      new Option('--sort <column>', 'column to sort by; total is in + out').choices(SORT_COLUMNS).default('total'),
+    )
     .option('--once', 'print one frame and exit, as always if stdout is not a terminal', false)
     .addOption(outputOption())
     .addOption(serverOption())

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import type { ServiceView } from '@weir/model';
 
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'magenta';
 /** Colours a text, or returns the text unchanged if colours are off. */
@@ -22,6 +23,17 @@ const STATE_STYLES: Readonly<Record<string, Style>> = {
 export function stateText(paint: Colourize, state: string): string {
   const style = STATE_STYLES[state];
   return style === undefined ? state : paint(style, state);
+}
+
+/** Returns the state of a Service. A Service that is served, but not as it should be, is yellow, for example without a ready endpoint. */
+export function serviceStateText(
+  paint: Colourize,
+  { state, conditions }: Pick<ServiceView, 'state' | 'conditions'>,
+): string {
+  const isDegraded = conditions.some(({ type, status }) =>
+    type === 'Degraded' ? status === 'True' : status === 'False',
+  );
+  return state === 'Programmed' && isDegraded ? paint('yellow', state) : stateText(paint, state);
 }
 
 /** Matches the control characters that could hide text: all except line feeds and the colour sequences of `Colourize`. */

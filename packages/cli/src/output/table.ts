@@ -11,10 +11,19 @@ const GAP = '   ';
 
 /** Returns a table as text: a line of titles, and a line per row. Each column is as wide as its widest cell. */
 export function tableText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
-  const cells = [
-    columns.map((column) => column.title),
-    ...rows.map((row) => columns.map(({ value }) => toSingleLine(value(row)))),
-  ];
+  return linesText(columns, [columns.map((column) => column.title), ...cellsOf(columns, rows)]);
+}
+
+/** Returns the rows of a table as text, without the line of titles. */
+export function rowsText<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  return linesText(columns, cellsOf(columns, rows));
+}
+
+function cellsOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string[][] {
+  return rows.map((row) => columns.map(({ value }) => toSingleLine(value(row))));
+}
+
+function linesText<Row>(columns: readonly Column<Row>[], cells: readonly (readonly string[])[]): string {
   const widths = columns.map((_, index) => Math.max(...cells.map((line) => widthOf(line[index] ?? ''))));
   const lines = cells.map((line) =>
     line

@@ -3,14 +3,15 @@ import { bitRateText, countText } from './amounts.ts';
 import { colourizeFor } from './ansi.ts';
 import { tableText } from './table.ts';
 
-export const SORT_COLUMNS = ['out', 'in', 'connections', 'requests', 'name'] as const;
+export const SORT_COLUMNS = ['total', 'out', 'in', 'connections', 'requests', 'name'] as const;
 export type SortColumn = (typeof SORT_COLUMNS)[number];
 
-const RATE_FIELD_BY_COLUMN: Readonly<Record<Exclude<SortColumn, 'name'>, keyof Rate>> = {
-  out: 'outBitsPerSecond',
-  in: 'inBitsPerSecond',
-  connections: 'newConnectionsPerSecond',
-  requests: 'requestsPerSecond',
+const SORT_KEYS: Readonly<Record<Exclude<SortColumn, 'name'>, (rate: Rate) => number>> = {
+  total: ({ inBitsPerSecond, outBitsPerSecond }) => inBitsPerSecond + outBitsPerSecond,
+  out: ({ outBitsPerSecond }) => outBitsPerSecond,
+  in: ({ inBitsPerSecond }) => inBitsPerSecond,
+  connections: ({ newConnectionsPerSecond }) => newConnectionsPerSecond,
+  requests: ({ requestsPerSecond }) => requestsPerSecond,
 };
 
 export interface FrameFilter {
@@ -19,12 +20,12 @@ export interface FrameFilter {
 }
 
 /**
- * Returns the frame with its tenants and Services sorted by the column `sort`. Keeps only the tenant `tenant`, or all tenants if `tenant`
+ * Returns the frame with its tenants and Services sorted by `sort`; `total` is in + out. Keeps only the tenant `tenant`, or all tenants if `tenant`
  * is undefined.
  */
 export function sortedFrame(frame: LiveFrame, { tenant, sort }: FrameFilter): LiveFrame {
   const bySortColumn = (a: Rate & { name: string }, b: Rate & { name: string }): number =>
-    (sort === 'name' ? 0 : b[RATE_FIELD_BY_COLUMN[sort]] - a[RATE_FIELD_BY_COLUMN[sort]]) || (a.name < b.name ? -1 : 1);
+    (sort === 'name' ? 0 : SORT_KEYS[sort](b) - SORT_KEYS[sort](a)) || (a.name < b.name ? -1 : 1);
   return {
     at: frame.at,
     tenants: frame.tenants.filter(({ name }) => tenant === undefined || name === tenant).sort(bySortColumn),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { knownFact } from '../../src/doctor/facts.ts';
-import { FAILED, findingFor, heartbeat, heartbeats, node } from '../fixtures/doctor-facts.ts';
+import { FAILED, findingFor, heartbeat, heartbeats, NOT_ASKED, node } from '../fixtures/doctor-facts.ts';
 
 test('ProxiesAlive fails for a usable node without a proxy', () => {
   const silent = findingFor('ProxiesAlive', { heartbeats: heartbeats(heartbeat('edge-1')) });
@@ -90,4 +90,14 @@ test("KernelSettings uses this machine's settings for its own node if the proxy 
   const host = { addresses: ['10.0.0.2'], kernelWarnings: ['set x=1'] };
   const here = findingFor('KernelSettings', { heartbeats: fleet, host });
   assert.match(here.message, /^edge-2: in this shell, set x=1; not checked: the proxies on edge-1 do/);
+});
+
+test('ProxiesAlive fails if neither an API server nor a proxy could be asked', () => {
+  const { severity, message } = findingFor('ProxiesAlive', {
+    server: NOT_ASKED,
+    nodes: NOT_ASKED,
+    heartbeats: heartbeats(),
+  });
+  assert.equal(severity, 'error');
+  assert.match(message, /^no proxy of fleet "weir" sends heartbeats, and no API server .* nothing about this fleet/);
 });

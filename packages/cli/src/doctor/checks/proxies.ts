@@ -4,7 +4,11 @@ import type { Facts } from '../facts.ts';
 import { labelledNodes, usableNodes } from '../facts.ts';
 import { type CheckResult, error, notChecked, ok, warning } from '../finding.ts';
 
-export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
+/**
+ * Checks that a proxy runs on every node. If there is neither an API server nor a heartbeat, nothing about the fleet could be checked, and
+ * that is an error.
+ */
+export function proxiesAlive({ heartbeats, nodes, server, fleet }: Facts): CheckResult {
   if (heartbeats.kind === 'unknown') return notChecked(heartbeats);
   const byNode = Map.groupBy(heartbeats.value.items, (heartbeat) => heartbeat.node);
   const labelled = nodes.kind === 'known' ? labelledNodes(nodes.value).map((node) => node.name) : undefined;
@@ -34,6 +38,10 @@ export function proxiesAlive({ heartbeats, nodes }: Facts): CheckResult {
     withoutTable.length > 0 && `the proxy on ${joinList(withoutTable)} has no routing table yet (see ControllerLeader)`,
   ].filter((text) => text !== false);
   if (problems.length > 0) return silent.length > 0 ? error(problems.join('; ')) : warning(problems.join('; '));
+  if (byNode.size === 0 && server.kind === 'unknown')
+    return error(
+      `no proxy of fleet "${fleet}" sends heartbeats, and no API server can be queried, so nothing about this fleet could be checked; check --fleet and --redis, or use --kubeconfig`,
+    );
   if (byNode.size === 0) return warning('no proxy sends heartbeats');
   return ok(`proxies on ${pluralize(byNode.size, 'node')} send heartbeats: ${joinList([...byNode.keys()])}`);
 }
