@@ -98,8 +98,9 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
   return {
     node,
     update(service) {
-      if (state.dataset.state !== service.state) state.replaceChildren(stateIcon(service.state));
-      state.dataset.state = service.state;
+      const icon = service.state === 'Programmed' && service.conditions.some(isProblem) ? 'warning' : service.state;
+      if (state.dataset.state !== `${icon} ${service.state}`) state.replaceChildren(stateIcon(icon, service.state));
+      state.dataset.state = `${icon} ${service.state}`;
       setText(message, messageFor(service));
       setText(addresses, addressesTextFor(service));
       setText(endpoints, `${service.endpoints.ready} of ${service.endpoints.total} ready`);
@@ -112,15 +113,19 @@ function serviceRow({ namespace, name, tenant }, onSuspend) {
   };
 }
 
+/** Whether a condition says that a served Service is not served as it should be. */
+function isProblem({ type, status }) {
+  return (type === 'Degraded' && status !== 'False') || (type === 'Accepted' && status === 'False');
+}
+
 /**
  * Returns the text below the state of a Service: the conditions that report a problem if the Service is programmed, otherwise the reason
  * for the state. Adds the errors of ports.
  */
 function messageFor({ state, reason, message, conditions, portErrors }) {
-  const isDegraded = ({ type, status }) => type === 'Degraded' || (type === 'Accepted' && status === 'False');
   const messages =
     state === 'Programmed'
-      ? conditions.filter(isDegraded).map((condition) => `${condition.reason}: ${condition.message}`)
+      ? conditions.filter(isProblem).map((condition) => `${condition.reason}: ${condition.message}`)
       : [`${reason}: ${message}`];
   const otherPortErrors = portErrors.filter((error) => !messages.some((text) => text.includes(error.message)));
   return [...messages, ...otherPortErrors.map((error) => `${error.reason}: ${error.message}`)].join('; ');

@@ -52,7 +52,8 @@ export function fleetRoutes(app: FastifyInstance, { fleet: name, watch }: RouteC
     },
     async (request) => {
       const scope = await scopeOf(request, watch);
-      return { items: problemsFor(watch.fleet(), watch.views()).filter((problem) => isProblemVisible(scope, problem)) };
+      const problems = problemsFor(watch.fleet(), watch.views(), watch.exhausted);
+      return { items: problems.filter((problem) => isProblemVisible(scope, problem)) };
     },
   );
 

@@ -1,11 +1,17 @@
+import { isDeepStrictEqual } from 'node:util';
 import {
+  EMPTY_TABLE,
+  entriesOf,
   type FleetState,
   type Heartbeat,
+  monthOf,
+  ReportedViews,
   type RoutingTable,
   type ServiceView,
   ServiceViewTracker,
   type Suspension,
   type TablePosition,
+  trafficExhaustedMessages,
 } from '@weir/model';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import { followSuspensions, followTable, type Store } from '@weir/store';
@@ -25,6 +31,8 @@ const HEARTBEAT_POLL_INTERVAL_MS = 1_000;
  * Service.
  */
 const PENDING_POLL_INTERVAL_MS = 200;
+/** Time between two reads of the ledger. The ledger is read only if a tenant has a limit `trafficPerMonth`. */
+const USAGE_POLL_INTERVAL_MS = 5_000;
 /** Empty, because `ServiceViewTracker` keeps the previous addresses itself. */
 const NO_PREVIOUS_ADDRESSES: FleetState['previousAddresses'] = new Map();
 
@@ -41,6 +49,9 @@ export class FleetWatch {
   #isReachable = false;
   /** Remembers the addresses of each Service, because a Service keeps its last addresses as long as it has no new addresses. */
   readonly #viewTracker = new ServiceViewTracker();
+  readonly #reportedViews = new ReportedViews();
+  /** The message for each tenant that has used up its traffic of this month. */
+  #exhausted: ReadonlyMap<string, string> = new Map();
   #views: readonly ServiceView[] = [];
   /** The addresses by Service UID, and the views from which this index was built. */
   #addressIndex:
@@ -53,7 +64,7 @@ export class FleetWatch {
 
   constructor(options: FleetWatchOptions) {
     this.#options = options;
-    this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats()];
+    this.#loops = [this.#followTable(), this.#followSuspensions(), this.#pollHeartbeats(), this.#pollUsage()];
   }
 
   /** Rejects if the watch stops because of a broken invariant. Never resolves. */
@@ -61,10 +72,15 @@ export class FleetWatch {
     return Promise.all(this.#loops).then(() => new Promise(() => {}));
   }
 
-  /** Waits for the first complete table and the first heartbeats, and then reads the heartbeats again. */
+  /** Waits for the first complete table and the first heartbeats, and then reads the heartbeats and the usage again. */
   async refresh(): Promise<void> {
     await this.#ready.promise;
-    await this.#readHeartbeats();
+    await Promise.all([this.#readHeartbeats(), this.#readUsage()]);
+  }
+
+  /** The message for each tenant that has used up its traffic of this month, by name of the tenant. */
+  get exhausted(): ReadonlyMap<string, string> {
+    return this.#exhausted;
   }
 
   get isReady(): boolean {
@@ -121,7 +137,7 @@ export class FleetWatch {
     const views = this.#viewTracker.update({ ...this.fleet(), previousAddresses: NO_PREVIOUS_ADDRESSES });
     if (views !== this.#views) this.#hasPendingService = views.some((view) => view.state === 'Pending');
     this.#views = views;
-    return views;
+    return this.#reportedViews.withExhaustedMessages(views, this.#exhausted);
   }
 
   async close(): Promise<void> {
@@ -203,6 +219,31 @@ export class FleetWatch {
     const digest = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest)]);
     const isChanged = digest !== this.#heartbeatsDigest;
     this.#heartbeatsDigest = digest;
+    if (isChanged) this.#notifyChange();
+  }
+
+  async #pollUsage(): Promise<void> {
+    const { clock } = this.#options;
+    const { signal } = this.#closing;
+    const aborted = Promise.withResolvers<void>();
+    signal.addEventListener('abort', () => aborted.resolve(), { once: true });
+    await Promise.race([this.#ready.promise, aborted.promise]);
+    while (!signal.aborted) {
+      await this.#readUsage();
+      await wait(clock, USAGE_POLL_INTERVAL_MS, signal).catch(() => {});
+    }
+  }
+
+  /** Finds the tenants that have used up their traffic. If the store does not answer, keeps the tenants that were found last. */
+  async #readUsage(): Promise<void> {
+    const { store, clock } = this.#options;
+    const tenants = entriesOf(this.#table ?? EMPTY_TABLE, 'tenant');
+    const isLimited = tenants.some(({ limits }) => limits.trafficPerMonth !== undefined);
+    const rows = isLimited ? await store.usage.rows(monthOf(clock.now())).catch(() => undefined) : [];
+    if (rows === undefined) return;
+    const exhausted = trafficExhaustedMessages(tenants, rows);
+    const isChanged = !isDeepStrictEqual(exhausted, this.#exhausted);
+    this.#exhausted = exhausted;
     if (isChanged) this.#notifyChange();
   }
 

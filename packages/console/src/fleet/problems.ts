@@ -17,9 +17,17 @@ export interface FleetProblem extends Omit<Problem, 'code'> {
   readonly code: string;
 }
 
-/** Returns the problems of objects, pending Services and proxies: first the errors and then the warnings, each sorted by subject. */
-export function problemsFor(fleet: FleetState, services: readonly ServiceView[]): FleetProblem[] {
+/**
+ * Returns the problems of objects, pending Services and proxies: first the errors and then the warnings, each sorted by subject. `exhausted`
+ * contains the message for each tenant that has used up its traffic of this month.
+ */
+export function problemsFor(
+  fleet: FleetState,
+  services: readonly ServiceView[],
+  exhausted: ReadonlyMap<string, string>,
+): FleetProblem[] {
   const problems: FleetProblem[] = entriesOf(fleet.table, 'problem').map((entry) => entry.problem);
+  problems.push(...trafficProblems(services, exhausted), ...unhealthyEndpointProblems(fleet, services));
   for (const view of services) {
     if (view.state === 'Pending') problems.push(pendingServiceProblem(view));
   }
@@ -43,6 +51,37 @@ function pendingServiceProblem(view: ServiceView): FleetProblem {
   };
 }
 
+function trafficProblems(services: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): FleetProblem[] {
+  return services.flatMap((view) => {
+    const message = view.addresses.length === 0 ? undefined : exhausted.get(view.tenant ?? '');
+    const subject = subjectFor('Service', view);
+    return message === undefined ? [] : [{ code: 'OverLimit', subject, severity: 'warning', heals: true, message }];
+  });
+}
+
+/** Returns a warning for each Service with endpoints that do not work for a proxy, although their pods are ready. */
+function unhealthyEndpointProblems({ heartbeats }: FleetState, services: readonly ServiceView[]): FleetProblem[] {
+  const reports = heartbeats
+    .filter(({ draining }) => !draining)
+    .flatMap(({ node, unhealthy }) => (unhealthy?.endpoints ?? []).map((each) => ({ ...each, node })));
+  const byService = Map.groupBy(reports, ({ service }) => service);
+  if (byService.size === 0) return [];
+  return services.flatMap((view) => {
+    const unhealthy = byService.get(view.uid);
+    if (unhealthy === undefined) return [];
+    const byEndpoint = new Map(
+      unhealthy.map((each) => [`${each.endpoint.address}:${each.endpoint.port} (${each.node}: ${each.why})`, each]),
+    );
+    const names = [...byEndpoint.keys()].sort();
+    const more = names.length > MAX_LISTED_ENDPOINTS ? ` and ${names.length - MAX_LISTED_ENDPOINTS} more` : '';
+    const message = `endpoints do not work for a proxy: ${names.slice(0, MAX_LISTED_ENDPOINTS).join(', ')}${more}; check these pods ("weir explain ${view.namespace}/${view.name}" shows all)`;
+    const subject = subjectFor('Service', view);
+    return [{ code: 'UnhealthyEndpoints', subject, severity: 'warning', heals: true, message }];
+  });
+}
+
+const MAX_LISTED_ENDPOINTS = 5;
+
 function proxyProblem(code: ProxyProblemCode, { node, message }: ProxyView): FleetProblem {
   const severity = code === 'ProxySilent' ? 'error' : 'warning';
   return { code, subject: subjectFor('Node', { name: node }), severity, heals: true, message: message ?? '' };
@@ -65,7 +104,9 @@ export function watchProblems({ onChangeSet, ...options }: WatchProblemsOptions)
     onChange() {
       // Before the first heartbeats are read, every Service looks unreachable.
       if (!watch.isReady) return;
-      const current = problemsFor(watch.fleet(), watch.views()).filter((problem) => !isTransient(problem));
+      const current = problemsFor(watch.fleet(), watch.views(), watch.exhausted).filter(
+        (problem) => !isTransient(problem),
+      );
       const changeSet = diffProblems(known, current);
       known = current;
       if (changeSet.appeared.length > 0 || changeSet.resolved.length > 0) onChangeSet(changeSet);
@@ -85,7 +126,11 @@ export function diffProblems(before: readonly FleetProblem[], after: readonly Fl
   };
 }
 
-/** Whether a problem usually ends within seconds: a Service waits for its proxy, or a proxy starts or stops. */
+const TRANSIENT_CODES = ['WaitingForProxy', 'ProxySilent', 'StrayProxy', 'UnhealthyEndpoints'];
+
+/**
+ * Whether a problem usually ends within seconds: a Service waits for its proxy, a proxy starts or stops, or a proxy tries an endpoint again.
+ */
 function isTransient({ code }: FleetProblem): boolean {
-  return code === 'WaitingForProxy' || code === 'ProxySilent' || code === 'StrayProxy';
+  return TRANSIENT_CODES.includes(code);
 }

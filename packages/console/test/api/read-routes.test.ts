@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
+import { eventually } from '@weir/testkit';
 import { seededStore } from '../fixtures/seeded-store.ts';
 import { startTestConsole } from '../fixtures/test-console.ts';
 
@@ -201,4 +202,31 @@ test('serves the page with a Content-Security-Policy that allows only its own sc
   assert.match(page.headers.get('content-security-policy') ?? '', /default-src 'none'; script-src 'self'/);
   const paths = [...page.text.matchAll(/(?:src|href)="([^"#]+)"/g)].map((match) => match[1] ?? '');
   for (const path of new Set(paths)) assert.equal((await console.request(`/${path}`)).status, 200, path);
+});
+
+test('shows OverLimit in the lists of Services and problems once a tenant has used up its traffic', async () => {
+  const seeded = await seededStore(new ManualClock(Date.now()));
+  await seeded.flushUsage({ receivedBytes: 4_000, sentBytes: 6_000 });
+  await using console = await startTestConsole({ seeded });
+  await eventually(async () => {
+    const { items } = (await console.request('/api/v1/services')).json;
+    const conditions = items.flatMap((each: { name: string; conditions: { type: string; reason: string }[] }) =>
+      each.conditions.filter(({ type }) => type === 'Degraded').map(({ reason }) => [each.name, reason]),
+    );
+    assert.deepEqual(conditions, [['web', 'OverLimit']]);
+  });
+  const problems = (await console.request('/api/v1/problems')).json.items.filter(
+    ({ code }: { code: string }) => code === 'OverLimit',
+  );
+  assert.equal(problems.length, 1);
+  assert.equal(problems[0].subject, 'Service shop/web');
+  assert.match(problems[0].message, /^tenant "shop" has used up its trafficPerMonth of 10000 bytes/);
+});
+
+test('reports endpoints that fail for a proxy as a problem', async () => {
+  await using console = await startTestConsole();
+  const { items } = (await console.request('/api/v1/problems')).json;
+  const [unhealthy] = items.filter(({ code }: { code: string }) => code === 'UnhealthyEndpoints');
+  assert.equal(unhealthy.subject, 'Service shop/web');
+  assert.match(unhealthy.message, /^endpoints do not work for a proxy: \S+:\d+ \(a: status 500\); check these pods/);
 });

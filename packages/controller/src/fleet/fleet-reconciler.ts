@@ -1,16 +1,15 @@
-import { isDeepStrictEqual } from 'node:util';
 import {
   type FleetState,
   type Heartbeat,
   isExcludedNode,
   isLoadBalancerNode,
   type NodeUnreachability,
+  ReportedViews,
   type RoutingTable,
   type ServiceView,
   ServiceViewTracker,
   type Snapshot,
   type Suspension,
-  withTrafficExhausted,
 } from '@weir/model';
 import { type Clock, type Logger, wait } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
@@ -216,33 +215,4 @@ function publishedAddressesIn({ services }: Snapshot): FleetState['previousAddre
       return byUid.get(uid);
     },
   };
-}
-
-/**
- * Adds the message about used-up traffic to the views of a tenant's Services. Returns the same list and the same view objects until
- * their content changes.
- */
-export class ReportedViews {
-  #views: readonly ServiceView[] = [];
-  #exhausted: ReadonlyMap<string, string> = new Map();
-  #reported: readonly ServiceView[] = [];
-  #reportedByView = new WeakMap<ServiceView, ServiceView>();
-
-  /** `exhausted` contains the message for each tenant that has used up its traffic of this month. */
-  withExhaustedMessages(views: readonly ServiceView[], exhausted: ReadonlyMap<string, string>): readonly ServiceView[] {
-    const hasSameMessages = isDeepStrictEqual(exhausted, this.#exhausted);
-    if (views === this.#views && hasSameMessages) return this.#reported;
-    if (!hasSameMessages) this.#reportedByView = new WeakMap();
-    this.#views = views;
-    this.#exhausted = exhausted;
-    this.#reported = exhausted.size === 0 ? views : views.map((view) => this.#report(view));
-    return this.#reported;
-  }
-
-  #report(view: ServiceView): ServiceView {
-    const reported =
-      this.#reportedByView.get(view) ?? withTrafficExhausted(view, this.#exhausted.get(view.tenant ?? ''));
-    this.#reportedByView.set(view, reported);
-    return reported;
-  }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ReportedViews } from '../../src/fleet/fleet-reconciler.ts';
+import { ReportedViews } from '@weir/model';
 import { view } from '../fixtures/views.ts';
 
 test('adds the message to every published Service of an exhausted tenant, and to no other Service', () => {

@@ -68,6 +68,24 @@ export function trafficExhaustedMessage({
   return `tenant "${name}" has used up its trafficPerMonth of ${limits.trafficPerMonth} bytes; its Services are still served, and the count starts again with the next month (UTC); ask for a higher limit in ${policyText(policy)}`;
 }
 
+/** Returns the message for each tenant that has used up its traffic of this month. `rows` holds the usage of the current month. */
+export function trafficExhaustedMessages(
+  tenants: readonly TenantEntry[],
+  rows: readonly UsageRow[],
+): ReadonlyMap<string, string> {
+  const limited = new Map(
+    tenants.flatMap(({ name, limits }) => (limits.trafficPerMonth === undefined ? [] : [[name, 0]])),
+  );
+  for (const { tenant, counters } of rows) {
+    const bytes = limited.get(tenant);
+    if (bytes !== undefined) limited.set(tenant, bytes + counters.receivedBytes + counters.sentBytes);
+  }
+  const exhausted = tenants.filter(
+    ({ name, limits }) => (limited.get(name) ?? 0) >= (limits.trafficPerMonth ?? Number.POSITIVE_INFINITY),
+  );
+  return new Map(exhausted.map((tenant) => [tenant.name, trafficExhaustedMessage(tenant)]));
+}
+
 /**
  * Returns the view with `message` added to its Degraded condition, whose reason becomes the more severe of the two reasons. Returns the
  * view unchanged if `message` is undefined or the Service is not published.
