@@ -10,15 +10,24 @@ export type FakePackage = {
 };
 
 /**
- * Creates a Debian repository in a folder. Returns an environment in which apt uses only this repository and no network. The files of
+ * Creates a Debian repository in a folder. Returns an environment in which apt uses only this repository, no network and
+ * no installed package. The files of
  * a package in a folder `bin` are executable.
  */
 export function debianRepository(folder: string, packages: readonly FakePackage[]): NodeJS.ProcessEnv {
   const index = packages.map((each) => addPackage(folder, each));
   writeFileSync(join(folder, 'Packages'), index.join('\n'));
   writeFileSync(join(folder, 'sources.list'), `deb [trusted=yes] file:${folder} ./\n`);
+  // apt must find the packages of this repository only, not the packages that are installed on this machine.
+  writeFileSync(join(folder, 'status'), '');
   const settings = join(folder, 'apt.conf');
-  writeFileSync(settings, `Dir::Etc::sourcelist "${folder}/sources.list";\nDir::Etc::sourceparts "/dev/null";\n`);
+  writeFileSync(
+    settings,
+    `Dir::Etc::sourcelist "${folder}/sources.list";
+Dir::Etc::sourceparts "/dev/null";
+Dir::State::status "${folder}/status";
+`,
+  );
   return { APT_CONFIG: settings };
 }
 
