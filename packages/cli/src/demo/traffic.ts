@@ -8,8 +8,16 @@ export interface TrafficCount {
   readonly sentBytes: number;
   readonly receivedBytes: number;
   readonly connections: number;
-  readonly failures: readonly string[];
+  readonly failures: FailureCount;
 }
+
+/** The failures since the start, and the message of the last failure. */
+export interface FailureCount {
+  readonly count: number;
+  readonly last: string;
+}
+
+const NO_FAILURES: FailureCount = { count: 0, last: '' };
 
 export interface Traffic {
   count(): TrafficCount;
@@ -48,7 +56,7 @@ const REQUEST = 'GET / HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r
 function startShopTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
   const open = new Set<Promise<void>>();
-  const failures: string[] = [];
+  let failures = NO_FAILURES;
   let sentBytes = 0;
   let receivedBytes = 0;
   let connections = 0;
@@ -60,7 +68,9 @@ function startShopTraffic({ addresses, port }: TrafficTarget): Traffic {
         sentBytes += page.sentBytes;
         receivedBytes += page.receivedBytes;
       })
-      .catch((error: Error) => void failures.push(error.message))
+      .catch((error: Error) => {
+        failures = { count: failures.count + 1, last: error.message };
+      })
       .finally(() => open.delete(visit));
     open.add(visit);
   }, VISIT_INTERVAL_MS);
@@ -107,19 +117,30 @@ const MOVE = Buffer.alloc(200, 'left, left, jump. ');
 /** Maximum number of a player's moves that wait for an echo: the moves of 2 s. If more moves wait, the demo fails. */
 const MAX_UNANSWERED_MOVES = 40;
 
-/** Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. */
+/** How long a player waits before the player connects again. */
+const RECONNECT_DELAY_MS = 200;
+
+/**
+ * Starts players who stay connected during the whole demo and move 20 times a second. The server echoes every move. A player whose
+ * connection ends connects again, so that the game continues after an operator has suspended and resumed it.
+ */
 function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
   const address = roundRobin(addresses);
-  const failures: string[] = [];
-  const players = Array.from({ length: PLAYERS }, () => new Player({ host: address(), port }, failures));
+  let failures = NO_FAILURES;
+  const onFailure = (last: string): void => {
+    failures = { count: failures.count + 1, last };
+  };
+  const players = Array.from({ length: PLAYERS }, () => new Player(() => ({ host: address(), port }), onFailure));
   const timer = setInterval(() => {
     for (const player of players) player.move();
   }, MOVE_INTERVAL_MS);
+  const sum = (countOf: (player: Player) => number): number =>
+    players.reduce((total, player) => total + countOf(player), 0);
   return {
     count: () => ({
-      sentBytes: players.reduce((sum, player) => sum + player.socket.bytesWritten, 0),
-      receivedBytes: players.reduce((sum, player) => sum + player.socket.bytesRead, 0),
-      connections: players.length,
+      sentBytes: sum(({ sentBytes }) => sentBytes),
+      receivedBytes: sum(({ receivedBytes }) => receivedBytes),
+      connections: sum(({ connections }) => connections),
       failures,
     }),
     async stop() {
@@ -130,40 +151,74 @@ function startGameTraffic({ addresses, port }: TrafficTarget): Traffic {
 }
 
 class Player {
-  readonly socket: Socket;
-  readonly #failures: string[];
+  readonly #address: () => { readonly host: string; readonly port: number };
+  readonly #onFailure: (failure: string) => void;
+  #socket: Socket;
   #isLeaving = false;
-  #sentBytes = 0;
+  #retry: NodeJS.Timeout | undefined;
+  #connections = 0;
+  /** Bytes of earlier connections. */
+  #closedSentBytes = 0;
+  #closedReceivedBytes = 0;
+  /** Bytes of the moves on the present connection. */
+  #movedBytes = 0;
 
-  constructor(address: { readonly host: string; readonly port: number }, failures: string[]) {
-    this.#failures = failures;
-    this.socket = connect({ ...address, noDelay: true });
-    this.socket.resume();
-    this.socket.on('error', (error) => this.#fail(`the connection of a player failed: ${error.message}`));
-    this.socket.on('close', () => {
-      if (!this.#isLeaving) this.#fail('the connection of a player was closed');
-    });
+  constructor(address: () => { readonly host: string; readonly port: number }, onFailure: (failure: string) => void) {
+    this.#address = address;
+    this.#onFailure = onFailure;
+    this.#socket = this.#connect();
+  }
+
+  get sentBytes(): number {
+    return this.#closedSentBytes + this.#socket.bytesWritten;
+  }
+
+  get receivedBytes(): number {
+    return this.#closedReceivedBytes + this.#socket.bytesRead;
+  }
+
+  get connections(): number {
+    return this.#connections;
   }
 
   move(): void {
-    if (this.socket.destroyed) return;
-    this.socket.write(MOVE);
-    this.#sentBytes += MOVE.length;
-    if (this.#sentBytes - this.socket.bytesRead > MAX_UNANSWERED_MOVES * MOVE.length)
-      this.#fail('the game did not echo a move within 2 s');
+    if (this.#socket.destroyed || this.#socket.connecting) return;
+    this.#socket.write(MOVE);
+    this.#movedBytes += MOVE.length;
+    if (this.#movedBytes - this.#socket.bytesRead > MAX_UNANSWERED_MOVES * MOVE.length)
+      this.#onFailure('the game did not echo a move within 2 s');
   }
 
   /** Half-closes the connection and reads the remaining echoes, so that client and proxy count the same bytes. */
   async leave(): Promise<void> {
     this.#isLeaving = true;
-    if (this.socket.destroyed) return;
-    const closed = untilClosed(this.socket);
-    this.socket.end();
+    clearTimeout(this.#retry);
+    if (this.#socket.destroyed) return;
+    const closed = untilClosed(this.#socket);
+    this.#socket.end();
     await closed;
   }
 
-  #fail(failure: string): void {
-    if (!this.#failures.includes(failure)) this.#failures.push(failure);
+  #connect(): Socket {
+    const socket = connect({ ...this.#address(), noDelay: true });
+    this.#movedBytes = 0;
+    socket.resume();
+    socket.on('connect', () => {
+      this.#connections += 1;
+    });
+    socket.on('error', (error) => this.#onFailure(`the connection of a player failed: ${error.message}`));
+    socket.on('close', (hadError) => {
+      if (this.#isLeaving) return;
+      if (!hadError) this.#onFailure('the connection of a player was closed');
+      this.#retry = setTimeout(() => this.#reconnect(), RECONNECT_DELAY_MS);
+    });
+    return socket;
+  }
+
+  #reconnect(): void {
+    this.#closedSentBytes += this.#socket.bytesWritten;
+    this.#closedReceivedBytes += this.#socket.bytesRead;
+    this.#socket = this.#connect();
   }
 }
 
@@ -228,7 +283,7 @@ function startUploadTraffic({ addresses, port }: TrafficTarget): UploadTraffic {
       sentBytes: [...open].reduce((sum, socket) => sum + socket.bytesWritten, closedSentBytes),
       receivedBytes: 0,
       connections,
-      failures: [],
+      failures: NO_FAILURES,
     }),
     openConnections: () => open.size,
     refusedConnections: () => refused,
