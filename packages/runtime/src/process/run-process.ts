@@ -23,7 +23,7 @@ export interface ProcessControl {
 
 /** What `runProcess` uses of the operating system process; tests replace this object. */
 export interface ProcessHost {
-  /** Emits SIGTERM, SIGINT, uncaughtException and unhandledRejection. */
+  /** Emits SIGTERM, SIGINT, SIGUSR1, uncaughtException and unhandledRejection. */
   readonly events: EventEmitter;
   readonly clock: Clock;
   /** The command line without the program. Default: empty. */
@@ -79,6 +79,8 @@ class ProcessLifecycle {
     this.#listeners = [
       ['SIGTERM', () => this.#handleSignal('SIGTERM')],
       ['SIGINT', () => this.#handleSignal('SIGINT')],
+      // Without a listener, Node.js would open its inspector, through which local users could run code in this process.
+      ['SIGUSR1', () => {}],
       ['uncaughtException', (error) => this.#crash(error)],
       ['unhandledRejection', (error) => this.#crash(error)],
     ];
