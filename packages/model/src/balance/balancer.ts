@@ -14,7 +14,10 @@ import type { EndpointStats } from './endpoint-stats.ts';
  * A call of `choose` with an empty `tried` allocates no memory.
  */
 export interface Balancer {
-  /** Returns an endpoint of the pool that is not among `tried`; undefined if all were tried. */
+  /**
+   * Returns an endpoint of the pool that is not among `tried`; undefined if all were tried. Costs about the same however many endpoints
+   * were tried.
+   */
   choose(pool: EndpointPool, client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined;
 }
 
@@ -30,12 +33,22 @@ export interface BalancerOptions {
   readonly affinityTable: AffinityTable | undefined;
 }
 
-/** Returns the candidates that were not tried; `candidates` itself if nothing was tried. */
-export function untriedEndpoints(
+/**
+ * Returns the first candidate at or after the index `from` that was not tried; undefined if all were tried. After the last candidate the
+ * search continues with the first. The cost does not depend on the number of candidates: of `tried.length + 1` different candidates, at
+ * least one was not tried.
+ */
+export function untriedFrom(
   candidates: readonly EndpointStats[],
+  from: number,
   tried: readonly EndpointStats[],
-): readonly EndpointStats[] {
-  return tried.length === 0 ? candidates : candidates.filter((candidate) => !isTried(candidate, tried));
+): EndpointStats | undefined {
+  const count = candidates.length;
+  for (let step = 0; step < count && step <= tried.length; step += 1) {
+    const candidate = candidates[(from + step) % count] as EndpointStats;
+    if (!isTried(candidate, tried)) return candidate;
+  }
+  return undefined;
 }
 
 /** Whether an endpoint was tried. Compares address and port, because an endpoint that left and returned has a new stats object. */

@@ -1,6 +1,6 @@
 import type { Route } from '../match/route.ts';
 import type { Affinity } from '../settings/service-settings.ts';
-import { type Balancer, type BalancerOptions, untriedEndpoints } from './balancer.ts';
+import { type Balancer, type BalancerOptions, untriedFrom } from './balancer.ts';
 import { hashClientAddress, hashClientFlow } from './hash.ts';
 import { createClientAffinityBalancer, createMaglevBalancer, createRendezvousBalancer } from './hash-balancers.ts';
 import {
@@ -53,6 +53,5 @@ function timeoutOf(affinity: Affinity): number | undefined {
  * endpoints were tried. Ignores slow start.
  */
 export const FIRST_AVAILABLE_BALANCER: Balancer = {
-  choose: (pool, _client, tried) =>
-    untriedEndpoints(pool.preferred, tried)[0] ?? untriedEndpoints(pool.fallback, tried)[0],
+  choose: (pool, _client, tried) => untriedFrom(pool.preferred, 0, tried) ?? untriedFrom(pool.fallback, 0, tried),
 };

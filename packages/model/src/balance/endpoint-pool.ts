@@ -9,6 +9,8 @@ export interface EndpointPool {
   /** The endpoints that are chosen first. Empty only if there are no endpoints at all. */
   readonly preferred: readonly EndpointStats[];
   readonly fallback: readonly EndpointStats[];
+  /** The endpoints that are neither preferred nor fallback, because they are unhealthy while other endpoints are healthy. */
+  readonly excluded: readonly EndpointStats[];
   /** When the last slow start ends (ms); -Infinity if no endpoint had a slow start. */
   readonly slowStartEndsAt: number;
   /**
@@ -27,6 +29,7 @@ export const EMPTY_POOL: EndpointPool = {
   all: [],
   preferred: [],
   fallback: [],
+  excluded: [],
   slowStartEndsAt: Number.NEGATIVE_INFINITY,
   maglev: undefined,
 };
@@ -54,6 +57,7 @@ export function buildPool(
     all: candidates,
     preferred,
     fallback: used.filter(({ tier }) => tier === FALLBACK),
+    excluded: used === candidates ? [] : candidates.filter(({ tier }) => tier === EXCLUDED),
     slowStartEndsAt: slowStartEnd(candidates),
     // Omits a table without a preferred endpoint, because the balancer would search all of its slots in vain.
     maglev: maglev?.endpoints.some(({ tier }) => tier === PREFERRED) ? maglev : undefined,

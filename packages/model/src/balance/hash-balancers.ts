@@ -1,6 +1,6 @@
 import type { Client, Route } from '../match/route.ts';
 import type { AffinityKey } from './affinity-table.ts';
-import { type Balancer, type BalancerOptions, isTried, untriedEndpoints } from './balancer.ts';
+import { type Balancer, type BalancerOptions, isTried, untriedFrom } from './balancer.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
 import { type EndpointStats, EXCLUDED, FALLBACK, PREFERRED } from './endpoint-stats.ts';
 import { type ClientHash, hashClientAddress, hashPair, hashText } from './hash.ts';
@@ -12,26 +12,28 @@ export function createRendezvousBalancer(hash: ClientHash): Balancer {
   return {
     choose(pool, client, tried) {
       const hashed = hash(client);
-      return (
-        chooseByRendezvous(untriedEndpoints(pool.preferred, tried), hashed) ??
-        chooseByRendezvous(untriedEndpoints(pool.fallback, tried), hashed)
-      );
+      return chooseByRendezvous(pool.preferred, hashed, tried) ?? chooseByRendezvous(pool.fallback, hashed, tried);
     },
   };
 }
 
 /**
- * Returns the endpoint with the highest hash of (client, endpoint), where `client` is a 32-bit hash; undefined if there is no candidate.
+ * Returns the endpoint with the highest hash of (client, endpoint) that was not tried, where `client` is a 32-bit hash; undefined if all
+ * were tried.
  * Every proxy computes the same choice without shared state. If an endpoint leaves, only the clients of that endpoint move (rendezvous
  * hashing: D. Thaler, C. Ravishankar, IEEE/ACM ToN 6(1), 1998).
  */
-export function chooseByRendezvous(candidates: readonly EndpointStats[], client: number): EndpointStats | undefined {
+export function chooseByRendezvous(
+  candidates: readonly EndpointStats[],
+  client: number,
+  tried: readonly EndpointStats[],
+): EndpointStats | undefined {
   let best: EndpointStats | undefined;
   let highest = -1;
   for (let index = 0; index < candidates.length; index += 1) {
     const candidate = candidates[index] as EndpointStats;
     const score = hashPair(client, candidate.hash);
-    if (score > highest) {
+    if (score > highest && !isTried(candidate, tried)) {
       highest = score;
       best = candidate;
     }
@@ -48,10 +50,10 @@ export function createMaglevBalancer(hash: ClientHash): Balancer {
   return {
     choose(pool, client, tried) {
       const hashed = hash(client);
-      const preferred = untriedEndpoints(pool.preferred, tried);
-      const candidates = preferred.length > 0 ? preferred : untriedEndpoints(pool.fallback, tried);
-      if (pool.maglev === undefined || candidates.length < 2) return chooseByRendezvous(candidates, hashed);
-      const tier = preferred.length > 0 ? PREFERRED : FALLBACK;
+      const tier = untriedFrom(pool.preferred, 0, tried) === undefined ? FALLBACK : PREFERRED;
+      const candidates = tier === PREFERRED ? pool.preferred : pool.fallback;
+      const hasChoice = candidates.length - tried.length > 1;
+      if (pool.maglev === undefined || !hasChoice) return chooseByRendezvous(candidates, hashed, tried);
       const { slots, endpoints } = pool.maglev;
       let slot = hashed % slots.length;
       for (let passed = 0; passed < slots.length; passed += 1) {
@@ -59,7 +61,7 @@ export function createMaglevBalancer(hash: ClientHash): Balancer {
         if (candidate?.tier === tier && !isTried(candidate, tried)) return candidate;
         slot = slot + 1 === slots.length ? 0 : slot + 1;
       }
-      return chooseByRendezvous(candidates, hashed);
+      return chooseByRendezvous(candidates, hashed, tried);
     },
   };
 }
@@ -114,8 +116,5 @@ function chooseByAddress(
   tried: readonly EndpointStats[],
 ): EndpointStats | undefined {
   const hashed = hashClientAddress(client);
-  return (
-    chooseByRendezvous(untriedEndpoints(pool.preferred, tried), hashed) ??
-    chooseByRendezvous(untriedEndpoints(pool.fallback, tried), hashed)
-  );
+  return chooseByRendezvous(pool.preferred, hashed, tried) ?? chooseByRendezvous(pool.fallback, hashed, tried);
 }

@@ -1,4 +1,4 @@
-import { type Balancer, type BalancerOptions, untriedEndpoints } from './balancer.ts';
+import { type Balancer, type BalancerOptions, isTried, untriedFrom } from './balancer.ts';
 import type { EndpointPool } from './endpoint-pool.ts';
 import { type EndpointStats, weightAt } from './endpoint-stats.ts';
 
@@ -30,6 +30,32 @@ export function createWeightedDraw(random: () => number): WeightedDraw {
   };
 }
 
+/** The most draws of a candidate that was not tried. */
+const MAX_REDRAWS = 16;
+
+/**
+ * Returns a candidate that was not tried, drawn with probability proportional to its weight at `now` (ms); undefined if all were tried. If
+ * every draw finds a tried candidate, takes the next candidate of the list that was not tried.
+ */
+type UntriedDraw = (
+  candidates: readonly EndpointStats[],
+  tried: readonly EndpointStats[],
+  now: number,
+) => EndpointStats | undefined;
+
+function createUntriedDraw(draw: WeightedDraw): UntriedDraw {
+  return (candidates, tried, now) => {
+    if (candidates.length < 2) return untriedFrom(candidates, 0, tried);
+    let index = 0;
+    for (let drawn = 0; drawn < MAX_REDRAWS; drawn += 1) {
+      index = draw(candidates, now, -1);
+      const candidate = candidates[index] as EndpointStats;
+      if (!isTried(candidate, tried)) return candidate;
+    }
+    return untriedFrom(candidates, index, tried);
+  };
+}
+
 /**
  * Returns the time (ms) for which to compute the weights of a pool. If no endpoint had a slow start, returns Infinity without reading the
  * clock.
@@ -40,13 +66,11 @@ export function weighingTime(pool: EndpointPool, now: () => number): number {
 
 /** Creates a balancer that chooses a random endpoint, with probability proportional to its weight. */
 export function createRandomBalancer({ random, now }: BalancerOptions): Balancer {
-  const draw = createWeightedDraw(random);
-  const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined =>
-    candidates.length < 2 ? candidates[0] : candidates[draw(candidates, at, -1)];
+  const draw = createUntriedDraw(createWeightedDraw(random));
   return {
     choose(pool, _client, tried) {
       const at = weighingTime(pool, now);
-      return pick(untriedEndpoints(pool.preferred, tried), at) ?? pick(untriedEndpoints(pool.fallback, tried), at);
+      return draw(pool.preferred, tried, at) ?? draw(pool.fallback, tried, at);
     },
   };
 }
@@ -58,19 +82,27 @@ export function createRandomBalancer({ random, now }: BalancerOptions): Balancer
  */
 export function createLeastConnectionsBalancer({ random, now }: BalancerOptions): Balancer {
   const draw = createWeightedDraw(random);
-  const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined => {
-    if (candidates.length < 2) return candidates[0];
+  const drawUntried = createUntriedDraw(draw);
+  const pick: UntriedDraw = (candidates, tried, at) => {
+    if (candidates.length < 2) return untriedFrom(candidates, 0, tried);
+    // For a retry, both draws may find the same endpoint. An endpoint that was tried must not take part in the comparison, because an
+    // endpoint that refuses connections has the fewest.
+    if (tried.length > 0) return lessBusy(drawUntried(candidates, tried, at), drawUntried(candidates, tried, at));
     const index = draw(candidates, at, -1);
-    const first = candidates[index] as EndpointStats;
-    const second = candidates[draw(candidates, at, index)] as EndpointStats;
-    return second.activeConnections < first.activeConnections ? second : first;
+    return lessBusy(candidates[index], candidates[draw(candidates, at, index)]);
   };
   return {
     choose(pool, _client, tried) {
       const at = weighingTime(pool, now);
-      return pick(untriedEndpoints(pool.preferred, tried), at) ?? pick(untriedEndpoints(pool.fallback, tried), at);
+      return pick(pool.preferred, tried, at) ?? pick(pool.fallback, tried, at);
     },
   };
+}
+
+/** Returns the endpoint with fewer open connections; `first` if both have equally many. */
+function lessBusy(first: EndpointStats | undefined, second: EndpointStats | undefined): EndpointStats | undefined {
+  if (first === undefined || second === undefined) return first;
+  return second.activeConnections < first.activeConnections ? second : first;
 }
 
 /**
@@ -86,12 +118,15 @@ const MAX_ROUNDS = 11;
  */
 export function createRoundRobinBalancer({ random, now }: BalancerOptions): Balancer {
   let turn = Math.floor(random() * 0x1_0000_0000);
-  const pick = (candidates: readonly EndpointStats[], at: number): EndpointStats | undefined => {
+  const pick: UntriedDraw = (candidates, tried, at) => {
     const count = candidates.length;
-    let chosen: EndpointStats | undefined;
+    let chosen = untriedFrom(candidates, 0, tried);
+    if (chosen === undefined) return undefined;
     for (let passed = 0; passed < count * MAX_ROUNDS; passed += 1) {
-      chosen = candidates[turn % count] as EndpointStats;
+      const candidate = candidates[turn % count] as EndpointStats;
       turn = (turn + 1) % 0x1_0000_0000;
+      if (isTried(candidate, tried)) continue;
+      chosen = candidate;
       chosen.slowStartCredit += weightAt(chosen, at);
       if (chosen.slowStartCredit < 1) continue;
       chosen.slowStartCredit = 0;
@@ -102,7 +137,7 @@ export function createRoundRobinBalancer({ random, now }: BalancerOptions): Bala
   return {
     choose(pool, _client, tried) {
       const at = weighingTime(pool, now);
-      return pick(untriedEndpoints(pool.preferred, tried), at) ?? pick(untriedEndpoints(pool.fallback, tried), at);
+      return pick(pool.preferred, tried, at) ?? pick(pool.fallback, tried, at);
     },
   };
 }

@@ -14,6 +14,19 @@ const KINDS: Readonly<Record<string, Partial<ServiceSettings>>> = {
   'client-ip': { affinity: { kind: 'client-ip', timeoutMs: 10_800_000 } },
 };
 const KEEPERS = ['maglev', 'first', 'client-ip'];
+
+/** Returns the list, and a function that returns how many items were read from the list. */
+function countReads<T>(items: readonly T[]): { readonly list: readonly T[]; readonly reads: () => number } {
+  let count = 0;
+  const list = new Proxy(items, {
+    get(target, key) {
+      if (typeof key === 'string' && /^\d+$/.test(key)) count += 1;
+      return Reflect.get(target, key);
+    },
+  });
+  return { list, reads: () => count };
+}
+
 const PROTOCOLS = ['TCP', 'UDP'] as const;
 
 for (const [name, settings] of Object.entries(KINDS)) {
@@ -51,6 +64,19 @@ for (const [name, settings] of Object.entries(KINDS)) {
             return balancer.choose(pool, clientOf(client), tried);
           }
         }
+      });
+
+      test('reads hardly more endpoints for a retry than for a first choice', () => {
+        const pool = poolOf(endpointStatsList(1_000));
+        const balancer = create(9);
+        const readsFor = (tried: readonly EndpointStats[]): number => {
+          const preferred = countReads(pool.preferred);
+          balancer.choose({ ...pool, preferred: preferred.list }, clientOf(1), tried);
+          return preferred.reads();
+        };
+        const first = readsFor([]);
+        for (let count = 1; count < 4; count += 1)
+          assert.ok(readsFor(pool.all.slice(0, count)) <= first + 20, `${count} tried`);
       });
 
       test('treats an endpoint that left and returned as tried', () => {

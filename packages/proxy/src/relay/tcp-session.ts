@@ -16,7 +16,7 @@ import {
 import type { Outcome } from '../metering/outcome.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
-import type { Upstream } from '../upstream/upstream.ts';
+import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
 import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
 import type { RelayContext, SendingSession, Session } from './session.ts';
 import { ticksFor } from './timeout-wheel.ts';
@@ -56,6 +56,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   readonly #idleTicks: number;
   readonly #retryDeadline: number;
   readonly #triedEndpoints: EndpointStats[] = [];
+  #hasTriedExcluded = false;
   #endpointStream: TcpStream | undefined;
   #endpointStats: EndpointStats | undefined;
   #isConnected = false;
@@ -134,8 +135,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
    * client, so no byte is lost.
    */
   onEndpointUnavailable(): void {
-    // After the retry deadline no further endpoint would be tried, and the current endpoint may still answer.
-    if (this.#isEnded || this.#isConnected || this.#context.wheel.now >= this.#retryDeadline) return;
+    // If no further endpoint would be tried, the session keeps the current endpoint, which may still answer.
+    if (this.#isEnded || this.#isConnected || !this.#mayRetry()) return;
     this.#guarded(() => {
       if (this.#upstream.hasUntriedEndpoint(this.#triedEndpoints)) this.#tryNextEndpoint('connect-failed');
     });
@@ -200,13 +201,10 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.end('internal');
   }
 
-  /** Connects to the next endpoint. If all endpoints were tried, ends the session with the outcome `failure`. */
+  /** Connects to the next endpoint. If there is none to try, ends the session with the outcome `failure`. */
   #connect(failure: Outcome): void {
-    const { client } = this.#downstreamInfo;
-    // When all healthy endpoints have failed, excluded endpoints are tried as well, because an endpoint may have been
-    // excluded by mistake.
     const endpointStats =
-      this.#upstream.choose(client, this.#triedEndpoints) ?? this.#upstream.chooseExcluded(this.#triedEndpoints);
+      this.#upstream.choose(this.#downstreamInfo.client, this.#triedEndpoints) ?? this.#chooseExcluded();
     if (endpointStats === undefined) {
       this.end(failure);
       return;
@@ -221,6 +219,20 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   }
 
   /**
+   * Returns one excluded endpoint per session, when all healthy endpoints have failed, because an endpoint may have been
+   * excluded by mistake.
+   */
+  #chooseExcluded(): EndpointStats | undefined {
+    if (this.#hasTriedExcluded) return undefined;
+    this.#hasTriedExcluded = true;
+    return this.#upstream.chooseExcluded(this.#triedEndpoints);
+  }
+
+  #mayRetry(): boolean {
+    return this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS && this.#context.wheel.now < this.#retryDeadline;
+  }
+
+  /**
    * Gives up the current endpoint and connects to the next one. `code` is the errno name if the connection attempt has
    * failed, and undefined after a timeout or if the endpoint became unavailable.
    */
@@ -231,7 +243,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     failed?.reset();
     if (this.#endpointStats !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(this.#endpointStats);
     this.#releaseEndpoint();
-    if (wheel.now >= this.#retryDeadline) {
+    if (!this.#mayRetry()) {
       this.end(failure);
       return;
     }

@@ -14,7 +14,7 @@ import {
   type UdpRecipient,
   type UdpTransport,
 } from '../transport/udp-transport.ts';
-import type { Upstream } from '../upstream/upstream.ts';
+import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
 import type { Session } from './session.ts';
 import { type TimeoutWheel, ticksFor } from './timeout-wheel.ts';
 import type { UdpClient } from './udp-flow-table.ts';
@@ -41,11 +41,6 @@ const ENDPOINT_GONE_CODES = new Set(['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREAC
  * answers. If the endpoint fails, the flow sends the retained datagram to another endpoint.
  */
 const MAX_RETAINED_DATAGRAM_BYTES = 2_048;
-/**
- * The maximum number of endpoints that a flow tries until an endpoint answers. Limits how many endpoints an attacker
- * can probe with a forged datagram.
- */
-const MAX_ENDPOINT_ATTEMPTS = 4;
 
 export interface UdpFlowOptions {
   readonly upstream: Upstream;

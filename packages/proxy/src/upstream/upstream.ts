@@ -11,9 +11,9 @@ import {
   EXCLUDED,
   endpointKey,
   findHost,
-  isTried,
   type MaglevTable,
   type Route,
+  untriedFrom,
   updateEndpointStats,
 } from '@weir/model/data-plane';
 import type { ServiceSessions } from '../relay/service-sessions.ts';
@@ -21,6 +21,13 @@ import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { HealthCommand } from '../worker/messages.ts';
 import type { PassiveHealthReporter } from './connect-reports.ts';
 import type { EndpointDrainer } from './endpoint-drainer.ts';
+
+/**
+ * The maximum number of endpoints that a TCP session, or a UDP flow that no endpoint has answered, tries. Without this
+ * limit each client of a Service whose endpoints all fail would open one connection after the other, and a forged
+ * datagram would reach every endpoint.
+ */
+export const MAX_ENDPOINT_ATTEMPTS = 4;
 
 export interface UpstreamOptions {
   readonly service: ServiceSessions;
@@ -153,18 +160,14 @@ export class Upstream {
 
   /** Reports whether `choose` would return an endpoint. Does not change the state of the balancer. */
   hasUntriedEndpoint(tried: readonly EndpointStats[]): boolean {
-    return this.#pool.all.some((stats) => stats.tier !== EXCLUDED && !isTried(stats, tried));
+    const { preferred, fallback } = this.#pool;
+    return (untriedFrom(preferred, 0, tried) ?? untriedFrom(fallback, 0, tried)) !== undefined;
   }
 
   /** Returns an excluded endpoint that is not in `tried`, or undefined if there is none. */
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
-    const { all } = this.#pool;
-    const from = Math.floor(this.#balancerOptions.random() * all.length);
-    for (let step = 0; step < all.length; step += 1) {
-      const stats = all[(from + step) % all.length] as EndpointStats;
-      if (stats.tier === EXCLUDED && !isTried(stats, tried)) return stats;
-    }
-    return undefined;
+    const { excluded } = this.#pool;
+    return untriedFrom(excluded, Math.floor(this.#balancerOptions.random() * excluded.length), tried);
   }
 
   #rebuildPool(endpoints: readonly EndpointStats[]): void {
