@@ -34,7 +34,7 @@ describe('when local ports are used up', namespace, () => {
     for (let count = 0; count < PORTS; count += 1) clients.push(await connected(fleet.addressOf(), PORT));
     const late = await connectAndAwaitEnd({ host: fleet.addressOf(), port: OTHER });
     assert.deepEqual(late, { kind: 'error', code: 'ECONNRESET' });
-    assert.equal(outcomesFor(proxy, 'other')?.['connect-failed'], 1);
+    await eventually(() => assert.equal(outcomesFor(proxy, 'other')?.['connect-failed'], 1));
     await eventually(() => {
       const logged = lines.map((line) => JSON.parse(line)).find(({ code }) => code === 'EADDRNOTAVAIL');
       assert.match(
