@@ -28,6 +28,8 @@ export interface UdpFlowListenerOptions {
   upstream(): Upstream | undefined;
   /** Admits one more flow of the Service with this UID, or returns why the flow is refused. */
   admit(uid: string): Admission | Outcome;
+  /** Whether this proxy serves UDP at the client's address and port. */
+  isServed(client: UdpClient): boolean;
   /** Returns the counters of datagrams that belong to no Service. */
   unroutedCounters(): Float64Array;
   /** Ends these flows in batches. */
@@ -131,7 +133,7 @@ export class UdpFlowListener implements UdpListenSocketEvents {
   }
 
   #open(upstream: Upstream | undefined, client: UdpClient): UdpFlow | undefined {
-    const refusal = refusalOf(upstream, client);
+    const refusal = refusalOf(upstream, client) ?? (this.#options.isServed(client) ? 'forged-source' : undefined);
     if (upstream === undefined || refusal !== undefined) {
       this.#refuse(upstream, refusal ?? 'no-listener');
       return undefined;

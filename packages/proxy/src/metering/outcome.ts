@@ -15,6 +15,11 @@ export const REFUSAL_OUTCOMES = [
    */
   'connection-limit',
   'client-limit',
+  /**
+   * The source of a UDP datagram is a UDP port that this proxy serves. The source is forged: the answer would reach this
+   * proxy as a new datagram, and so on.
+   */
+  'forged-source',
   /** The tenant or the Service opens too many connections per second. */
   'rate-limit',
   /** A connection from a trusted load balancer began without a valid PROXY header. */

@@ -1,5 +1,5 @@
 // Opens and closes the TCP and UDP listeners of a worker.
-import { compileNetworks, type Matcher, type NetworkSet } from '@weir/model/data-plane';
+import { compileNetworks, listenerKey, type Matcher, type NetworkSet } from '@weir/model/data-plane';
 import type { Sealer } from '@weir/runtime/sealing';
 import type { PendingConnections } from '../accept/pending-connection.ts';
 import { TcpListener, type TcpListenerOptions } from '../accept/tcp-listener.ts';
@@ -114,7 +114,7 @@ export class WorkerListeners {
 
   #createFlowListener(config: ListenerConfig): UdpFlowListener {
     const { peerWorkers, udpTransport = dgramTransport } = this.#options;
-    const { context, terminator } = this.#state;
+    const { context, terminator, upstreams } = this.#state;
     return new UdpFlowListener(
       { ...listenOptionsOf(config), key: config.key },
       {
@@ -124,6 +124,8 @@ export class WorkerListeners {
         shaper: context.shaper,
         tenants: this.#tenantFlows,
         peerWorkers,
+        // The key of a UDP listener is also the key of its route, because Services never share a UDP listener.
+        isServed: ({ address, port }) => upstreams.get(listenerKey({ protocol: 'UDP', address, port })) !== undefined,
         terminate: (flows, outcome) => terminator.terminate(flows, outcome),
         onInternalError: context.onInternalError,
       },

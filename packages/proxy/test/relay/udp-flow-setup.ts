@@ -54,6 +54,7 @@ export function setUpUdpFlows({
       tenants,
       upstream: () => upstream,
       admit: (uid) => admission.admit(uid),
+      isServed: () => false,
       unroutedCounters: () => assert.fail('every datagram of these tests has an upstream'),
       terminate: () => undefined,
       onListening: () => undefined,
