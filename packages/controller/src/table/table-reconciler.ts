@@ -175,5 +175,6 @@ export function mergeAllocations(complete: RoutingTable | undefined, partial: Ro
   return {
     listeners: new Map([...older, ...newer]),
     services: new Map([...before.services, ...since.services]),
+    endpoints: new Map([...before.endpoints, ...since.endpoints]),
   };
 }

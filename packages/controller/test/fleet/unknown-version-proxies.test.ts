@@ -5,6 +5,7 @@ import {
   DEFAULT_FLEET_SETTINGS,
   type Heartbeat,
   type ListenerReport,
+  NO_ALLOCATIONS,
   type RoutingTable,
   type Snapshot,
   Translator,
@@ -60,8 +61,6 @@ test('assumes the listeners published for the node, whatever changed before', ()
     for (const node of unknownNodes) assert.deepEqual(idsOf(reports, node), expectedAt(node, table, snapshot));
   }
 });
-
-const NO_ALLOCATIONS = { listeners: new Map(), services: new Map() };
 
 function servedAt(
   name: string,

@@ -1,23 +1,32 @@
 import type { ListDiff } from '../compare.ts';
-import type { EndpointTrust } from '../fleet-settings.ts';
+import type { FleetSettings } from '../fleet-settings.ts';
 import { canonicalAddress, isSpecialAddress } from '../match/address.ts';
 import { compileNetworks, type NetworkSet } from '../match/networks.ts';
+import { reservationFor } from '../reserved-ports.ts';
 import type { NodeObject, PodObject, ServiceCidrObject, ServiceObject } from '../snapshot.ts';
-import type { NodeEntry } from '../table/entry.ts';
+import type { Endpoint, NodeEntry } from '../table/entry.ts';
 import type { Tenancy } from './tenancy.ts';
 
 // A tenant can write an EndpointSlice by hand with any address, and the proxy would connect to that address with the node's identity
 // (CVE-2021-25740). An endpoint is therefore used only if its address belongs to a pod of the slice's namespace, or if the tenant's
 // policy allows the address (allowedEndpointCIDRs). No policy allows addresses of pods in other namespaces (among them Weir's own pods),
-// of nodes, of cluster IPs, or special addresses.
+// of nodes, of cluster IPs, or special addresses. A pod on the host network has the address of its node, so the ports of the node that
+// Kubernetes, Weir or the operator need are refused.
 
 /**
  * The reason to refuse an address that belongs to no pod of the namespace. A tenant's policy can remove only this reason, by allowing the
  * address in allowedEndpointCIDRs.
  */
 export const NOT_A_POD_ADDRESS = 'does not belong to a pod of this namespace';
-/** Returns why an endpoint of this namespace may not have the address; undefined if it may. */
-export type EndpointAddressCheck = (namespace: string, address: string) => string | undefined;
+/** Why a port of a pod on the host network is refused: the end of a sentence about the address and port. */
+export const RESERVED_ON_NODES = 'is a port that is reserved on the nodes';
+/** Why the address of an endpoint in a manifest file is refused. A proxy that connected to 0.0.0.0 would reach its own node. */
+const UNSPECIFIED = 'is the unspecified address';
+/** Returns why a Service of this namespace may not have the endpoint; undefined if it may. */
+export type EndpointTrustCheck = (
+  namespace: string,
+  endpoint: Pick<Endpoint, 'address' | 'port'>,
+) => string | undefined;
 
 interface PodAddress {
   /** Whether a pod with this address is on the host network, and therefore has the address of its node. */
@@ -25,6 +34,7 @@ interface PodAddress {
 }
 
 export class EndpointTrustIndex {
+  readonly #settings: FleetSettings;
   readonly #isEnforced: boolean;
   readonly #clusterIps: ClusterIpIndex;
   #nodeAddresses: ReadonlySet<string | undefined> = new Set();
@@ -36,7 +46,9 @@ export class EndpointTrustIndex {
   /** The compiled networks of each policy, by its list allowedEndpointCIDRs. */
   readonly #networks = new WeakMap<readonly string[], NetworkSet>();
 
-  constructor(trust: EndpointTrust) {
+  constructor(settings: FleetSettings) {
+    const { trust } = settings;
+    this.#settings = settings;
     this.#isEnforced = trust.kind === 'pods';
     this.#clusterIps = new ClusterIpIndex(trust.kind === 'pods' ? trust.serviceCidrs : []);
   }
@@ -87,17 +99,18 @@ export class EndpointTrustIndex {
     return { namespaces, addresses };
   }
 
-  checkFor(tenancy: Tenancy): EndpointAddressCheck {
-    return (namespace, address) => {
+  checkFor(tenancy: Tenancy): EndpointTrustCheck {
+    return (namespace, { address, port }) => {
       const canonical = canonicalAddress(address);
       // The proxy does not resolve names. So a name, as in a slice with addressType FQDN, is refused even if all addresses are trusted.
       if (canonical === undefined) return 'is not an IP address';
-      if (!this.#isEnforced) return undefined;
+      if (!this.#isEnforced) return canonical === '0.0.0.0' || canonical === '::' ? UNSPECIFIED : undefined;
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
       if (this.#clusterIps.isInRange(canonical)) return 'is in the range of the cluster IPs of Services';
       const pod = this.#podAddressesOf(namespace).get(canonical);
       if (this.#nodeAddresses.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
-      if (pod !== undefined) return undefined;
+      if (pod !== undefined)
+        return pod.hostNetwork && reservationFor(port, this.#settings) !== undefined ? RESERVED_ON_NODES : undefined;
       if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_A_POD_ADDRESS;
       if (this.#podCounts.has(canonical)) return 'belongs to a pod of another namespace';
       return this.#clusterIps.isClusterIp(canonical) ? 'is the cluster IP of a Service' : undefined;

@@ -10,15 +10,26 @@ import {
   MAX_ENDPOINTS_PER_ENTRY,
   type Protocol,
 } from '../table/entry.ts';
-import type { EndpointAddressCheck } from './endpoint-trust.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
-  /**
-   * A text for each refused address with the reason, such as `10.0.0.1 does not belong to a pod of this namespace`. No text occurs twice.
-   */
-  readonly forbidden: readonly string[];
+  /** The refused endpoints with the reasons, sorted by text. No text occurs twice. */
+  readonly forbidden: readonly ForbiddenEndpoint[];
 }
+
+/** Why an endpoint is refused. `subject`: whether its address is refused with every port, or only with this port. */
+export interface EndpointRefusal {
+  readonly subject: 'address' | 'port';
+  readonly reason: string;
+}
+
+export interface ForbiddenEndpoint extends EndpointRefusal {
+  /** Such as `10.0.0.1 does not belong to a pod of this namespace`. */
+  readonly text: string;
+}
+
+/** Returns why a Service may not have the endpoint; undefined if it may. */
+export type EndpointCheck = (endpoint: Endpoint, protocol: Protocol) => EndpointRefusal | undefined;
 
 interface CandidateEndpoint {
   readonly slice: string;
@@ -33,9 +44,9 @@ interface CandidateEndpoint {
 export function endpointsFor(
   service: ServiceObject,
   slices: readonly SliceObject[],
-  checkAddress: EndpointAddressCheck,
+  checkEndpoint: EndpointCheck,
 ): ServiceEndpoints {
-  const forbidden = new Set<string>();
+  const forbidden = new Map<string, ForbiddenEndpoint>();
   const preference = zonePreferenceOf(service);
   // Groups the ports of each slice once for all Service ports, because a Service may have many ports and many slices.
   const portsBySlice = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, portNameKey) }));
@@ -45,9 +56,11 @@ export function endpointsFor(
       endpointsInSlice(slice, ports.get(portNameKey(port)) ?? [], preference),
     );
     const trusted = candidates.filter(({ endpoint }) => {
-      const reason = checkAddress(service.namespace, endpoint.address);
-      if (reason !== undefined) forbidden.add(`${endpoint.address} ${reason}`);
-      return reason === undefined;
+      const refusal = checkEndpoint(endpoint, protocol);
+      if (refusal === undefined) return true;
+      const text = `${refusal.subject === 'port' ? hostPortText(endpoint) : endpoint.address} ${refusal.reason}`;
+      forbidden.set(text, { ...refusal, text });
+      return false;
     });
     return endpointEntriesFor(
       { service: service.uid, port: port.port, protocol },
@@ -55,7 +68,11 @@ export function endpointsFor(
       endpointUseFor(service, trusted),
     );
   });
-  return { entries, forbidden: [...forbidden].sort() };
+  return { entries, forbidden: [...forbidden.values()].sort((a, b) => (a.text < b.text ? -1 : 1)) };
+}
+
+function hostPortText({ address, port }: Endpoint): string {
+  return address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`;
 }
 
 /**

@@ -1,15 +1,15 @@
-import { joinItems } from '../message-text.ts';
+import { joinItems, joinSentences } from '../message-text.ts';
 import type { ServiceObject, ServicePort, SliceObject } from '../snapshot.ts';
 import { type Entry, type PortEntry, type ServiceEntry, serviceId } from '../table/entry.ts';
 import type { ServedPortNames } from './allocate/allocations.ts';
 import { portKey } from './allocate/allocations.ts';
 import type { Decision } from './decision.ts';
-import { type EndpointAddressCheck, NOT_A_POD_ADDRESS } from './endpoint-trust.ts';
-import { endpointsFor, portNameKey, type ServiceEndpoints, type SliceIndex } from './endpoints.ts';
+import { NOT_A_POD_ADDRESS } from './endpoint-trust.ts';
+import { type EndpointCheck, endpointsFor, portNameKey, type ServiceEndpoints, type SliceIndex } from './endpoints.ts';
 
 export interface TranslateServiceContext {
   readonly slices: SliceIndex;
-  readonly checkAddress: EndpointAddressCheck;
+  readonly checkEndpoint: EndpointCheck;
   /** The message if the Service's tenant uses more than its limits; otherwise undefined. */
   readonly excess: string | undefined;
   /** The names that the slices had for the served ports in the last table. */
@@ -21,13 +21,13 @@ const NO_ENDPOINTS: ServiceEndpoints = { entries: [], forbidden: [] };
 /** Adds to a decision the endpoints of the served ports, and the messages about refused endpoints and about the tenant's limits. */
 export function translateService(
   decision: Decision,
-  { slices, checkAddress, excess, previousPortNames }: TranslateServiceContext,
+  { slices, checkEndpoint, excess, previousPortNames }: TranslateServiceContext,
 ): TranslatedService {
   if (decision.settings === null) return { ...decision, endpoints: NO_ENDPOINTS };
   const { service, degraded } = decision;
   const former = formerPortNames(service, slices.of(service), previousPortNames);
   const ports = service.ports.filter((_, i) => decision.ports[i]?.error === null).map((port) => withName(port, former));
-  const endpoints = endpointsFor({ ...service, ports }, slices.of(service), checkAddress);
+  const endpoints = endpointsFor({ ...service, ports }, slices.of(service), checkEndpoint);
   const isOnlyProblem = decision.accepted.reason === 'Accepted' && endpoints.forbidden.length > 0;
   return {
     ...decision,
@@ -93,10 +93,19 @@ function serviceEntry({
 }
 
 function forbiddenMessage({ forbidden }: ServiceEndpoints): string {
-  const canBeAllowed = forbidden.some((text) => text.endsWith(NOT_A_POD_ADDRESS));
-  const help = canBeAllowed ? ', or ask the operator for allowedEndpointCIDRs in the TenantPolicy' : '';
-  return `endpoints that are not allowed are ignored: ${joinItems(forbidden)}; use addresses of pods of this namespace${help}`;
+  const canBeAllowed = forbidden.some(({ reason }) => reason === NOT_A_POD_ADDRESS);
+  const policyHelp = canBeAllowed ? ', or ask the operator for allowedEndpointCIDRs in the TenantPolicy' : '';
+  const help = [
+    ...(forbidden.some(({ subject }) => subject === 'address')
+      ? [`use addresses of pods of this namespace${policyHelp}`]
+      : []),
+    ...(forbidden.some(({ subject }) => subject === 'port') ? [NODE_PORT_HELP] : []),
+  ];
+  const list = joinItems(forbidden.map(({ text }) => text));
+  return joinSentences([`endpoints that are not allowed are ignored: ${list}`, ...help]);
 }
+
+const NODE_PORT_HELP = 'at the address of a node, use a port that is neither reserved nor a port of a load balancer';
 
 export interface TranslatedService extends Decision {
   readonly endpoints: ServiceEndpoints;

@@ -2,7 +2,7 @@ import type { ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
 import { DEFAULT_POOL } from '../policy.ts';
 import type { ServiceObject } from '../snapshot.ts';
-import type { Entry } from '../table/entry.ts';
+import type { EndpointsEntry, Entry } from '../table/entry.ts';
 import {
   type Allocations,
   exclusivePortsOf,
@@ -19,6 +19,7 @@ import type { Membership } from './tenancy.ts';
 /** The Services that Weir owns, indexed by UID, path, namespace and tenant. */
 export class ServiceRegistry {
   readonly #previousAllocations: Map<string, ServiceRecord['allocation']>;
+  readonly #previousEndpoints: Map<string, readonly EndpointsEntry[]>;
   readonly #byUid = new Map<string, ServiceRecord>();
   readonly #byPath = new Map<string, ServiceRecord>();
   readonly #byNamespace = new MultiMap<ServiceRecord>();
@@ -26,6 +27,7 @@ export class ServiceRegistry {
 
   constructor(allocations: Allocations) {
     this.#previousAllocations = new Map(allocations.services);
+    this.#previousEndpoints = new Map(allocations.endpoints);
   }
 
   get size(): number {
@@ -74,6 +76,7 @@ export class ServiceRegistry {
     const changed = owned.map((service) => this.#put(service, replaced));
     // The former allocations apply to the first snapshot only: a Service that is missing there loses its allocation.
     this.#previousAllocations.clear();
+    this.#previousEndpoints.clear();
     return { removed, changed };
   }
 
@@ -101,6 +104,7 @@ export class ServiceRegistry {
       membership: undefined,
       decision: undefined,
       tenant: null,
+      endpoints: this.#previousEndpoints.get(uid) ?? [],
       entries: [],
     };
     this.#byUid.set(uid, record);
@@ -135,6 +139,8 @@ export interface ServiceRecord {
   tenant: string | null;
   /** The names that the slices had for the served ports in the last table. */
   servedPortNames: ServedPortNames;
+  /** The endpoints entries in the last table. */
+  endpoints: readonly EndpointsEntry[];
   entries: readonly Entry[];
 }
 

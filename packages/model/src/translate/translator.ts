@@ -8,13 +8,14 @@ import type { Problem } from '../problem.ts';
 import { serviceSettingsFor } from '../settings/parse-settings.ts';
 import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
-import { type Allocations, servedPortNames } from './allocate/allocations.ts';
-import { Allocator } from './allocate/allocator.ts';
-import { EndpointTrustIndex } from './endpoint-trust.ts';
-import { SliceIndex } from './endpoints.ts';
+import { type Allocations, portKey, portKeyOfResource, servedPortNames } from './allocate/allocations.ts';
+import { Allocator, type ChangedResources } from './allocate/allocator.ts';
+import { EndpointTrustIndex, RESERVED_ON_NODES } from './endpoint-trust.ts';
+import { type EndpointCheck, SliceIndex } from './endpoints.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
 import { fleetProblems, ProblemIndex, serviceProblems, suspensionProblems } from './problems.ts';
 import { SecretIndex } from './secret-index.ts';
+import { ServedEndpointIndex } from './served-endpoints.ts';
 import { serviceEntriesFor, translateService } from './service-entries.ts';
 import { allocationOf, type ServiceRecord, ServiceRegistry } from './service-registry.ts';
 import { type EntryReplacement, TableBuilder, TenantEntryTracker } from './table-builder.ts';
@@ -39,6 +40,7 @@ export class Translator {
   readonly #table = new TableBuilder();
   readonly #problems = new ProblemIndex<ServiceRecord | ProblemSource>();
   readonly #trust: EndpointTrustIndex;
+  readonly #servedEndpoints: ServedEndpointIndex;
   readonly #settings: FleetSettings;
   /** The message for each tenant that uses more than its limits, by tenant name. */
   readonly #excessByTenant = new Map<string, string>();
@@ -48,9 +50,10 @@ export class Translator {
   /** `allocations` is what the last table allocated (see `allocationsFor`). A Service keeps its allocated ports. */
   constructor(settings: FleetSettings, allocations: Allocations) {
     this.#settings = settings;
-    this.#trust = new EndpointTrustIndex(settings.trust);
+    this.#trust = new EndpointTrustIndex(settings);
     this.#services = new ServiceRegistry(allocations);
     this.#allocator = new Allocator(this.#services, allocations);
+    this.#servedEndpoints = new ServedEndpointIndex(this.#services, (binding) => this.#allocator.ownersAt(binding));
   }
 
   /**
@@ -81,15 +84,20 @@ export class Translator {
       tenancy: this.#tenancy.tenancy,
       secrets: this.#secrets,
     };
-    const { decided, tenants } = this.#allocator.allocate(dirty, removed, context);
+    const { decided, affected } = this.#allocator.allocate(dirty, removed, context);
     const tenantsOfRemoved = removed.flatMap(({ tenant }) => tenant ?? []);
-    const changedTenants = new Set([...tenants, ...this.#setTenants(decided), ...tenantsOfRemoved]);
+    this.#setTenants(decided, affected);
+    const changedTenants = new Set([...affected.tenants, ...tenantsOfRemoved]);
     const withChangedExcess = this.#updateExcess(hasTenancyChanged ? 'all' : changedTenants);
+    for (const record of removed) this.#servedEndpoints.setPorts(record, new Set());
+    const atChangedPorts = this.#servedEndpoints.withEndpointsAt(
+      new Set([...affected.resources].map(portKeyOfResource)),
+    );
 
     const replacements = [
       ...nodes,
       ...removed.map(({ entries }) => ({ before: entries, after: [] })),
-      ...this.#updateEntries(new Set([...decided, ...withStaleEndpoints, ...withChangedExcess])),
+      ...this.#updateEntries(new Set([...decided, ...withStaleEndpoints, ...atChangedPorts, ...withChangedExcess])),
     ];
     for (const record of removed) this.#problems.set(record, []);
     this.#setProblems(snapshot);
@@ -106,6 +114,7 @@ export class Translator {
     const before = this.#nodes.entries;
     this.#nodes = nodesFor(snapshot);
     this.#trust.setNodes(snapshot.nodes, this.#nodes.entries);
+    this.#servedEndpoints.setNodes(this.#nodes.entries);
     return [{ before, after: this.#nodes.entries }];
   }
 
@@ -178,20 +187,19 @@ export class Translator {
   }
 
   /**
-   * Stores the membership, the allocation and the tenant of each decided Service in its record. Returns the tenants that gained or lost a
-   * Service.
+   * Stores the membership, the allocation and the tenant of each decided Service in its record. Adds the tenants that gained or lost a
+   * Service to `affected`, and the ports of this Service.
    */
-  #setTenants(decided: ReadonlySet<ServiceRecord>): Set<string> {
-    const changedTenants = new Set<string>();
+  #setTenants(decided: ReadonlySet<ServiceRecord>, affected: ChangedResources): void {
     for (const record of decided) {
       const { decision, tenant } = record;
       record.membership = this.#tenancy.tenancy.membershipOf(record.service.namespace);
       record.allocation = allocationOf(record);
       if (decision === undefined || decision.tenant === tenant) continue;
-      for (const name of [tenant, decision.tenant]) if (name !== null) changedTenants.add(name);
+      for (const name of [tenant, decision.tenant]) if (name !== null) affected.tenants.add(name);
+      for (const listener of decision.listeners) affected.resources.add(portKey(listener));
       this.#services.setTenant(record, decision.tenant);
     }
-    return changedTenants;
   }
 
   /** Updates the messages of tenants that use more than their limits. Returns the Services of each tenant whose message changed. */
@@ -212,19 +220,29 @@ export class Translator {
   }
 
   #updateEntries(records: ReadonlySet<ServiceRecord>): EntryReplacement[] {
-    const checkAddress = this.#trust.checkFor(this.#tenancy.tenancy);
+    const checkTrust = this.#trust.checkFor(this.#tenancy.tenancy);
     const hasNodes = this.#nodes.entries.length > 0;
     const replacements: EntryReplacement[] = [];
     for (const record of records) {
       if (record.decision === undefined) continue;
       const excess = this.#excessByTenant.get(record.tenant ?? '');
+      const served = this.#servedEndpoints.checkFor(record);
+      const checkEndpoint: EndpointCheck = (endpoint, protocol) => {
+        const distrust = checkTrust(record.service.namespace, endpoint);
+        if (distrust !== undefined)
+          return { subject: distrust === RESERVED_ON_NODES ? 'port' : 'address', reason: distrust };
+        const reason = served.check(endpoint, protocol);
+        return reason === undefined ? undefined : { subject: 'port', reason };
+      };
       const translated = translateService(record.decision, {
         slices: this.#slices,
-        checkAddress,
+        checkEndpoint,
         excess,
         previousPortNames: record.servedPortNames,
       });
       record.servedPortNames = translated.settings === null ? new Map() : servedPortNames(translated.ports);
+      record.endpoints = translated.endpoints.entries;
+      this.#servedEndpoints.setPorts(record, served.ports);
       const after = serviceEntriesFor(translated);
       replacements.push({ before: record.entries, after });
       record.entries = after;

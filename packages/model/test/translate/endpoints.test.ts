@@ -14,7 +14,7 @@ import {
   updateEndpointStats,
 } from '@weir/model';
 import { pod, policy, port, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
-import { endpointsOf, portsOf, reasonOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
+import { endpointsOf, messageOf, portsOf, reasonOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
 describe('endpoints', () => {
   test('merges the endpoints of all slices', () => {
@@ -262,6 +262,27 @@ describe('the trust boundary', () => {
     const pods = [pod('a/one', '10.0.0.1'), pod('a/host', '192.0.2.1', true)];
     assert.deepEqual(endpointsOf(forged('10.0.0.1', pods)), ['10.0.0.1:8080']);
     assert.deepEqual(endpointsOf(forged('192.0.2.1', pods)), ['192.0.2.1:8080']);
+  });
+
+  test('ignores the reserved ports of pods on the host network', () => {
+    const pods = [pod('a/host', '192.0.2.1', true)];
+    const ports = [22, 2380, 6443, 8687, 8080, 9100, 10_250, 30_000, 32_768];
+    const services = [service('a/web', { ports: ports.map((number, i) => port(40_000 + i, { name: `${number}` })) })];
+    const slices = [
+      slice('a/web', ['192.0.2.1'], {
+        ports: ports.map((number) => ({ name: `${number}`, port: number, protocol: 'TCP' })),
+      }),
+    ];
+    const reserving = { ...settings, reservedPorts: [{ from: 9_000, to: 9_200 }] };
+    const translation = translateFresh({ settings: reserving, pods, services, slices });
+    assert.deepEqual(endpointsOf(translation).sort(), ['192.0.2.1:32768', '192.0.2.1:8080']);
+    assert.equal(reasonOf(translation, 'a/web'), 'EndpointForbidden');
+    assert.match(messageOf(translation, 'a/web'), /192\.0\.2\.1:10250 is a port that is reserved on the nodes/);
+    assert.match(
+      messageOf(translation, 'a/web'),
+      /; at the address of a node, use a port that is neither reserved nor/,
+    );
+    assert.doesNotMatch(messageOf(translation, 'a/web'), /use addresses of pods/);
   });
 
   test('ignores a pod that claims the address of a node without being on the host network', () => {

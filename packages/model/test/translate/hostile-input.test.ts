@@ -1,7 +1,7 @@
 // Checks that extreme objects, which an API server accepts, harm at most their own tenant.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { entriesOf, Translator, UNRESTRICTED_GRANTS } from '@weir/model';
+import { entriesOf, NO_ALLOCATIONS, Translator, UNRESTRICTED_GRANTS } from '@weir/model';
 import { namespace, node, policy, port, service, snapshotOf, team } from '../fixtures/snapshot.ts';
 import { messageOf, reasonOf, statusOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
@@ -19,7 +19,7 @@ test('moves fifty Services that wait for the pool of the next when the last pool
       service(`shop/s-${pool}`, { annotations: { 'weir.dev/pool': POOLS[i + shift] ?? pool } }),
     );
   const world = { nodes, policies };
-  const translator = new Translator(snapshotOf({}).settings, { listeners: new Map(), services: new Map() });
+  const translator = new Translator(snapshotOf({}).settings, NO_ALLOCATIONS);
   translator.translate(snapshotOf({ ...world, services: wanting(0) }));
   translator.translate(snapshotOf({ ...world, services: wanting(1) }));
   const { table } = translator.translate(snapshotOf({ ...world, services: wanting(1).slice(0, -1) }));

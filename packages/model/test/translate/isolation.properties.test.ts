@@ -153,10 +153,21 @@ const parts: fc.Arbitrary<Part> = fc
     const own = some.filter(({ name }) => name !== 'api-0');
     return { ...part, slices: [...own, ...more], labels: part.labels as Record<string, string> };
   });
-const OTHER_PODS = ['b', 'c'].flatMap((space) => [1, 2, 3].map((i) => pod(`${space}/p${i}`, `10.0.0.${i}`)));
+const OTHER_PODS = [
+  ...['b', 'c'].flatMap((space) => [1, 2, 3].map((i) => pod(`${space}/p${i}`, `10.0.0.${i}`))),
+  pod('b/host', '192.0.2.8', true),
+  pod('c/host', '192.0.2.1', true),
+];
+/** The endpoints of pods on the host network, at a port that tenant a may request on the same node. */
+const hostSlices = [
+  slice('b/web', ['192.0.2.8'], { name: 'host', ports: [{ name: '80-TCP', port: 81, protocol: 'TCP' }] }),
+  slice('c/web', ['192.0.2.1'], { name: 'host', ports: [{ name: '81-TCP', port: 80, protocol: 'TCP' }] }),
+];
 const others = fc.record({
   services: someServices(['b', 'c'], { mistakes: false }),
-  slices: slices(['b', 'c']),
+  slices: fc
+    .tuple(slices(['b', 'c']), fc.subarray(hostSlices))
+    .map(([some, host]): readonly SliceObject[] => [...some, ...host]),
   pods: fc.constant(OTHER_PODS),
 });
 

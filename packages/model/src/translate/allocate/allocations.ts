@@ -1,7 +1,13 @@
 import { DEFAULT_POOL } from '../../policy.ts';
 import type { ServiceSettings } from '../../settings/service-settings.ts';
-import { type CertificateEntry, certificateId, type ListenerEntry, type PortEntry } from '../../table/entry.ts';
-import type { RoutingTable } from '../../table/table.ts';
+import {
+  type CertificateEntry,
+  certificateId,
+  type EndpointsEntry,
+  type ListenerEntry,
+  type PortEntry,
+} from '../../table/entry.ts';
+import { entriesOf, type RoutingTable } from '../../table/table.ts';
 
 /** What the last published routing table allocated to Services. A Service keeps its allocation, whatever other Services request later. */
 export interface Allocations {
@@ -9,6 +15,8 @@ export interface Allocations {
   readonly listeners: ReadonlyMap<string, ListenerEntry>;
   /** What each served Service keeps while its new settings are refused, by Service UID. */
   readonly services: ReadonlyMap<string, ServiceAllocation>;
+  /** The endpoints entries of the table, by Service UID. */
+  readonly endpoints: ReadonlyMap<string, readonly EndpointsEntry[]>;
 }
 
 export interface ServiceAllocation {
@@ -26,7 +34,7 @@ export interface ServiceAllocation {
   readonly certificate: CertificateEntry | undefined;
 }
 
-export const NO_ALLOCATIONS: Allocations = { listeners: new Map(), services: new Map() };
+export const NO_ALLOCATIONS: Allocations = { listeners: new Map(), services: new Map(), endpoints: new Map() };
 
 /** Returns the allocations of a published table. */
 export function allocationsFor(table: RoutingTable): Allocations {
@@ -46,7 +54,7 @@ export function allocationsFor(table: RoutingTable): Allocations {
       });
     }
   }
-  return { listeners, services };
+  return { listeners, services, endpoints: Map.groupBy(entriesOf(table, 'endpoints'), ({ service }) => service) };
 }
 
 function certificateOf(uid: string, { entries }: RoutingTable): CertificateEntry | undefined {
@@ -90,6 +98,11 @@ export function portHostKey(port: NumberedPort, host: string): string {
  */
 export function portShareKey(port: NumberedPort): string {
   return portHostKey(port, '');
+}
+
+/** Returns the `portKey` of a `portKey`, `portShareKey` or `portHostKey`. */
+export function portKeyOfResource(key: string): string {
+  return key.split('/', 2).join('/');
 }
 
 /**

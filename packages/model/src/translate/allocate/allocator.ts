@@ -24,7 +24,7 @@ import type { Allocations, ServiceAllocation } from './allocations.ts';
 import { portKey, resourceKeysOf } from './allocations.ts';
 import { allocatedPortTest, retainedListeners } from './placement.ts';
 import { isRefusedAlike } from './pool-placement.ts';
-import { type OwnerText, PortAllocations } from './port-allocations.ts';
+import { type Binding, type OwnerText, PortAllocations } from './port-allocations.ts';
 import { Quota } from './quota.ts';
 import { type Cause, type Priority, priorityOf, RoundQueue, WaitList } from './wait-list.ts';
 
@@ -35,8 +35,8 @@ export interface AllocationContext {
   readonly secrets: SecretIndex;
 }
 
-/** The ports, hosts and tenants that one step of the allocator affected. */
-interface ChangedResources {
+/** The ports, hosts and tenants that decisions affect. */
+export interface ChangedResources {
   /** Keys of the ports and hosts that were allocated or released: `portKey`, `portShareKey` and `portHostKey`. */
   readonly resources: Set<string>;
   /** Names of the tenants whose usage changed, or for which `Quota.isCrowded` changed. */
@@ -67,20 +67,25 @@ export class Allocator {
     this.#previousListeners = Map.groupBy(allocations.listeners.values(), ({ service }) => service);
   }
 
+  /** Returns the UIDs of the Services that own or share a binding. */
+  ownersAt(binding: Binding): readonly string[] {
+    return this.#portAllocations.ownersAt(binding);
+  }
+
   /**
    * Makes a new decision for each dirty Service, and for each waiting Service that these decisions affect. Returns the Services that have
-   * a new decision, and the tenants that the decisions affect (see `ChangedResources`).
+   * a new decision, and what the decisions affect.
    */
   allocate(
     dirty: ReadonlySet<ServiceRecord>,
     removed: readonly ServiceRecord[],
     context: AllocationContext,
-  ): { readonly decided: ReadonlySet<ServiceRecord>; readonly tenants: ReadonlySet<string> } {
+  ): { readonly decided: ReadonlySet<ServiceRecord>; readonly affected: ChangedResources } {
     this.#restorePreviousListeners(dirty);
     const priorities = this.#freezePriorities(dirty);
     const isDue = (record: ServiceRecord, cause: Cause): boolean => this.#isDue(record, cause, context);
     const decided = new Set<ServiceRecord>();
-    const tenants = new Set<string>();
+    const affected = noChange();
     let changed = noChange();
     for (const record of removed) this.#release(record, changed);
     for (const record of dirty) this.#dropLostListeners(record, context, changed);
@@ -88,7 +93,7 @@ export class Allocator {
     const maxRounds = MAX_ROUNDS_PER_SERVICE * (1 + this.#waitList.size + dirty.size);
     for (let round = 0; round < maxRounds; round += 1) {
       this.#queueWaiters(queue, changed);
-      for (const tenant of changed.tenants) tenants.add(tenant);
+      addAll(affected, changed);
       changed = noChange();
       let record = queue.next(isDue);
       if (record === undefined) break;
@@ -96,12 +101,11 @@ export class Allocator {
         const change = this.#decide(record, context);
         decided.add(record);
         this.#queueWaiters(queue, change);
-        for (const key of change.resources) changed.resources.add(key);
-        for (const tenant of change.tenants) changed.tenants.add(tenant);
+        addAll(changed, change);
       }
       queue = new RoundQueue(priorities, []);
     }
-    return { decided, tenants };
+    return { decided, affected };
   }
 
   /**
@@ -303,6 +307,11 @@ export class Allocator {
 
 function noChange(): ChangedResources {
   return { resources: new Set(), tenants: new Set() };
+}
+
+function addAll(target: ChangedResources, { resources, tenants }: ChangedResources): void {
+  for (const key of resources) target.resources.add(key);
+  for (const tenant of tenants) target.tenants.add(tenant);
 }
 
 function addTenant({ tenants }: ChangedResources, tenant: string | undefined): void {

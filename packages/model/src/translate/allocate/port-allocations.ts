@@ -9,6 +9,9 @@ import { portHostKey } from './allocations.ts';
  */
 export type OwnerText = (uid: string) => string;
 
+/** Where a listener is. */
+export type Binding = Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>;
+
 interface ServicePorts {
   readonly listeners: readonly ListenerEntry[];
   /** The hosts that the Service owns on its shared ports. */
@@ -32,6 +35,13 @@ export class PortAllocations {
   /** Returns the UIDs of the Services that share the binding. */
   sharersOf(binding: string): ReadonlySet<string> {
     return this.#sharersByBinding.get(binding) ?? NO_SHARERS;
+  }
+
+  /** Returns the UIDs of the Services that own or share a binding. */
+  ownersAt(binding: Binding): readonly string[] {
+    const id = listenerId(binding);
+    const owner = this.#ownersByBinding.get(id);
+    return [...(owner === undefined ? [] : [owner]), ...this.sharersOf(id)];
   }
 
   /** Returns the owners of the host and port of a `portHostKey`: a map from the UID of each owner to the names of its nodes. */
