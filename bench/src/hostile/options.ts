@@ -16,6 +16,7 @@ export const HOSTILE_SCENARIO_DESCRIPTIONS = {
   handshakes: '5,000 connections that each send a ClientHello at the same moment; the certificate has a P-256 key',
   'handshakes-rsa':
     '2,500 connections that each send a ClientHello at the same moment; the certificate has an RSA-4096 key',
+  'dead-endpoints': '5 clients a second of a Service with 1,000 endpoints that all refuse connections',
 } as const;
 
 export type HostileScenarioName = keyof typeof HOSTILE_SCENARIO_DESCRIPTIONS;

@@ -1,3 +1,4 @@
+import { startDeadEndpoints } from './dead-endpoints.ts';
 import { startHandshakeBurst } from './handshake-burst.ts';
 import type { HostileScenarioName } from './options.ts';
 
@@ -27,5 +28,9 @@ export const HOSTILE_SCENARIOS: Readonly<Record<HostileScenarioName, HostileScen
   'handshakes-rsa': {
     maxP99RiseMs: 25,
     start: () => startHandshakeBurst({ connections: 2_500, key: { keyType: 'rsa', rsaBits: 4_096 } }),
+  },
+  'dead-endpoints': {
+    maxP99RiseMs: 5,
+    start: () => startDeadEndpoints({ endpoints: 1_000, clientsPerSecond: 5 }),
   },
 };
