@@ -9,6 +9,7 @@ import type { CountedSessions } from '../relay/service-sessions.ts';
 import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, SocketAddress, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
 
 /** How long a client may take to send its PROXY header and its ClientHello, if they must be read before routing. */
 const PREREAD_TIMEOUT_MS = 10_000;
@@ -33,6 +34,7 @@ export interface PendingConnectionOptions {
   /** The admission is released if the connection is refused, and passed to `onRouted` if the connection is routed. */
   readonly admission: Admission;
   readonly wheel: TimeoutWheel<Session>;
+  readonly queue: HandshakeQueue;
   /** Decides whether the client is routed or refused. Called when the ClientHello has been read. */
   route(info: DownstreamInfo): RoutingDecision;
   /**
@@ -73,9 +75,10 @@ export interface ConnectionOwner {
 /**
  * A client connection that cannot be routed until its first bytes are read: the PROXY header of a load balancer, or a
  * ClientHello with the server name. On a listener of one Service, the connection belongs to that Service from the
- * start. On a shared listener, it belongs to a Service only after its ClientHello.
+ * start. On a shared listener, it belongs to a Service only after its ClientHello. The connection waits in the
+ * `HandshakeQueue` before each read.
  */
-export class PendingConnection implements StreamEvents, Session {
+export class PendingConnection implements StreamEvents, Session, WaitingHandshake {
   readonly endpointStats: undefined;
   deadline: number;
   wheelSlot = 0;
@@ -101,6 +104,7 @@ export class PendingConnection implements StreamEvents, Session {
    */
   #lingerOutcome: Outcome | undefined;
   #isEnded = false;
+  #isReadQueued = false;
 
   constructor(stream: AcceptedStream, options: PendingConnectionOptions) {
     const { preread, owner, admission, wheel, destination } = options;
@@ -121,10 +125,20 @@ export class PendingConnection implements StreamEvents, Session {
     this.#options.wheel.add(this);
     try {
       this.#stream.accept(this);
+      this.#stream.deferReads?.(() => this.#queueRead());
       this.#stream.readStart();
     } catch (thrown) {
       this.onThrow(this.#stream, thrown);
     }
+  }
+
+  get hasEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  step(): void {
+    this.#isReadQueued = false;
+    this.#stream.readNow?.();
   }
 
   end(outcome: Outcome): void {
@@ -219,6 +233,12 @@ export class PendingConnection implements StreamEvents, Session {
     this.#admission = admission;
   }
 
+  #queueRead(): void {
+    if (this.#isEnded || this.#isReadQueued) return;
+    this.#isReadQueued = true;
+    this.#options.queue.addBegun(this.#admission.limiters.tenant, this);
+  }
+
   #countReceived(): void {
     addToCounter(this.#counters, RECEIVED, this.#uncountedBytes);
     this.#uncountedBytes = 0;
@@ -236,6 +256,7 @@ export class PendingConnection implements StreamEvents, Session {
   #handOver(prereadBytes: Uint8Array): void {
     this.#countReceived();
     this.#stream.readStop();
+    this.#stream.deferReads?.(undefined);
     this.#unregister();
     try {
       this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes }, this.#admission);

@@ -105,13 +105,13 @@ export class SessionStarter {
     if (!info.hasClientHello) refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
     else if (tls === undefined) refuseAdmitted(stream, upstream, { admission, outcome: 'no-certificate' });
     else {
-      const { wheel, onInternalError } = context;
+      const { wheel, handshakes: queue, onInternalError } = context;
       const clientAuthorities = clientAuthoritiesOf(upstream);
       const onSecured = (secured: TcpStream, admittedAndSecured: AdmittedConnection): void =>
         this.#relayAfterHandshake(secured, { ...pendingRoute, clientAuthorities }, admittedAndSecured);
       const now = (): number => certificates.now();
       const { service } = upstream;
-      new TlsHandshake(stream, { tls, admitted, service, wheel, now, onInternalError, onSecured }).start();
+      new TlsHandshake(stream, { tls, admitted, service, wheel, queue, now, onInternalError, onSecured }).start();
     }
   }
 

@@ -182,7 +182,7 @@ export class TcpListener implements TcpListenSocketEvents {
       preread,
       owner: service,
       admission,
-      route: (info) => routeOnOwnListener(upstream, info, this.#hasCertificate),
+      route: (info) => routeOnOwnListener(upstream, info, { admission, hasCertificate: this.#hasCertificate }),
       onRouted: (_stream, info) =>
         this.#sessionStarter.relayAfterPreread(
           stream,
@@ -217,9 +217,9 @@ export class TcpListener implements TcpListenSocketEvents {
     stream: AcceptedStream,
     options: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'admission' | 'route' | 'onRouted'>,
   ): void {
-    const { wheel, onInternalError } = this.#options.context;
+    const { wheel, handshakes: queue, onInternalError } = this.#options.context;
     try {
-      new PendingConnection(stream, { ...options, destination: this.#address, wheel, onInternalError }).start();
+      new PendingConnection(stream, { ...options, destination: this.#address, wheel, queue, onInternalError }).start();
     } catch (thrown) {
       options.admission.release();
       throw thrown;
@@ -238,18 +238,24 @@ export class TcpListener implements TcpListenSocketEvents {
 /** Reports whether this proxy has a usable certificate for the route. */
 type HasCertificate = (route: Route) => boolean;
 
+interface OwnListenerRouting {
+  readonly hasCertificate: HasCertificate;
+  readonly admission: Admission;
+}
+
 /**
  * Decides about a client after its ClientHello, on a listener that belongs to one Service. The Service's limits have
- * already admitted the client.
+ * already admitted the connection, but not yet its ClientHello.
  */
 function routeOnOwnListener(
   upstream: Upstream,
   { serverName }: Pick<DownstreamInfo, 'serverName'>,
-  hasCertificate: HasCertificate,
+  { hasCertificate, admission }: OwnListenerRouting,
 ): RoutingDecision {
   const terminatesTls = terminatingTlsPort(upstream.route) !== undefined;
   if (!upstream.servesHost(serverName)) return { ...REFUSED_UNKNOWN_HOST, terminatesTls };
   if (terminatesTls && !hasCertificate(upstream.route)) return REFUSED_NO_CERTIFICATE;
+  if (!admission.admitHello()) return { kind: 'refused', outcome: 'rate-limit', alert: undefined, terminatesTls };
   return { kind: 'admitted', terminatesTls };
 }
 

@@ -5,6 +5,7 @@ import type { Session } from '../relay/session.ts';
 import { type TimeoutWheel, ticksFor } from '../relay/timeout-wheel.ts';
 import type { AcceptedStream, StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { startTls, type TlsServerOptions, type TlsServerStream } from '../transport/tls/tls-stream.ts';
+import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
 import type { AdmittedConnection } from './refuse.ts';
 
 /** The maximum time from the ClientHello to the end of the TLS handshake. */
@@ -15,6 +16,7 @@ export interface TlsHandshakeOptions {
   readonly admitted: AdmittedConnection;
   readonly service: CountedSessions;
   readonly wheel: TimeoutWheel<Session>;
+  readonly queue: HandshakeQueue;
   /** Returns the time in milliseconds since the epoch. */
   now(): number;
   /** Called when the handshake is complete. The stream is paused, and the callee owns it. */
@@ -22,8 +24,11 @@ export interface TlsHandshakeOptions {
   onInternalError(thrown: unknown): void;
 }
 
-/** The TLS handshake with an admitted client whose ClientHello was read. No endpoint is connected yet. */
-export class TlsHandshake implements StreamEvents, Session {
+/**
+ * The TLS handshake with an admitted client whose ClientHello was read. No endpoint is connected yet. Everything that the
+ * client sends waits in the `HandshakeQueue` before it is processed.
+ */
+export class TlsHandshake implements StreamEvents, Session, WaitingHandshake {
   readonly endpointStats: undefined;
   readonly deadline: number;
   wheelSlot = 0;
@@ -32,8 +37,10 @@ export class TlsHandshake implements StreamEvents, Session {
   readonly #client: AcceptedStream;
   readonly #options: TlsHandshakeOptions;
   readonly #counters: Float64Array;
+  /** Undefined until the ClientHello is processed. */
   #secured: TlsServerStream | undefined;
   #isEnded = false;
+  #isInputQueued = false;
 
   constructor(client: AcceptedStream, options: TlsHandshakeOptions) {
     this.#client = client;
@@ -43,15 +50,40 @@ export class TlsHandshake implements StreamEvents, Session {
   }
 
   start(): void {
-    const { service, wheel, tls, admitted } = this.#options;
+    const { service, wheel, admitted, queue } = this.#options;
+    const { tenant } = admitted.admission.limiters;
     addToCounter(this.#counters, ACTIVE, 1);
     service.sessions.add(this);
     wheel.add(this);
+    this.#client.accept(this);
+    if (!queue.tryAdd(tenant, this, admitted.info.prereadBytes.length)) this.end('rate-limit');
+  }
+
+  get hasEnded(): boolean {
+    return this.#isEnded;
+  }
+
+  step(): void {
+    this.#isInputQueued = false;
     try {
-      this.#secured = startTls(this.#client, { tls, unread: admitted.info.prereadBytes }, this);
+      if (this.#secured !== undefined) this.#secured.readInput();
+      else this.#begin();
     } catch (thrown) {
       this.onThrow(this.#client, thrown);
     }
+  }
+
+  #begin(): void {
+    const { tls, admitted } = this.#options;
+    const onInput = (): void => this.#queueInput();
+    this.#secured = startTls(this.#client, { tls, unread: admitted.info.prereadBytes, onInput }, this);
+  }
+
+  #queueInput(): void {
+    if (this.#isEnded || this.#isInputQueued) return;
+    this.#isInputQueued = true;
+    const { admitted, queue } = this.#options;
+    queue.addBegun(admitted.admission.limiters.tenant, this);
   }
 
   end(outcome: Outcome): void {

@@ -137,6 +137,16 @@ export class Admission {
   }
 
   /**
+   * Returns false if the ClientHellos of the tenant exceed the rate of new connections. Clients could otherwise connect
+   * within the rate and then send all their ClientHellos at the same moment.
+   */
+  admitHello(): boolean {
+    const { service, tenant } = this.limiters;
+    const { now } = this.#context;
+    return service.tryTakeHello(now) && tenant.tryTakeHello(now);
+  }
+
+  /**
    * Returns false if the client has reached its limit of connections to the Service; otherwise counts this connection.
    * Reads the client's address only if there is a limit.
    */

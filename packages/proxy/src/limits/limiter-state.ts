@@ -19,11 +19,12 @@ const LIMIT_FIELDS = 4;
 export const NEW_PAID_UNTIL_FIELD = 4;
 export const IN_PAID_UNTIL_FIELD = 5;
 export const OUT_PAID_UNTIL_FIELD = 6;
+export const HELLO_PAID_UNTIL_FIELD = 7;
 /**
  * The first of the fields that hold waiting times, one for each direction and worker. The value is the time at which
  * the worker's first reader began to wait, in nanoseconds, or 0 if no reader waits.
  */
-const FIRST_WAITING_FIELD = 7;
+const FIRST_WAITING_FIELD = 8;
 const WORD_BYTES = 8;
 const CACHE_LINE_BYTES = 64;
 const INITIAL_ROWS = 256;

@@ -1,6 +1,7 @@
 import { chargeToRate, rescaleDebt, takeWithinRate } from '@weir/model/data-plane';
 import {
   type Direction,
+  HELLO_PAID_UNTIL_FIELD,
   IN_BITS_PER_SECOND_FIELD,
   IN_PAID_UNTIL_FIELD,
   type LimiterState,
@@ -78,15 +79,24 @@ export class Limiter {
    * nanoseconds and is only called if the rate is limited.
    */
   tryTakeNew(now: () => bigint): boolean {
+    return this.#tryTake(NEW_PAID_UNTIL_FIELD, now);
+  }
+
+  /** Takes one token for a ClientHello. ClientHellos have a token bucket of their own, with the rate of new connections. */
+  tryTakeHello(now: () => bigint): boolean {
+    return this.#tryTake(HELLO_PAID_UNTIL_FIELD, now);
+  }
+
+  #tryTake(field: number, now: () => bigint): boolean {
     const { state, row } = this;
     const ratePerSecond = state.limit(row, MAX_NEW_PER_SECOND_FIELD);
     if (ratePerSecond === Number.POSITIVE_INFINITY) return true;
     const rate = { limit: { ratePerSecond, burstNs: NEW_CONNECTIONS_BURST_NS }, now: now() };
     for (;;) {
-      const read = state.paidUntil(row, NEW_PAID_UNTIL_FIELD);
+      const read = state.paidUntil(row, field);
       const next = takeWithinRate(read, 1, rate);
       if (next === undefined) return false;
-      if (state.setPaidUntil(row, NEW_PAID_UNTIL_FIELD, { read, next })) return true;
+      if (state.setPaidUntil(row, field, { read, next })) return true;
     }
   }
 
@@ -120,9 +130,9 @@ function paidUntilFieldOf(direction: Direction): number {
 }
 
 const RATE_FIELDS = [
-  { limitField: MAX_NEW_PER_SECOND_FIELD, paidUntilField: NEW_PAID_UNTIL_FIELD },
-  { limitField: IN_BITS_PER_SECOND_FIELD, paidUntilField: IN_PAID_UNTIL_FIELD },
-  { limitField: OUT_BITS_PER_SECOND_FIELD, paidUntilField: OUT_PAID_UNTIL_FIELD },
+  { limitField: MAX_NEW_PER_SECOND_FIELD, paidUntilFields: [NEW_PAID_UNTIL_FIELD, HELLO_PAID_UNTIL_FIELD] },
+  { limitField: IN_BITS_PER_SECOND_FIELD, paidUntilFields: [IN_PAID_UNTIL_FIELD] },
+  { limitField: OUT_BITS_PER_SECOND_FIELD, paidUntilFields: [OUT_PAID_UNTIL_FIELD] },
 ] as const;
 
 /**
@@ -136,13 +146,15 @@ export function configureLimiter(
 ): void {
   state.setLimit(row, MAX_OPEN_FIELD, limits.connections);
   const rates = [limits.newConnectionsPerSecond, limits.inBitsPerSecond, limits.outBitsPerSecond];
-  for (const [index, { limitField, paidUntilField }] of RATE_FIELDS.entries()) {
+  for (const [index, { limitField, paidUntilFields }] of RATE_FIELDS.entries()) {
     const from = state.limit(row, limitField);
     const to = rates[index] as number;
     if (from === to) continue;
-    for (;;) {
-      const read = state.paidUntil(row, paidUntilField);
-      if (state.setPaidUntil(row, paidUntilField, { read, next: rescaleDebt(read, { from, to, now }) })) break;
+    for (const field of paidUntilFields) {
+      for (;;) {
+        const read = state.paidUntil(row, field);
+        if (state.setPaidUntil(row, field, { read, next: rescaleDebt(read, { from, to, now }) })) break;
+      }
     }
     state.setLimit(row, limitField, to);
   }

@@ -1,4 +1,5 @@
 import type { EndpointStats } from '@weir/model/data-plane';
+import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
@@ -102,6 +103,7 @@ export interface RelayContext {
   readonly wheel: TimeoutWheel<Session>;
   readonly shaper: Shaper;
   readonly sending: SendingSessions;
+  readonly handshakes: HandshakeQueue;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

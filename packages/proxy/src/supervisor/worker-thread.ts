@@ -10,13 +10,17 @@ import {
 } from '../transport/choose-transport.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
 import {
+  LIVENESS_COUNTERS,
   MessageBatcher,
+  PROGRESS_COUNTER,
   type SentCommand,
+  TURNS_COUNTER,
   type WorkerCommand,
   type WorkerMessage,
   type WorkerStartData,
 } from '../worker/messages.ts';
 import { CommandQueue, packTable } from './table-delivery.ts';
+import { WorkerLiveness } from './worker-liveness.ts';
 import { profileWorker, sumCounters, type WorkerCounts, type WorkerStats, WorkerStatsSampler } from './worker-stats.ts';
 
 /**
@@ -28,19 +32,11 @@ export const WORKER_ENTRY: URL = new URL(
   import.meta.url,
 );
 
-/** How long a thread may take to start. On a busy machine, loading the modules of the thread takes long. */
-const START_TIMEOUT_MS = 20_000;
-const MAX_SILENCE_MS = 2_000;
 /**
  * The maximum size of the young generation of a worker's heap. Without this limit, a large table would make the young
  * generation four times as large permanently, although relaying needs little of it.
  */
 const YOUNG_GENERATION_MB = 12;
-/**
- * The maximum time between two liveness checks of a worker. If more time has passed, the whole process or machine was
- * probably stopped, so an unchanged liveness counter proves nothing.
- */
-const MAX_WATCH_DELAY_MS = 1_000;
 
 export interface WorkerThreadOptions {
   readonly id: number;
@@ -70,11 +66,9 @@ export class WorkerThread {
   readonly #worker: Worker;
   readonly #commands: CommandQueue;
   readonly #stats: WorkerStatsSampler;
-  readonly #livenessCounter: Int32Array;
+  readonly #livenessCounters: Int32Array;
+  readonly #liveness: WorkerLiveness;
   readonly #clock: Clock;
-  #lastLivenessCount = 0;
-  #lastAliveAt: number;
-  #watchedAt: number;
   #endReason: string | undefined;
   /** Resolves when the thread has ended and its descriptors are closed. */
   readonly #ended = Promise.withResolvers<void>();
@@ -94,12 +88,12 @@ export class WorkerThread {
     const { workers: workerCount, heapMb, clock } = options;
     const { transport } = options;
     const descriptors = createDescriptorMemory();
-    const livenessCounter = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const livenessCounters = new SharedArrayBuffer(LIVENESS_COUNTERS * Int32Array.BYTES_PER_ELEMENT);
     const droppedDatagrams = new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT);
     const eventLoopDelays = new SharedArrayBuffer(DELAY_QUANTILES.length * Float64Array.BYTES_PER_ELEMENT);
     const startData: WorkerStartData = {
       node,
-      livenessCounter,
+      livenessCounters,
       counterBlocks,
       affinityMemory,
       limiterMemory,
@@ -114,10 +108,9 @@ export class WorkerThread {
     };
     this.id = id;
     this.counterBlocks = [...counterBlocks];
-    this.#livenessCounter = new Int32Array(livenessCounter);
+    this.#livenessCounters = new Int32Array(livenessCounters);
     this.#clock = clock;
-    this.#lastAliveAt = clock.monotonic();
-    this.#watchedAt = this.#lastAliveAt;
+    this.#liveness = new WorkerLiveness(clock.monotonic());
     this.#worker = new Worker(entry, {
       workerData: startData,
       name: `weir-${node}-${id}`,
@@ -173,18 +166,16 @@ export class WorkerThread {
     this.post({ kind: 'add-counter-block', block });
   }
 
-  /** Ends the worker if its liveness counter has not changed for too long. To be called several times a second. */
+  /** Ends the worker if it has not responded for too long. To be called several times a second. */
   watch(): void {
-    const now = this.#clock.monotonic();
-    const count = Atomics.load(this.#livenessCounter, 0);
-    if (count !== this.#lastLivenessCount || now - this.#watchedAt > MAX_WATCH_DELAY_MS) {
-      this.#lastLivenessCount = count;
-      this.#lastAliveAt = now;
-    }
-    this.#watchedAt = now;
-    const timeoutMs = count === 0 ? START_TIMEOUT_MS : MAX_SILENCE_MS;
-    if (now - this.#lastAliveAt < timeoutMs || this.#endReason !== undefined) return;
-    this.#endReason = `the worker did not respond for ${Math.round(now - this.#lastAliveAt)} ms`;
+    const counters = this.#livenessCounters;
+    const counts = {
+      turns: Atomics.load(counters, TURNS_COUNTER),
+      progress: Atomics.load(counters, PROGRESS_COUNTER),
+    };
+    const silentMs = this.#liveness.check(counts, this.#clock.monotonic());
+    if (silentMs === undefined || this.#endReason !== undefined) return;
+    this.#endReason = `the worker did not respond for ${Math.round(silentMs)} ms`;
     void this.#worker.terminate();
   }
 

@@ -4,6 +4,7 @@
 // instance. It passes each event to the handler of its socket, and returns to libuv, so that timers, messages and promises run as usual.
 // A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
 
+import { countProgress } from './progress.ts';
 import { EventPoll, libuvDescriptor, libuvTimeoutMs } from './syscalls/event-poll.ts';
 import { EPOLLIN } from './syscalls/layouts.ts';
 
@@ -72,8 +73,9 @@ export class EventLoop {
     this.#generation = this.#generation === MAX_GENERATION ? LIBUV_GENERATION + 1 : this.#generation + 1;
     const result = this.#poll.add(descriptor, events, this.#generation);
     if (result < 0) return result;
+    // The entry may be that of a closed descriptor, see `release`.
+    if (this.#registrations[descriptor] === undefined) this.#registrationCount += 1;
     this.#registrations[descriptor] = { generation: this.#generation, handler };
-    this.#registrationCount += 1;
     this.#schedule();
     return 0;
   }
@@ -84,12 +86,27 @@ export class EventLoop {
     if (registration !== undefined) this.#poll.modify(descriptor, events, registration.generation);
   }
 
-  /** Ends the registration of a socket. The caller must close the descriptor at once, unless `isKept`. */
-  unregister(descriptor: number, { isKept = false }: { readonly isKept?: boolean } = {}): void {
+  /** Ends the registration of a socket. The caller must close the descriptor at once. */
+  unregister(descriptor: number): void {
     if (this.#registrations[descriptor] === undefined) return;
     this.#registrations[descriptor] = undefined;
     this.#registrationCount -= 1;
-    if (isKept) this.#poll.delete(descriptor);
+  }
+
+  /** Makes `handler` the handler of a registered socket. The new handler must end the registration with `release`. */
+  handOver(descriptor: number, handler: EventHandler): void {
+    const registration = this.#registrations[descriptor];
+    if (registration !== undefined) this.#registrations[descriptor] = { generation: registration.generation, handler };
+  }
+
+  /**
+   * Ends the registration of a socket that libuv owns. The descriptor may be closed already, and another socket may have its number.
+   * Does nothing if that socket is registered with this loop.
+   */
+  release(descriptor: number, handler: EventHandler): void {
+    if (this.#registrations[descriptor]?.handler !== handler) return;
+    this.unregister(descriptor);
+    this.#poll.delete(descriptor);
   }
 
   /** Calls `resume` of the item in the next turn. */
@@ -132,6 +149,7 @@ export class EventLoop {
     const registration = this.#registrations[this.#poll.descriptorAt(index)];
     if (registration === undefined || registration.generation !== this.#poll.generationAt(index)) return;
     this.#idleRuns = 0;
+    countProgress();
     registration.handler.onEvents(this.#poll.eventsAt(index));
     this.#emitClosed();
   }
@@ -141,6 +159,7 @@ export class EventLoop {
     const items = this.#resumable;
     this.#resumable = [];
     for (const item of items) {
+      countProgress();
       item.resume();
       this.#emitClosed();
     }

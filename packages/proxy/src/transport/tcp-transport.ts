@@ -17,6 +17,8 @@ export interface TcpTransport {
    * `readStart`.
    */
   connect(to: SocketAddress, events: StreamEvents): TcpStream;
+  /** Calls `task` in the next turn of the transport's event loop. Absent if the transport uses the loop of Node.js only. */
+  runLater?(task: () => void): void;
 }
 
 export interface SocketAddress {
@@ -123,9 +125,35 @@ export interface TcpStream {
 /** The stream of an accepted connection, as passed to `onConnection`. */
 export interface AcceptedStream extends TcpStream {
   /**
-   * Returns the connection as a socket for a TLSSocket. The socket delivers `unread` before any further bytes from the
-   * peer. Must be called before the first write. Afterwards the stream does nothing and calls no handler, not even
-   * `onClose`.
+   * Calls `readLater` instead of reading, whenever something can be read. `readLater` must have `readNow` called later.
+   * Undefined ends this. Absent if the transport cannot defer reads.
    */
-  detachSocket(unread: Uint8Array): Socket;
+  deferReads?(readLater: (() => void) | undefined): void;
+  /** Reads once, unless reading has stopped or nothing can be read. */
+  readNow?(): void;
+  /**
+   * Returns the connection as a socket for a TLSSocket. Must be called before the first write. Afterwards the stream does
+   * nothing and calls no handler, not even `onClose`.
+   */
+  detach(): DetachedStream;
+}
+
+export interface DetachedStream {
+  readonly socket: Socket;
+  /** Absent if only Node.js can read the socket. */
+  readonly input?: DetachedInput;
+}
+
+/** Reads a detached socket while Node.js does not read the socket. */
+export interface DetachedInput {
+  /** Calls `onReadable` when `read` has more to return. */
+  watch(onReadable: () => void): void;
+  /**
+   * Reads once. Returns the bytes, which are valid until the next read of any stream, or undefined if there are none yet,
+   * or an errno name if there are no more. Must not be called after the socket was destroyed, because the kernel may have
+   * given its descriptor to another connection.
+   */
+  read(): Uint8Array | string | undefined;
+  /** Must be called when Node.js reads the socket from now on, or when the socket has closed. */
+  close(): void;
 }

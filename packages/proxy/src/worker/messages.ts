@@ -13,8 +13,8 @@ import type { DrainingEndpoint } from '../upstream/health/draining-endpoints.ts'
 /** The data with which a worker thread is started. */
 export interface WorkerStartData {
   readonly node: string;
-  /** One Int32 that the worker increments every `LIVENESS_INTERVAL_MS`. */
-  readonly livenessCounter: SharedArrayBuffer;
+  /** The `LIVENESS_COUNTERS`, each an Int32. */
+  readonly livenessCounters: SharedArrayBuffer;
   readonly counterBlocks: readonly SharedArrayBuffer[];
   /**
    * CIDRs of the load balancers in front of the proxies. A connection from these networks must begin with a PROXY
@@ -41,6 +41,11 @@ export interface WorkerStartData {
 }
 
 export const LIVENESS_INTERVAL_MS = 250;
+/** The index of the counter that a timer of the worker increments every `LIVENESS_INTERVAL_MS`. */
+export const TURNS_COUNTER = 0;
+/** The index of the counter that the worker increments for each unit of work, see `countProgress`. */
+export const PROGRESS_COUNTER = 1;
+export const LIVENESS_COUNTERS = 2;
 
 export type WorkerCommand =
   /** `block` is memory for the counters of 1,024 more slots. */

@@ -8,6 +8,7 @@ import {
   type Matcher,
   patchMatcher,
 } from '@weir/model/data-plane';
+import { HandshakeQueue } from '../accept/handshake-queue.ts';
 import { PendingConnections } from '../accept/pending-connection.ts';
 import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
@@ -93,6 +94,10 @@ export class RelayWorker {
       wheel: this.#wheel,
       shaper: new Shaper(),
       sending: new SendingSessions(),
+      handshakes: new HandshakeQueue({
+        runLater: (task) => (options.transport.runLater ?? setImmediate)(task),
+        now: options.sliceClock ?? monotonicMs,
+      }),
       onInternalError: (thrown) => options.reportError('internal', thrown),
       onConnectError: (code) => options.onConnectError?.(code),
     };

@@ -1,4 +1,4 @@
-// Runs a worker in its thread: increments the liveness counter, runs the ticks, and receives commands from the main
+// Runs a worker in its thread: increments the liveness counters, runs the ticks, and receives commands from the main
 // thread. An error that affects more than one connection ends the thread, and the main thread starts another worker.
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityTable } from '@weir/model/data-plane';
@@ -6,6 +6,7 @@ import { Sealer, Secret } from '@weir/runtime/sealing';
 import { DescriptorLimiter, descriptorLimit } from '../limits/descriptor-limit.ts';
 import { PeerWorkers } from '../relay/peer-workers.ts';
 import { TICK_MS } from '../relay/timeout-wheel.ts';
+import { countProgressIn } from '../transport/progress.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { UdpTransport } from '../transport/udp-transport.ts';
 import { LocalFailureReporter } from '../upstream/connect-reports.ts';
@@ -13,7 +14,9 @@ import { startEventLoopDelayMonitor } from './event-loop-delay.ts';
 import {
   LIVENESS_INTERVAL_MS,
   MessageBatcher,
+  PROGRESS_COUNTER,
   type SentCommand,
+  TURNS_COUNTER,
   type WorkerMessage,
   type WorkerStartData,
 } from './messages.ts';
@@ -24,7 +27,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
   if (port === null) throw new Error('cannot run a worker on the main thread');
   const {
     node,
-    livenessCounter,
+    livenessCounters,
     counterBlocks,
     affinityMemory,
     limiterMemory,
@@ -61,9 +64,10 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     },
   });
 
-  const liveness = new Int32Array(livenessCounter);
-  setInterval(() => Atomics.add(liveness, 0, 1), LIVENESS_INTERVAL_MS);
-  Atomics.add(liveness, 0, 1);
+  const liveness = new Int32Array(livenessCounters);
+  countProgressIn(liveness.subarray(PROGRESS_COUNTER));
+  setInterval(() => Atomics.add(liveness, TURNS_COUNTER, 1), LIVENESS_INTERVAL_MS);
+  Atomics.add(liveness, TURNS_COUNTER, 1);
   setInterval(() => {
     worker.tick();
     errors.tick();

@@ -103,3 +103,22 @@ test('a change of the rate keeps the debt in bytes', () => {
   configureLimiter(state, ROW, { limits: { ...UNLIMITED, inBitsPerSecond: 16_000 }, now });
   assert.equal(limiter.paidUntil('in'), now + 500_000_000n);
 });
+
+test('ClientHellos have the rate of new connections, and use up no token of new connections', () => {
+  const { workers } = sharedLimiter({ newConnectionsPerSecond: 10 });
+  const [limiter] = workers as [Limiter];
+  const taken = (take: () => boolean): number => Array.from({ length: 50 }, take).filter(Boolean).length;
+  const now = 5_000_000_000n;
+  assert.equal(
+    taken(() => limiter.tryTakeHello(() => now)),
+    10,
+  );
+  assert.equal(
+    taken(() => limiter.tryTakeNew(() => now)),
+    10,
+  );
+  assert.equal(
+    taken(() => limiter.tryTakeHello(() => now + 500_000_000n)),
+    5,
+  );
+});

@@ -63,6 +63,27 @@ test('an event of a closed descriptor never reaches the socket that reuses its n
   }
 });
 
+test('the release of a closed descriptor does not end the registration of the socket that reuses its number', async () => {
+  const loop = new EventLoop();
+  const former = openListener();
+  const formerHandler = { onEvents: () => undefined };
+  loop.register(former.descriptor, EPOLLIN, { onEvents: () => undefined });
+  loop.handOver(former.descriptor, formerHandler);
+  closeDescriptor(former.descriptor);
+  const { descriptor, port } = openListener();
+  assert.equal(descriptor, former.descriptor, 'the number is reused');
+  const event = new Promise<void>((resolve) => {
+    loop.register(descriptor, EPOLLIN, { onEvents: () => resolve() });
+  });
+  loop.release(descriptor, formerHandler);
+  const client = openSocket(AF_INET, SOCK_STREAM);
+  connectSocket(client, HOST, port);
+  await event;
+  loop.unregister(descriptor);
+  closeDescriptor(descriptor);
+  closeDescriptor(client);
+});
+
 test('timers, promises and messages go on while the loop waits for sockets', async () => {
   const loop = new EventLoop();
   const listener = openListener();

@@ -28,7 +28,8 @@ import {
   takeSocketError,
   unacknowledgedSequence,
 } from '../syscalls/sockets.ts';
-import type { AcceptedStream, StreamEvents } from '../tcp-transport.ts';
+import type { AcceptedStream, DetachedStream, StreamEvents } from '../tcp-transport.ts';
+import { EpollDetachedInput } from './epoll-detached-input.ts';
 import { lastReader } from './loop-iteration.ts';
 import { bytesRead, NARROW_READ_BYTES, readMemory, WIDE_READ_BYTES } from './read-memory.ts';
 import {
@@ -72,6 +73,7 @@ export class EpollStream implements AcceptedStream {
   #mayReadShort = false;
   #hasEnded = false;
   #isResumeQueued = false;
+  #readLater: (() => void) | undefined;
   /** The turn of the event loop in which this stream has read last. */
   #readTurn = 0;
   #fin: Fin = 'none';
@@ -131,6 +133,14 @@ export class EpollStream implements AcceptedStream {
     this.#wantsToRead = false;
   }
 
+  deferReads(readLater: (() => void) | undefined): void {
+    this.#readLater = readLater;
+  }
+
+  readNow(): void {
+    if (this.#descriptor >= 0 && this.#wantsToRead && this.#isReadable && !this.#hasEnded) this.#read();
+  }
+
   write(bytes: Uint8Array): number {
     if (this.#descriptor < 0) return this.#discard(bytes);
     if (!this.#hasNoDelay) this.#turnOffNagle(bytes.length);
@@ -159,17 +169,16 @@ export class EpollStream implements AcceptedStream {
     eventLoop.closeLater(this);
   }
 
-  detachSocket(unread: Uint8Array): Socket {
+  detach(): DetachedStream {
     if (this.#descriptor < 0 || this.queuedBytes > 0 || this.#fin !== 'none')
       throw new Error('a stream in use cannot be detached');
     const descriptor = this.#descriptor;
-    eventLoop.unregister(descriptor, { isKept: true });
+    const input = new EpollDetachedInput(descriptor, { isReadable: this.#isReadable });
+    eventLoop.handOver(descriptor, input);
     releaseDescriptor(descriptor);
     this.#descriptor = -1;
     this.#events = undefined;
-    const socket = new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true });
-    if (unread.length > 0) socket.unshift(unread);
-    return socket;
+    return { socket: new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true }), input };
   }
 
   onEvents(events: number): void {
@@ -194,7 +203,8 @@ export class EpollStream implements AcceptedStream {
     this.#isResumeQueued = false;
     if (this.#descriptor < 0) return;
     if (this.#fin === 'wanted' && !this.#isConnecting && this.queuedBytes === 0) this.#sendFin();
-    if (this.#descriptor >= 0 && this.#wantsToRead && this.#isReadable && !this.#hasEnded) this.#read();
+    if (this.#readLater === undefined) this.readNow();
+    else this.#readLater();
   }
 
   emitClose(): void {
@@ -216,7 +226,8 @@ export class EpollStream implements AcceptedStream {
   }
 
   #readOncePerTurn(): void {
-    if (this.#readTurn === eventLoop.turn) this.#resumeLater();
+    if (this.#readLater !== undefined) this.#readLater();
+    else if (this.#readTurn === eventLoop.turn) this.#resumeLater();
     else if (!this.#isResumeQueued) this.#read();
   }
 
@@ -266,13 +277,8 @@ export class EpollStream implements AcceptedStream {
   }
 
   #finishConnect(events: number): void {
-    if ((events & (EPOLLERR | EPOLLHUP)) !== 0) {
-      const error = takeSocketError(this.#descriptor);
-      if (error < 0) {
-        this.fail(error);
-        return;
-      }
-    }
+    if ((events & (EPOLLERR | EPOLLHUP)) !== 0) this.#failOnSocketError();
+    if (this.#descriptor < 0) return;
     this.#isConnecting = false;
     this.#emit('onConnect');
     if (this.#descriptor < 0) return;
@@ -316,11 +322,8 @@ export class EpollStream implements AcceptedStream {
   }
 
   #sendFin(): void {
-    if (this.#hasEnded) {
-      this.#finish();
-      return;
-    }
-    this.#shutdownNow();
+    if (this.#hasEnded) this.#finish();
+    else this.#shutdownNow();
   }
 
   #shutdownNow(): void {

@@ -56,6 +56,7 @@ const ceiling = descriptorCeiling();
 export const epollTransport: TcpTransport = {
   listen: (at, events) => new EpollListenSocket(at, events),
   connect,
+  runLater: (task) => eventLoop.resumeLater({ resume: task }),
 };
 
 class EpollListenSocket implements TcpListenSocket {

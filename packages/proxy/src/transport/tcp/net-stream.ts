@@ -2,7 +2,8 @@
 // write may keep. A socket from `connect` reads into one shared buffer, so a write must copy the bytes.
 // `SocketOperations` contains the operations that differ between plain TCP and TLS.
 import { connect, type Socket } from 'node:net';
-import type { AcceptedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
+import { countProgress } from '../progress.ts';
+import type { AcceptedStream, DetachedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
 import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
 import { PausedStreams } from './paused-streams.ts';
 import { PLAIN_SOCKET_OPERATIONS, type SocketOperations } from './socket-operations.ts';
@@ -166,7 +167,7 @@ export class NetTcpStream implements AcceptedStream {
     if (!this.#socket.destroyed) this.#operations.reset(this.#socket);
   }
 
-  detachSocket(unread: Uint8Array): Socket {
+  detach(): DetachedStream {
     const socket = this.#socket;
     socket.pause();
     // Reading the address makes the socket cache it, so `remoteAddress` still returns the address later.
@@ -174,8 +175,7 @@ export class NetTcpStream implements AcceptedStream {
     socket.off('data', onData).off('end', onEnd).off('error', onError).off('close', onClose);
     paused.forget(this);
     this.events = undefined;
-    if (unread.length > 0) socket.unshift(unread);
-    return socket;
+    return { socket };
   }
 
   /** Resets the connection. `onClose` reports `code`, because the socket itself has no error. */
@@ -197,6 +197,7 @@ export class NetTcpStream implements AcceptedStream {
   };
 
   take(bytes: Uint8Array): void {
+    countProgress();
     lastReader.stream = this;
     const iteration = currentLoopIteration();
     if (this.#iteration !== iteration) this.#bytesThisIteration = 0;
@@ -271,6 +272,7 @@ function onError(this: Socket, error: NodeJS.ErrnoException): void {
 }
 
 function onClose(this: Socket): void {
+  countProgress();
   const stream = streamOf(this);
   stream.events?.onClose(stream, codes.get(this));
 }

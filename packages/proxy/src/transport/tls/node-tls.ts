@@ -20,10 +20,13 @@ interface SocketInternals {
     /** The number of bytes that libuv has not written to the kernel yet. */
     readonly writeQueueSize?: number;
     readonly reading?: boolean;
+    /** Of a TLSSocket's handle: starts to read the raw socket. */
     readStart?(): number;
     readStop?(): number;
     /** Returns null if the peer's certificate is verified or absent. */
     verifyError?(): Error | null;
+    /** Processes bytes of the peer in the same way as if libuv had read them. */
+    receive?(bytes: Uint8Array): void;
   } | null;
 }
 
@@ -53,6 +56,36 @@ export const tlsSocketInternals = {
    */
   resetWhenClosed(raw: Socket): void {
     (raw as SocketInternals).resetAndClosing = true;
+  },
+
+  /** Makes the TLSSocket process bytes of the peer before anything that the raw socket reads. */
+  receive(socket: TLSSocket, raw: Socket, bytes: Uint8Array): void {
+    const handle = (socket as SocketInternals)._handle;
+    if (handle?.receive) handle.receive(bytes);
+    else raw.unshift(bytes);
+  },
+
+  /**
+   * Stops Node from reading the raw socket, until the returned function is called. Returns undefined if this version of
+   * Node.js lacks a field.
+   */
+  holdInput(socket: TLSSocket, raw: Socket): (() => void) | undefined {
+    const handle = (socket as SocketInternals)._handle as { readStart?(): number; receive?: unknown } | null;
+    const rawHandle = (raw as SocketInternals)._handle;
+    if (!handle?.readStart || !handle.receive || !rawHandle?.readStop) return undefined;
+    rawHandle.readStop();
+    // Shadows the method of the prototype.
+    handle.readStart = () => 0;
+    return () => {
+      delete handle.readStart;
+      const current = (socket as SocketInternals)._handle;
+      if (current === handle && current.reading) current.readStart?.();
+    };
+  },
+
+  /** Whether the raw socket still has its descriptor. */
+  hasDescriptor(raw: Socket): boolean {
+    return !raw.destroyed && ((raw as SocketInternals)._handle?.fd ?? -1) >= 0;
   },
 
   /** Whether verification found no fault in the peer's certificate. True also if the peer has no certificate. */

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import type { SecureContext, TLSSocket, TLSSocketOptions } from 'node:tls';
 import { type NetTcpStream, streamOverSocket } from '../tcp/net-stream.ts';
 import { isSendingFin, type SocketOperations } from '../tcp/socket-operations.ts';
-import type { AcceptedStream, StreamEvents, TcpStream } from '../tcp-transport.ts';
+import type { AcceptedStream, DetachedInput, StreamEvents, TcpStream } from '../tcp-transport.ts';
 import { loadNodeTls, tlsSocketInternals } from './node-tls.ts';
 
 /** The server's settings for a TLS handshake. */
@@ -33,28 +33,36 @@ export interface TlsServerStream {
    * called after `onConnect`.
    */
   negotiated(now: number): NegotiatedTls | undefined;
+  /** Reads and processes a part of the client's handshake. Must be called once after each call of `onInput`. */
+  readInput(): void;
 }
 
 export interface StartTlsOptions {
   readonly tls: TlsServerOptions;
   /** The bytes already read from the client, starting with the ClientHello. */
   readonly unread: Uint8Array;
+  /**
+   * Called when the client has sent more of its handshake, which waits for `readInput`. If absent, or if the transport
+   * cannot hold the input back, the stream processes the input by itself.
+   */
+  readonly onInput?: () => void;
 }
 
 /**
- * Takes over the stream `from` and performs the TLS handshake. `onConnect` is called if the handshake succeeds; only
- * `onClose` is called if it fails. The returned stream reads nothing before `readStart`.
+ * Takes over the stream `from`, and processes `unread` before it returns. `onConnect` is called if the handshake succeeds;
+ * only `onClose` is called if it fails. Both are called after `startTls` has returned. The returned stream reads nothing
+ * before `readStart`.
  */
 export function startTls(
   from: AcceptedStream,
-  { tls, unread }: StartTlsOptions,
+  { tls, unread, onInput }: StartTlsOptions,
   events: StreamEvents,
 ): TlsServerStream {
   const { context, alpn, requestsClientCertificate } = tls;
-  const raw = from.detachSocket(unread);
+  const { socket: raw, input } = from.detach();
   // Ignored, because the TLSSocket reports the errors of the raw socket.
   raw.on('error', ignore);
-  const socket = tlsSocketOn(raw, {
+  const socket = tlsSocketOn(raw, input, {
     isServer: true,
     secureContext: context,
     requestCert: requestsClientCertificate,
@@ -65,10 +73,14 @@ export function startTls(
   const stream = streamOverSocket(socket, TLS_SOCKET_OPERATIONS, events);
   socket[STREAM] = stream;
   socket.push = push;
+  // Comes before `onSecure`, so that Node reads the socket when the owner learns that the handshake is complete.
+  if (input !== undefined) holdInput(socket, input, onInput);
   socket.on('secure', onSecure);
   socket.on('_tlsError', onTlsError);
+  tlsSocketInternals.receive(socket, raw, unread);
   return {
     stream,
+    readInput: () => readInput(socket),
     negotiated: (now) => negotiatedTlsOf(socket, { asksForCertificate: requestsClientCertificate, now }),
   };
 }
@@ -76,16 +88,44 @@ export function startTls(
 /**
  * Creates the TLSSocket. If the constructor throws, destroys the raw socket, because nothing else owns the descriptor.
  */
-function tlsSocketOn(raw: Socket, options: TLSSocketOptions): TlsServerSocket {
+function tlsSocketOn(raw: Socket, input: DetachedInput | undefined, options: TLSSocketOptions): TlsServerSocket {
   try {
     return new (loadNodeTls().TLSSocket)(raw, options) as TlsServerSocket;
   } catch (thrown) {
+    input?.close();
     raw.destroy();
     throw thrown;
   }
 }
 
+/** Makes the client's input wait for `readInput`, until the handshake is complete. */
+function holdInput(socket: TlsServerSocket, input: DetachedInput, onInput: (() => void) | undefined): void {
+  const resume = onInput && tlsSocketInternals.holdInput(socket, socket[RAW_SOCKET]);
+  if (onInput === undefined || resume === undefined) {
+    input.close();
+    return;
+  }
+  socket[HELD_INPUT] = input;
+  socket.once('secure', () => {
+    socket[HELD_INPUT] = undefined;
+    input.close();
+    resume();
+  });
+  socket.once('close', () => input.close());
+  input.watch(onInput);
+}
+
+function readInput(socket: TlsServerSocket): void {
+  const input = socket[HELD_INPUT];
+  const raw = socket[RAW_SOCKET];
+  if (input === undefined || socket.destroyed || !tlsSocketInternals.hasDescriptor(raw)) return;
+  const bytes = input.read();
+  if (typeof bytes === 'string') failWith(socket, bytes);
+  else if (bytes !== undefined) tlsSocketInternals.receive(socket, raw, bytes);
+}
+
 const RAW_SOCKET = Symbol('raw');
+const HELD_INPUT = Symbol('held input');
 const STREAM = Symbol('stream of');
 const IS_TRUNCATED = Symbol('is truncated');
 
@@ -93,6 +133,8 @@ interface TlsServerSocket extends TLSSocket {
   [RAW_SOCKET]: Socket;
   [STREAM]: NetTcpStream;
   [IS_TRUNCATED]?: boolean;
+  /** The input of a handshake that waits for `readInput`. */
+  [HELD_INPUT]?: DetachedInput | undefined;
 }
 
 /** The maximum number of bytes that Node passes to the kernel in one write. */

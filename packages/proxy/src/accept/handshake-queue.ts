@@ -1,0 +1,166 @@
+// Clients wait here for the worker's CPU time until their PROXY header and ClientHello are read and their TLS handshake is complete. A
+// signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So only a few clients are
+// served in each turn of the event loop, and the tenants take turns.
+import { countProgress } from '../transport/progress.ts';
+
+/** How long the handshakes of all tenants together may occupy one turn of the event loop. */
+const SLICE_MS = 2;
+/** The time that a tenant gets before the next tenant has its turn. A tenant whose step took longer misses turns until it has made up for it. */
+const QUANTUM_MS = 0.5;
+/** How many new handshakes of one tenant may wait, and the total length of their ClientHellos. */
+export const MAX_WAITING_HANDSHAKES = 8_192;
+const MAX_WAITING_BYTES = 16_777_216;
+
+/** A preread or handshake that waits for its next step. */
+export interface WaitingHandshake {
+  /** Whether the connection has ended while it waited. */
+  readonly hasEnded: boolean;
+  /** Processes what the client has sent. */
+  step(): void;
+}
+
+export interface HandshakeQueueOptions {
+  /** Calls `task` in the next turn of the event loop. */
+  runLater(task: () => void): void;
+  /** Returns milliseconds of a clock that never goes back. */
+  now(): number;
+}
+
+export class HandshakeQueue {
+  readonly #options: HandshakeQueueOptions;
+  readonly #tenants = new Map<object, TenantHandshakes>();
+  /** The tenants with waiting handshakes, in the order of their turns. */
+  readonly #turns = new Fifo<TenantHandshakes>();
+  #isScheduled = false;
+
+  constructor(options: HandshakeQueueOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Adds a new handshake, whose ClientHello has `bytes` bytes. Returns false if too many new handshakes of the tenant wait. `tenant` is
+   * any object that stands for the tenant.
+   */
+  tryAdd(tenant: object, handshake: WaitingHandshake, bytes: number): boolean {
+    const waiting = this.#waitingOf(tenant);
+    if (waiting.fresh.length >= MAX_WAITING_HANDSHAKES || waiting.freshBytes + bytes > MAX_WAITING_BYTES) return false;
+    waiting.fresh.push({ handshake, bytes });
+    waiting.freshBytes += bytes;
+    this.#schedule();
+    return true;
+  }
+
+  /**
+   * Adds a preread, or a handshake that has begun and has more input. Goes before the tenant's new handshakes, because prereads are
+   * short, and the worker has already signed for the clients of the others.
+   */
+  addBegun(tenant: object, handshake: WaitingHandshake): void {
+    this.#waitingOf(tenant).begun.push(handshake);
+    this.#schedule();
+  }
+
+  #waitingOf(tenant: object): TenantHandshakes {
+    const known = this.#tenants.get(tenant);
+    if (known !== undefined) return known;
+    const waiting = new TenantHandshakes(tenant);
+    this.#tenants.set(tenant, waiting);
+    this.#turns.push(waiting);
+    return waiting;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled) return;
+    this.#isScheduled = true;
+    this.#options.runLater(this.#run);
+  }
+
+  readonly #run = (): void => {
+    this.#isScheduled = false;
+    const { now } = this.#options;
+    const endsAt = now() + SLICE_MS;
+    for (let startedAt = now(); startedAt < endsAt; ) {
+      const tenant = this.#nextTenant();
+      if (tenant === undefined) return;
+      countProgress();
+      tenant.takeNext()?.step();
+      const endedAt = now();
+      tenant.creditMs -= endedAt - startedAt;
+      startedAt = endedAt;
+    }
+    this.#schedule();
+  };
+
+  /** Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and Varghese 1996). */
+  #nextTenant(): TenantHandshakes | undefined {
+    for (;;) {
+      const tenant = this.#turns.first;
+      if (tenant === undefined) return undefined;
+      if (tenant.isEmpty) {
+        this.#turns.shift();
+        this.#tenants.delete(tenant.key);
+      } else if (tenant.creditMs > 0) return tenant;
+      else {
+        tenant.creditMs += QUANTUM_MS;
+        this.#turns.shift();
+        this.#turns.push(tenant);
+      }
+    }
+  }
+}
+
+class TenantHandshakes {
+  readonly key: object;
+  readonly begun = new Fifo<WaitingHandshake>();
+  readonly fresh = new Fifo<{ readonly handshake: WaitingHandshake; readonly bytes: number }>();
+  freshBytes = 0;
+  /** How long handshakes of this tenant may still run in this turn of the tenant. Negative after a long step. */
+  creditMs = QUANTUM_MS;
+
+  constructor(key: object) {
+    this.key = key;
+  }
+
+  get isEmpty(): boolean {
+    return this.begun.length === 0 && this.fresh.length === 0;
+  }
+
+  /** Removes and returns the next handshake, or returns undefined if this handshake has ended. */
+  takeNext(): WaitingHandshake | undefined {
+    let next = this.begun.shift();
+    if (next === undefined) {
+      const first = this.fresh.shift();
+      this.freshBytes -= first?.bytes ?? 0;
+      next = first?.handshake;
+    }
+    return next?.hasEnded === false ? next : undefined;
+  }
+}
+
+/** A queue whose `shift` takes constant time. */
+class Fifo<T> {
+  #items: (T | undefined)[] = [];
+  #head = 0;
+
+  get length(): number {
+    return this.#items.length - this.#head;
+  }
+
+  get first(): T | undefined {
+    return this.#items[this.#head];
+  }
+
+  push(item: T): void {
+    this.#items.push(item);
+  }
+
+  shift(): T | undefined {
+    if (this.length === 0) return undefined;
+    const item = this.#items[this.#head];
+    this.#items[this.#head++] = undefined;
+    if (this.#head * 2 >= this.#items.length) {
+      this.#items = this.#items.slice(this.#head);
+      this.#head = 0;
+    }
+    return item;
+  }
+}

@@ -1,0 +1,49 @@
+import { getSystemErrorName } from 'node:util';
+import { type EventHandler, eventLoop } from '../event-loop.ts';
+import { EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLRDHUP } from '../syscalls/layouts.ts';
+import { receive } from '../syscalls/sockets.ts';
+import type { DetachedInput } from '../tcp-transport.ts';
+import { bytesRead, NARROW_READ_BYTES, readMemory } from './read-memory.ts';
+
+const INPUT_EVENTS = EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
+const EAGAIN = -11;
+
+/** The input of a detached stream. Has taken over the registration of the stream's descriptor, which is edge-triggered. */
+export class EpollDetachedInput implements DetachedInput, EventHandler {
+  readonly #descriptor: number;
+  /** Whether a read may return something other than EAGAIN. */
+  #isReadable: boolean;
+  #onReadable: (() => void) | undefined;
+
+  constructor(descriptor: number, { isReadable }: { readonly isReadable: boolean }) {
+    this.#descriptor = descriptor;
+    this.#isReadable = isReadable;
+  }
+
+  watch(onReadable: () => void): void {
+    this.#onReadable = onReadable;
+    if (this.#isReadable) onReadable();
+  }
+
+  onEvents(events: number): void {
+    if ((events & INPUT_EVENTS) === 0) return;
+    this.#isReadable = true;
+    this.#onReadable?.();
+  }
+
+  read(): Uint8Array | string | undefined {
+    this.#isReadable = false;
+    const count = receive(this.#descriptor, readMemory, NARROW_READ_BYTES);
+    if (count === EAGAIN) return undefined;
+    if (count <= 0) return count === 0 ? 'ECONNRESET' : getSystemErrorName(count);
+    // Not only after a full read, because a read ends early before a FIN, which causes no further event.
+    this.#isReadable = true;
+    this.#onReadable?.();
+    return bytesRead(count);
+  }
+
+  close(): void {
+    this.#onReadable = undefined;
+    eventLoop.release(this.#descriptor, this);
+  }
+}
