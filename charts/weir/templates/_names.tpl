@@ -1,6 +1,8 @@
 {{/* The prefix of every name. Cluster-scoped names have it as well, so that two releases do not conflict. */}}
 {{- define "weir.fullname" -}}
-{{- $name := contains "weir" .Release.Name | ternary .Release.Name (printf "%s-weir" .Release.Name) -}}
+{{- $part := .Values.nameOverride | default "weir" -}}
+{{- $default := contains $part .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $part) -}}
+{{- $name := .Values.fullnameOverride | default $default -}}
 {{- if or (gt (len $name) 40) (not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name)) -}}
 {{- fail (printf "invalid release name %q: %s-controller would be too long or an invalid name; use at most 35 lower-case letters, digits and hyphens, beginning with a letter" .Release.Name $name) -}}
 {{- end -}}
@@ -16,6 +18,9 @@
 app.kubernetes.io/name: weir
 app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end }}
 
 {{/* The labels of a component. Takes {root, component}. */}}
@@ -31,18 +36,40 @@ app.kubernetes.io/instance: {{ .root.Release.Name }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
-{{/* The image reference. Takes {root, image}. An image with a digest gets no tag. */}}
+{{/*
+The image reference. Takes {root, image}. An image with a registry (a part with "." or ":" before the first "/") is
+complete. Otherwise the image gets the registry of the values, and a tag unless it has a tag or a digest.
+*/}}
 {{- define "weir.image" -}}
-{{- $tag := .root.Values.image.tag | default .root.Chart.AppVersion -}}
-{{- $name := printf "%s/%s" (trimSuffix "/" .root.Values.image.registry) .image -}}
-{{- contains "@" .image | ternary $name (printf "%s:%s" $name $tag) -}}
+{{- $values := .root.Values -}}
+{{- $first := contains "/" .image | ternary (splitList "/" .image | first) "" -}}
+{{- $own := $values.image.registry -}}
+{{- $shared := eq $own "ghcr.io/weir-dev" | ternary $values.global.imageRegistry "" -}}
+{{- $registry := $shared | default $own | trimSuffix "/" -}}
+{{- $hasRegistry := or (contains "." $first) (contains ":" $first) (eq $first "localhost") -}}
+{{- $name := $hasRegistry | ternary .image (printf "%s/%s" $registry .image) -}}
+{{- $isTagged := or (contains "@" .image) (splitList "/" .image | last | contains ":") -}}
+{{- $isTagged | ternary $name (printf "%s:%s" $name ($values.image.tag | default .root.Chart.AppVersion)) -}}
 {{- end }}
 
 {{- define "weir.pullSecrets" -}}
-{{- with .Values.image.pullSecrets }}
+{{- with concat .Values.image.pullSecrets .Values.global.imagePullSecrets | uniq }}
 imagePullSecrets:
   {{- range . }}
   - name: {{ . }}
   {{- end }}
+{{- end }}
+{{- end }}
+
+{{/* The affinity and the additional environment of a component. Each takes the component's values. */}}
+{{- define "weir.affinity" -}}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "weir.extraEnvironment" -}}
+{{- with .extraEnv }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}

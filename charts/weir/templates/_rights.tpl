@@ -51,7 +51,7 @@ metadata:
   name: {{ include "weir.fullname" .root }}-{{ .component }}
   namespace: {{ .root.Release.Namespace }}
   labels: {{- include "weir.componentLabels" . | nindent 4 }}
-  {{- with .annotations }}
+  {{- with merge dict (.annotations | default dict) (.accountAnnotations | default dict) }}
   annotations: {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- end }}

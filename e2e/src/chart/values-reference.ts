@@ -1,11 +1,12 @@
 import type { ChartValue } from './values.ts';
 
 /**
- * Returns the JSON Schema for the chart's values (draft 7, which helm 3 and 4 support). The schema also allows `global`, which
- * helm passes to every chart, and a section for each dependency.
+ * Returns the JSON Schema for the chart's values (draft 7, which helm 3 and 4 support). The schema also allows a section for
+ * each dependency, and `global`, which helm passes to every chart, unless the values define it.
  */
 export function valuesSchema(values: readonly ChartValue[], dependencies: readonly string[]): object {
-  const otherSections = ['global', ...dependencies].map((each) => [each, { type: 'object' }]);
+  const others = values.some(({ key }) => key === 'global') ? dependencies : ['global', ...dependencies];
+  const otherSections = others.map((each) => [each, { type: 'object' }]);
   return {
     $schema: 'http://json-schema.org/draft-07/schema#',
     ...objectSchema(values, Object.fromEntries(otherSections)),

@@ -20,7 +20,9 @@ describe('the bundled Redis', requireProgram('helm'), () => {
     const inManual = (page.match(/^ACL SETUSER .*$/gm) ?? []).map((line) =>
       line.replace('ACL SETUSER', 'user').replace('>PASSWORD', 'PASSWORD').replaceAll('{weir}', `{${fleet}}`),
     );
-    const inChart = users.filter((line) => line !== 'user default off');
+    const probe = 'user weir-probe on nopass -@all +ping';
+    assert.ok(users.includes(probe), file);
+    const inChart = users.filter((line) => line !== 'user default off' && line !== probe);
     assert.deepEqual(inChart.map((line) => line.replace(/ #[0-9a-f]{64} /, ' PASSWORD ')).sort(), inManual.sort());
   });
 });

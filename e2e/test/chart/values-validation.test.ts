@@ -56,6 +56,12 @@ describe('helm refuses', requireProgram('helm'), () => {
     assert.match(output, /at '\/controller\/classless': got string, want boolean/);
   });
 
+  test('a value of `global` that the chart does not use', async () => {
+    const { ok, output } = await runHelm(['template', 'weir', WEIR_CHART, '--set=global.registry=mirror.example.com']);
+    assert.equal(ok, false);
+    assert.match(output, /at '\/global': additional properties 'registry' not allowed/);
+  });
+
   test('a misspelled value of weir-crds, alone and as a dependency', async () => {
     for (const [chart, setting] of [
       [CRDS_CHART, 'kept=false'],

@@ -32,6 +32,7 @@ import {
 } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import {
+  addStoreMetrics,
   FLEET_NAME_FORMAT,
   openRedisStore,
   REDIS_SETTINGS,
@@ -109,6 +110,7 @@ await runProcess('weir-controller', () => {
   const health = new Health();
   const metrics = createMetrics({ processMetrics: 'on', log });
   let store: Store;
+  addStoreMetrics(metrics, () => store);
   let controller: KubernetesController;
 
   const storePart: Part = {

@@ -24,4 +24,5 @@ export type { RedisAccess } from './redis/connection/redis-target.ts';
 export { type RedisUser, redisUsersFor } from './redis/keys.ts';
 export { openRedisStore, type RedisStoreOptions } from './redis/open-redis-store.ts';
 export { REDIS_SETTINGS, redisAccessFrom, withRedisAccess } from './redis/redis-settings.ts';
+export { addStoreMetrics } from './store-metrics.ts';
 export { PERIOD_LENGTHS, type PeriodLength } from './usage-periods.ts';

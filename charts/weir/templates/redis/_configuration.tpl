@@ -11,6 +11,7 @@ appendonly yes
 save ""
 # Evicting a key would remove a part of the routing table.
 maxmemory-policy noeviction
+maxmemory {{ .Values.redis.maxMemory }}
 {{- end }}
 
 {{/*
@@ -26,6 +27,7 @@ passwords, "#(USER)" is a placeholder for each password, which the init containe
   "proxy" (list "%R~" "meta" "%R~" "table" "%R~" "keys" "%R~" "changes" "%R~" "cutoff*" "~" "lives" "~" "proxies" "~" "proxy:*" "~" "usage:*")
   "console" (list "%R~" "meta" "%R~" "table" "%R~" "changes" "%R~" "lives" "%R~" "proxies" "%R~" "proxy:*" "%R~" "usage:*" "~" "cutoff*") -}}
 user default off
+user weir-probe on nopass -@all +ping
 {{- range $user, $rights := $keys }}
 {{- $password := printf "(%s)" $user }}
 {{- if not $.Values.redis.auth.existingSecret }}

@@ -32,6 +32,21 @@ test('sends the token of the option, the file or the environment only in the hea
   }
 });
 
+test('names --token-file and WEIR_TOKEN if the console needs a token', async () => {
+  await using server = await listening(
+    createServer((_request, response) => {
+      response.writeHead(401, { 'content-type': 'application/json' });
+      response.end('{"error": {"code": "SignInRequired", "message": "this console needs a Kubernetes token"}}');
+    }),
+  );
+  const { code, stderr } = await runWeirInProcess(['get', 'services', '--server', server.url]);
+  assert.equal(code, 1);
+  assert.equal(
+    stderr,
+    'weir: this console needs a Kubernetes token; pass the token with --token-file FILE or WEIR_TOKEN\n',
+  );
+});
+
 test('refuses to send a token unencrypted to another machine without --plain-http', async () => {
   const [port, token] = [await freePort(), { WEIR_TOKEN: 'of-environment' }];
   for (const host of ['192.0.2.1', '[2001:db8::1]', 'console.example', 'localhost.example']) {

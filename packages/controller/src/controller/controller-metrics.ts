@@ -1,6 +1,7 @@
-// The Prometheus metrics of a controller. The number of series is bounded, because no label contains the name of an object, a tenant
-// or a path.
-import type { Clock, Metrics } from '@weir/runtime';
+// The Prometheus metrics of a controller. The number of series is bounded, because no label contains the name of an object or a path. Only
+// the limits of tenants have the name of the tenant, and each registry caps the series of a metric.
+import { entriesOf, type RoutingTable, type TenantEntry, type TranslatorOutput, type UsageRow } from '@weir/model';
+import type { Clock, Metrics, Sample } from '@weir/runtime';
 import type { ResponseObserver } from '../kubernetes/kube-api.ts';
 import type { Leadership } from '../leader/leadership.ts';
 import type { TableOutcome } from '../table/table-reconciler.ts';
@@ -15,6 +16,10 @@ export interface ControllerMetrics {
   recordPublishRetry(): void;
   /** Runs `run` and records how long the run took, even if the run fails. */
   measure<T>(loop: LoopName, run: () => Promise<T>): Promise<T>;
+  /** Sets the limits and the use of all tenants. `rows` is the usage of this month of the tenants with a limit `trafficPerMonth`. */
+  setTenants(table: RoutingTable, rows: readonly UsageRow[]): void;
+  /** Exports the numbers of problems and of nodes in the translation that `current` returns. */
+  trackTranslation(current: () => TranslatorOutput | undefined): void;
   /** Counts changes of leadership. Returns a function that stops the counting. */
   trackLeadership(leader: Pick<Leadership, 'isLeader' | 'onChange'>): () => void;
 }
@@ -34,12 +39,15 @@ const DURATION_BUCKETS_SECONDS = [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60];
 
 /** Registers the metrics. Call this function once per registry. */
 export function addControllerMetrics(metrics: Metrics, clock: Clock): ControllerMetrics {
+  const { trackLeadership, isLeader } = leaderMetrics(metrics);
   return {
     api: apiMetrics(metrics),
     watch: watchMetrics(metrics),
     ...publishMetrics(metrics, clock),
     measure: loopMetrics(metrics, clock),
-    trackLeadership: leaderMetrics(metrics),
+    trackLeadership,
+    setTenants: tenantMetrics(metrics, isLeader),
+    trackTranslation: translationMetrics(metrics, isLeader),
   };
 }
 
@@ -132,7 +140,70 @@ function loopMetrics(metrics: Metrics, clock: Clock): ControllerMetrics['measure
   };
 }
 
-function leaderMetrics(metrics: Metrics): ControllerMetrics['trackLeadership'] {
+function translationMetrics(metrics: Metrics, isLeader: () => boolean): ControllerMetrics['trackTranslation'] {
+  let current: () => TranslatorOutput | undefined = () => undefined;
+  const output = (): TranslatorOutput | undefined => (isLeader() ? current() : undefined);
+  metrics.collectGauge({
+    name: 'weir_controller_nodes',
+    help: 'Nodes that should run a proxy of this fleet, while this controller leads.',
+    collect() {
+      const { table } = output() ?? {};
+      return table === undefined ? [] : [{ labels: {}, value: entriesOf(table, 'node').length }];
+    },
+  });
+  metrics.collectGauge({
+    name: 'weir_controller_problems',
+    help: 'Problems of Services and other objects by code, while this controller leads.',
+    labels: ['code'],
+    collect: () =>
+      [...Map.groupBy(output()?.problems ?? [], ({ code }) => code)].map(([code, { length: value }]) => ({
+        labels: { code },
+        value,
+      })),
+  });
+  return (track) => {
+    current = track;
+  };
+}
+
+type TenantSample = Sample<'tenant' | 'resource'>;
+
+/** Only the leader exports these metrics, because only the leader reads the ledger. */
+function tenantMetrics(metrics: Metrics, isLeader: () => boolean): ControllerMetrics['setTenants'] {
+  const labels = ['tenant', 'resource'] as const;
+  let limits: readonly TenantSample[] = [];
+  let used: readonly TenantSample[] = [];
+  metrics.collectGauge({
+    name: 'weir_tenant_limit',
+    help: 'Limit of a tenant by resource, while this controller leads; a resource without a series is unlimited.',
+    labels,
+    collect: () => (isLeader() ? limits : []),
+  });
+  metrics.collectGauge({
+    name: 'weir_tenant_used',
+    help: 'Use of a tenant by resource, while this controller leads; trafficPerMonth is the number of bytes of this month, only for tenants with this limit.',
+    labels,
+    collect: () => (isLeader() ? used : []),
+  });
+  return (table, rows) => {
+    const tenants = entriesOf(table, 'tenant');
+    const traffic = new Map<string, number>();
+    for (const { tenant, counters } of rows)
+      traffic.set(tenant, (traffic.get(tenant) ?? 0) + counters.receivedBytes + counters.sentBytes);
+    limits = tenants.flatMap(({ name, limits: own }) => samplesOf(name, own));
+    used = tenants.flatMap((tenant) => samplesOf(tenant.name, usedBy(tenant, traffic)));
+  };
+}
+
+function usedBy({ name, limits, used }: TenantEntry, traffic: ReadonlyMap<string, number>): object {
+  return { ...used, ...(limits.trafficPerMonth !== undefined && { trafficPerMonth: traffic.get(name) ?? 0 }) };
+}
+
+function samplesOf(tenant: string, amounts: object): TenantSample[] {
+  return Object.entries(amounts).map(([resource, value]) => ({ labels: { tenant, resource }, value: Number(value) }));
+}
+
+function leaderMetrics(metrics: Metrics): Pick<ControllerMetrics, 'trackLeadership'> & { isLeader(): boolean } {
   let leader: Pick<Leadership, 'isLeader'> | undefined;
   metrics.collectGauge({
     name: 'weir_controller_leader',
@@ -143,10 +214,13 @@ function leaderMetrics(metrics: Metrics): ControllerMetrics['trackLeadership'] {
     name: 'weir_controller_leader_changes_total',
     help: 'How often this controller has gained or lost leadership.',
   });
-  return (tracked) => {
-    leader = tracked;
-    // Counts a leadership that began before this call.
-    if (tracked.isLeader) changes.add({});
-    return tracked.onChange(() => changes.add({}));
+  return {
+    isLeader: () => leader?.isLeader === true,
+    trackLeadership(tracked) {
+      leader = tracked;
+      // Counts a leadership that began before this call.
+      if (tracked.isLeader) changes.add({});
+      return tracked.onChange(() => changes.add({}));
+    },
   };
 }

@@ -82,6 +82,7 @@ export function startController(options: ControllerOptions): Controller {
     archive: options.archive,
     clock,
     log: logFor('usage'),
+    onUsage: (usageTable, rows) => metrics.setTenants(usageTable, rows),
   });
   const status = options.status && new StatusReconciler({ sink: options.status, onStatusChange: () => wake('status') });
   const fleet =
@@ -116,6 +117,7 @@ export function startController(options: ControllerOptions): Controller {
       if (state === 'ready') for (const each of Object.values(loops)) each.onStoreReady?.();
     }),
   ];
+  metrics.trackTranslation(() => table.translation);
   wake('table');
   return {
     idle: () => tableLoop.loop.idle(),

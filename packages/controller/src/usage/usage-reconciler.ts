@@ -1,4 +1,4 @@
-import { entriesOf, type Heartbeat, type RoutingTable } from '@weir/model';
+import { entriesOf, type Heartbeat, type RoutingTable, type UsageRow } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import type { FoldedIncarnation, HeartbeatStore, UsageStore } from '@weir/store';
 import {
@@ -45,6 +45,8 @@ export interface UsageReconcilerOptions {
   readonly archive?: UsageArchive | undefined;
   readonly clock: Clock;
   readonly log: Logger;
+  /** Called in each round with the usage of this month of all tenants with a limit `trafficPerMonth`. */
+  readonly onUsage?: (table: RoutingTable, rows: readonly UsageRow[]) => void;
 }
 
 /**
@@ -98,7 +100,9 @@ export class UsageReconciler {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed();
     const isDue = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
-    const levels = await this.#levelsNow(table);
+    const rows = await this.#limitedUsage(table);
+    this.#options.onUsage?.(table, rows);
+    const levels = trafficLevels(table, rows);
     this.#exhausted = exhaustedMessages(table, levels);
     const reached = tenantsThatReachedLevel(this.#levels, levels);
     const hasNewNamespace = !isDue && this.#hasNewNamespace(table);
@@ -153,12 +157,12 @@ export class UsageReconciler {
       log.info({ namespaces: usages.length }, 'seeded the usage ledger with the archived usage');
   }
 
-  async #levelsNow(table: RoutingTable): Promise<ReadonlyMap<string, TrafficLevel>> {
+  /** Returns the usage of this month of the tenants with a limit `trafficPerMonth`. */
+  async #limitedUsage(table: RoutingTable): Promise<readonly UsageRow[]> {
     const { store, clock } = this.#options;
     const limited = entriesOf(table, 'tenant').filter(({ limits }) => limits.trafficPerMonth !== undefined);
     const [month] = recentMonths(clock.now());
-    const rows = (await Promise.all(limited.map(({ name }) => store.rows(month, name)))).flat();
-    return trafficLevels(table, rows);
+    return (await Promise.all(limited.map(({ name }) => store.rows(month, name)))).flat();
   }
 
   async #archive(usages: readonly TenantUsage[]): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import { tableOf, tenantId, ZERO_COUNTERS } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { addControllerMetrics } from '../../src/controller/controller-metrics.ts';
@@ -67,4 +68,40 @@ test('counts publications by result, failed attempts as retries, and changes of 
   leader.set(false);
   const lost = await readSeries();
   assert.deepEqual([lost.leader, lost.leader_changes_total], [0, 2]);
+});
+
+test('exports limits and use of tenants, nodes and problems while the controller leads', async () => {
+  const registry = createMetrics();
+  const leader = createFakeLeadership();
+  const metrics = addControllerMetrics(registry, new ManualClock());
+  metrics.trackLeadership(leader);
+  const tenant = {
+    kind: 'tenant',
+    id: tenantId('shop'),
+    name: 'shop',
+    policy: null,
+    namespaces: ['shop'],
+    limits: { services: 2, trafficPerMonth: 1_000 },
+    used: { services: 1, ports: 3 },
+  } as const;
+  const table = tableOf([tenant]);
+  const counters = { ...ZERO_COUNTERS, receivedBytes: 100, sentBytes: 800 };
+  metrics.setTenants(table, [{ service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web', counters }]);
+  const problem = { subject: 'Service shop/web', severity: 'warning', heals: true, message: 'soon' } as const;
+  metrics.trackTranslation(() => ({ table, problems: [{ ...problem, code: 'CertificateExpiring' }] }));
+  const readSeries = async (): Promise<string[]> =>
+    [
+      ...(await registry.render()).matchAll(/^(weir_(?:tenant_\w+|controller_nodes|controller_problems)\S* \S+)$/gm),
+    ].map(([, line]) => line ?? '');
+  assert.deepEqual((await readSeries()).sort(), [
+    'weir_controller_nodes 0',
+    'weir_controller_problems{code="CertificateExpiring"} 1',
+    'weir_tenant_limit{tenant="shop",resource="services"} 2',
+    'weir_tenant_limit{tenant="shop",resource="trafficPerMonth"} 1000',
+    'weir_tenant_used{tenant="shop",resource="ports"} 3',
+    'weir_tenant_used{tenant="shop",resource="services"} 1',
+    'weir_tenant_used{tenant="shop",resource="trafficPerMonth"} 900',
+  ]);
+  leader.set(false);
+  assert.deepEqual(await readSeries(), []);
 });

@@ -1,6 +1,7 @@
 import { PROPAGATION_BUCKETS_SECONDS, type ServiceEntry } from '@weir/model/data-plane';
 import type { Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
+import { addStoreMetrics } from '@weir/store';
 import { countOpenDescriptors } from '../limits/descriptor-limit.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../metering/counters.ts';
 import { REFUSAL_OUTCOMES } from '../metering/outcome.ts';
@@ -19,7 +20,7 @@ type ServiceLabel = 'namespace' | 'service';
 const SERVICE = ['namespace', 'service'] as const;
 
 export interface ProxyMetricsSources {
-  readonly settings: Pick<ProxySettings, 'version' | 'transport' | 'log'>;
+  readonly settings: Pick<ProxySettings, 'version' | 'transport' | 'log' | 'store'>;
   readonly slots: SlotRegistry;
   readonly table: TableDistributor;
   readonly propagation: PropagationLatency;
@@ -31,10 +32,11 @@ export interface ProxyMetricsSources {
 
 export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
   const { settings, slots, table, propagation, health, pool, delaySeconds } = sources;
-  const { version, transport, log } = settings;
+  const { version, transport, log, store } = settings;
   const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: countOpenDescriptors });
   const column = (index: number) => () => perSlot(slots, index);
 
+  addStoreMetrics(metrics, () => store);
   metrics.collectGauge({
     name: 'weir_proxy_info',
     help: 'Always 1. The labels contain the version of the proxy and the transport that its workers use.',
