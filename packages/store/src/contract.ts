@@ -224,7 +224,8 @@ export interface SuspensionStore {
   remove(uid: string): Promise<void>;
   /**
    * Declares the list complete: the caller has put all suspensions that the caller knows, from Suspension objects and from the store.
-   * Afterwards a suspension that is not listed is not in force.
+   * Afterwards a suspension that is not listed is not in force. A leader declares the list complete at the start of its term, and again
+   * after the store may have lost changes.
    */
   markComplete(): Promise<void>;
   read(): Promise<SuspensionState>;
@@ -233,15 +234,21 @@ export interface SuspensionStore {
 }
 
 export interface SuspensionState {
-  /** Increases with every change. */
+  /**
+   * Increases with every change, and is at least the store's clock in milliseconds. A change that follows a rollback of the store therefore
+   * has a higher sequence than the changes that the rollback lost.
+   */
   readonly sequence: number;
   /**
-   * Whether the list is complete: false in a new or wiped store until `markComplete` is called. While the list is incomplete, a suspension
-   * that is not listed may be in force.
+   * The sequence of the last call of `markComplete`; null if there was none, because the store is new or was wiped. A suspension that is
+   * not listed may be in force if it was put into the store after this sequence and lost by a rollback.
    */
-  readonly complete: boolean;
+  readonly completeSince: number | null;
   /** Sorted by uid. */
   readonly suspensions: readonly Suspension[];
-  /** The uids of suspensions that were removed while the list was incomplete. These suspensions are not in force. */
-  readonly removed: readonly string[];
+  /**
+   * The sequence of the last change of each suspension, by uid: of the put of a listed suspension, or of the removal of a suspension that
+   * was removed since `completeSince`.
+   */
+  readonly changes: ReadonlyMap<string, number>;
 }

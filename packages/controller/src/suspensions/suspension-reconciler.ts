@@ -23,7 +23,13 @@ export function createSuspensionLoop(
     // Nothing to do, because `DeferredSuspensionCalls` has logged each failed call.
     onError: () => undefined,
   });
-  return { loop, onLeadershipLost: () => deferredCalls.reset(), close: () => suspensions.close() };
+  return {
+    loop,
+    onLeadershipLost: () => deferredCalls.reset(),
+    // The table loop also runs after a reconnection, and declares the list complete again.
+    onStoreReady: () => suspensions.onStoreReconnected(),
+    close: () => suspensions.close(),
+  };
 }
 
 export interface SuspensionReconcilerOptions {
@@ -45,6 +51,8 @@ export class SuspensionReconciler {
   #madeInStore: readonly Suspension[] = [];
   #stored: readonly Suspension[] = [];
   #sequence = 0;
+  /** The `completeSince` of this controller's last declaration; undefined while the list must be declared complete again. */
+  #completeSince: number | null | undefined;
   #timer: Timer | undefined;
 
   constructor(options: SuspensionReconcilerOptions) {
@@ -61,8 +69,10 @@ export class SuspensionReconciler {
     const { source, store, clock, log, deferredCalls } = this.#options;
     const wanted = suspensionsFor(snapshot, (uid) => source.originOf({ uid }));
     const state = await store.read();
+    const isComplete = this.#isIntact(state);
     const plan = planSuspensions({
       state,
+      isComplete,
       wanted,
       madeInStore: this.#madeInStore,
       origin: source.kind === 'directory' ? 'file' : 'kubernetes',
@@ -76,10 +86,10 @@ export class SuspensionReconciler {
     const deleted = plan.missing.filter(({ uid }) => deferredCalls.isDeleted(uid));
     for (const suspension of plan.expired) await this.#lift(suspension, 'it has expired');
     for (const suspension of deleted) await this.#lift(suspension, 'its Suspension was deleted');
-    if (!state.complete) await store.markComplete();
+    if (!isComplete) await store.markComplete();
     const written = plan.put.length + adopted + plan.expired.length + deleted.length;
     // The table waits for this function, so the store is not read again if nothing was written.
-    this.#recordState(state.complete && written === 0 ? state : await store.read());
+    this.#recordState(isComplete && written === 0 ? state : await store.read());
     deferredCalls.setToResolve({
       missing: plan.missing.filter(({ uid }) => !deferredCalls.isDeleted(uid)),
       expired: wanted.filter((suspension) => !isInForce(suspension, clock.now())),
@@ -92,19 +102,33 @@ export class SuspensionReconciler {
    */
   async isStoreIntact(): Promise<boolean> {
     const state = await this.#options.store.read();
-    if (!state.complete || state.sequence < this.#sequence) return false;
+    if (!this.#isIntact(state)) return false;
     this.#recordState(state);
     return true;
+  }
+
+  /**
+   * Whether the store still has the list that this controller declared complete. Otherwise a proxy may know suspensions that are not
+   * listed, and lifts these suspensions only after the next declaration.
+   */
+  #isIntact({ completeSince, sequence }: SuspensionState): boolean {
+    return completeSince === this.#completeSince && sequence >= this.#sequence;
+  }
+
+  /** To be called when the store was unreachable, because a failover may have lost changes while other changes raised the sequence. */
+  onStoreReconnected(): void {
+    this.#completeSince = undefined;
   }
 
   close(): void {
     this.#timer?.cancel();
   }
 
-  #recordState({ suspensions, sequence }: SuspensionState): void {
+  #recordState({ suspensions, sequence, completeSince }: SuspensionState): void {
     const { clock, deferredCalls, onExpiry, onRequest } = this.#options;
     this.#stored = suspensions;
     this.#sequence = sequence;
+    this.#completeSince = completeSince;
     this.#madeInStore = suspensions.filter(({ origin }) => origin.kind === 'store');
     if (deferredCalls.setRequests(this.#madeInStore) === 'new') onRequest();
     this.#timer?.cancel();
@@ -151,6 +175,8 @@ export interface SuspensionPlan {
 
 export interface SuspensionPlanInput {
   readonly state: SuspensionState;
+  /** False if the store may have lost suspensions: it is new, was wiped or was rolled back, or another leader wrote it. */
+  readonly isComplete: boolean;
   /** The Suspensions of the source. */
   readonly wanted: readonly Suspension[];
   /** The suspensions made in the store itself, as last read. After a wipe of the store, only the controller can restore them. */
@@ -165,12 +191,13 @@ export interface SuspensionPlanInput {
  * Plans the writes after which the store contains the Suspensions of the source. Suspensions that a person made in the store itself,
  * or that come from another kind of source, are removed only when they expire.
  */
-export function planSuspensions({ state, wanted, madeInStore, origin, now }: SuspensionPlanInput): SuspensionPlan {
+export function planSuspensions(input: SuspensionPlanInput): SuspensionPlan {
+  const { state, isComplete, wanted, madeInStore, origin, now } = input;
   const present = new Map(state.suspensions.map((suspension) => [suspension.uid, suspension]));
   const inForce = wanted.filter((suspension) => isInForce(suspension, now));
   const put = inForce.filter((suspension) => !isSame(suspension, present.get(suspension.uid)));
-  if (!state.complete) {
-    const isLost = ({ uid }: Suspension): boolean => !present.has(uid) && !state.removed.includes(uid);
+  if (!isComplete) {
+    const isLost = ({ uid }: Suspension): boolean => !present.has(uid) && !state.changes.has(uid);
     put.push(...madeInStore.filter((suspension) => isLost(suspension) && isInForce(suspension, now)));
   }
   const inForceUids = new Set(inForce.map(({ uid }) => uid));

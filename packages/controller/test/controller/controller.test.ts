@@ -133,7 +133,7 @@ describe('a Suspension', () => {
 
   test('is in force at once, and is lifted only once it is known to be deleted', async (context) => {
     const { store, source, advance } = await startControllerHarness(context);
-    assert.equal((await store.suspensions.read()).complete, true);
+    assert.notEqual((await store.suspensions.read()).completeSince, null);
     source.set({ suspensions: [suspensionObject('x')] });
     await advance(10);
     assert.deepEqual(await names(store), ['x']);
@@ -223,7 +223,7 @@ describe('a Suspension', () => {
     store.faults.wipe();
     await advance(3_000);
     assert.deepEqual(await names(store), ['by-console', 'x']);
-    assert.equal((await store.suspensions.read()).complete, true);
+    assert.notEqual((await store.suspensions.read()).completeSince, null);
     await store.suspensions.remove(request.uid);
     await advance(2_000);
     store.faults.wipe();

@@ -70,7 +70,7 @@ describe('a leader-only write', () => {
     ])
       await assert.rejects(write, LeadershipLost);
     assert.equal(await table.meta(), undefined);
-    assert.equal((await suspensions.read()).complete, false);
+    assert.equal((await suspensions.read()).completeSince, null);
     assert.equal(await usage.isSeeded(), false);
   });
 });

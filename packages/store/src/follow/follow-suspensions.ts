@@ -6,6 +6,7 @@ import { retryUntilAborted } from './retry-until-aborted.ts';
 
 export interface KnownSuspensions {
   readonly cutoffs: readonly Suspension[];
+  /** The highest sequence of the states that `cutoffs` comes from. */
   readonly sequence: number;
 }
 
@@ -36,14 +37,14 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
   let known: KnownSuspensions = options.from ?? { cutoffs: [], sequence: -1 };
   let expiryTimer: Timer | undefined;
 
-  const report = (suspensions: readonly Suspension[], sequence: number): void => {
+  const report = (next: KnownSuspensions): void => {
     const isSame =
-      sequence === known.sequence &&
-      suspensions.length === known.cutoffs.length &&
-      suspensions.every((suspension, index) => suspension === known.cutoffs[index]);
-    known = { cutoffs: suspensions, sequence };
+      next.sequence === known.sequence &&
+      next.cutoffs.length === known.cutoffs.length &&
+      next.cutoffs.every((suspension, index) => suspension === known.cutoffs[index]);
+    known = next;
     scheduleExpiry();
-    if (!isSame) onSuspensions(suspensions, sequence);
+    if (!isSame) onSuspensions(known.cutoffs, known.sequence);
   };
   const scheduleExpiry = (): void => {
     expiryTimer?.cancel();
@@ -51,7 +52,8 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
     if (!Number.isFinite(nextExpiry)) return;
     expiryTimer = clock.setTimeout(() => {
       try {
-        report(mergeSuspensions(known.cutoffs, UNCHANGED_STATE, clock.now()), known.sequence);
+        const now = clock.now();
+        report({ ...known, cutoffs: known.cutoffs.filter((suspension) => isInForce(suspension, now)) });
       } catch (error) {
         fail(error);
       }
@@ -62,7 +64,7 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
   const following = retryUntilAborted({ signal, clock, random, onAway, onBack }, async (markAlive) => {
     for await (const state of store.watch(signal)) {
       markAlive();
-      report(mergeSuspensions(known.cutoffs, state, clock.now()), state.sequence);
+      report(mergeSuspensions(known, state, clock.now()));
     }
   });
   try {
@@ -73,23 +75,25 @@ export async function followSuspensions(store: SuspensionStore, options: FollowS
   }
 }
 
-const UNCHANGED_STATE: SuspensionState = { sequence: 0, complete: false, suspensions: [], removed: [] };
-
 /**
- * Returns the suspensions in force at `now` (milliseconds since the Unix epoch), sorted by uid. A complete state replaces `known`. A state
- * is incomplete after the store was wiped: the function then adds the suspensions of the state to `known` and removes only the suspensions
- * in `state.removed`.
+ * Returns the suspensions in force at `now` (milliseconds since the Unix epoch), sorted by uid, and the sequence up to which they are known.
+ * A suspension that is known is changed or lifted only by a change with a higher sequence than `known.sequence`: by a put or a removal of
+ * this suspension, or by a declaration that the list is complete. A state that a rollback or a wipe of the store made older therefore only
+ * adds suspensions.
  */
-export function mergeSuspensions(
-  known: readonly Suspension[],
-  state: SuspensionState,
-  now: number,
-): readonly Suspension[] {
-  const byUid = new Map<string, Suspension>();
-  if (!state.complete) for (const suspension of known) byUid.set(suspension.uid, suspension);
-  for (const uid of state.removed) byUid.delete(uid);
-  for (const suspension of state.suspensions) byUid.set(suspension.uid, suspension);
-  return [...byUid.values()]
+export function mergeSuspensions(known: KnownSuspensions, state: SuspensionState, now: number): KnownSuspensions {
+  const isComplete = state.completeSince !== null && state.completeSince > known.sequence;
+  const byUid = new Map((isComplete ? [] : known.cutoffs).map((suspension) => [suspension.uid, suspension]));
+  const listed = new Map(state.suspensions.map((suspension) => [suspension.uid, suspension]));
+  for (const [uid, changedAt] of state.changes) {
+    if (changedAt > known.sequence && !listed.has(uid)) byUid.delete(uid);
+  }
+  for (const [uid, suspension] of listed) {
+    const isNewer = (state.changes.get(uid) ?? 0) > known.sequence;
+    if (isNewer || !byUid.has(uid)) byUid.set(uid, suspension);
+  }
+  const cutoffs = [...byUid.values()]
     .filter((suspension) => isInForce(suspension, now))
     .sort((a, b) => (a.uid < b.uid ? -1 : 1));
+  return { cutoffs, sequence: Math.max(known.sequence, state.sequence) };
 }

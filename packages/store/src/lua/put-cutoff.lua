@@ -1,15 +1,16 @@
 -- Adds or replaces a suspension. An identical suspension changes nothing.
--- KEYS: cutoffs, cutoffs-removed, cutoff-meta, cutoff-changes
+-- KEYS: cutoffs, cutoff-sequences, cutoff-meta, cutoff-changes
 -- ARGV: uid; encoded suspension; id of the change; the greatest sequence that the caller has seen; number of stream entries to keep
 -- Result: the new sequence; 0 if nothing changed
-local isKnown = redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2]
-local wasRemoved = redis.call('SREM', KEYS[2], ARGV[1]) == 1
-if isKnown and not wasRemoved then
+if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then
   return 0
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+local time = redis.call('TIME')
+local clock = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local known = math.max(tonumber(redis.call('HGET', KEYS[3], 'sequence') or '0'), tonumber(ARGV[4]))
-local sequence = string.format('%.0f', known + 1)
+local sequence = string.format('%.0f', math.max(known + 1, clock))
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('HSET', KEYS[2], ARGV[1], sequence)
 redis.call('HSET', KEYS[3], 'sequence', sequence, 'id', ARGV[3])
 redis.call('XADD', KEYS[4], 'MAXLEN', ARGV[5], sequence .. '-0', 'uid', ARGV[1])
-return known + 1
+return tonumber(sequence)

@@ -42,7 +42,7 @@ export class MemoryStore implements Store {
     });
     this.heartbeats = new MemoryHeartbeats({ connection, clock, onChange: changeHandlerFor('lives') });
     this.usage = new MemoryUsage({ connection, clock, onChange: changeHandlerFor('ledger') });
-    this.suspensions = new MemorySuspensions({ connection, onChange: changeHandlerFor('cutoffs') });
+    this.suspensions = new MemorySuspensions({ connection, clock, onChange: changeHandlerFor('cutoffs') });
     this.faults = faultsOf(this, connection);
     this.#onClose = async () => onClose?.();
   }

@@ -1,71 +1,75 @@
 import type { Suspension } from '@weir/model/data-plane';
+import type { Clock } from '@weir/runtime';
 import type { SuspensionState, SuspensionStore } from '../contract.ts';
 import type { MemoryConnection } from './memory-connection.ts';
 
 export interface SuspensionContent {
   sequence: number;
-  complete: boolean;
+  completeSince: number | null;
   readonly suspensions: Map<string, Suspension>;
-  readonly removed: Set<string>;
+  /** As in `SuspensionState`. */
+  readonly changes: Map<string, number>;
 }
 
 export function emptySuspensionContent(): SuspensionContent {
-  return { sequence: 0, complete: false, suspensions: new Map(), removed: new Set() };
+  return { sequence: 0, completeSince: null, suspensions: new Map(), changes: new Map() };
 }
 
 export interface MemorySuspensionsOptions {
   readonly connection: MemoryConnection;
+  readonly clock: Clock;
   readonly onChange: () => Promise<void>;
 }
 
 export class MemorySuspensions implements SuspensionStore {
   content: SuspensionContent = emptySuspensionContent();
   readonly #connection: MemoryConnection;
+  readonly #clock: Clock;
   readonly #onChange: () => Promise<void>;
   /** The highest sequence that this process has seen. Later sequences are higher, even if the store was wiped. */
   #highestSequence = 0;
 
-  constructor({ connection, onChange }: MemorySuspensionsOptions) {
+  constructor({ connection, clock, onChange }: MemorySuspensionsOptions) {
     this.#connection = connection;
+    this.#clock = clock;
     this.#onChange = onChange;
   }
 
   async put(suspension: Suspension): Promise<void> {
     this.#connection.assertReady();
-    const { suspensions, removed } = this.content;
+    const { suspensions, changes } = this.content;
     const { uid } = suspension;
-    const isKnown = JSON.stringify(suspensions.get(uid)) === JSON.stringify(suspension);
-    if (isKnown && !removed.has(uid)) return;
+    if (JSON.stringify(suspensions.get(uid)) === JSON.stringify(suspension)) return;
     suspensions.set(uid, suspension);
-    removed.delete(uid);
+    changes.set(uid, this.#nextSequence());
     await this.#changed();
   }
 
   async remove(uid: string): Promise<void> {
     this.#connection.assertReady();
-    const { suspensions, removed, complete } = this.content;
-    const wasListed = suspensions.delete(uid);
-    const isNewRemoval = !complete && !removed.has(uid);
-    if (isNewRemoval) removed.add(uid);
-    if (wasListed || isNewRemoval) await this.#changed();
+    const { suspensions, changes, completeSince } = this.content;
+    const isListed = suspensions.delete(uid);
+    if (!isListed && (changes.has(uid) || completeSince !== null)) return;
+    changes.set(uid, this.#nextSequence());
+    await this.#changed();
   }
 
   async markComplete(): Promise<void> {
     this.#connection.assertReady();
-    if (this.content.complete) return;
-    this.content.complete = true;
-    this.content.removed.clear();
+    const { suspensions, changes } = this.content;
+    for (const uid of changes.keys()) if (!suspensions.has(uid)) changes.delete(uid);
+    this.content.completeSince = this.#nextSequence();
     await this.#changed();
   }
 
   async read(): Promise<SuspensionState> {
     this.#connection.assertReady();
-    const { sequence, complete, suspensions, removed } = this.content;
+    const { sequence, completeSince, suspensions, changes } = this.content;
     return {
       sequence,
-      complete,
+      completeSince,
       suspensions: [...suspensions.values()].sort((a, b) => (a.uid < b.uid ? -1 : 1)),
-      removed: [...removed].sort(),
+      changes: new Map(changes),
     };
   }
 
@@ -83,9 +87,16 @@ export class MemorySuspensions implements SuspensionStore {
     }
   }
 
-  async #changed(): Promise<void> {
-    this.#highestSequence = Math.max(this.#highestSequence, this.content.sequence) + 1;
+  #nextSequence(): number {
+    this.#highestSequence = Math.max(
+      Math.max(this.#highestSequence, this.content.sequence) + 1,
+      Math.floor(this.#clock.now()),
+    );
     this.content.sequence = this.#highestSequence;
+    return this.#highestSequence;
+  }
+
+  async #changed(): Promise<void> {
     this.#connection.changes.notify();
     await this.#onChange();
   }

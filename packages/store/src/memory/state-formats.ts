@@ -54,7 +54,7 @@ export const SUSPENSIONS_FORMAT: StateFormat<SuspensionContent> = {
     const decoded = decodeList(cutoffs, (suspension) => (isSuspension(suspension) ? suspension : undefined));
     if (!isCount(sequence) || decoded === undefined) return undefined;
     const byUid = new Map(decoded.map((suspension) => [suspension.uid, suspension]));
-    return { sequence, complete: false, suspensions: byUid, removed: new Set() };
+    return { sequence, completeSince: null, suspensions: byUid, changes: new Map() };
   },
 };
 

@@ -25,9 +25,9 @@ export interface Keys {
   readonly usage: UsageKeys;
   /** Hash: uid → encoded suspension. */
   readonly cutoffs: string;
-  /** Set: uids that were removed while the list was incomplete. */
-  readonly cutoffsRemoved: string;
-  /** Hash: `sequence`, `id` (random, of the last change), and `complete` if the list is complete. */
+  /** Hash: uid → sequence of the last change of the suspension: of its put, or of its removal since the list was declared complete. */
+  readonly cutoffSequences: string;
+  /** Hash: `sequence`, `id` (random, of the last change), and `complete`, the sequence at which the list was last declared complete. */
   readonly cutoffMeta: string;
   /** Stream with ids `<sequence>-0`. Its entries only wake watchers. */
   readonly cutoffChanges: string;
@@ -72,7 +72,7 @@ export function keysFor(fleet: string): Keys {
       sum: (tenant, period) => `${prefix}usage:sum:${tenant}:${period}`,
     },
     cutoffs: `${prefix}cutoffs`,
-    cutoffsRemoved: `${prefix}cutoffs-removed`,
+    cutoffSequences: `${prefix}cutoff-sequences`,
     cutoffMeta: `${prefix}cutoff-meta`,
     cutoffChanges: `${prefix}cutoff-changes`,
   };

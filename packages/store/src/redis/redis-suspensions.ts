@@ -27,26 +27,26 @@ export class RedisSuspensions implements SuspensionStore {
   }
 
   async put(suspension: Suspension): Promise<void> {
-    const { cutoffs, cutoffsRemoved, cutoffMeta, cutoffChanges } = this.#keys;
+    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges } = this.#keys;
     const args = [suspension.uid, encodeSuspension(suspension), randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
     this.#recordSequence(
-      await this.#connection.run('put-cutoff', [cutoffs, cutoffsRemoved, cutoffMeta, cutoffChanges], args),
+      await this.#connection.run('put-cutoff', [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges], args),
     );
   }
 
   async remove(uid: string): Promise<void> {
-    const { cutoffs, cutoffsRemoved, cutoffMeta, cutoffChanges } = this.#keys;
+    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges } = this.#keys;
     const args = [uid, randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
     this.#recordSequence(
-      await this.#connection.run('remove-cutoff', [cutoffs, cutoffsRemoved, cutoffMeta, cutoffChanges], args),
+      await this.#connection.run('remove-cutoff', [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges], args),
     );
   }
 
   async markComplete(): Promise<void> {
-    const { cutoffsRemoved, cutoffMeta, cutoffChanges } = this.#keys;
+    const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges } = this.#keys;
     const args = [randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
     this.#recordSequence(
-      await this.#connection.run('complete-cutoffs', [cutoffsRemoved, cutoffMeta, cutoffChanges], args),
+      await this.#connection.run('complete-cutoffs', [cutoffs, cutoffSequences, cutoffMeta, cutoffChanges], args),
     );
   }
 
@@ -78,23 +78,26 @@ export class RedisSuspensions implements SuspensionStore {
       all
         .hmget(this.#keys.cutoffMeta, 'sequence', 'id', 'complete')
         .hgetall(this.#keys.cutoffs)
-        .smembers(this.#keys.cutoffsRemoved),
+        .hgetall(this.#keys.cutoffSequences),
     );
-    const [[sequence, id, complete], listed, removed] = replies as [
+    const [[sequence, id, complete], listed, sequences] = replies as [
       [string | null, string | null, string | null],
       Record<string, string>,
-      string[],
+      Record<string, string>,
     ];
     const suspensions = Object.values(listed).map(decodeSuspension);
     const readable = suspensions.filter((suspension) => suspension !== undefined);
+    const readableUids = new Set(readable.map(({ uid }) => uid));
+    // A suspension that cannot be decoded must not count as removed, because a newer version wrote it.
+    const isUnreadable = (uid: string): boolean => Object.hasOwn(listed, uid) && !readableUids.has(uid);
+    const changes = Object.entries(sequences).filter(([uid]) => !isUnreadable(uid));
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence ?? 0));
     const state: SuspensionState = {
       sequence: Number(sequence ?? 0),
-      // The list counts as incomplete if a suspension cannot be decoded, because this version must not lift a suspension that a newer
-      // version wrote.
-      complete: complete !== null && readable.length === suspensions.length,
+      // For the same reason, a list with such a suspension does not count as complete.
+      completeSince: complete === null || readable.length < suspensions.length ? null : Number(complete),
       suspensions: readable.sort((a, b) => (a.uid < b.uid ? -1 : 1)),
-      removed: removed.sort(),
+      changes: new Map(changes.map(([uid, changedAt]) => [uid, Number(changedAt)])),
     };
     return { state, id };
   }

@@ -5,13 +5,15 @@ import { StoreError } from '../../src/errors.ts';
 import { suspension } from './sample-data.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
+const NEW_STATE: SuspensionState = { sequence: 0, completeSince: null, suspensions: [], changes: new Map() };
+
 export function suspensionsContract(subject: StoreUnderTest): void {
   describe(`the suspensions of ${subject.name}`, () => {
     test('are empty and incomplete in a new store', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
       const state = await suspensions.read();
-      assert.deepEqual(state, { sequence: 0, complete: false, suspensions: [], removed: [] });
+      assert.deepEqual(state, NEW_STATE);
     });
 
     test('are sorted by uid, replaced by uid, and each change increases the sequence', async () => {
@@ -38,7 +40,7 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       );
     });
 
-    test('do not change by an identical put, an unknown remove or a second markComplete', async () => {
+    test('do not change by an identical put or an unknown remove', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
       await suspensions.put(suspension('a'));
@@ -46,23 +48,39 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       const before = await suspensions.read();
       await suspensions.put(suspension('a'));
       await suspensions.remove('b');
-      await suspensions.markComplete();
       assert.deepEqual(await suspensions.read(), before);
-      assert.equal(before.complete, true);
+      assert.equal(before.completeSince, before.sequence);
     });
 
-    test('list uids removed while incomplete until the next put or markComplete', async () => {
+    test('have the sequence of the last change by uid, also of a removal until the next markComplete', async () => {
       await using world = await subject.open();
       const { suspensions } = await world.connect();
-      await suspensions.remove('b');
-      await suspensions.remove('a');
-      assert.deepEqual((await suspensions.read()).removed, ['a', 'b']);
+      const changed: number[] = [];
+      const record = async (): Promise<void> => void changed.push((await suspensions.read()).sequence);
+      await suspensions.remove('unknown');
+      await record();
+      await suspensions.put(suspension('a'));
+      await record();
       await suspensions.put(suspension('b'));
-      assert.deepEqual((await suspensions.read()).removed, ['a']);
+      await record();
+      await suspensions.remove('a');
+      await record();
+      const [unknown, , b, a] = changed;
+      assert.deepEqual(
+        [...(await suspensions.read()).changes].sort(),
+        [
+          ['a', a],
+          ['b', b],
+          ['unknown', unknown],
+        ],
+        'an incomplete list records the removal of an unknown suspension, too',
+      );
       await suspensions.markComplete();
-      assert.deepEqual((await suspensions.read()).removed, []);
-      await suspensions.remove('b');
-      assert.deepEqual((await suspensions.read()).removed, []);
+      assert.deepEqual((await suspensions.read()).changes, new Map([['b', b]]));
+      const declared = (await suspensions.read()).completeSince ?? 0;
+      assert.ok(declared > (a ?? 0));
+      await suspensions.markComplete();
+      assert.ok(((await suspensions.read()).completeSince ?? 0) > declared);
     });
 
     test('are watched from the current state on, by several watchers', async (t) => {
@@ -102,14 +120,28 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       const { sequence } = await store.suspensions.read();
       await world.wipe();
       const watcher = watch(t, store);
-      assert.deepEqual(await watcher.next(), { sequence: 0, complete: false, suspensions: [], removed: [] });
+      assert.deepEqual(await watcher.next(), NEW_STATE);
       await store.suspensions.put(suspension('b'));
       const state = await watcher.next();
       assert.ok((state?.sequence ?? 0) > sequence);
-      assert.equal(state?.complete, false);
+      assert.equal(state?.completeSince, null);
     });
 
-    test('reach a watcher after a rollback, even with the same sequence', async (t) => {
+    test('get a sequence after a rollback that no change had before, even from a new writer', async () => {
+      await using world = await subject.open();
+      const first = await world.connect();
+      await first.suspensions.put(suspension('a'));
+      const rollBack = await world.checkpoint();
+      await first.suspensions.put(suspension('lost'));
+      const { sequence } = await first.suspensions.read();
+      await rollBack();
+      assert.ok((await first.suspensions.read()).sequence < sequence);
+      const second = await world.connect();
+      await second.suspensions.put(suspension('other'));
+      assert.ok((await second.suspensions.read()).sequence > sequence);
+    });
+
+    test('reach a watcher after a rollback', async (t) => {
       await using world = await subject.open();
       const [writing, reading] = [await world.connect(), await world.connect()];
       await writing.suspensions.markComplete();

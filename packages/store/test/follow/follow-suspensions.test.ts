@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
-import { isInForce, type Suspension } from '@weir/model';
+import { isInForce } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import fc from 'fast-check';
-import type { SuspensionState } from '../../src/contract.ts';
 import {
   type FollowSuspensionsOptions,
   followSuspensions,
+  type KnownSuspensions,
   mergeSuspensions,
 } from '../../src/follow/follow-suspensions.ts';
 import { MemoryStore } from '../../src/memory/memory-store.ts';
@@ -54,6 +54,28 @@ describe('followSuspensions', () => {
     await follower.settled();
     assert.deepEqual(follower.last(), ['c', 'd']);
     assert.deepEqual(follower.away, ['away', 'back']);
+  });
+
+  test('keeps suspensions when the store falls back to an older copy, whatever another process then writes', async (t) => {
+    const store = new MemoryStore();
+    await store.suspensions.put(suspension('a'));
+    await store.suspensions.markComplete();
+    const restore = store.faults.checkpoint();
+    const follower = follow(t, store);
+    await store.suspensions.put(suspension('b'));
+    await store.suspensions.put(suspension('c'));
+    await follower.settled();
+    restore();
+    await follower.settled();
+    assert.deepEqual(follower.last(), ['a', 'b', 'c']);
+    await store.suspensions.put(suspension('d'));
+    await store.suspensions.remove('a');
+    await follower.settled();
+    assert.deepEqual(follower.last(), ['b', 'c', 'd']);
+    await store.suspensions.put(suspension('c'));
+    await store.suspensions.markComplete();
+    await follower.settled();
+    assert.deepEqual(follower.last(), ['c', 'd']);
   });
 
   test('reports the end of an expired suspension although the store still lists it', async (t) => {
@@ -118,20 +140,68 @@ describe('followSuspensions', () => {
 });
 
 describe('mergeSuspensions', () => {
-  test('keeps listed suspensions in force, and known ones unless complete or removed', () => {
-    const uids = fc.uniqueArray(fc.constantFrom<string>(...'abcde'));
-    fc.assert(
-      fc.property(uids, uids, uids, fc.boolean(), fc.nat(10), (before, listed, gone, complete, now) => {
-        const until = (uid: string): number | null => (uid === 'a' ? null : uid.charCodeAt(0) - 94);
-        const of = (list: string[]): Suspension[] => list.map((uid) => suspension(uid, { until: until(uid) }));
-        const removed = complete ? [] : gone.filter((uid) => !listed.includes(uid));
-        const state: SuspensionState = { sequence: 1, complete, suspensions: of(listed), removed };
-        const merged = mergeSuspensions(of(before), state, now).map(({ uid }) => uid);
-        const expected = [...'abcde'].filter((uid) => {
-          const isListed = listed.includes(uid) || (!complete && before.includes(uid) && !removed.includes(uid));
-          return isListed && isInForce(suspension(uid, { until: until(uid) }), now);
-        });
-        assert.deepEqual(merged, expected);
+  const step = fc.record({
+    kind: fc.constantFrom('put', 'put', 'remove', 'declare', 'read', 'read', 'save', 'restore', 'wipe'),
+    uid: fc.constantFrom(...'abc'),
+    until: fc.option(fc.integer({ min: 1, max: 60 })),
+  });
+
+  test('lifts a suspension only if it was removed, or absent from a declared list, after it was last put', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 30 }), async (steps) => {
+        const clock = new ManualClock();
+        const store = new MemoryStore({ clock });
+        let restore = store.faults.checkpoint();
+        let known: KnownSuspensions = { cutoffs: [], sequence: -1 };
+        const mayBeLifted = new Set<string>();
+        for (const { kind, uid, until } of steps) {
+          await clock.advance(1);
+          const listed = new Set((await store.suspensions.read()).suspensions.map((each) => each.uid));
+          if (kind === 'put') {
+            await store.suspensions.put(suspension(uid, { until: until === null ? null : clock.now() + until }));
+            mayBeLifted.delete(uid);
+          }
+          if (kind === 'remove') {
+            await store.suspensions.remove(uid);
+            mayBeLifted.add(uid);
+          }
+          if (kind === 'declare') {
+            await store.suspensions.markComplete();
+            for (const each of 'abc') if (!listed.has(each)) mayBeLifted.add(each);
+          }
+          if (kind === 'save') restore = store.faults.checkpoint();
+          if (kind === 'restore') restore();
+          if (kind === 'wipe') store.faults.wipe();
+          if (kind !== 'read') continue;
+          const next = mergeSuspensions(known, await store.suspensions.read(), clock.now());
+          const kept = new Set(next.cutoffs.map((each) => each.uid));
+          for (const each of known.cutoffs) {
+            assert.ok(kept.has(each.uid) || !isInForce(each, clock.now()) || mayBeLifted.has(each.uid), each.uid);
+          }
+          known = next;
+        }
+      }),
+    );
+  });
+
+  test('ends at the list of the store after a declaration', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 20 }), async (steps) => {
+        const clock = new ManualClock();
+        const store = new MemoryStore({ clock });
+        let restore = store.faults.checkpoint();
+        let known: KnownSuspensions = { cutoffs: [], sequence: -1 };
+        for (const { kind, uid } of [...steps, { kind: 'declare', uid: 'a' }, { kind: 'read', uid: 'a' }]) {
+          await clock.advance(1);
+          if (kind === 'put') await store.suspensions.put(suspension(uid));
+          if (kind === 'remove') await store.suspensions.remove(uid);
+          if (kind === 'declare') await store.suspensions.markComplete();
+          if (kind === 'save') restore = store.faults.checkpoint();
+          if (kind === 'restore') restore();
+          if (kind === 'wipe') store.faults.wipe();
+          if (kind === 'read') known = mergeSuspensions(known, await store.suspensions.read(), clock.now());
+        }
+        assert.deepEqual(known.cutoffs, (await store.suspensions.read()).suspensions);
       }),
     );
   });

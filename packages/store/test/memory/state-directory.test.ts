@@ -66,7 +66,7 @@ describe('a memory store with a state directory', () => {
     assert.equal(shop?.counters.receivedBytes, 16);
     const state = await after.suspensions.read();
     assert.deepEqual(state.suspensions, [suspension('a')]);
-    assert.equal(state.complete, false);
+    assert.equal(state.completeSince, null);
     await after.close();
   });
 

@@ -85,15 +85,16 @@ describe('the content of Redis', requireProgram('redis'), () => {
     }
   });
 
-  test('reads an undecodable suspension as an incomplete state', async () => {
+  test('reads a list with an undecodable suspension as incomplete, and the suspension as not removed', async () => {
     await using world = fixture();
     const { suspensions } = await world.connect();
-    await suspensions.put(suspension('a'));
+    for (const uid of ['a', 'b']) await suspensions.put(suspension(uid));
     await suspensions.markComplete();
     await redis().hset(keysFor(world.fleet).cutoffs, 'b', JSON.stringify({ v: 99, ...suspension('b') }), 'c', '{');
     const state = await suspensions.read();
     assert.deepEqual(state.suspensions, [suspension('a')]);
-    assert.equal(state.complete, false);
+    assert.equal(state.completeSince, null);
+    assert.deepEqual([...state.changes.keys()], ['a']);
   });
 
   test('lists a proxy whose heartbeat cannot be decoded as unreadable', async () => {
