@@ -23,6 +23,8 @@ const JOURNAL_FILE_NAME = /^usage-(\d+|unnumbered-\d+)\.json$/;
 
 export class JournalFiles {
   readonly #directory: string;
+  /** Settles after the last write or removal. */
+  #last: Promise<void> = Promise.resolve();
 
   constructor(directory: string) {
     this.#directory = directory;
@@ -53,13 +55,20 @@ export class JournalFiles {
     return { found, damaged, highestIncarnation };
   }
 
-  async write(file: string, { incarnation, journal, recordedAt }: IncarnationRecord): Promise<void> {
+  /** Writes and removals take effect in the order of the calls. */
+  write(file: string, { incarnation, journal, recordedAt }: IncarnationRecord): Promise<void> {
     const content = { version: 1, life: incarnation ?? null, recordedAt, journal: encodeJournal(journal) };
-    await writeFileAtomic(join(this.#directory, file), JSON.stringify(content));
+    return this.#inOrder(() => writeFileAtomic(join(this.#directory, file), JSON.stringify(content)));
   }
 
-  async remove(file: string): Promise<void> {
-    await rm(join(this.#directory, file), { force: true });
+  remove(file: string): Promise<void> {
+    return this.#inOrder(() => rm(join(this.#directory, file), { force: true }));
+  }
+
+  #inOrder(run: () => Promise<void>): Promise<void> {
+    const done = this.#last.then(run);
+    this.#last = done.catch(() => undefined);
+    return done;
   }
 }
 

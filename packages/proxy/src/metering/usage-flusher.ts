@@ -1,5 +1,6 @@
-// Every second, records the counters in the journal, writes the journal to the disk, and reports usage that the ledger
-// has not acknowledged. Reports contain cumulative values, so that a report that is lost or sent twice does no harm.
+// Every second, records the counters in the journal and writes the journal to the disk, and independently of the disk
+// reports usage that the ledger has not acknowledged. Reports contain cumulative values, so that a report that is lost
+// or sent twice does no harm.
 import {
   acknowledgeReport,
   EMPTY_JOURNAL,
@@ -67,11 +68,19 @@ export class UsageFlusher {
     return this.#incarnation;
   }
 
-  /** Records, writes and reports the usage once. Throws if the store is unreachable, in which case no usage is lost. */
+  /**
+   * Records the usage, and writes the journal to the disk if a write is due. Never waits for the store. May be called
+   * while `flush` runs, because `flush` may wait for a store that does not answer.
+   */
+  async writeJournal(): Promise<void> {
+    this.#record();
+    if (this.#options.clock.monotonic() >= this.#nextWriteAt) await this.#write();
+  }
+
+  /** Records and reports the usage once. Throws if the store is unreachable, in which case no usage is lost. */
   async flush(): Promise<void> {
     if (this.#options.slots.isFull && this.#incarnation !== undefined) await this.#endIncarnation(this.#incarnation);
     this.#record();
-    if (this.#options.clock.monotonic() >= this.#nextWriteAt) await this.#write();
     await this.#pastIncarnations.flush();
     const life = this.#incarnation ?? (await this.#beginIncarnation());
     await this.#send(life);
@@ -88,13 +97,14 @@ export class UsageFlusher {
 
   /**
    * Flushes until the ledger has all usage or `withinMs` has passed. Returns why the ledger does not have all usage, or
-   * undefined if it has all. `flush` must not be called before `finish` has settled.
+   * undefined if it has all. `flush` and `writeJournal` must not be called before `finish` has settled.
    */
   async finish(withinMs: number): Promise<string | undefined> {
     const { clock, node } = this.#options;
     const end = clock.monotonic() + withinMs;
     let reason = 'the ledger is being restored';
     do {
+      await this.writeJournal();
       try {
         await this.flush();
         if (usageReportFor(this.#journal, { node, life: this.#incarnation ?? 0 }) === undefined) {
@@ -161,21 +171,27 @@ export class UsageFlusher {
     await this.#pastIncarnations.add(ended);
   }
 
-  async #write(): Promise<void> {
+  /** Writes the journal to the file of the current incarnation. Returns whether the file has this journal. */
+  async #write(): Promise<boolean> {
     const { state, clock, log } = this.#options;
     const journal = this.#journal;
-    if (state === undefined || journal === this.#written) return;
+    if (state === undefined || journal === this.#written) return true;
     const startedAt = clock.monotonic();
+    const file = this.#file;
     try {
-      await state.journalFiles.write(this.#file, { incarnation: this.#incarnation, journal, recordedAt: clock.now() });
-      this.#written = journal;
+      await state.journalFiles.write(file, { incarnation: this.#incarnation, journal, recordedAt: clock.now() });
+      // Another incarnation, with another file, may have begun during the write.
+      if (file === this.#file) this.#written = journal;
       this.#hasDiskFailed = false;
+      return true;
     } catch (error) {
       if (!this.#hasDiskFailed)
         log.error({ reason: errorMessage(error) }, 'failed to write the usage journal; retrying');
       this.#hasDiskFailed = true;
+      return false;
+    } finally {
+      this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
     }
-    this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
   }
 
   async #beginIncarnation(): Promise<number> {
@@ -186,8 +202,7 @@ export class UsageFlusher {
     this.#minNextIncarnation = life + 1;
     this.#file = journalFileName(life, startedAt);
     this.#written = EMPTY_JOURNAL;
-    await this.#write();
-    if (this.#written === this.#journal) await state?.journalFiles.remove(unnumbered);
+    if (await this.#write()) await state?.journalFiles.remove(unnumbered);
     onIncarnation(life);
     return life;
   }

@@ -19,6 +19,7 @@ export class Supervisor {
   readonly components: ProxyComponents;
   readonly #settings: ProxySettings;
   readonly #state: StateDirectory | undefined;
+  readonly #journalLoop: Loop;
   readonly #flushLoop: Loop;
   readonly #tickLoop: Loop;
   readonly #stopFollowing = new AbortController();
@@ -43,6 +44,8 @@ export class Supervisor {
     });
     const { listeners, pool, liveness, eventLoopDelay, stateSaver } = this.components;
     const checkDescriptors = createDescriptorMonitor({ log: settings.log });
+    // The journal has a loop of its own, because a flush waits for a store that does not answer.
+    this.#journalLoop = this.#createSecondLoop('journal', () => this.components.flusher.writeJournal());
     this.#flushLoop = this.#createSecondLoop('flush', () => this.#flush());
     this.#tickLoop = this.#createSecondLoop('tick', async () => {
       listeners.retry();
@@ -80,7 +83,7 @@ export class Supervisor {
       this.#flushLoop.trigger();
       heartbeatLoop.trigger();
     });
-    for (const loop of [this.#flushLoop, this.#tickLoop, heartbeatLoop]) loop.trigger();
+    for (const loop of this.#loops) loop.trigger();
   }
 
   /** Why this proxy must not get traffic; undefined if it may. */
@@ -105,8 +108,7 @@ export class Supervisor {
   }
 
   async #close(drainMs: number): Promise<void> {
-    const { takeover, listeners, pool, slots, maglev, health, heartbeatLoop, flusher, stateSaver, eventLoopDelay } =
-      this.components;
+    const { takeover, listeners, pool, slots, maglev, health, flusher, stateSaver, eventLoopDelay } = this.components;
     const { store, node, clock, log } = this.#settings;
     this.#isDraining = true;
     this.#ready.reject(new Error('the proxy was closed'));
@@ -120,7 +122,7 @@ export class Supervisor {
     maglev.close();
     health.close();
     this.#removeConnectionListener();
-    await Promise.all([this.#flushLoop.close(), this.#tickLoop.close(), heartbeatLoop.close()]);
+    await Promise.all(this.#loops.map((loop) => loop.close()));
     const reason = await flusher.finish(LAST_FLUSH_TIMEOUT_MS);
     if (reason !== undefined) log.warn({ reason }, 'failed to flush the last usage');
     await stateSaver?.close();
@@ -185,6 +187,10 @@ export class Supervisor {
       ({ tenant }, reading) => tenant === '' || flusher.isSlotAcknowledged(reading),
     );
     flusher.forget(freed);
+  }
+
+  get #loops(): readonly Loop[] {
+    return [this.#journalLoop, this.#flushLoop, this.#tickLoop, this.components.heartbeatLoop];
   }
 
   #createSecondLoop(what: string, run: () => Promise<void>): Loop {

@@ -3,7 +3,10 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { decodeJournal } from '@weir/model/data-plane';
+import { StoreError } from '@weir/store';
 import { connectClient, echoServer, eventually, temporaryDirectory } from '@weir/testkit';
+import { withUsage } from '../fixtures/faulty-store.ts';
 import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, webService } from '../fixtures/services.ts';
@@ -79,6 +82,36 @@ test('the next incarnation reports usage that was not flushed before the end, on
     await next.close();
   }
   assert.deepEqual((await fleet.usage()).web, { receivedBytes: 9, sentBytes: 9, connections: 1, requests: 0 });
+});
+
+test('writes the journal while the store does not answer a report', async () => {
+  await using fleet = await startFleet();
+  await using directory = temporaryDirectory('proxy');
+  await using backend = await echoServer();
+  await fleet.serve(webService([endpointOf(backend)]));
+  const reported = Promise.withResolvers<void>();
+  const timedOut = Promise.withResolvers<never>();
+  timedOut.promise.catch(() => undefined);
+  const flush = (): Promise<never> => {
+    reported.resolve();
+    return timedOut.promise;
+  };
+  const proxy = await fleet.proxy({ store: withUsage(fleet.store, { flush }), stateDirectory: directory.path });
+  await using _answer = { [Symbol.asyncDispose]: async () => timedOut.reject(new StoreError('AWAY', 'timed out')) };
+  await proxy.ready;
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await client.send('first');
+  await client.take(5);
+  await reported.promise;
+  await client.send('second');
+  await client.take(6);
+  const folder = join(directory.path, 'proxy-a');
+  await eventually(() => {
+    const file = readdirSync(folder).find((name) => name.startsWith('usage-')) ?? assert.fail('no journal');
+    const journal = decodeJournal(JSON.parse(readFileSync(join(folder, file), 'utf8')).journal);
+    const [slot] = journal?.slots.values() ?? [];
+    assert.equal(slot?.points.at(-1)?.counters.receivedBytes, 11);
+  });
 });
 
 test('drops the journal of an incarnation whose account was closed meanwhile', async () => {
