@@ -66,5 +66,6 @@ export {
   tableToJson,
 } from './table/table.ts';
 export * from './usage/journal.ts';
+export * from './usage/other-services.ts';
 export * from './usage/period.ts';
 export * from './usage/report.ts';

@@ -177,6 +177,14 @@ export interface UsageStore {
    * is open.
    */
   seed(seed: UsageSeed): Promise<'seeded' | 'already'>;
+  /**
+   * Adds the usage of every Service that has been gone for `GONE_SERVICE_TTL_MS` to the row of other Services of its namespace and tenant,
+   * in each month and day, and forgets the Service. The totals of the tenant do not change. `existing` has the uids of all Services that
+   * exist; `now` is in milliseconds since the Unix epoch. A Service counts as gone since the first call without its uid.
+   */
+  foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void>;
+  /** Returns the incarnations that have sent a full report since the ledger was opened, and are not folded. */
+  reportedInFull(): Promise<readonly Incarnation[]>;
   /** Refuses all later reports of incarnation `life` and lower incarnations of the node, and deletes the bases of these incarnations. */
   fold(node: string, life: number): Promise<void>;
 }
@@ -188,7 +196,13 @@ export type FlushResult =
   /** The incarnation was folded: the store refuses the incarnation's reports forever. */
   | { readonly kind: 'folded' };
 
-/** The last seen cumulative counters of one Service and tenant in one incarnation. `flush` adds only the increase over these counters. */
+/**
+ * The last seen cumulative counters of one Service and tenant in one incarnation. `flush` adds only the increase over these counters.
+ *
+ * A base of other Services (`otherServicesUid`) is the sum of the bases of several Services of one namespace. `flush` subtracts it from the
+ * increases of the Services of this namespace and tenant in this incarnation until it is used up. When the proxy has reported in full, the
+ * tenant's total is therefore the same as with single bases; only its distribution among these Services may differ.
+ */
 export interface UsageBase {
   readonly service: string;
   readonly tenant: string;
@@ -204,10 +218,10 @@ export interface UsageSeed {
    * For each node, the highest folded incarnation: reports of this incarnation and of lower incarnations are refused. Without this list, a
    * late report of a folded incarnation would be counted a second time.
    */
-  readonly folded?: readonly FoldedIncarnation[];
+  readonly folded?: readonly Incarnation[];
 }
 
-export interface FoldedIncarnation {
+export interface Incarnation {
   readonly node: string;
   readonly life: number;
 }

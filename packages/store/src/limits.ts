@@ -16,3 +16,6 @@ export const DEFAULT_KEPT_BYTES: number = 32 * 1024 * 1024;
 
 /** How long a heartbeat is valid. A proxy whose last heartbeat is older counts as gone. */
 export const HEARTBEAT_TTL_MS = 3_000;
+
+/** How long a Service must be gone before its rows in the ledger are added to the row of other Services. */
+export const GONE_SERVICE_TTL_MS: number = 7 * 24 * 3_600_000;

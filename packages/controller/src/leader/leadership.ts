@@ -92,11 +92,13 @@ export function leaderOnlyStore(
     usage: {
       seed: whileLeading((seed) => usage.seed(seed)),
       fold: whileLeading((node, life) => usage.fold(node, life)),
+      foldGoneServices: whileLeading((existing, now) => usage.foldGoneServices(existing, now)),
       flush: (report) => usage.flush(report),
       rows: (period, tenant) => usage.rows(period, tenant),
       periods: (tenant, length) => usage.periods(tenant, length),
       exportSeed: (months) => usage.exportSeed(months),
       isSeeded: () => usage.isSeeded(),
+      reportedInFull: () => usage.reportedInFull(),
     },
   };
 }

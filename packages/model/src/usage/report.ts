@@ -6,6 +6,11 @@ export interface UsageReport {
   readonly node: string;
   readonly life: number;
   readonly slots: readonly SlotReport[];
+  /**
+   * Whether the report has the current values of all slots of the incarnation, and the proxy has also reported the usage of its past
+   * incarnations. A store that lost usage then has all of the proxy's usage again.
+   */
+  readonly isFull?: boolean;
 }
 
 /** The usage of one (Service, tenant) pair. A Service that changes its tenant gets a new slot. */

@@ -1,8 +1,9 @@
 -- Adds the increase of each counter over its last seen cumulative value (the base) to the periods of the report's points. A repeated
--- report has no increase and adds nothing. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits;
+-- report has no increase and adds nothing. A base of other Services, which a seed may contain, is subtracted from the increases of the
+-- Services of its namespace and tenant until it is used up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits;
 -- tostring would round.
--- KEYS: open, folded, bases of the node, names, tenants, nodes, months, then sums
--- ARGV: node; incarnation; number of months, then the months; per sum the end of its retention (seconds since the Unix epoch, '' if
+-- KEYS: open, folded, bases of the node, names, tenants, nodes, months, reported, then sums
+-- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum the end of its retention (seconds since the Unix epoch, '' if
 --       kept forever); then per slot: service, tenant, '<namespace>/<name>', number of points; per point: the indexes in KEYS of
 --       the sums of its minute, hour, day and month, and the cumulative received bytes, sent bytes, connections and requests
 -- Result: 'accepted', 'seeding' or 'folded'
@@ -15,7 +16,7 @@ if folded and tonumber(ARGV[2]) <= tonumber(folded) then
 end
 
 local COUNTERS = { 'r', 's', 'c', 'q' }
-local nextArg = 3
+local nextArg = 4
 local function take()
   nextArg = nextArg + 1
   return ARGV[nextArg - 1]
@@ -26,7 +27,7 @@ for _ = 1, tonumber(take()) do
   redis.call('SADD', KEYS[7], take())
 end
 local expiries = {}
-for key = 8, #KEYS do
+for key = 9, #KEYS do
   expiries[key] = take()
 end
 local changedSums = {}
@@ -39,6 +40,8 @@ while nextArg <= #ARGV do
   for counter = 1, 4 do
     seen[counter] = seen[counter] or '0'
   end
+  local other = ARGV[2] .. '/other.' .. string.match(name, '^[^/]*') .. '/' .. tenant .. ':'
+  local covered = redis.call('HMGET', KEYS[3], other .. 'r', other .. 's', other .. 'c', other .. 'q')
   local increased = {}
   for _ = 1, points do
     local periods = { tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()) }
@@ -48,9 +51,17 @@ while nextArg <= #ARGV do
       if increase > 0 then
         seen[counter] = value
         increased[counter] = true
-        for _, period in ipairs(periods) do
-          changedSums[period] = true
-          redis.call('HINCRBY', KEYS[period], service .. ':' .. COUNTERS[counter], string.format('%.0f', increase))
+        local subtracted = math.min(increase, tonumber(covered[counter] or '0'))
+        if subtracted > 0 then
+          increase = increase - subtracted
+          covered[counter] = string.format('%.0f', tonumber(covered[counter]) - subtracted)
+          redis.call('HSET', KEYS[3], other .. COUNTERS[counter], covered[counter])
+        end
+        if increase > 0 then
+          for _, period in ipairs(periods) do
+            changedSums[period] = true
+            redis.call('HINCRBY', KEYS[period], service .. ':' .. COUNTERS[counter], string.format('%.0f', increase))
+          end
         end
       end
     end
@@ -68,5 +79,8 @@ for key in pairs(changedSums) do
   if expiries[key] ~= '' then
     redis.call('EXPIREAT', KEYS[key], expiries[key])
   end
+end
+if ARGV[3] == '1' then
+  redis.call('SADD', KEYS[8], ARGV[2] .. '/' .. ARGV[1])
 end
 return 'accepted'

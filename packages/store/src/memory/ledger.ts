@@ -5,6 +5,9 @@ import {
   type Counters,
   counterIncrease,
   maxCounters,
+  namespaceOfOtherServices,
+  OTHER_SERVICES_NAME,
+  otherServicesUid,
   type SlotReport,
   type UsagePeriod,
   type UsageReport,
@@ -12,13 +15,18 @@ import {
   ZERO_COUNTERS,
 } from '@weir/model/data-plane';
 import { compareUsageBases, compareUsageRows } from '../comparators.ts';
-import type { FlushResult, UsageBase, UsageSeed } from '../contract.ts';
+import type { FlushResult, Incarnation, UsageBase, UsageSeed } from '../contract.ts';
+import { GONE_SERVICE_TTL_MS } from '../limits.ts';
 import { keptPeriodsFor, keptUntil, lengthOf, type PeriodLength } from '../usage-periods.ts';
 
 export interface Ledger {
   seeded: boolean;
   /** The highest folded incarnation of each node. Reports of this incarnation and of lower incarnations are refused. */
   readonly folded: Map<string, number>;
+  /** The incarnations that have sent a full report since the ledger was opened, by `incarnationKey`. */
+  readonly reported: Map<string, Incarnation>;
+  /** Since when Services with usage do not exist, by uid, in milliseconds since the Unix epoch. */
+  readonly gone: Map<string, number>;
   /** The last seen cumulative counters, by incarnation and slot. */
   readonly bases: Map<string, Map<string, UsageBase>>;
   /** The usage by period and by slot (Service and tenant). */
@@ -26,7 +34,7 @@ export interface Ledger {
 }
 
 export function emptyLedger(): Ledger {
-  return { seeded: false, folded: new Map(), bases: new Map(), sums: new Map() };
+  return { seeded: false, folded: new Map(), reported: new Map(), gone: new Map(), bases: new Map(), sums: new Map() };
 }
 
 type SlotIdentity = Pick<SlotReport, 'service' | 'tenant' | 'namespace' | 'name'>;
@@ -46,13 +54,25 @@ export function addReport(ledger: Ledger, report: UsageReport, now: number): Flu
     const key = slotKey(slot);
     let seen = bases.get(key)?.counters ?? ZERO_COUNTERS;
     for (const point of slot.points) {
-      addToSums(ledger, slot, { minute: point.minute, increase: counterIncrease(seen, point.counters), now });
+      const increase = subtractOtherServices(bases, slot, counterIncrease(seen, point.counters));
+      addToSums(ledger, slot, { minute: point.minute, increase, now });
       seen = maxCounters(seen, point.counters);
     }
     const { service, tenant } = slot;
     bases.set(key, { service, tenant, node: report.node, life: report.life, counters: seen });
   }
+  const { node, life, isFull = false } = report;
+  if (isFull) ledger.reported.set(incarnationKey(node, life), { node, life });
   return { kind: 'accepted' };
+}
+
+/** Returns the increase without the part that the base of other Services covers, and uses up this part of the base. */
+function subtractOtherServices(bases: Map<string, UsageBase>, slot: SlotIdentity, increase: Counters): Counters {
+  const key = slotKey({ service: otherServicesUid(slot.namespace), tenant: slot.tenant });
+  const other = bases.get(key);
+  if (other === undefined) return increase;
+  bases.set(key, { ...other, counters: counterIncrease(increase, other.counters) });
+  return counterIncrease(other.counters, increase);
 }
 
 interface PeriodAddition {
@@ -125,6 +145,33 @@ export function foldIncarnations(ledger: Ledger, node: string, life: number): vo
     const base = slots.values().next().value;
     if (base !== undefined && base.node === node && base.life <= life) ledger.bases.delete(key);
   }
+  for (const [key, reported] of ledger.reported) {
+    if (reported.node === node && reported.life <= life) ledger.reported.delete(key);
+  }
+}
+
+/** See `UsageStore.foldGoneServices`. */
+export function foldServices(ledger: Ledger, existing: ReadonlySet<string>, now: number): void {
+  const months = [...ledger.sums].filter(([period]) => lengthOf(period) === 'month');
+  const counted = new Set(months.flatMap(([, rows]) => [...rows.values()].map(({ service }) => service)));
+  for (const uid of ledger.gone.keys()) if (existing.has(uid) || !counted.has(uid)) ledger.gone.delete(uid);
+  for (const uid of counted) {
+    if (existing.has(uid) || namespaceOfOtherServices(uid) !== undefined) continue;
+    ledger.gone.set(uid, ledger.gone.get(uid) ?? now);
+  }
+  const isDue = (uid: string): boolean => now - (ledger.gone.get(uid) ?? now) >= GONE_SERVICE_TTL_MS;
+  for (const [period, rows] of ledger.sums) {
+    // Rows per hour and minute expire by themselves.
+    if (lengthOf(period) !== 'month' && lengthOf(period) !== 'day') continue;
+    for (const [key, row] of [...rows]) {
+      if (!isDue(row.service)) continue;
+      rows.delete(key);
+      const other = { ...row, service: otherServicesUid(row.namespace), name: OTHER_SERVICES_NAME };
+      const before = rows.get(slotKey(other))?.counters ?? ZERO_COUNTERS;
+      putSlot(ledger.sums, period, { ...other, counters: addCounters(before, row.counters) });
+    }
+  }
+  for (const uid of [...ledger.gone.keys()]) if (isDue(uid)) ledger.gone.delete(uid);
 }
 
 /** Deletes the usage of periods whose retention has ended at `now` (milliseconds since the Unix epoch). */

@@ -1,12 +1,13 @@
 import { minuteOf, type UsagePeriod, type UsageReport, type UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
-import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
+import type { FlushResult, Incarnation, UsageSeed, UsageStore } from '../contract.ts';
 import type { PeriodLength } from '../usage-periods.ts';
 import {
   addReport,
   emptyLedger,
   exportLedger,
   foldIncarnations,
+  foldServices,
   type Ledger,
   periodsFor,
   removeExpiredPeriods,
@@ -65,6 +66,15 @@ export class MemoryUsage implements UsageStore {
   async fold(node: string, life: number): Promise<void> {
     foldIncarnations(this.#ledger(), node, life);
     this.#onChange();
+  }
+
+  async foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void> {
+    foldServices(this.#ledger(), existing, now);
+    this.#onChange();
+  }
+
+  async reportedInFull(): Promise<readonly Incarnation[]> {
+    return [...this.#ledger().reported.values()];
   }
 
   #ledger(): Ledger {

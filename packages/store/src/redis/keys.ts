@@ -38,8 +38,12 @@ export interface UsageKeys {
   readonly open: string;
   /** Hash: node → highest folded incarnation. */
   readonly folded: string;
+  /** Set: `<incarnation>/<node>` of each incarnation that has sent a full report since the ledger was opened. */
+  readonly reported: string;
   /** Hash: service uid → `<namespace>/<name>`. */
   readonly names: string;
+  /** Hash: uid of a Service that has usage but does not exist → since when, in milliseconds. */
+  readonly gone: string;
   /** Sets: all tenants, nodes and months that ever had usage. */
   readonly tenants: string;
   readonly nodes: string;
@@ -64,7 +68,9 @@ export function keysFor(fleet: string): Keys {
     usage: {
       open: `${prefix}usage:open`,
       folded: `${prefix}usage:folded`,
+      reported: `${prefix}usage:reported`,
       names: `${prefix}usage:names`,
+      gone: `${prefix}usage:gone`,
       tenants: `${prefix}usage:tenants`,
       nodes: `${prefix}usage:nodes`,
       months: `${prefix}usage:months`,

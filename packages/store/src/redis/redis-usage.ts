@@ -1,12 +1,13 @@
 import type { Counters, UsagePeriod, UsageReport, UsageRow } from '@weir/model/data-plane';
 import type { Clock } from '@weir/runtime';
 import { compareUsageBases, compareUsageRows } from '../comparators.ts';
-import type { FlushResult, UsageSeed, UsageStore } from '../contract.ts';
+import type { FlushResult, Incarnation, UsageSeed, UsageStore } from '../contract.ts';
 import { type PeriodLength, periodsKeptAt } from '../usage-periods.ts';
 import { runPipeline, runTransaction } from './connection/pipeline.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
+import { foldGoneServices } from './fold-services.ts';
 import type { Keys } from './keys.ts';
-import { decodeBases, decodeFolded, decodeSums, flushCalls, seedCall } from './usage-codec.ts';
+import { decodeBases, decodeFolded, decodeReported, decodeSums, flushCalls, seedCall } from './usage-codec.ts';
 
 const MAX_EXPORT_ATTEMPTS = 5;
 
@@ -107,7 +108,16 @@ export class RedisUsage implements UsageStore {
 
   async fold(node: string, life: number): Promise<void> {
     const { usage } = this.#keys;
-    await this.#connection.run('fold-usage', [usage.folded, usage.bases(node)], [node, life]);
+    await this.#connection.run('fold-usage', [usage.folded, usage.bases(node), usage.reported], [node, life]);
+  }
+
+  foldGoneServices(existing: ReadonlySet<string>, now: number): Promise<void> {
+    return foldGoneServices({ connection: this.#connection, usage: this.#keys.usage, existing, now });
+  }
+
+  async reportedInFull(): Promise<readonly Incarnation[]> {
+    const members = await this.#connection.call((redis) => redis.smembers(this.#keys.usage.reported));
+    return members.map(decodeReported);
   }
 }
 

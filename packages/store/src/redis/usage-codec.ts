@@ -6,7 +6,7 @@ import {
   type UsageReport,
   ZERO_COUNTERS,
 } from '@weir/model/data-plane';
-import type { FoldedIncarnation, UsageBase, UsageSeed } from '../contract.ts';
+import type { Incarnation, UsageBase, UsageSeed } from '../contract.ts';
 import { encodeCounters } from '../counters-codec.ts';
 import { keptPeriodsFor } from '../usage-periods.ts';
 import type { Keys } from './keys.ts';
@@ -33,9 +33,15 @@ export function decodeBases(node: string, hash: unknown): UsageBase[] {
 }
 
 /** Decodes the hash `usage:folded`, sorted by node. */
-export function decodeFolded(hash: unknown): FoldedIncarnation[] {
+export function decodeFolded(hash: unknown): Incarnation[] {
   const folded = Object.entries(hash as Record<string, string>).map(([node, life]) => ({ node, life: Number(life) }));
   return folded.sort((a, b) => (a.node < b.node ? -1 : 1));
+}
+
+/** Decodes a member of the set `usage:reported`. */
+export function decodeReported(member: string): Incarnation {
+  const slash = member.indexOf('/');
+  return { node: member.slice(slash + 1), life: Number(member.slice(0, slash)) };
 }
 
 function countersByPrefix(hash: Readonly<Record<string, string>>): Map<string, Counters> {
@@ -78,12 +84,15 @@ export function flushCalls(keys: Keys, report: UsageReport): readonly ScriptCall
       remaining -= points.length;
     } while (from < slot.points.length);
   }
-  return parts.map((slots) => flushCall(keys, { ...report, slots }));
+  const { isFull = false } = report;
+  return parts.map((slots, index) =>
+    flushCall(keys, { ...report, slots, isFull: isFull && index === parts.length - 1 }),
+  );
 }
 
-function flushCall({ usage }: Keys, { node, life, slots }: UsageReport): ScriptCall {
-  const { open, folded, names, tenants, nodes } = usage;
-  const scriptKeys = new ScriptKeys([open, folded, usage.bases(node), names, tenants, nodes, usage.months]);
+function flushCall({ usage }: Keys, { node, life, slots, isFull }: UsageReport): ScriptCall {
+  const { open, folded, names, tenants, nodes, months: monthsKey, reported } = usage;
+  const scriptKeys = new ScriptKeys([open, folded, usage.bases(node), names, tenants, nodes, monthsKey, reported]);
   const expiries: string[] = [];
   const months = new Set<UsagePeriod>();
   const sumIndexFor = (tenant: string, period: UsagePeriod, keptUntil: number | null): number => {
@@ -102,7 +111,8 @@ function flushCall({ usage }: Keys, { node, life, slots }: UsageReport): ScriptC
       return [...periods, ...encodeCounters(counters)];
     }),
   ]);
-  return { keys: scriptKeys.keys, args: [node, life, months.size, ...months, ...expiries, ...slotArgs] };
+  const args = [node, life, isFull ? 1 : 0, months.size, ...months, ...expiries, ...slotArgs];
+  return { keys: scriptKeys.keys, args };
 }
 
 /** Returns the call of `seed-usage.lua` that seeds the ledger. */

@@ -4,13 +4,14 @@ import {
   addCounters,
   type Counters,
   minuteOf,
+  otherServicesUid,
   periodsOf,
   type SlotReport,
   type UsageReport,
   ZERO_COUNTERS,
 } from '@weir/model';
 import fc from 'fast-check';
-import type { Store } from '../../src/contract.ts';
+import type { Store, UsageSeed } from '../../src/contract.ts';
 import type { StoreUnderTest } from './store-fixture.ts';
 
 const START = minuteOf(Date.now()) - 60;
@@ -18,8 +19,9 @@ const SLOTS = ['u1/shop', 'u2/shop', 'u2/game'] as const;
 const NODES = ['n1', 'n2'] as const;
 
 /**
- * Checks that the ledger equals the relayed bytes although reports are lost, repeated or reordered, proxies restart, ended incarnations are
- * folded, and the store is rolled back, or wiped and seeded from an old export.
+ * Checks that the ledger equals the relayed bytes although reports are lost, repeated or reordered, proxies restart, ended incarnations and
+ * Services that are gone are folded, and the store is rolled back, or wiped and seeded from an old export, in which several Services may
+ * share a row and a base.
  */
 export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly numRuns: number }): void {
   describe(`properties of the ledger of ${subject.name}`, () => {
@@ -33,6 +35,7 @@ export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly
           let exported = await store.usage.exportSeed(fleet.months());
           let rollBack = await world.checkpoint();
           let wasLost = false;
+          let areRowsShared = false;
           for (const each of events) {
             const proxy = fleet.proxies[each.proxy % NODES.length];
             assert.ok(proxy !== undefined);
@@ -43,6 +46,16 @@ export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly
             if (each.kind === 'restart') fleet.restart(proxy);
             if (each.kind === 'fold') await fleet.fold(proxy);
             if (each.kind === 'copy') exported = await store.usage.exportSeed(fleet.months());
+            if (each.kind === 'small copy') {
+              exported = withSharedRows(await store.usage.exportSeed(fleet.months()), each.slot);
+              areRowsShared = true;
+            }
+            if (each.kind === 'fold services') {
+              for (const days of [0, 7]) {
+                await store.usage.foldGoneServices(new Set([each.slot]), START * 60_000 + days * 86_400_000);
+              }
+              areRowsShared = true;
+            }
             if (each.kind === 'checkpoint') rollBack = await world.checkpoint();
             if (each.kind === 'wipe') {
               await world.wipe();
@@ -60,16 +73,47 @@ export function usageProperties(subject: StoreUnderTest, { numRuns }: { readonly
             }
           }
           await fleet.reportAll();
-          assert.deepEqual(await fleet.total('month'), fleet.relayed);
+          const sum = areRowsShared ? byTenant : (usage: Usage): Usage => usage;
+          assert.deepEqual(sum(await fleet.total('month')), sum(fleet.relayed));
           if (!wasLost) {
             assert.deepEqual(await fleet.total('minute'), fleet.relayed);
-            assert.deepEqual(await fleet.total('day'), fleet.relayed);
+            assert.deepEqual(sum(await fleet.total('day')), sum(fleet.relayed));
           }
         }),
         { numRuns },
       );
     });
   });
+}
+
+/** Usage by `<service>/<tenant>`, or by tenant. */
+type Usage = Readonly<Record<string, Counters>>;
+
+function byTenant(usage: Usage): Usage {
+  const sums: Record<string, Counters> = {};
+  for (const [slot, counters] of Object.entries(usage)) {
+    const tenant = slot.slice(slot.indexOf('/') + 1);
+    sums[tenant] = addCounters(sums[tenant] ?? ZERO_COUNTERS, counters);
+  }
+  return sums;
+}
+
+/** Returns the seed with one row and one base of other Services instead of those of all Services but one. */
+function withSharedRows({ months, bases, folded = [] }: UsageSeed, keptSlot: string): UsageSeed {
+  const service = otherServicesUid('ns');
+  const isKept = (each: { service: string; tenant: string }): boolean => `${each.service}/${each.tenant}` === keptSlot;
+  const share = <T extends { service: string; tenant: string; counters: Counters; node?: string; life?: number }>(
+    all: readonly T[],
+  ): T[] => {
+    const shared = new Map<string, T>();
+    for (const each of all.filter((one) => !isKept(one))) {
+      const key = `${each.tenant}/${each.life}/${each.node}`;
+      const sum = addCounters(shared.get(key)?.counters ?? ZERO_COUNTERS, each.counters);
+      shared.set(key, { ...each, service, counters: sum });
+    }
+    return [...all.filter(isKept), ...shared.values()];
+  };
+  return { months: months.map(({ month, rows }) => ({ month, rows: share(rows) })), bases: share(bases), folded };
 }
 
 type Fate = 'delivered' | 'lost' | 'unanswered' | 'repeated' | 'late';
@@ -210,6 +254,8 @@ const WEIGHTS = {
   restart: 2,
   fold: 1,
   copy: 1,
+  'small copy': 1,
+  'fold services': 1,
   checkpoint: 1,
   wipe: 1,
   'roll-back': 1,

@@ -158,6 +158,24 @@ export function usageContract(subject: StoreUnderTest): void {
       assert.equal(copy.bases[0]?.counters.sentBytes, 9_007_199_254_740_990);
     });
 
+    test('lists the incarnations that have sent a full report, until they are folded or the store is wiped', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const listed = async (): Promise<string[]> =>
+        (await usage.reportedInFull()).map(({ node, life }) => `${node}/${life}`).sort();
+      await usage.flush(report([[NOW, 10]], { life: 6 }));
+      assert.deepEqual(await listed(), []);
+      const many = Array.from({ length: 600 }, (_, index) => [NOW - 599 + index, index + 1] as const);
+      for (const life of [6, 7]) await usage.flush({ ...report(many, { life }), isFull: true });
+      await usage.flush({ node: 'n2', life: 7, slots: [], isFull: true });
+      assert.deepEqual(await listed(), ['n1/6', 'n1/7', 'n2/7']);
+      await usage.fold('n1', 6);
+      assert.deepEqual(await listed(), ['n1/7', 'n2/7']);
+      await world.wipe();
+      assert.deepEqual(await usage.flush({ node: 'n2', life: 7, slots: [], isFull: true }), { kind: 'seeding' });
+      assert.deepEqual(await listed(), []);
+    });
+
     test('refuses reports of folded and lower incarnations of a node', async () => {
       await using world = await subject.open();
       const { usage } = await seeded(await world.connect());
@@ -208,6 +226,67 @@ export function usageContract(subject: StoreUnderTest): void {
       await usage.seed(exported);
       assert.deepEqual(await usage.flush(report([[NOW, 100]], { life: 7 })), { kind: 'folded' });
       assert.equal((await usage.rows(month))[0]?.counters.receivedBytes, 110);
+    });
+
+    test('folds Services that have been gone for 7 days into one row per namespace, tenant, month and day', async () => {
+      await using world = await subject.open();
+      const { usage } = await seeded(await world.connect());
+      const [day, month] = [textOf(NOW).slice(0, 10), textOf(NOW).slice(0, 7)];
+      const [start, week] = [NOW * 60_000, 7 * 86_400_000];
+      const flush = (service: string, bytes: number, tenant = 'shop') =>
+        usage.flush(report([[NOW, bytes]], { service, tenant }));
+      for (const [service, bytes] of [
+        ['gone1', 1],
+        ['gone2', 2],
+        ['back', 4],
+        ['kept', 8],
+      ] as const) {
+        await flush(service, bytes);
+      }
+      await flush('gone1', 100, 'game');
+      const rows = async (period: string): Promise<unknown[]> =>
+        (await usage.rows(period)).map((each) => [each.service, each.tenant, each.name, each.counters.receivedBytes]);
+      const before = await rows(month);
+      await usage.foldGoneServices(new Set(['kept']), start);
+      await usage.foldGoneServices(new Set(['kept', 'back']), start + week - 1);
+      assert.deepEqual(await rows(month), before);
+      await usage.foldGoneServices(new Set(['kept', 'back']), start + week);
+      const folded = [
+        ['back', 'shop', 'web', 4],
+        ['kept', 'shop', 'web', 8],
+        ['other.shop', 'game', '(other)', 100],
+        ['other.shop', 'shop', '(other)', 3],
+      ];
+      assert.deepEqual(await rows(month), folded);
+      assert.deepEqual(await rows(day), folded);
+      assert.deepEqual(await flush('gone1', 51), { kind: 'accepted' });
+      assert.ok((await rows(month)).some((row) => JSON.stringify(row) === '["gone1","shop","web",50]'));
+      await usage.foldGoneServices(new Set(['kept']), start + week);
+      await usage.foldGoneServices(new Set(['kept']), start + 2 * week);
+      assert.deepEqual((await rows(month)).at(-1), ['other.shop', 'shop', '(other)', 57]);
+    });
+
+    test('subtracts a base of other Services once from the increases of its namespace, tenant and incarnation', async () => {
+      await using world = await subject.open();
+      const store = await world.connect();
+      const counters = { receivedBytes: 100, sentBytes: 200, connections: 2, requests: 0 };
+      const base = { service: 'other.shop', tenant: 'shop', node: 'n1', life: 7, counters };
+      await store.usage.seed({ months: [], bases: [base] });
+      const total = async (): Promise<unknown> =>
+        (await store.usage.rows(textOf(NOW).slice(0, 7))).map((each) => [each.service, each.counters.receivedBytes]);
+      await store.usage.flush(report([[NOW, 70]], { service: 'a' }));
+      await store.usage.flush(report([[NOW, 70]], { service: 'a' }));
+      assert.deepEqual(await total(), []);
+      await store.usage.flush(report([[NOW, 45]], { service: 'b' }));
+      await store.usage.flush(report([[NOW, 75]], { service: 'a' }));
+      await store.usage.flush(report([[NOW, 7]], { service: 'c', tenant: 'game' }));
+      await store.usage.flush(report([[NOW, 7]], { service: 'd', life: 8 }));
+      assert.deepEqual(await total(), [
+        ['a', 5],
+        ['b', 15],
+        ['c', 7],
+        ['d', 7],
+      ]);
     });
 
     test('exports an empty seed for months without usage', async () => {

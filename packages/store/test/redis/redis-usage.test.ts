@@ -83,10 +83,10 @@ function usageOver({ connection }: Calls): RedisUsage {
 
 /** Reads the arguments as the header of `flush-usage.lua` describes them. */
 function pointsOf(keys: readonly string[], args: readonly (string | number)[]): Calls['sent'][number] {
-  const rest = args.slice(2);
+  const rest = args.slice(3);
   const take = (count: number): (string | number)[] => rest.splice(0, count);
   take(Number(take(1)[0]));
-  take(keys.length - 7);
+  take(keys.length - 8);
   const points: Calls['sent'][number] = [];
   while (rest.length > 0) {
     const [service, , , count] = take(4);

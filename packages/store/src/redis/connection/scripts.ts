@@ -12,6 +12,7 @@ const SCRIPT_NAMES = [
   'flush-usage',
   'seed-usage',
   'fold-usage',
+  'fold-services',
   'put-cutoff',
   'remove-cutoff',
   'complete-cutoffs',
