@@ -21,6 +21,8 @@ export interface TenantUsage {
 
 export interface TenantUsageStatus {
   readonly updatedAt: string;
+  /** True if running proxies have not reported all of their counts since the ledger was restored; else absent. */
+  readonly partial?: true;
   /** This month's usage of the tenant in all its namespaces; absent if the namespace has no tenant. */
   readonly tenant?: TenantUsageTotal;
   readonly months: readonly { readonly month: UsagePeriod; readonly services: readonly ServiceUsageEntry[] }[];
@@ -57,7 +59,11 @@ export interface IncarnationUsage extends Counters {
  * Returns a TenantUsage for each namespace that has Services, or that has usage in the months of `ledger`. The first month of
  * `ledger` is the current month. `now` is in milliseconds since the epoch.
  */
-export function tenantUsagesFor(ledger: UsageSeed, table: RoutingTable, now: number): readonly TenantUsage[] {
+export function tenantUsagesFor(
+  ledger: UsageSeed,
+  table: RoutingTable,
+  { now, isPartial }: { readonly now: number; readonly isPartial: boolean },
+): readonly TenantUsage[] {
   const namespaceByService = namespacesByService(ledger, table);
   const namespaces = [...new Set(namespaceByService.values())].sort();
   const totals = totalsFor(ledger, table);
@@ -85,7 +91,8 @@ export function tenantUsagesFor(ledger: UsageSeed, table: RoutingTable, now: num
       month,
       services: (rowsByNamespace.get(namespace) ?? []).map(serviceUsageEntry),
     }));
-    return { namespace, status: { updatedAt, ...(tenant && { tenant }), months: usageByMonth, lives } };
+    const head = { updatedAt, ...(isPartial && { partial: true as const }), ...(tenant && { tenant }) };
+    return { namespace, status: { ...head, months: usageByMonth, lives } };
   });
 }
 

@@ -1,6 +1,6 @@
 import { entriesOf, type Heartbeat, type RoutingTable, type UsageRow } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
-import type { FoldedIncarnation, HeartbeatStore, UsageStore } from '@weir/store';
+import type { HeartbeatStore, Incarnation, UsageStore } from '@weir/store';
 import {
   createLeaderLoop,
   type LoopContext,
@@ -54,6 +54,11 @@ export interface UsageReconcilerOptions {
  * since then.
  */
 const ARCHIVE_INTERVAL_MS = 5 * 60_000;
+/**
+ * How long a due round waits until every running proxy has reported in full. Afterwards the TenantUsages are written anyway and say that
+ * they are partial, because a proxy may hang, or its version may not send full reports.
+ */
+const MAX_REPORT_WAIT_MS = 60_000;
 /** The shortest time between two rounds that write TenantUsages for new namespaces, because each round exports the complete ledger. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
@@ -64,6 +69,10 @@ export class UsageReconciler {
   #lastUsages: readonly TenantUsage[] = [];
   #archivedAt = Number.NEGATIVE_INFINITY;
   #newNamespacesArchivedAt = Number.NEGATIVE_INFINITY;
+  /** Since when a due round waits for full reports, in milliseconds of the monotonic clock; undefined if no round waits. */
+  #waitingSince: number | undefined;
+  /** Whether the last due round wrote a partial copy of the ledger. */
+  #isArchivePartial = false;
   /** The usage in the archive by namespace, as JSON without `updatedAt`. */
   readonly #archivedTextByNamespace = new Map<string, string>();
   /** The namespaces for which a write was attempted. */
@@ -87,6 +96,8 @@ export class UsageReconciler {
   reset(): void {
     this.#lastUsages = [];
     this.#archivedAt = Number.NEGATIVE_INFINITY;
+    this.#waitingSince = undefined;
+    this.#isArchivePartial = false;
     this.#archivedTextByNamespace.clear();
     this.#attemptedNamespaces.clear();
     this.#refusals.reset();
@@ -99,16 +110,19 @@ export class UsageReconciler {
   async reconcile(table: RoutingTable): Promise<void> {
     const { store, clock } = this.#options;
     if (!(await store.isSeeded())) await this.#seed();
-    const isDue = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
+    const isIntervalOver = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
     const rows = await this.#limitedUsage(table);
     this.#options.onUsage?.(table, rows);
     const levels = trafficLevels(table, rows);
     this.#exhausted = exhaustedMessages(table, levels);
     const reached = tenantsThatReachedLevel(this.#levels, levels);
-    const hasNewNamespace = !isDue && this.#hasNewNamespace(table);
+    const hasNewNamespace = !isIntervalOver && this.#hasNewNamespace(table);
+    const isCandidate = isIntervalOver || this.#isArchivePartial || hasNewNamespace || reached.size > 0;
+    const isPartial = isCandidate && (await this.#isLedgerPartial());
+    const isDue = isPartial ? isIntervalOver && this.#hasWaited() : isIntervalOver || this.#isArchivePartial;
     if (isDue || hasNewNamespace || reached.size > 0) {
       const ledger = await store.exportSeed(recentMonths(clock.now()));
-      const usages = tenantUsagesFor(ledger, table, clock.now());
+      const usages = tenantUsagesFor(ledger, table, { now: clock.now(), isPartial });
       // If the store was wiped before the export, the export is empty and must not replace `#lastUsages`.
       if (!(await store.isSeeded())) return;
       this.#lastUsages = usages;
@@ -120,12 +134,34 @@ export class UsageReconciler {
       if (hasNewNamespace) this.#newNamespacesArchivedAt = clock.monotonic();
       if (isDue) {
         await this.#removeUnused(new Set(usages.map((usage) => usage.namespace)));
-        await this.#fold();
+        // After a fold, proxies cannot report again what a wiped store has lost.
+        if (!isPartial) await this.#fold();
       }
     }
     // Recorded only at the end, so that the usage is still due after a failed write.
     this.#levels = levels;
-    if (isDue) this.#archivedAt = clock.monotonic();
+    if (!isDue) return;
+    this.#archivedAt = clock.monotonic();
+    this.#isArchivePartial = isPartial;
+  }
+
+  /**
+   * Whether the ledger may lack usage that a running proxy has counted. A ledger that was seeded lacks the usage since the archived copy
+   * until the proxies have reported in full.
+   */
+  async #isLedgerPartial(): Promise<boolean> {
+    const { store, heartbeats, clock } = this.#options;
+    const [running, reported] = await Promise.all([heartbeats.list(), store.reportedInFull()]);
+    const isReported = ({ node, life }: Incarnation): boolean =>
+      reported.some((other) => other.node === node && other.life === life);
+    const isPartial = !running.every(isReported);
+    this.#waitingSince = isPartial ? (this.#waitingSince ?? clock.monotonic()) : undefined;
+    return isPartial;
+  }
+
+  #hasWaited(): boolean {
+    const { clock } = this.#options;
+    return this.#waitingSince !== undefined && clock.monotonic() - this.#waitingSince >= MAX_REPORT_WAIT_MS;
   }
 
   /**
@@ -206,7 +242,7 @@ const MIN_SERVED_MS = 24 * 3_600_000;
  * earlier ones can be folded. A node is left out until all its live incarnations have run for a day. A node is also left out while the
  * heartbeat of one of its proxies cannot be decoded, because the start of that proxy is unknown. `now` is in milliseconds since the epoch.
  */
-export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): FoldedIncarnation[] {
+export function foldableIncarnations(heartbeats: readonly Heartbeat[], now: number): Incarnation[] {
   const byNode = Map.groupBy(heartbeats, ({ node }) => node);
   return [...byNode].flatMap(([node, incarnations]) => {
     const isSettled = incarnations.every(

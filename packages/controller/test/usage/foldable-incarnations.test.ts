@@ -1,25 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Heartbeat } from '@weir/model';
 import { foldableIncarnations } from '../../src/usage/usage-reconciler.ts';
+import { heartbeat } from '../fixtures/heartbeat.ts';
 
 const DAY = 24 * 3_600_000;
-
-function heartbeat(node: string, life: number, startedAt: number): Heartbeat {
-  return {
-    node,
-    life,
-    startedAt,
-    version: '0',
-    draining: false,
-    addresses: [],
-    applied: null,
-    cutoffSequence: 0,
-    listeners: [],
-    workers: 1,
-    connections: 0,
-  };
-}
 
 test('folds the incarnations before those that have run for a day', () => {
   assert.deepEqual(foldableIncarnations([heartbeat('a', 5, 0)], DAY), [{ node: 'a', life: 4 }]);

@@ -15,6 +15,7 @@ import { parseTenantUsage } from '../../src/usage/kubernetes-usage-archive.ts';
 import type { ArchiveOutcome, TenantUsage } from '../../src/usage/tenant-usage.ts';
 import { recentMonths } from '../../src/usage/tenant-usage.ts';
 import { UsageReconciler } from '../../src/usage/usage-reconciler.ts';
+import { heartbeat } from '../fixtures/heartbeat.ts';
 
 /** A usage archive that keeps usages as JSON, as an API server does. */
 class FakeArchive {
@@ -93,11 +94,12 @@ function createHarness(options: { archive?: FakeArchive; log?: Logger } = {}) {
       },
     ],
   });
+  const beat = (life: number): Promise<void> => store.heartbeats.record(heartbeat('a', life, 0));
   const received = async (): Promise<Record<string, number>> =>
     Object.fromEntries(
       (await store.usage.rows(monthOf(clock.now()))).map((row) => [row.service, row.counters.receivedBytes]),
     );
-  return { clock, store, archive, reconciler: newReconciler(), newReconciler, report, received };
+  return { clock, store, archive, reconciler: newReconciler(), newReconciler, report, beat, received };
 }
 
 describe('the ledger', () => {
@@ -128,6 +130,30 @@ describe('the ledger', () => {
     archive.isUnreachable = true;
     await assert.rejects(reconciler.reconcile(TABLE));
     assert.equal(await store.usage.isSeeded(), false);
+  });
+
+  test('is archived after a seed when all running proxies have reported in full, so a second wipe loses nothing', async () => {
+    const { store, reconciler, newReconciler, clock, report, beat, received, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_000));
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_500));
+    store.faults.wipe();
+    const second = newReconciler();
+    const archived = archive.textByNamespace.get('shop');
+    await beat(1);
+    await second.reconcile(TABLE);
+    assert.equal(archive.textByNamespace.get('shop'), archived, 'the proxy has not reported yet');
+    await store.usage.flush({ ...report('web', 'shop', 1_500), isFull: true });
+    await clock.advance(15_000);
+    await beat(1);
+    await second.reconcile(TABLE);
+    assert.equal(JSON.parse(archive.textByNamespace.get('shop') ?? '').partial, undefined);
+    await clock.advance(60_000);
+    store.faults.wipe();
+    await newReconciler().reconcile(TABLE);
+    assert.deepEqual(await received(), { web: 1_500 }, 'the proxy has ended and reports no more');
   });
 
   test('keeps the base of an incarnation whose Service was idle all month', async () => {
@@ -254,6 +280,22 @@ describe('TenantUsage', () => {
     assert.deepEqual(await writesAndLogsAfter(300_000), [1, ['info', undefined, undefined]]);
     assert.deepEqual([...archive.textByNamespace.keys()].sort(), ['game', 'shop']);
     assert.deepEqual(await writesAndLogsAfter(300_000), [0]);
+  });
+
+  test('says that it is partial if a proxy does not report within a minute, and is completed when it has', async () => {
+    const { store, reconciler, clock, report, beat, archive } = createHarness();
+    const partialAfter = async (ms: number): Promise<unknown> => {
+      await clock.advance(ms);
+      await beat(1);
+      await reconciler.reconcile(TABLE);
+      const text = archive.textByNamespace.get('shop');
+      return text === undefined ? 'not written' : JSON.parse(text).partial;
+    };
+    assert.equal(await partialAfter(0), 'not written');
+    assert.equal(await partialAfter(45_000), 'not written');
+    assert.equal(await partialAfter(15_000), true);
+    await store.usage.flush({ ...report('web', 'shop', 5), isFull: true });
+    assert.equal(await partialAfter(15_000), undefined);
   });
 
   test('outlives the Services of a namespace until no kept month has usage', async () => {

@@ -72,6 +72,11 @@ export class PastIncarnations {
     }
   }
 
+  /** Whether the ledger has accepted all usage of the past incarnations since the last call of `resendAll`. */
+  get isReported(): boolean {
+    return this.#incarnations.every(({ resendAt }) => resendAt > 0);
+  }
+
   async #flushOne(past: PastIncarnation): Promise<void> {
     const life = past.record.incarnation ?? (await this.#assignNumber(past));
     const { node, clock } = this.#options;
@@ -124,7 +129,7 @@ export class PastIncarnations {
   async #resend(past: PastIncarnation, life: number): Promise<void> {
     const { store, node, clock } = this.#options;
     const report = fullReportFor(past.record.journal, { node, life, minute: minuteOf(past.record.recordedAt) });
-    if (report === undefined) return this.#forget(past);
+    if (report.slots.length === 0) return this.#forget(past);
     const result = await store.usage.flush(report);
     if (result.kind === 'folded') await this.#forget(past);
     // `seeding` means that the ledger is being restored and has recorded nothing. The next `flush` tries again.
@@ -137,17 +142,14 @@ export class PastIncarnations {
   }
 }
 
-/**
- * Returns a report of all usage of an incarnation, acknowledged or not, or undefined if there is no usage. To be sent
- * after the store was unreachable, because a failover may have lost acknowledged usage.
- */
+/** Returns a full report of an incarnation: all usage, acknowledged or not. To be sent if the store may have lost acknowledged usage. */
 export function fullReportFor(
   journal: Journal,
   { node, life, minute }: { readonly node: string; readonly life: number; readonly minute: number },
-): UsageReport | undefined {
+): UsageReport {
   const slots = [...journal.slots.values()].map(({ acknowledged, points, ...slot }) => ({
     ...slot,
     points: points.length > 0 ? points : [{ minute, counters: acknowledged }],
   }));
-  return slots.length === 0 ? undefined : { node, life, slots };
+  return { node, life, slots, isFull: true };
 }

@@ -53,7 +53,8 @@ export class UsageFlusher {
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
   #nextWriteAt = Number.NEGATIVE_INFINITY;
-  #pendingResends = 0;
+  /** How many times a full report was asked for since the last full report that the ledger accepted. */
+  #pendingResends = 1;
   readonly #releasedSlots = new Map<string, number>();
 
   constructor(options: UsageFlusherOptions) {
@@ -202,6 +203,7 @@ export class UsageFlusher {
     this.#minNextIncarnation = life + 1;
     this.#file = journalFileName(life, startedAt);
     this.#written = EMPTY_JOURNAL;
+    this.#pendingResends += 1;
     if (await this.#write()) await state?.journalFiles.remove(unnumbered);
     onIncarnation(life);
     return life;
@@ -209,7 +211,7 @@ export class UsageFlusher {
 
   async #send(life: number): Promise<void> {
     const { node, clock, store } = this.#options;
-    const resends = this.#pendingResends;
+    const resends = this.#pastIncarnations.isReported ? this.#pendingResends : 0;
     const origin = { node, life, minute: minuteOf(clock.now()) };
     const report = resends > 0 ? fullReportFor(this.#journal, origin) : usageReportFor(this.#journal, origin);
     if (report === undefined) return;
@@ -220,6 +222,8 @@ export class UsageFlusher {
         this.#pendingResends -= resends;
         return;
       case 'seeding':
+        // The store was wiped, and may have lost acknowledged usage.
+        if (this.#pendingResends === 0) this.resendAll();
         return;
       case 'folded':
         this.#onFolded(report);
