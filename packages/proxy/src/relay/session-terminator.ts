@@ -1,116 +1,97 @@
 import type { Outcome } from '../metering/outcome.ts';
+import { monotonicMs, TimeSlicedQueue } from '../worker/time-sliced-queue.ts';
 import type { Session } from './session.ts';
 import type { TimeoutWheel } from './timeout-wheel.ts';
 
-const MAX_ITEMS_PER_ITERATION = 200;
+/** How long one queue may act on sessions in one turn of the event loop. */
+const SLICE_MS = 2;
 
 /**
- * Calls a function for many items without delaying other connections: at once for up to 200 items, then for up to 200
- * more items in each iteration of the event loop.
+ * Acts on many sessions without delaying the other sessions: for at most 2 ms in each turn of the event loop, in the
+ * order of `add`.
  */
-export class BatchedAction<T> {
-  readonly #act: (item: T) => void;
+export class SessionQueue {
+  readonly #queue: TimeSlicedQueue;
   readonly #onThrow: (thrown: unknown) => void;
-  #items: T[] = [];
-  #nextIndex = 0;
 
-  /** If `act` throws for an item, calls `onThrow` and continues with the next item. */
-  constructor(act: (item: T) => void, onThrow: (thrown: unknown) => void) {
-    this.#act = act;
+  /**
+   * If acting on a session throws, calls `onThrow` and continues with the next session. `now` returns milliseconds of a
+   * clock that never goes back.
+   */
+  constructor(onThrow: (thrown: unknown) => void, now: () => number = monotonicMs) {
     this.#onThrow = onThrow;
+    this.#queue = new TimeSlicedQueue({ sliceMs: SLICE_MS, now });
   }
 
-  add(items: Iterable<T>): void {
-    const isIdle = this.#items.length === 0;
-    for (const item of items) this.#items.push(item);
-    if (isIdle) this.#run();
+  get isBusy(): boolean {
+    return this.#queue.isBusy;
   }
 
-  readonly #run = (): void => {
-    const end = Math.min(this.#nextIndex + MAX_ITEMS_PER_ITERATION, this.#items.length);
-    for (; this.#nextIndex < end; this.#nextIndex += 1) this.#actOn(this.#items[this.#nextIndex] as T);
-    if (this.#nextIndex < this.#items.length) {
-      setImmediate(this.#run);
-      return;
-    }
-    this.#items = [];
-    this.#nextIndex = 0;
-  };
+  /** Calls `act` for each session, when its turn comes. Takes a session from `sessions` only then. */
+  add(sessions: Iterable<Session>, act: (session: Session) => void): void {
+    this.#queue.add(this.#steps(sessions, act));
+  }
 
-  #actOn(item: T): void {
-    try {
-      this.#act(item);
-    } catch (thrown) {
-      this.#onThrow(thrown);
+  *#steps(sessions: Iterable<Session>, act: (session: Session) => void): Iterable<void> {
+    for (const session of sessions) {
+      try {
+        act(session);
+      } catch (thrown) {
+        this.#onThrow(thrown);
+      }
+      yield;
     }
   }
 }
 
-interface PendingEnd {
-  readonly session: Session;
-  readonly outcome: Outcome;
-}
-
-/** Ends many sessions without delaying other sessions. */
+/**
+ * Ends many sessions without delaying other sessions. Cut-offs have a queue of their own, so that a cut-off does not wait
+ * until thousands of drained sessions have ended.
+ */
 export class SessionTerminator {
-  readonly #pendingEnds: BatchedAction<PendingEnd>;
+  readonly #cutOffs: SessionQueue;
+  readonly #others: SessionQueue;
 
-  /** If ending a session throws, calls `onThrow` and continues with the next session. */
-  constructor(onThrow: (thrown: unknown) => void) {
-    this.#pendingEnds = new BatchedAction(({ session, outcome }) => session.end(outcome), onThrow);
+  constructor(onThrow: (thrown: unknown) => void, now?: () => number) {
+    this.#cutOffs = new SessionQueue(onThrow, now);
+    this.#others = new SessionQueue(onThrow, now);
   }
 
   /**
-   * Ends the sessions with `outcome`, in batches. A session that ends before its turn comes is counted with its own
+   * Ends the sessions with `outcome`, step by step. A session that ends before its turn comes is counted with its own
    * outcome.
    */
   terminate(sessions: Iterable<Session>, outcome: Outcome): void {
-    this.#pendingEnds.add(Array.from(sessions, (session) => ({ session, outcome })));
+    const queue = outcome === 'cut-off' ? this.#cutOffs : this.#others;
+    // Copied, because sessions that start after this call must not be ended.
+    queue.add([...sessions], (session) => session.end(outcome));
   }
 }
 
-const MAX_EXPIRED_PER_ITERATION = 200;
-
 /**
- * Calls `onExpired` for sessions whose deadline has passed, for at most 200 in one iteration of the event loop. When an
- * endpoint stops answering, ten thousand sessions may expire in the same second. Active sessions must not wait until
- * all expired sessions have ended.
+ * Calls `onExpired` for sessions whose deadline has passed. When an endpoint stops answering, ten thousand sessions may
+ * expire in the same second. Active sessions must not wait until all expired sessions have ended.
  */
 export class SessionExpirer {
   readonly #wheel: TimeoutWheel<Session>;
-  readonly #onThrow: (thrown: unknown) => void;
-  #isScheduled = false;
+  readonly #queue: SessionQueue;
 
-  /** If ending a session throws, calls `onThrow` and continues with the next session. */
-  constructor(wheel: TimeoutWheel<Session>, onThrow: (thrown: unknown) => void) {
+  constructor(wheel: TimeoutWheel<Session>, onThrow: (thrown: unknown) => void, now?: () => number) {
     this.#wheel = wheel;
-    this.#onThrow = onThrow;
+    this.#queue = new SessionQueue(onThrow, now);
   }
 
   /** Must be called once per tick of the wheel. */
   tick(): void {
     this.#wheel.tick();
-    if (!this.#isScheduled) this.#run();
+    if (!this.#queue.isBusy) this.#queue.add(dueSessions(this.#wheel), (session) => session.onExpired());
   }
+}
 
-  readonly #run = (): void => {
-    this.#isScheduled = false;
-    for (let expired = 0; expired < MAX_EXPIRED_PER_ITERATION; expired += 1) {
-      // Takes the sessions one by one, because the end of one session may end other sessions, and a session that has
-      // ended must not expire.
-      const session = this.#wheel.takeDue();
-      if (session === undefined) return;
-      this.#expire(session);
-    }
-    this.#isScheduled = true;
-    setImmediate(this.#run);
-  };
-
-  #expire(session: Session): void {
-    try {
-      session.onExpired();
-    } catch (thrown) {
-      this.#onThrow(thrown);
-    }
-  }
+/**
+ * Takes the sessions one by one, because the end of one session may end other sessions, and a session that has ended must
+ * not expire.
+ */
+function* dueSessions(wheel: TimeoutWheel<Session>): Iterable<Session> {
+  for (let session = wheel.takeDue(); session !== undefined; session = wheel.takeDue()) yield session;
 }

@@ -1,7 +1,6 @@
 import { type EndpointStats, endpointKey } from '@weir/model/data-plane';
 import type { Session } from '../relay/session.ts';
-import type { SessionTerminator } from '../relay/session-terminator.ts';
-import { BatchedAction } from '../relay/session-terminator.ts';
+import { SessionQueue, type SessionTerminator } from '../relay/session-terminator.ts';
 import type { DrainingEndpoint } from './health/draining-endpoints.ts';
 
 /**
@@ -28,16 +27,11 @@ export class EndpointDrainer {
   readonly #draining = new Map<EndpointStats, DrainDeadline>();
   /** Endpoints whose sessions have not been notified yet. */
   readonly #unnotified = new Set<EndpointStats>();
-  readonly #notifications: BatchedAction<Session>;
+  readonly #notifications: SessionQueue;
 
   constructor(terminator: SessionTerminator, onThrow: (thrown: unknown) => void) {
     this.#terminator = terminator;
-    // Checks the endpoint again, because the session may have moved to another endpoint while it waited for the
-    // notification.
-    this.#notifications = new BatchedAction(
-      (session) => this.#isDraining(session.endpointStats) && session.onEndpointUnavailable(),
-      onThrow,
-    );
+    this.#notifications = new SessionQueue(onThrow);
   }
 
   add(endpoint: EndpointStats, deadline: DrainDeadline): void {
@@ -73,12 +67,17 @@ export class EndpointDrainer {
       if (deadline !== undefined && endpoint.activeConnections > 0) busy.push([endpoint, deadline]);
     }
     this.#unnotified.clear();
-    for (const sessions of sessionsByService(busy)) this.#notifications.add(sessions);
+    for (const sessions of sessionsByService(busy)) this.#notifications.add([...sessions], this.#notify);
   }
 
-  #isDraining(endpoint: EndpointStats | undefined): boolean {
-    return endpoint !== undefined && this.#draining.has(endpoint);
-  }
+  /**
+   * Checks the endpoint again, because the session may have moved to another endpoint while it waited for the
+   * notification.
+   */
+  readonly #notify = (session: Session): void => {
+    const { endpointStats } = session;
+    if (endpointStats !== undefined && this.#draining.has(endpointStats)) session.onEndpointUnavailable();
+  };
 }
 
 /**

@@ -53,14 +53,10 @@ export class RelayWorker {
   readonly #upstreams: UpstreamRegistry;
   readonly #listeners: WorkerListeners;
   readonly #wheel = new TimeoutWheel<Session>(WHEEL_SLOTS);
-  readonly #expirer = new SessionExpirer(this.#wheel, (thrown) => this.#options.reportError('internal', thrown));
-  readonly #terminator = new SessionTerminator((thrown) => this.#options.reportError('internal', thrown));
-  readonly #removedDrainer = new EndpointDrainer(this.#terminator, (thrown) =>
-    this.#options.reportError('internal', thrown),
-  );
-  readonly #unhealthyDrainer = new EndpointDrainer(this.#terminator, (thrown) =>
-    this.#options.reportError('internal', thrown),
-  );
+  readonly #expirer: SessionExpirer;
+  readonly #terminator: SessionTerminator;
+  readonly #removedDrainer: EndpointDrainer;
+  readonly #unhealthyDrainer: EndpointDrainer;
   readonly #healthReporter: PassiveHealthReporter;
   #hasDraining = false;
   readonly #services: ServiceSessionsRegistry;
@@ -71,6 +67,12 @@ export class RelayWorker {
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
+    const sliceClock = options.sliceClock ?? monotonicMs;
+    const onInternalError = (thrown: unknown): void => options.reportError('internal', thrown);
+    this.#expirer = new SessionExpirer(this.#wheel, onInternalError, sliceClock);
+    this.#terminator = new SessionTerminator(onInternalError, sliceClock);
+    this.#removedDrainer = new EndpointDrainer(this.#terminator, onInternalError);
+    this.#unhealthyDrainer = new EndpointDrainer(this.#terminator, onInternalError);
     this.#services = new ServiceSessionsRegistry(options.counterBlocks, this.#terminator);
     this.#pendingConnections = new PendingConnections(this.#services.countersFor(undefined));
     this.#admission = new AdmissionController(options.limiterMemory);
@@ -96,9 +98,9 @@ export class RelayWorker {
       sending: new SendingSessions(),
       handshakes: new HandshakeQueue({
         runLater: (task) => (options.transport.runLater ?? setImmediate)(task),
-        now: options.sliceClock ?? monotonicMs,
+        now: sliceClock,
       }),
-      onInternalError: (thrown) => options.reportError('internal', thrown),
+      onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };
     this.#listeners = new WorkerListeners(options, {
@@ -112,7 +114,7 @@ export class RelayWorker {
     });
     this.#commands = new CommandRunner({
       apply: (command) => this.#applyInOrder(command),
-      now: options.sliceClock ?? monotonicMs,
+      now: sliceClock,
     });
   }
 
