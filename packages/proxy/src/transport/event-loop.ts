@@ -5,14 +5,14 @@
 // A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
 
 import { countProgress } from './progress.ts';
-import { EventPoll, libuvDescriptor, libuvTimeoutMs } from './syscalls/event-poll.ts';
+import { EventPoll, isLibuvAlive, libuvDescriptor, libuvTimeoutMs } from './syscalls/event-poll.ts';
 import { EPOLLIN } from './syscalls/layouts.ts';
 
 /** The longest wait. A wait ends early when libuv has work, for example a message from another thread. */
 const MAX_WAIT_MS = 1_000;
 /**
- * The longest wait while libuv asks for no wait. Libuv does so while it has work, but also as long as no handle keeps the thread alive, so
- * this wait grows by 1 ms with each idle run.
+ * The longest wait while no handle of libuv keeps the thread alive. Libuv then asks for no wait, so this wait grows by 1 ms with each idle
+ * run.
  */
 const MAX_UNCERTAIN_WAIT_MS = 10;
 /** The generation of the registration of libuv's descriptor. Sockets begin at 1. */
@@ -181,6 +181,7 @@ export class EventLoop {
     // Libuv counts the running immediate as pending work, so it would ask for no wait. Clearing an immediate corrects this.
     clearImmediate(setImmediate(doNothing));
     const timeout = libuvTimeoutMs();
+    if (timeout === 0 && isLibuvAlive()) return 0;
     if (timeout === 0) return Math.min(MAX_UNCERTAIN_WAIT_MS, this.#idleRuns - 2);
     return timeout < 0 || timeout > MAX_WAIT_MS ? MAX_WAIT_MS : timeout;
   }

@@ -98,6 +98,21 @@ test('timers, promises and messages go on while the loop waits for sockets', asy
   closeDescriptor(listener.descriptor);
 });
 
+test('immediates run without a wait for sockets', async () => {
+  const loop = new EventLoop();
+  const listener = openListener();
+  loop.register(listener.descriptor, EPOLLIN, { onEvents: () => undefined });
+  const immediates = async (): Promise<string> => {
+    for (let count = 0; count < 200; count += 1) await new Promise((resolve) => setImmediate(resolve));
+    return 'immediates';
+  };
+  // The loop would wait for 10 ms before each immediate.
+  const first = await Promise.race([immediates(), delay(1_000, 'timer', { ref: false })]);
+  loop.unregister(listener.descriptor);
+  closeDescriptor(listener.descriptor);
+  assert.equal(first, 'immediates');
+});
+
 test('the descriptors of a terminated worker are closed, and its clients are reset', async () => {
   const descriptors = createDescriptorMemory();
   const worker = new Worker(new URL('./listening-worker.ts', import.meta.url), { workerData: { descriptors } });

@@ -10,12 +10,14 @@ const {
   epoll_wait: epollWait,
   uv_backend_fd: uvBackendFd,
   uv_backend_timeout: uvBackendTimeout,
+  uv_loop_alive: uvLoopAlive,
 } = link({
   epoll_create1: 2,
   epoll_ctl: 4,
   epoll_wait: 4,
   uv_backend_fd: 2,
   uv_backend_timeout: 2,
+  uv_loop_alive: 2,
 });
 
 const layout = epollEventLayoutFor(process.arch);
@@ -85,6 +87,11 @@ export class EventPoll {
 /** Returns the epoll descriptor of this thread's libuv loop: `uv_backend_fd`. */
 export function libuvDescriptor(): number {
   return uvBackendFd(uvLoop, UNUSED);
+}
+
+/** Whether libuv has a referenced handle or a request, or work that its next iteration completes: `uv_loop_alive`. */
+export function isLibuvAlive(): boolean {
+  return uvLoopAlive(uvLoop, UNUSED) !== 0;
 }
 
 /** Returns the milliseconds until libuv's next timer, 0 if libuv asks for no wait, or -1 if no timer is set: `uv_backend_timeout`. */
