@@ -22,6 +22,7 @@ export type AcceptedReason = 'Accepted' | RefusalReason;
 
 export const PROGRAMMED_REASONS = [
   'Programmed',
+  'NotAccepted',
   'WaitingForProxy',
   'NoNodes',
   'BindFailed',

@@ -169,8 +169,8 @@ export interface ServiceEvent {
   readonly note: string;
 }
 
-/** Reasons that a condition usually has only for a moment. A new condition with such a reason gets no Event. */
-const TRANSIENT_REASONS = ['Accepted', 'WaitingForProxy'];
+/** Reasons that usually last only for a moment, or that the Event of another condition explains. */
+const REASONS_WITHOUT_EVENT = ['Accepted', 'NotAccepted', 'WaitingForProxy'];
 
 /** Returns the Events for conditions that the status of the Service does not show yet. */
 export function newEventsFor(view: ServiceView, observed: ObservedService): readonly ServiceEvent[] {
@@ -179,7 +179,7 @@ export function newEventsFor(view: ServiceView, observed: ObservedService): read
     .map((condition) => eventFor(view, condition));
 }
 
-/** Returns the Events for all conditions of a view, except for transient reasons and unknown states. */
+/** Returns the Events for all conditions of a view, except for `REASONS_WITHOUT_EVENT` and unknown states. */
 export function eventsFor(view: ServiceView): readonly ServiceEvent[] {
   return view.conditions.filter(isReported).map((condition) => eventFor(view, condition));
 }
@@ -201,7 +201,7 @@ export function persistentEventsFor(view: ServiceView, pendingMs: number): reado
 }
 
 function isReported({ reason, status }: Condition): boolean {
-  return !TRANSIENT_REASONS.includes(reason) && status !== 'Unknown';
+  return !REASONS_WITHOUT_EVENT.includes(reason) && status !== 'Unknown';
 }
 
 /**

@@ -84,7 +84,7 @@ describe(
       await cluster.apply(service('two', 'small', 91));
       await eventuallyWithHeartbeats(running, async () => {
         const now = await serviceNow(cluster, 'small', 'two');
-        assert.deepEqual(conditionsOf(now), ['Accepted False QuotaExceeded', 'Programmed False WaitingForProxy']);
+        assert.deepEqual(conditionsOf(now), ['Accepted False QuotaExceeded', 'Programmed False NotAccepted']);
         assert.equal(now.status.loadBalancer.ingress, undefined);
         const events = await eventsOf('small', 'two');
         assert.ok(

@@ -22,10 +22,14 @@ describe('newEventsFor', () => {
     assert.deepEqual(newEvents(view({ conditions: [other] }), refused), ['Warning QuotaExceeded: 3 of 3 in use']);
   });
 
-  test('leaves out transient and unknown conditions', () => {
+  test('leaves out transient and unknown conditions, and NotAccepted beside the refusal', () => {
+    const nothingServed: Condition = { type: 'Programmed', status: 'False', reason: 'NotAccepted', message: '' };
     const waiting: Condition = { type: 'Programmed', status: 'False', reason: 'WaitingForProxy', message: '' };
     const unknown: Condition = { type: 'Programmed', status: 'Unknown', reason: 'FleetUnreachable', message: '' };
     assert.deepEqual(newEvents(view({ conditions: [accepted, waiting] })), []);
     assert.deepEqual(newEvents(view({ conditions: [accepted, unknown] })), []);
+    assert.deepEqual(newEvents(view({ conditions: [refused, nothingServed] })), [
+      'Warning QuotaExceeded: 2 of 2 in use',
+    ]);
   });
 });

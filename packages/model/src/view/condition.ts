@@ -56,7 +56,7 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
     reason,
     message,
   });
-  if (entry.settings === null) return not('WaitingForProxy', 'nothing is served: see the condition weir.dev/Accepted');
+  if (entry.settings === null) return not('NotAccepted', 'nothing is served: see the condition weir.dev/Accepted');
   if (!facts.reachable && facts.addresses.length === 0) {
     return FLEET_UNREACHABLE;
   }

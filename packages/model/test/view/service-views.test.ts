@@ -221,6 +221,8 @@ describe('the state of a Service', () => {
   test('is Refused with the reason if the Service is not accepted', () => {
     const view = only(serviceViewsFor(fleetOf({ services: [service('a/ssh', { ports: [port(22)] })] })));
     assert.deepEqual([view.state, view.reason, view.addresses], ['Refused', 'PortReserved', []]);
+    const condition = view.conditions.find(({ type }) => type === 'Programmed');
+    assert.deepEqual([condition?.status, condition?.reason], ['False', 'NotAccepted']);
   });
 
   test('reports a refused port of an accepted Service together with the served ports', () => {
