@@ -30,6 +30,7 @@ export { type ServiceStatus, type Translation, translate } from './translate/tra
 export { Translator, type TranslatorOutput } from './translate/translator.ts';
 export { type Condition, truncateMessage } from './view/condition.ts';
 export * from './view/fleet-state.ts';
+export { NodeSilence } from './view/node-silence.ts';
 export * from './view/policy-view.ts';
 export * from './view/proxy-view.ts';
 export { ReportedViews } from './view/reported-views.ts';

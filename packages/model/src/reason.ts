@@ -27,11 +27,13 @@ export const PROGRAMMED_REASONS = [
   'NoNodes',
   'BindFailed',
   'FleetUnreachable',
+  'NoProxy',
 ] as const;
 export type ProgrammedReason = (typeof PROGRAMMED_REASONS)[number];
 
 /** The reasons of the Degraded condition, the most severe reason first. */
 export const DEGRADED_REASONS = [
+  'NoProxy',
   'NoReadyEndpoints',
   'CertificateExpiring',
   'OverLimit',

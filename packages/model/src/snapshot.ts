@@ -85,6 +85,8 @@ export interface ServiceObject extends NamespacedMeta {
    * Services without one.
    */
   readonly publishedIPs: readonly string[];
+  /** Since when the status has shown the reason NoProxy, in milliseconds since the epoch. Absent if the status does not show it. */
+  readonly noProxySince?: number;
   readonly deleting: boolean;
 }
 

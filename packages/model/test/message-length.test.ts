@@ -25,14 +25,15 @@ const ports = (from: number, protocol = 'TCP'): Snapshot['services'][number]['po
 
 /**
  * Returns the view of the Service at `PATH` after the snapshots in `history`. `error` is the error with which all proxies fail to bind;
- * null if no proxy has sent a heartbeat.
+ * null if no proxy has sent a heartbeat. `isSilent` says whether all proxies have been silent for long.
  */
 function viewAfter(
   history: readonly Partial<Snapshot>[],
   {
     error = null,
     before = ['192.0.2.1'],
-  }: { readonly error?: string | null; readonly before?: readonly string[] } = {},
+    isSilent = false,
+  }: { readonly error?: string | null; readonly before?: readonly string[]; readonly isSilent?: boolean } = {},
 ): ServiceView {
   let table = translate(snapshotOf({}), NO_ALLOCATIONS).table;
   for (const parts of history) {
@@ -45,6 +46,7 @@ function viewAfter(
     suspensions: [],
     now: 0,
     previousAddresses: new Map([[`uid-${PATH.replace('/', '-')}`, before]]),
+    silentSince: new Map(isSilent ? NODES.map(({ name }) => [name, 0]) : []),
   };
   const view = serviceViewsFor({ ...fleet, reachable: true }).find((each) => `${each.namespace}/${each.name}` === PATH);
   return view ?? assert.fail('no such Service');
@@ -130,6 +132,10 @@ const CASES: Readonly<Record<string, () => ServiceView>> = {
     const byLabel = policy(hostOf(0), { tenantFrom: { kind: 'label', label } });
     const parts = { namespaces: [namespace(LONG)], policies: [byLabel] };
     return viewAfter([{ services: [service(PATH)] }, { services: [service(PATH, { ports: ports(9_000) })], ...parts }]);
+  },
+  'NoProxy: sixteen silent nodes, and everything that degrades': () => {
+    const served = { services: [service(PATH, { ports: ports(9_000), externalTrafficPolicy: 'Local' })] };
+    return viewAfter([served], { isSilent: true });
   },
   'WaitingForProxy: sixteen nodes that have not answered': () =>
     viewAfter([{ services: [service(PATH)] }], { before: [] }),

@@ -8,13 +8,14 @@ import { golden } from '@weir/testkit';
 import { parseScenario } from './scenario.ts';
 import { type StepResult, startScenarioRunner } from './scenario-runner.ts';
 
-const REASONS: readonly string[] = [
+/** A set, because two conditions may have the same reason. */
+const REASONS: ReadonlySet<string> = new Set([
   'Accepted',
   ...REFUSAL_REASONS,
   ...PROGRAMMED_REASONS,
   ...DEGRADED_REASONS,
   ...SUSPENDED_REASONS,
-];
+]);
 const SCENARIOS = new URL('scenarios/', import.meta.url);
 const MAX_MESSAGE_BYTES = 1_024;
 
@@ -46,7 +47,7 @@ describe('reasons', () => {
   }
 
   test('scenarios/ contains only scenarios of existing reasons', () => {
-    const known = REASONS.flatMap((reason) => [`${reason}.golden.txt`, `${reason}.yaml`]);
+    const known = [...REASONS].flatMap((reason) => [`${reason}.golden.txt`, `${reason}.yaml`]);
     assert.deepEqual(readdirSync(SCENARIOS).sort(), known.sort());
   });
 });

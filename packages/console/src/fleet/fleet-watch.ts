@@ -5,6 +5,7 @@ import {
   type FleetState,
   type Heartbeat,
   monthOf,
+  NodeSilence,
   ReportedViews,
   type RoutingTable,
   type ServiceView,
@@ -52,6 +53,7 @@ export class FleetWatch {
   readonly #reportedViews = new ReportedViews();
   /** The message for each tenant that has used up its traffic of this month. */
   #exhausted: ReadonlyMap<string, string> = new Map();
+  readonly #silence = new NodeSilence();
   #views: readonly ServiceView[] = [];
   /** The addresses by Service UID, and the views from which this index was built. */
   #addressIndex:
@@ -126,6 +128,7 @@ export class FleetWatch {
       now: this.#options.clock.now(),
       previousAddresses: { get: (uid) => this.#addressesOf(uid) },
       reachable: this.#isReachable,
+      silentSince: this.#silence.silentSince,
     };
   }
 
@@ -216,7 +219,9 @@ export class FleetWatch {
         );
       this.#isReachable = false;
     }
-    const digest = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest)]);
+    if (this.isReady) this.#updateSilence();
+    const silence = [...this.#silence.silentSince];
+    const digest = JSON.stringify([this.#isReachable, this.#heartbeats.map(heartbeatDigest), silence]);
     const isChanged = digest !== this.#heartbeatsDigest;
     this.#heartbeatsDigest = digest;
     if (isChanged) this.#notifyChange();
@@ -245,6 +250,12 @@ export class FleetWatch {
     const isChanged = !isDeepStrictEqual(exhausted, this.#exhausted);
     this.#exhausted = exhausted;
     if (isChanged) this.#notifyChange();
+  }
+
+  #updateSilence(): void {
+    if (this.#table === undefined) return;
+    const nodes = entriesOf(this.#table, 'node').map(({ name }) => name);
+    this.#silence.update({ nodes, heartbeats: this.#heartbeats, now: this.#options.clock.now() });
   }
 
   #notifyChange(): void {

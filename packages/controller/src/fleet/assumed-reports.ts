@@ -116,8 +116,8 @@ interface LastReport {
 export class LastListenerErrors {
   readonly #lastReportByNode = new Map<string, LastReport>();
 
-  /** Adds a heartbeat with the last errors for each node that reports no listeners now. */
-  withLastErrors(heartbeats: readonly Heartbeat[], { entries }: RoutingTable): readonly Heartbeat[] {
+  /** Returns a heartbeat with the last errors for each node that reports no listeners now. */
+  update(heartbeats: readonly Heartbeat[], { entries }: RoutingTable): readonly Heartbeat[] {
     const reporting = new Set<string>();
     for (const heartbeat of heartbeats) {
       const { node, applied, unreadable, draining, listeners } = heartbeat;
@@ -133,7 +133,7 @@ export class LastListenerErrors {
       if (!entries.has(nodeId(node))) this.#lastReportByNode.delete(node);
       else if (errors !== undefined) silent.push(errors);
     }
-    return silent.length === 0 ? heartbeats : [...heartbeats, ...silent];
+    return silent;
   }
 }
 

@@ -3,6 +3,7 @@ import {
   type Heartbeat,
   isExcludedNode,
   isLoadBalancerNode,
+  NodeSilence,
   type NodeUnreachability,
   ReportedViews,
   type RoutingTable,
@@ -10,6 +11,7 @@ import {
   ServiceViewTracker,
   type Snapshot,
   type Suspension,
+  serviceId,
 } from '@weir/model';
 import { type Clock, type Logger, wait } from '@weir/runtime';
 import type { HeartbeatStore } from '@weir/store';
@@ -53,6 +55,8 @@ export class FleetReconciler {
   #lastListenerErrors = new LastListenerErrors();
   #liveness = new ProxyLiveness();
   #unreachableNodes = new UnreachableNodes();
+  /** Undefined before the first update of a term. */
+  #silence: NodeSilence | undefined;
   #storeReachableSince: number;
   readonly #reportedViews = new ReportedViews();
   /** Remembers the last views and published addresses. Undefined before the first update of a term, and after a failed update. */
@@ -106,6 +110,7 @@ export class FleetReconciler {
     this.#unreachableNodes = new UnreachableNodes();
     this.#unknownVersionProxies = new UnknownVersionProxies();
     this.#lastListenerErrors = new LastListenerErrors();
+    this.#silence = undefined;
     this.#viewTracker = undefined;
     this.#views = [];
   }
@@ -179,6 +184,13 @@ export class FleetReconciler {
     return new Set(this.#liveness.alive().map(({ node }) => node));
   }
 
+  #silentSince(table: RoutingTable, snapshot: Snapshot): ReadonlyMap<string, number> {
+    this.#silence ??= new NodeSilence(silenceInStatus(table, snapshot));
+    if (!this.#liveness.isStoreReachable) return this.#silence.silentSince;
+    const heartbeats = this.#liveness.alive();
+    return this.#silence.update({ nodes: trafficNodes(snapshot.nodes), heartbeats, now: this.#clock.now() });
+  }
+
   #viewsFor(
     { table, suspensions, snapshot, exhausted }: FleetInput,
     { isSettling }: { readonly isSettling: boolean },
@@ -189,7 +201,9 @@ export class FleetReconciler {
     const assumed = this.#unknownVersionProxies.withAssumedReports(this.#liveness.alive(), { table, snapshot });
     const views = tracker.update({
       table,
-      heartbeats: this.#lastListenerErrors.withLastErrors(assumed, table),
+      heartbeats: assumed,
+      lastErrors: this.#lastListenerErrors.update(assumed, table),
+      silentSince: this.#silentSince(table, snapshot),
       suspensions,
       now: this.#clock.now(),
       previousAddresses: publishedAddressesIn(snapshot),
@@ -199,6 +213,21 @@ export class FleetReconciler {
     this.#viewTracker = tracker;
     return this.#reportedViews.withExhaustedMessages(views, exhausted);
   }
+}
+
+/**
+ * Returns, by node, since when the node has had no live proxy, as far as the status of the Services shows it. A Service has no proxy
+ * since the time when its last proxy became silent, so the earliest time of the Services of a node is the node's own time.
+ */
+function silenceInStatus({ entries }: RoutingTable, { services }: Pick<Snapshot, 'services'>): Map<string, number> {
+  const silentSince = new Map<string, number>();
+  for (const { uid, noProxySince } of services) {
+    const entry = noProxySince === undefined ? undefined : entries.get(serviceId(uid));
+    if (noProxySince === undefined || entry?.kind !== 'service') continue;
+    for (const node of entry.nodes)
+      silentSince.set(node, Math.min(noProxySince, silentSince.get(node) ?? Number.POSITIVE_INFINITY));
+  }
+  return silentSince;
 }
 
 /** Returns the names of the nodes that should have a proxy. */

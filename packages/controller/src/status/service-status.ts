@@ -11,8 +11,8 @@ export interface DesiredStatus {
 }
 
 /**
- * Returns the status for a view. A condition keeps its transition time as long as its `status` stays the same. `now` is in
- * milliseconds since the epoch.
+ * Returns the status for a view. A condition that does not say since when its state lasts keeps its transition time as long as its
+ * `status` stays the same. `now` is in milliseconds since the epoch.
  */
 export function desiredStatusFor(view: ServiceView, observed: ObservedService, now: number): DesiredStatus {
   const ports = portsFor(view);
@@ -23,14 +23,17 @@ export function desiredStatusFor(view: ServiceView, observed: ObservedService, n
     conditions: view.conditions.map((condition) => {
       const type = `${WEIR_PREFIX}${condition.type}`;
       const before = observed.conditions.find((each) => each.type === type);
-      const lastTransitionTime =
-        before?.status === condition.status
-          ? before.lastTransitionTime
-          : new Date(now).toISOString().replace(/\.\d+Z$/, 'Z');
-      const { status, reason, message } = condition;
+      const { status, reason, message, since } = condition;
+      const isSameState = since === undefined && before?.status === status;
+      const lastTransitionTime = isSameState ? before.lastTransitionTime : metaTime(since ?? now);
       return { type, status, reason, message, lastTransitionTime };
     }),
   };
+}
+
+/** Formats milliseconds since the epoch as metav1.Time. */
+function metaTime(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }
 
 /** Returns all ports of the Service, because Kubernetes requires the list to be complete or absent. */

@@ -24,6 +24,11 @@ export function dayOf(now: number): UsagePeriod {
   return periodsOf(minuteOf(now)).day;
 }
 
+/** Returns `now` (milliseconds since the epoch) in whole seconds (UTC), as `YYYY-MM-DDThh:mm:ssZ`. */
+export function timestampOf(now: number): string {
+  return `${periodsOf(minuteOf(now)).minute}:${twoDigits(Math.floor(now / 1000) % 60)}Z`;
+}
+
 function twoDigits(value: number): string {
   return value.toString().padStart(2, '0');
 }

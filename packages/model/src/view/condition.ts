@@ -5,6 +5,7 @@ import { DEGRADED_REASONS, type DegradedReason, type ProgrammedReason } from '..
 import type { Suspension } from '../suspension.ts';
 import type { ServiceEntry, StatusReason } from '../table/entry.ts';
 import { noNodesMessage } from '../translate/allocate/placement-messages.ts';
+import { timestampOf } from '../usage/period.ts';
 import type { Readiness } from './readiness.ts';
 
 export interface Condition {
@@ -13,6 +14,8 @@ export interface Condition {
   readonly status: 'True' | 'False' | 'Unknown';
   readonly reason: string;
   readonly message: string;
+  /** When the state began, in milliseconds since the epoch. Absent if the state began when the condition was first written. */
+  readonly since?: number;
 }
 
 interface ConditionInput {
@@ -22,6 +25,8 @@ interface ConditionInput {
   readonly errors: readonly string[];
   readonly readiness: Readiness;
   readonly reachable: boolean;
+  /** Since when all proxies of the Service have been silent, in milliseconds since the epoch; undefined if a proxy is alive. */
+  readonly noProxySince: number | undefined;
 }
 
 /** Returns the conditions of a Service. Accepted and Programmed are always present, Degraded and Suspended only if they are true. */
@@ -36,7 +41,7 @@ export function conditionsFor(
     programmedConditionFor(entry, facts),
   ];
   const degraded = degradedConditionFor(entry, facts);
-  if (degraded !== undefined) conditions.push({ type: 'Degraded', status: 'True', ...degraded });
+  if (degraded !== undefined) conditions.push(degraded);
   if (suspension !== undefined) conditions.push(suspendedConditionFor(suspension));
   return conditions.map((condition) => ({ ...condition, message: truncateMessage(condition.message) }));
 }
@@ -60,6 +65,8 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
   if (!facts.reachable && facts.addresses.length === 0) {
     return FLEET_UNREACHABLE;
   }
+  const noProxy = noProxyReasonFor(entry, facts);
+  if (noProxy !== undefined) return { type: 'Programmed', status: 'Unknown', ...noProxy };
   if (facts.addresses.length > 0) {
     const addresses = joinItems(facts.addresses);
     return {
@@ -80,13 +87,29 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
   );
 }
 
+/** Returns the reason if all proxies of a published Service are silent. Its addresses stay, because they work again with the proxies. */
+function noProxyReasonFor(
+  { nodes }: ServiceEntry,
+  { addresses, noProxySince }: ConditionInput,
+): (StatusReason<'NoProxy'> & Pick<Condition, 'since'>) | undefined {
+  if (noProxySince === undefined || addresses.length === 0) return undefined;
+  const stay = addresses.length === 1 ? 'stays published and works' : 'stay published and work';
+  return {
+    reason: 'NoProxy',
+    message: `no proxy of this Service has sent a heartbeat since ${timestampOf(noProxySince)} (${nodes.length === 1 ? 'node' : 'nodes'} ${joinItems(nodes)}), so it is unknown whether clients are served; ${joinItems(addresses)} ${stay} again when a proxy is back; ask the operator to check the proxies (weir get proxies)`,
+    since: noProxySince,
+  };
+}
+
 function bindErrorText(errors: readonly string[]): string {
   return `${joinSentences(errors)}; Weir retries`;
 }
 
-function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): StatusReason<DegradedReason> | undefined {
+function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): Condition | undefined {
   if (entry.settings === null) return undefined;
-  const found = [...entry.degraded];
+  const found: (StatusReason<DegradedReason> & Pick<Condition, 'since'>)[] = [...entry.degraded];
+  const noProxy = noProxyReasonFor(entry, facts);
+  if (noProxy !== undefined) found.push(noProxy);
   const { message } = facts.readiness;
   if (message !== null) found.push({ reason: 'NoReadyEndpoints', message });
   // Ignores proxies without heartbeats. Otherwise each restart of a proxy would write the status of every Service on its node.
@@ -99,7 +122,8 @@ function degradedConditionFor(entry: ServiceEntry, facts: ConditionInput): Statu
   }
   found.sort((a, b) => DEGRADED_REASONS.indexOf(a.reason) - DEGRADED_REASONS.indexOf(b.reason));
   const mostSevere = found[0];
-  return mostSevere && { reason: mostSevere.reason, message: joinSentences(found.map(({ message: text }) => text)) };
+  const text = joinSentences(found.map((each) => each.message));
+  return mostSevere && { type: 'Degraded', status: 'True', ...mostSevere, message: text };
 }
 
 function suspendedConditionFor(suspension: Suspension): Condition {

@@ -19,4 +19,11 @@ export interface FleetState {
    * withdrawn.
    */
   readonly settling?: boolean;
+  /**
+   * By node, since when the node has had no live proxy (milliseconds since the epoch). Contains only nodes to report; see `NodeSilence`.
+   * Absent if no node is known to be silent.
+   */
+  readonly silentSince?: ReadonlyMap<string, number>;
+  /** The last listener errors of proxies that do not report now. These heartbeats do not count as signs of life. */
+  readonly lastErrors?: readonly Heartbeat[];
 }

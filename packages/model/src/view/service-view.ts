@@ -49,7 +49,7 @@ export interface ServiceViewInput {
 }
 
 /** The state of the fleet, which is the same for the views of all Services. */
-export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'settling'> {
+export interface ServiceViewContext extends Pick<FleetState, 'reachable' | 'settling' | 'silentSince'> {
   /** The nodes of the table by name. */
   readonly nodes: ReadonlyMap<string, NodeEntry>;
   /** Whether a binding is allocated to a Service. */
@@ -64,7 +64,14 @@ export function buildServiceView(input: ServiceViewInput, context: ServiceViewCo
   const confirmed = confirmedNodes(entry, ports);
   const addresses = addressesFor(input, { ports, confirmed }, context);
   const errors = [...new Set(ports.flatMap((port) => (port.error === null ? [] : [`${port.node}: ${port.error}`])))];
-  const facts = { addresses, confirmed: confirmed.length, errors, readiness, reachable: context.reachable };
+  const facts = {
+    addresses,
+    confirmed: confirmed.length,
+    errors,
+    readiness,
+    reachable: context.reachable,
+    noProxySince: noProxySinceFor(entry, context),
+  };
   const conditions = conditionsFor(entry, facts, suspension);
   return {
     uid: entry.uid,
@@ -133,6 +140,12 @@ function confirmedNodes({ nodes }: ServiceEntry, ports: readonly PortView[]): re
     const own = ports.filter((port) => port.node === node);
     return own.length > 0 && own.every((port) => port.bound);
   });
+}
+
+/** Returns since when the last proxy of the Service has been silent; undefined if a proxy is alive. */
+function noProxySinceFor({ nodes }: ServiceEntry, { silentSince }: ServiceViewContext): number | undefined {
+  const times = nodes.flatMap((node) => silentSince?.get(node) ?? []);
+  return nodes.length > 0 && times.length === nodes.length ? Math.max(...times) : undefined;
 }
 
 /** Whether another Service has one of the ports at this address, so that clients would reach that Service. */

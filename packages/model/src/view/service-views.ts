@@ -2,6 +2,7 @@
 // compares these views with the views that a new tracker computes.
 
 import { compareText, diffLists, isJsonEqual, mergeSorted } from '../compare.ts';
+import type { Heartbeat } from '../heartbeat.ts';
 import { isInForce, isTargetOf, type Suspension, suspensionFor } from '../suspension.ts';
 import type { NodeEntry, ServiceEntry } from '../table/entry.ts';
 import type { FleetState } from './fleet-state.ts';
@@ -20,7 +21,7 @@ export function serviceViewFor(entry: ServiceEntry, fleet: FleetState): ServiceV
   const table = new TableIndex();
   const reports = new ListenerReportIndex();
   table.update(fleet.table);
-  reports.update(fleet.heartbeats);
+  reports.update(reportsIn(fleet));
   const part = table.partOf(entry.uid) ?? {
     listeners: [],
     endpoints: { ready: 0, total: 0 },
@@ -41,6 +42,7 @@ export class ServiceViewTracker {
   #suspensions: readonly Suspension[] = [];
   #isReachable = false;
   #isSettling = false;
+  #silentSince: ReadonlyMap<string, number> = NO_SILENT_NODES;
   #sorted: readonly ServiceView[] = [];
 
   /**
@@ -72,20 +74,22 @@ export class ServiceViewTracker {
 
   #dirtyServices(fleet: FleetState): Iterable<string> {
     const { services, nodes, listenerNodes } = this.#table.update(fleet.table);
-    const reported = this.#reports.update(fleet.heartbeats);
+    const reported = this.#reports.update(reportsIn(fleet));
     const changedSuspensions = this.#updateSuspensions(fleet);
+    const changedSilence = this.#updateSilence(fleet);
     const isSettling = fleet.settling ?? false;
     const isEveryServiceDirty = fleet.reachable !== this.#isReachable || isSettling !== this.#isSettling;
     this.#isReachable = fleet.reachable;
     this.#isSettling = isSettling;
     if (isEveryServiceDirty) return new Set([...this.#table.uids(), ...this.#views.keys()]);
     const dirty = new Set([...services, ...reported, ...this.#movingAwayFrom(listenerNodes)]);
-    if (nodes.length === 0 && changedSuspensions.length === 0) return dirty;
+    if (nodes.length === 0 && changedSuspensions.length === 0 && changedSilence.size === 0) return dirty;
     for (const uid of this.#table.uids()) {
       const entry = this.#table.entryOf(uid);
       if (entry === undefined) continue;
       const isTargeted = changedSuspensions.some(({ target }) => isTargetOf(target, entry));
-      if (isTargeted || this.#isAt(entry, nodes)) dirty.add(uid);
+      const isSilenceChanged = changedSilence.size > 0 && entry.nodes.some((name) => changedSilence.has(name));
+      if (isTargeted || isSilenceChanged || this.#isAt(entry, nodes)) dirty.add(uid);
     }
     return dirty;
   }
@@ -120,6 +124,15 @@ export class ServiceViewTracker {
     return [...removed, ...added];
   }
 
+  /** Returns the nodes that have become silent or alive since the last call. */
+  #updateSilence({ silentSince = NO_SILENT_NODES }: FleetState): ReadonlySet<string> {
+    const before = this.#silentSince;
+    if (before === silentSince) return NO_NODES;
+    this.#silentSince = silentSince;
+    const names = [...before.keys(), ...silentSince.keys()];
+    return new Set(names.filter((name) => before.get(name) !== silentSince.get(name)));
+  }
+
   /** Whether a Service has ports at one of the nodes, or is still published there while it moves. */
   #isAt({ uid, nodes: own }: ServiceEntry, nodes: readonly NodeEntry[]): boolean {
     const published = this.#views.get(uid)?.addresses ?? [];
@@ -138,6 +151,13 @@ export class ServiceViewTracker {
     const view = buildServiceView({ ...part, suspension, previousAddresses: addresses }, context);
     return isJsonEqual(before, view) ? before : view;
   }
+}
+
+const NO_SILENT_NODES: ReadonlyMap<string, number> = new Map();
+const NO_NODES: ReadonlySet<string> = new Set();
+
+function reportsIn({ heartbeats, lastErrors = [] }: FleetState): readonly Heartbeat[] {
+  return lastErrors.length === 0 ? heartbeats : [...heartbeats, ...lastErrors];
 }
 
 function contextOf(fleet: FleetState, table: TableIndex, reports: ListenerReportIndex): ServiceViewContext {

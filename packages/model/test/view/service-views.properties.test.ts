@@ -29,6 +29,7 @@ interface Present {
   readonly now: number;
   readonly reachable: boolean;
   readonly settling: boolean;
+  readonly silentSince: ReadonlyMap<string, number>;
 }
 
 interface Report {
@@ -82,6 +83,9 @@ const proxyMoves: fc.Arbitrary<Move> = fc
 const flagMoves: fc.Arbitrary<Move> = fc
   .record({ reachable: fc.boolean(), settling: fc.boolean() })
   .map((flags) => (before) => ({ ...before, ...flags }));
+const silenceMoves: fc.Arbitrary<Move> = fc
+  .array(fc.tuple(fc.constantFrom('n1', 'n2', 'n3'), fc.constantFrom(1_000, 2_000)), { maxLength: 4 })
+  .map((silent) => (before) => ({ ...before, silentSince: new Map(silent) }));
 const cutoff = (uid: string, target: Suspension['target'], until: number | null): Suspension => ({
   uid,
   name: uid,
@@ -108,6 +112,7 @@ const moves: fc.Arbitrary<Move> = fc.oneof(
   { weight: 2, arbitrary: cutoffMoves },
   { weight: 2, arbitrary: addressMoves },
   { weight: 2, arbitrary: sliceMoves },
+  { weight: 3, arbitrary: silenceMoves },
   flagMoves,
 );
 
@@ -157,6 +162,7 @@ test('incremental views equal views that are computed in full', () => {
         now: 0,
         reachable: true,
         settling: false,
+        silentSince: new Map(),
       };
       let full: readonly ServiceView[] = [];
       let old = translator.translate(present.snapshot).table;
@@ -178,9 +184,12 @@ test('incremental views equal views that are computed in full', () => {
     }),
     { numRuns: 500 },
   );
-  // Asserts that the random histories reached every case.
+  // Few histories reach a refused Service that is still published and whose proxies are silent.
+  seen.delete('Refused true');
+  // Asserts that the random histories reached every other case.
   assert.deepEqual([...seen].sort(), [
     'Pending false',
+    'Pending true',
     'Programmed true',
     'Refused false',
     'Suspended false',
@@ -231,6 +240,7 @@ function fleetOf(snapshot: Snapshot, translator: Translator, change: Partial<Pre
     now: 0,
     reachable: true,
     settling: false,
+    silentSince: new Map(),
     ...change,
   };
   return { ...present, table, heartbeats: heartbeatsFor(present, table, table), previousAddresses: new Map() };
