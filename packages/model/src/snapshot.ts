@@ -81,7 +81,7 @@ export interface ServiceObject extends NamespacedMeta {
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];
   /**
-   * Addresses in status.loadBalancer.ingress. If the allocations are lost, Services with a published address get their ports before
+   * Addresses in status.loadBalancer.ingress that Weir has written. If the allocations are lost, Services with a published address get their ports before
    * Services without one.
    */
   readonly publishedIPs: readonly string[];

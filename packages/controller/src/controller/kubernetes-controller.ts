@@ -10,6 +10,7 @@ import { leaderOnlyApi } from '../leader/leadership.ts';
 import { PolicyStatusReconciler } from '../policies/policy-status-reconciler.ts';
 import { EventWriter } from '../status/event-writer.ts';
 import { KubernetesStatus } from '../status/kubernetes-status.ts';
+import { fieldManagerFor } from '../status/status-writer.ts';
 import { KubernetesSuspensionObjects } from '../suspensions/kubernetes-suspension-objects.ts';
 import { KubernetesUsageArchive } from '../usage/kubernetes-usage-archive.ts';
 import { KubernetesSource } from '../watch/kubernetes/kubernetes-source.ts';
@@ -84,6 +85,7 @@ export function startKubernetesController(options: KubernetesControllerOptions):
     onService: (key, raw) => status.observe(key, raw),
     onPolicy: (key, raw) => policies.observe(key, raw),
     observer: metrics.watch,
+    statusManager: fieldManagerFor(settings.loadBalancerClass),
     ...(secrets && { secrets }),
   });
   const suspensions = new KubernetesSuspensionObjects({ api: leaderApi });

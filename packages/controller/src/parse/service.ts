@@ -1,15 +1,24 @@
 import type { ServiceObject, ServicePort } from '@weir/model';
+import { INGRESS_FIELD, isAppliedBy, type ManagedFields } from '../kubernetes/managed-fields.ts';
 import type { Fields, TextFormat } from './fields.ts';
-import { DNS_LABEL, IP_ADDRESS, PORT } from './fields.ts';
-import { type ParseResult, parseObject, readNamespacedMeta } from './parse-object.ts';
+import { DNS_LABEL, IP_ADDRESS, isObject, PORT, parseTimestamp } from './fields.ts';
+import { type ParseResult, parseObject, readNamespacedMeta, WEIR_PREFIX } from './parse-object.ts';
 
 const TYPES = ['ClusterIP', 'NodePort', 'LoadBalancer', 'ExternalName'] as const;
 /** The default and the maximum of `sessionAffinityConfig.clientIP.timeoutSeconds` in the API server. */
 const DEFAULT_AFFINITY_SECONDS = 10_800;
 const MAX_AFFINITY_SECONDS = 86_400;
 
-export function parseService(raw: unknown): ParseResult<ServiceObject> {
+export interface ServiceOptions {
+  /** The field manager of this fleet. Status fields of other field managers are ignored. By default the status is ignored. */
+  readonly statusManager?: string;
+}
+
+export function parseService(raw: unknown, { statusManager }: ServiceOptions = {}): ParseResult<ServiceObject> {
   return parseObject('Service', raw, (fields) => {
+    const isOwn = (path: readonly string[]): boolean =>
+      statusManager !== undefined && isAppliedBy(statusManager, managedFieldsOf(raw), path);
+    const noProxySince = isOwn(PROGRAMMED_FIELD) ? readNoProxySince(fields) : undefined;
     const spec = fields.object('spec');
     const type = spec.oneOf('type', TYPES, 'ClusterIP');
     const selector = spec.textMap('selector');
@@ -27,7 +36,9 @@ export function parseService(raw: unknown): ParseResult<ServiceObject> {
       trafficDistribution: spec.text('trafficDistribution'),
       publishNotReadyAddresses: spec.boolean('publishNotReadyAddresses', false),
       ipFamilies: Object.freeze(spec.texts('ipFamilies', IP_FAMILY)),
-      publishedIPs: Object.freeze(readPublishedIPs(fields)),
+      // Another controller may have left its addresses in the status, and clients may not reach Weir there.
+      publishedIPs: Object.freeze(isOwn(INGRESS_FIELD) ? readPublishedIPs(fields) : []),
+      ...(noProxySince !== undefined && { noProxySince }),
       deleting: fields.object('metadata').has('deletionTimestamp'),
     };
   });
@@ -90,4 +101,21 @@ function readAffinity(spec: Fields): number | null {
 function readPublishedIPs(fields: Fields): string[] {
   const ingress = fields.object('status').object('loadBalancer').objects('ingress');
   return ingress.flatMap((each) => each.text('ip', IP_ADDRESS) ?? []).sort();
+}
+
+const PROGRAMMED = `${WEIR_PREFIX}Programmed`;
+const PROGRAMMED_FIELD = ['f:status', 'f:conditions', `k:{"type":"${PROGRAMMED}"}`];
+
+/** Reads since when the status has shown that all proxies of the Service are silent. */
+function readNoProxySince(fields: Fields): number | undefined {
+  const condition = fields
+    .object('status')
+    .objects('conditions')
+    .find((each) => each.text('type') === PROGRAMMED && each.text('reason') === 'NoProxy');
+  return parseTimestamp(condition?.text('lastTransitionTime') ?? '');
+}
+
+function managedFieldsOf(raw: unknown): readonly ManagedFields[] {
+  const metadata = isObject(raw) && isObject(raw.metadata) ? raw.metadata : {};
+  return Array.isArray(metadata.managedFields) ? metadata.managedFields.filter(isObject) : [];
 }

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
+import { type ManagedFields, ownsStatusField } from '../kubernetes/managed-fields.ts';
 import { WEIR_PREFIX } from '../parse/parse-object.ts';
 import type { StatusTarget } from './status-writer.ts';
 
@@ -125,7 +126,7 @@ export function observedServiceFor(raw: Json): ObservedService | undefined {
   const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(WEIR_PREFIX));
   const type = spec?.type ?? 'ClusterIP';
   const managers = (metadata.managedFields ?? []).filter(isOfStatus);
-  const finalizerManagers = managers.filter(hasFinalizer).map(nameOf);
+  const finalizerManagers = managers.filter((each) => ownsStatusField(each, FINALIZER_FIELD)).map(nameOf);
   if (type !== 'LoadBalancer' && conditions.length === 0 && finalizerManagers.length === 0) return undefined;
   return {
     uid: metadata.uid,
@@ -147,15 +148,7 @@ function isOfStatus({ subresource }: ManagedFields): boolean {
 
 const nameOf = ({ manager = '' }: ManagedFields): string => manager;
 
-function hasFinalizer({ fieldsV1 }: ManagedFields): boolean {
-  return fieldsV1?.['f:metadata']?.['f:finalizers']?.[`v:"${CLEANUP_FINALIZER}"`] !== undefined;
-}
-
-interface ManagedFields {
-  readonly manager?: string;
-  readonly subresource?: string;
-  readonly fieldsV1?: { readonly 'f:metadata'?: { readonly 'f:finalizers'?: Readonly<Record<string, unknown>> } };
-}
+const FINALIZER_FIELD = ['f:metadata', 'f:finalizers', `v:"${CLEANUP_FINALIZER}"`];
 
 /** The fields of a Service that this file reads. The API server has validated them. */
 interface RawService {

@@ -55,7 +55,7 @@ export function manifestParsersFor(sealer: Sealer | undefined): ManifestParsers 
   return {
     Namespace: parseNamespace,
     Node: parseNode,
-    Service: parseService,
+    Service: (raw) => parseService(raw),
     EndpointSlice: parseEndpointSlice,
     TenantPolicy: parseTenantPolicy,
     Suspension: parseSuspension,

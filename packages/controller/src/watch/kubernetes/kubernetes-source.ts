@@ -9,7 +9,7 @@ import { createKindWatch, type KindCacheHooks, type KindWatch } from './kind-cac
 import { reflect, type WatchObserver } from './reflector.ts';
 import { type ReadableSecrets, SecretWatches } from './secret-watches.ts';
 import { kindSubject, WatchFailureLog } from './watch-failures.ts';
-import { type AlwaysWatchedKind, WATCHED_KINDS } from './watched-kinds.ts';
+import { type AlwaysWatchedKind, WATCHED_KINDS, watchedKindsFor } from './watched-kinds.ts';
 
 export interface KubernetesSourceOptions {
   readonly api: KubeApi;
@@ -20,6 +20,8 @@ export interface KubernetesSourceOptions {
   /** Called with each TenantPolicy as the API server sent it; with undefined when the TenantPolicy was deleted. */
   readonly onPolicy?: (key: string, raw: Json | undefined) => void;
   readonly observer?: WatchObserver;
+  /** The field manager with which this fleet writes the status of Services. By default the status of Services is ignored. */
+  readonly statusManager?: string;
   /** The Secrets to read; if absent, no Secrets are read. */
   readonly secrets?: ReadableSecrets;
 }
@@ -49,8 +51,9 @@ export class KubernetesSource implements Source {
     this.#options = options;
     this.#failureLog = new WatchFailureLog(options.log, options.api.server);
     const hooks = { clock: options.clock, onChange: (changedAt?: number) => this.#snapshots.invalidate(changedAt) };
+    const kinds = watchedKindsFor(options);
     const watch = <K extends AlwaysWatchedKind>(kind: K, onRawObject?: KindCacheHooks['onRawObject']): KindWatch<K> =>
-      createKindWatch(WATCHED_KINDS[kind], { ...hooks, ...(onRawObject && { onRawObject }) });
+      createKindWatch(kinds[kind], { ...hooks, ...(onRawObject && { onRawObject }) });
     this.#kindWatches = {
       Namespace: watch('Namespace'),
       Node: watch('Node'),

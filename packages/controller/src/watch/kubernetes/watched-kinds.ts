@@ -13,7 +13,7 @@ import { WEIR_API_PATH } from '../../kubernetes/kube-api.ts';
 import { parseNamespace, parseNode, parsePod, parseServiceCidr } from '../../parse/cluster-objects.ts';
 import { changeTriggerTimeOf, parseEndpointSlice, SERVICE_NAME_LABEL } from '../../parse/endpoint-slice.ts';
 import type { ParseResult } from '../../parse/parse-object.ts';
-import { parseService } from '../../parse/service.ts';
+import { parseService, type ServiceOptions } from '../../parse/service.ts';
 import { parseSuspension } from '../../parse/suspension.ts';
 import { parseTenantPolicy } from '../../parse/tenant-policy.ts';
 
@@ -96,7 +96,7 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     isWeirResource: false,
     onForbidden: 'wait',
     effectUntilReadable: 'no new Services are served, and served Services stay as they are',
-    parse: parseService,
+    parse: (raw) => parseService(raw),
   },
   EndpointSlice: {
     resource: 'endpointslices.discovery.k8s.io',
@@ -147,3 +147,8 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     parse: parseSuspension,
   },
 };
+
+/** Returns the kinds with the options of one fleet. */
+export function watchedKindsFor(options: ServiceOptions): typeof WATCHED_KINDS {
+  return { ...WATCHED_KINDS, Service: { ...WATCHED_KINDS.Service, parse: (raw) => parseService(raw, options) } };
+}

@@ -1,0 +1,35 @@
+// Who wrote which field of an object. The API server records the owner of each field in `metadata.managedFields`.
+import { isObject } from '../parse/fields.ts';
+import type { Json } from './kube-api.ts';
+
+/** An entry of `metadata.managedFields`. */
+export interface ManagedFields {
+  readonly manager?: string;
+  /** `Apply` (server-side apply) or `Update` (any other write). */
+  readonly operation?: string;
+  readonly subresource?: string;
+  /** When the manager last changed its fields (RFC 3339). */
+  readonly time?: string;
+  readonly fieldsV1?: Json;
+}
+
+/** The path of the addresses in the status of a Service. */
+export const INGRESS_FIELD: readonly string[] = ['f:status', 'f:loadBalancer', 'f:ingress'];
+
+/** Whether the entry is about the status, and contains the field at `path` in the notation of `fieldsV1`. */
+export function ownsStatusField({ subresource, fieldsV1 }: ManagedFields, path: readonly string[]): boolean {
+  let value: unknown = fieldsV1;
+  for (const name of path) value = isObject(value) ? value[name] : undefined;
+  return subresource === 'status' && value !== undefined;
+}
+
+/** Whether `manager` has written the field of the status by server-side apply, and no other manager has changed the field since. */
+export function isAppliedBy(
+  manager: string,
+  managedFields: readonly ManagedFields[],
+  path: readonly string[],
+): boolean {
+  return managedFields.some(
+    (each) => each.manager === manager && each.operation === 'Apply' && ownsStatusField(each, path),
+  );
+}
