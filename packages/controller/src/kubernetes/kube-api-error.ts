@@ -59,6 +59,14 @@ interface ResponseHead {
   readonly headers: { readonly 'retry-after'?: string | undefined };
 }
 
+/**
+ * Whether a failure concerns only one object. The API server answers 500, for example, if the object is too large for etcd, or if a
+ * webhook for the object's namespace is down.
+ */
+export function isSingleObjectFailure(error: unknown): boolean {
+  return error instanceof KubeApiError && error.status === 500;
+}
+
 export function errorCodeFor(statusCode: number): KubeApiErrorCode {
   switch (statusCode) {
     case 401:

@@ -37,9 +37,10 @@ const EMPTY_STATUS: DesiredStatus = { ingress: [], conditions: [] };
 interface UpdateResult {
   /**
    * `current`: nothing is left to do until the Service or its view changes. `pending`: the Service must be checked again later,
-   * because the API server refused the status or an Event may become due. `conflict`: the Service changed during the write.
+   * because the API server refused the status or an Event may become due. `conflict`: the Service changed during the write. `failed`:
+   * only the write of this Service failed.
    */
-  readonly kind: 'current' | 'pending' | 'conflict';
+  readonly kind: 'current' | 'pending' | 'conflict' | 'failed';
   /** The version of the Service that the update took into account. Undefined if the status of the Service is no longer observed. */
   readonly service: ObservedService | undefined;
 }
@@ -112,19 +113,19 @@ export class KubernetesStatus implements StatusSink {
     const now = this.#options.clock.monotonic();
     this.#cleanUp(now);
     this.#pendingUpdates.startPass(now);
-    let outcome: 'complete' | 'recheck' = 'complete';
+    let hasConflict = false;
     this.#run = runConcurrently(
       () => this.#pendingUpdates.next(),
       { concurrency: MAX_CONCURRENT_WRITES, signal },
       async (key) => {
         const kind = await this.#updateOne(key, now);
-        if (kind === 'conflict') outcome = 'recheck';
+        if (kind === 'conflict') hasConflict = true;
       },
     );
     await this.#run.done.finally(() => {
       this.#run = undefined;
     });
-    return outcome;
+    return hasConflict || this.#pendingUpdates.hasFailed ? 'recheck' : 'complete';
   }
 
   /** Updates the status and Events of one Service. If the Service or its view changes during the update, the Service stays pending. */
@@ -135,12 +136,16 @@ export class KubernetesStatus implements StatusSink {
     try {
       if (service !== undefined) result = await this.#update(key, service, view);
     } catch (error) {
-      if (this.#serviceByKey.has(key)) this.#pendingUpdates.failed(key);
+      if (this.#serviceByKey.has(key)) this.#pendingUpdates.interrupted(key);
       else this.#pendingUpdates.complete(key, { isCurrent: true });
       throw error;
     }
     if (result.kind === 'conflict') {
       this.#pendingUpdates.conflicted(key);
+      return result.kind;
+    }
+    if (result.kind === 'failed' && this.#serviceByKey.has(key)) {
+      this.#pendingUpdates.failed(key, now);
       return result.kind;
     }
     const latest = this.#serviceByKey.get(key);
@@ -154,7 +159,7 @@ export class KubernetesStatus implements StatusSink {
   async #update(key: string, service: ObservedService, view: ServiceView | undefined): Promise<UpdateResult> {
     if (this.#desiredKind === 'decided') {
       const finalizer = await this.#finalizer.reconcile(service, { isServed: view !== undefined });
-      if (finalizer?.kind === 'conflict') return { kind: 'conflict', service };
+      if (finalizer?.kind === 'conflict' || finalizer?.kind === 'failed') return { kind: finalizer.kind, service };
       if (finalizer?.kind === 'written') {
         this.#resultOf(key, service, finalizer);
         // Returns the old version of the Service on purpose, so that the Service stays pending and its status is written in this pass.
@@ -182,7 +187,7 @@ export class KubernetesStatus implements StatusSink {
     const result: UpdateResult = isStatusCurrent(status, service)
       ? { kind: 'current', service }
       : await this.#apply(key, service, status);
-    if (result.kind === 'conflict') return result;
+    if (result.kind === 'conflict' || result.kind === 'failed') return result;
     const persistentEvents = persistentEventsFor(view, this.#pendingMs(key, view));
     const eventOutcome = await this.#options.events.write({
       newEvents,
@@ -216,7 +221,7 @@ export class KubernetesStatus implements StatusSink {
   }
 
   #resultOf(key: string, service: ObservedService, outcome: StatusWriteOutcome): UpdateResult {
-    if (outcome.kind === 'conflict') return { kind: 'conflict', service };
+    if (outcome.kind === 'conflict' || outcome.kind === 'failed') return { kind: outcome.kind, service };
     if (outcome.kind !== 'written') return { kind: 'pending', service };
     // The watch may deliver our write before the response arrives. Then the cached Service is already the written version or a newer
     // version.

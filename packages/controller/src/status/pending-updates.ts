@@ -1,3 +1,12 @@
+/** How long a Service whose write failed waits for the next attempt. The time doubles with each failure. */
+const MIN_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 60_000;
+
+interface FailedUpdate {
+  readonly failures: number;
+  readonly retryAt: number;
+}
+
 /**
  * The queue of Services whose status must be compared with the desired status. At most one writer handles a Service at a time. A pass
  * is one call of `StatusSink.write`. Keys are the keys of the source; times are milliseconds of the monotonic clock.
@@ -7,13 +16,20 @@ export class PendingUpdates {
   readonly #pending = new Set<string>();
   readonly #inProgress = new Set<string>();
   /** Services whose last write failed. These Services are written last, so that a few failing Services do not delay the other Services. */
-  readonly #failed = new Set<string>();
+  readonly #failed = new Map<string, FailedUpdate>();
+  /** How often in a row the write of a Service in progress has failed. */
+  readonly #failuresInProgress = new Map<string, number>();
   /** The failed Services that this pass has not tried again yet. */
   readonly #retries = new Set<string>();
   /** Services that changed during their write; the watch will deliver the change. */
   readonly #conflicted = new Set<string>();
   /** The time at which each Service is due even if nothing changes, earliest first. */
   readonly #dueAt = new Map<string, number>();
+
+  /** Whether a Service waits for another attempt after a failed write. */
+  get hasFailed(): boolean {
+    return this.#failed.size > 0;
+  }
 
   /** Makes the Service pending. Call this when the Service or its view has changed, even while its status is being written. */
   add(key: string): void {
@@ -22,9 +38,10 @@ export class PendingUpdates {
 
   remove(key: string): void {
     for (const keys of [this.#pending, this.#failed, this.#retries, this.#conflicted, this.#dueAt]) keys.delete(key);
+    this.#failuresInProgress.delete(key);
   }
 
-  /** Starts a pass: Services that are due become pending, and failed Services are tried again. */
+  /** Starts a pass: Services that are due become pending, and failed Services whose retry is due are tried again. */
   startPass(now: number): void {
     for (const key of this.#conflicted) this.add(key);
     this.#conflicted.clear();
@@ -34,7 +51,7 @@ export class PendingUpdates {
       this.add(key);
     }
     this.#retries.clear();
-    for (const key of this.#failed) this.#retries.add(key);
+    for (const [key, { retryAt }] of this.#failed) if (retryAt <= now) this.#retries.add(key);
   }
 
   /**
@@ -52,6 +69,7 @@ export class PendingUpdates {
       if (this.#inProgress.has(key)) continue;
       this.#retries.delete(key);
       // Without this line, `add` would ignore a change during the write, because `add` ignores failed Services.
+      this.#failuresInProgress.set(key, this.#failed.get(key)?.failures ?? 0);
       this.#failed.delete(key);
       this.#inProgress.add(key);
       return key;
@@ -80,14 +98,29 @@ export class PendingUpdates {
     this.#conflicted.add(key);
   }
 
-  failed(key: string): void {
+  /** Tries the Service again in the next pass. Call this if the API server is unreachable, so that the next pass waits. */
+  interrupted(key: string): void {
+    this.#fail(key, { failures: this.#failuresInProgress.get(key) ?? 0, retryAt: Number.NEGATIVE_INFINITY });
+  }
+
+  /** Tries the Service again after a time that grows with each failure. Call this if only the write of this Service failed. */
+  failed(key: string, now: number): void {
+    const failures = (this.#failuresInProgress.get(key) ?? 0) + 1;
+    this.#fail(key, {
+      failures,
+      retryAt: now + Math.min(MAX_RETRY_MS, MIN_RETRY_MS * 2 ** Math.min(failures - 1, 30)),
+    });
+  }
+
+  #fail(key: string, update: FailedUpdate): void {
     this.#finish(key);
     this.#pending.delete(key);
-    this.#failed.add(key);
+    this.#failed.set(key, update);
   }
 
   #finish(key: string): void {
     this.#inProgress.delete(key);
+    this.#failuresInProgress.delete(key);
     this.#dueAt.delete(key);
   }
 }

@@ -22,8 +22,8 @@ export interface StatusSink {
    */
   setDesired(desired: DesiredViews): void;
   /**
-   * Writes the desired status of all Services that do not show it yet. Returns `recheck` if a Service changed during its write; then
-   * call `setDesired` and `write` again. Rejects if the API server is unreachable.
+   * Writes the desired status of all Services that do not show it yet. Returns `recheck` if a Service changed during its write, or if
+   * the write of a Service failed; then call `setDesired` and `write` again. Rejects if the API server is unreachable.
    */
   write(signal: AbortSignal): Promise<'complete' | 'recheck'>;
 }

@@ -1,7 +1,7 @@
 import { DEFAULT_FLEET_SETTINGS } from '@weir/model';
 import { type Clock, errorMessage, type Logger } from '@weir/runtime';
 import { FIELD_MANAGER, type Json, type KubeApi, SERVER_SIDE_APPLY } from '../kubernetes/kube-api.ts';
-import { KubeApiError, type KubeApiErrorCode } from '../kubernetes/kube-api-error.ts';
+import { isSingleObjectFailure, KubeApiError, type KubeApiErrorCode } from '../kubernetes/kube-api-error.ts';
 
 /** The object whose status is written. Its UID and version are preconditions of the write. */
 export interface StatusTarget {
@@ -33,7 +33,9 @@ export type StatusWriteOutcome =
   | { readonly kind: 'conflict' }
   /** The object does not exist any more; the watch is about to deliver its deletion. */
   | { readonly kind: 'gone' }
-  | { readonly kind: 'refused' };
+  | { readonly kind: 'refused' }
+  /** The write of this object failed, but the API server is reachable. */
+  | { readonly kind: 'failed' };
 
 /**
  * The time after which a refused write is retried. By then an operator may have granted the missing permission or installed the custom
@@ -61,6 +63,7 @@ export class StatusWriter {
   readonly #fieldManager: string;
   readonly #refusalByUid = new Map<string, Refusal>();
   readonly #notFoundUids = new Set<string>();
+  readonly #failedUids = new Set<string>();
 
   constructor({ api, clock, log, fieldManager = FIELD_MANAGER }: StatusWriterOptions) {
     this.#api = api;
@@ -71,7 +74,7 @@ export class StatusWriter {
 
   /** Forgets the objects whose UID does not exist any more. */
   keepOnly(exists: (uid: string) => boolean): void {
-    for (const uids of [this.#refusalByUid, this.#notFoundUids])
+    for (const uids of [this.#refusalByUid, this.#notFoundUids, this.#failedUids])
       for (const uid of uids.keys()) if (!exists(uid)) uids.delete(uid);
   }
 
@@ -96,9 +99,11 @@ export class StatusWriter {
       });
       this.#refusalByUid.delete(uid);
       this.#notFoundUids.delete(uid);
+      this.#failedUids.delete(uid);
       return { kind: 'written', object };
     } catch (error) {
       if (!(error instanceof KubeApiError)) throw error;
+      if (isSingleObjectFailure(error)) return this.#fail(target, error);
       switch (error.code) {
         case 'CONFLICT':
           return { kind: 'conflict' };
@@ -115,6 +120,17 @@ export class StatusWriter {
           throw error;
       }
     }
+  }
+
+  #fail({ kind, uid, namespace, name }: StatusTarget, error: KubeApiError): StatusWriteOutcome {
+    const level = this.#failedUids.has(uid) ? 'debug' : 'warn';
+    this.#failedUids.add(uid);
+    const object = namespace === undefined ? name : `${namespace}/${name}`;
+    this.#log[level](
+      { kind, object, reason: errorMessage(error) },
+      'failed to write the status of an object; retrying',
+    );
+    return { kind: 'failed' };
   }
 
   #isStillRefused({ uid }: StatusTarget, fingerprint: string): boolean {

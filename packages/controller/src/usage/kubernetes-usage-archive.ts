@@ -8,7 +8,7 @@ import {
   WEIR_API_PATH,
   WEIR_API_VERSION,
 } from '../kubernetes/kube-api.ts';
-import { KubeApiError } from '../kubernetes/kube-api-error.ts';
+import { isSingleObjectFailure, KubeApiError } from '../kubernetes/kube-api-error.ts';
 import { listPages } from '../kubernetes/list-pages.ts';
 import { COUNT, Fields, type TextFormat, TIMESTAMP } from '../parse/fields.ts';
 import type { ArchiveOutcome, IncarnationUsage, ServiceUsageEntry, TenantUsage, UsageArchive } from './tenant-usage.ts';
@@ -102,17 +102,11 @@ export class KubernetesUsageArchive implements UsageArchive {
     try {
       await this.#api.request({ method: 'DELETE', path: pathOf(namespace, this.#fleet) });
     } catch (error) {
-      if (!(error instanceof KubeApiError && error.code === 'NOT_FOUND')) throw error;
+      if (error instanceof KubeApiError && error.code === 'NOT_FOUND') return;
+      if (!isSingleObjectFailure(error)) throw error;
+      this.#log.warn({ namespace, reason: errorMessage(error) }, 'failed to delete a TenantUsage; retrying later');
     }
   }
-}
-
-/**
- * Whether a failure concerns only this object. The API server answers 500, for example, if the object is too large for etcd, or if a
- * webhook for the object's namespace is down.
- */
-function isSingleObjectFailure({ status }: KubeApiError): boolean {
-  return status === 500;
 }
 
 function isNamespaceGone(error: KubeApiError): boolean {

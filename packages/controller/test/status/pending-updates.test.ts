@@ -93,7 +93,7 @@ describe('the desired status', () => {
     const writing = status.write(never);
     await turn();
     status.setDesired({ kind: 'decided', views: [viewOf('web', '10.0.0.2')] });
-    requests[0]?.respond(new KubeApiError('AWAY', 'failed', { status: 500 }));
+    requests[0]?.respond(new KubeApiError('AWAY', 'failed', { status: 503 }));
     await assert.rejects(writing, { code: 'AWAY' });
     const again = status.write(never);
     await turn();

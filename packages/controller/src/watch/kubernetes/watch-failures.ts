@@ -1,6 +1,6 @@
 import type { Problem } from '@weir/model';
 import { errorMessage, type Logger } from '@weir/runtime';
-import type { KubeApiError } from '../../kubernetes/kube-api-error.ts';
+import { isSingleObjectFailure, type KubeApiError } from '../../kubernetes/kube-api-error.ts';
 import type { WatchedKind, WatchedKindOptions } from './watched-kinds.ts';
 
 /** Logs each failure and each recovery only once, because several watches fail at the same time and retry for hours. */
@@ -16,7 +16,7 @@ export class WatchFailureLog {
   }
 
   record(resource: string, error: KubeApiError | undefined): void {
-    if (error?.code === 'AWAY') {
+    if (error?.code === 'AWAY' && !isSingleObjectFailure(error)) {
       if (this.#unreachable.size === 0) {
         const fields = { server: this.#server, reason: errorMessage(error) };
         this.#log.warn(
