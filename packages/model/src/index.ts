@@ -40,6 +40,7 @@ export {
   type ServiceState,
   type ServiceView,
   storeUnreachableViewsFor,
+  withForeignController,
 } from './view/service-view.ts';
 export * from './view/service-views.ts';
 export * from './view/tenant-view.ts';

@@ -34,6 +34,7 @@ export type ProgrammedReason = (typeof PROGRAMMED_REASONS)[number];
 /** The reasons of the Degraded condition, the most severe reason first. */
 export const DEGRADED_REASONS = [
   'NoProxy',
+  'ForeignController',
   'NoReadyEndpoints',
   'CertificateExpiring',
   'OverLimit',

@@ -34,6 +34,8 @@ export class FakeServiceApi {
   readonly #services = new Map<string, { readonly metadata: object; readonly spec: object; status: ReportedStatus }>();
   readonly #events = new Map<string, ReportedEvent[]>();
   #version = 0;
+  /** The field manager of another controller that overwrites each address; '' if there is none. */
+  foreignController = '';
   #sink: Pick<KubernetesStatus, 'observe'> | undefined;
 
   /** Sets the observer that receives every change of a Service. */
@@ -71,7 +73,14 @@ export class FakeServiceApi {
       return this.#recordEvent(body as unknown as ReportedEvent & { readonly regarding: ServiceName });
     const [, namespace, name] = /namespaces\/(.*)\/services\/(.*)\/status$/.exec(path) ?? [];
     const { metadata, status } = body as unknown as { readonly metadata: object; readonly status: ReportedStatus };
-    return this.#set(`${namespace}/${name}`, { metadata, status });
+    const service = `${namespace}/${name}`;
+    const written = this.#set(service, { metadata: withAddressesOf('weir-controller', metadata), status });
+    if (this.foreignController !== '' && status.loadBalancer !== undefined) {
+      const ingress = [{ ip: '198.51.100.1', ipMode: 'VIP', ports: [] }];
+      const foreign = { ...status, loadBalancer: { ingress } };
+      this.#set(service, { metadata: withAddressesOf(this.foreignController, metadata), status: foreign });
+    }
+    return written;
   };
 
   #recordEvent(event: ReportedEvent & { readonly regarding: ServiceName }): Json {
@@ -91,4 +100,10 @@ export class FakeServiceApi {
     this.#sink?.observe(path, service);
     return structuredClone(service) as Json;
   }
+}
+
+/** Adds the field manager that has written the addresses in the status. */
+function withAddressesOf(manager: string, metadata: object): object {
+  const fieldsV1 = { 'f:status': { 'f:loadBalancer': { 'f:ingress': {} } } };
+  return { ...metadata, managedFields: [{ manager, operation: 'Apply', subresource: 'status', fieldsV1 }] };
 }

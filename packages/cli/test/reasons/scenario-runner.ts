@@ -103,6 +103,7 @@ export async function startScenarioRunner({
       writeFileSync(join(directory.path, 'scene.json'), JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
       await source.scan();
       serviceApi.setServices(source.snapshot().services);
+      serviceApi.foreignController = step.foreignController;
       if (step.store === 'away') store.faults.goAway();
       else store.faults.comeBack();
       await clock.advance(1_000);

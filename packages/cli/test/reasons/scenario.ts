@@ -21,6 +21,8 @@ export interface Step {
   readonly proxies: Readonly<Record<string, string>>;
   readonly store: 'up' | 'away';
   readonly seconds: number;
+  /** The field manager of another controller that overwrites the addresses of each Service; '' if there is none. */
+  readonly foreignController: string;
   /** Bytes that tenants have used in the current month, by tenant. */
   readonly used: Readonly<Record<string, number>>;
   /** TLS Secrets to create, by name. `days` are the first and the last day of validity, counted from now. */
@@ -60,7 +62,14 @@ export function parseScenario(text: string): Scenario {
 }
 
 /** Values of the first step. A step lasts 20 seconds, because a proxy without heartbeats is reported sooner. */
-const DEFAULT_STEP = { about: 'shop/web', proxies: {}, store: 'up', seconds: 20, used: {} } as const;
+const DEFAULT_STEP = {
+  about: 'shop/web',
+  proxies: {},
+  store: 'up',
+  seconds: 20,
+  foreignController: '',
+  used: {},
+} as const;
 
 export function manifestName({ kind, metadata: { namespace, name } }: Manifest): string {
   return namespace === undefined ? `${kind} ${name}` : `${kind} ${namespace}/${name}`;

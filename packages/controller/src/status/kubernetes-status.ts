@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ServiceView } from '@weir/model';
+import { type ServiceView, withForeignController } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import { type ConcurrentRun, runConcurrently } from '../kubernetes/concurrent-calls.ts';
 import type { Json, KubeApi } from '../kubernetes/kube-api.ts';
@@ -12,10 +12,12 @@ import {
   desiredStatusFor,
   hasStaleStatus,
   isStatusCurrent,
+  lastForeignManager,
   type ObservedService,
   observedServiceFor,
   statusTargetFor,
 } from './service-status.ts';
+import { StatusDisputes } from './status-disputes.ts';
 import { type DesiredViews, STATUS_RECHECK_MS, type StatusSink } from './status-sink.ts';
 import { fieldManagerFor, type StatusWriteOutcome, StatusWriter } from './status-writer.ts';
 
@@ -58,8 +60,11 @@ export class KubernetesStatus implements StatusSink {
   /** Since when each pending Service has been pending, in milliseconds of the monotonic clock. */
   readonly #pendingSinceByKey = new Map<string, number>();
   readonly #fieldManager: string;
+  /** The field managers of this fleet. */
+  readonly #ownManagers: readonly string[];
   readonly #writer: StatusWriter;
   readonly #finalizer: CleanupFinalizer;
+  readonly #disputes = new StatusDisputes();
   readonly #views = new ServiceViewIndex();
   /** Undefined while no `write` is under way. */
   #run: ConcurrentRun | undefined;
@@ -70,6 +75,7 @@ export class KubernetesStatus implements StatusSink {
   constructor(options: KubernetesStatusOptions) {
     this.#options = options;
     this.#fieldManager = fieldManagerFor(options.loadBalancerClass);
+    this.#ownManagers = [this.#fieldManager, fieldManagerFor(options.loadBalancerClass, 'finalizer')];
     this.#writer = new StatusWriter({ ...options, fieldManager: this.#fieldManager });
     this.#finalizer = new CleanupFinalizer({ ...options, isWanted: options.cleanupFinalizer === true });
   }
@@ -177,25 +183,50 @@ export class KubernetesStatus implements StatusSink {
     if (now - this.#cleanedUpAt < STATUS_RECHECK_MS) return;
     this.#cleanedUpAt = now;
     this.#options.events.keepOnly((uid) => this.#views.get(uid) !== undefined);
-    for (const each of [this.#writer, this.#finalizer]) each.keepOnly((uid) => this.#keyByUid.has(uid));
+    for (const each of [this.#writer, this.#finalizer, this.#disputes]) each.keepOnly((uid) => this.#keyByUid.has(uid));
   }
 
   async #writeView(key: string, service: ObservedService, view: ServiceView): Promise<UpdateResult> {
     if (service.type !== 'LoadBalancer' || service.deleting) return { kind: 'current', service };
-    const status = desiredStatusFor(view, service, this.#options.clock.now());
-    const newEvents = newEventsFor(view, service);
-    const result: UpdateResult = isStatusCurrent(status, service)
+    const { uid } = service;
+    const now = this.#options.clock.monotonic();
+    if (!this.#isShown(service, view, now)) {
+      const manager = lastForeignManager(service, this.#ownManagers);
+      this.#disputes.differs(uid, view, { manager, now });
+    }
+    const permitted = this.#disputes.permitted(uid, view, now);
+    if (permitted === 'nothing') return { kind: 'pending', service };
+    const reported = this.#reportedView(view, now);
+    const desired = desiredStatusFor(reported, service, this.#options.clock.now());
+    const isOurs = service.ingressManagers.includes(this.#fieldManager);
+    const status = permitted === 'conditions' && !isOurs ? { ...desired, ingress: [] } : desired;
+    const newEvents = newEventsFor(reported, service);
+    const result: UpdateResult = isStatusCurrent(status, service, this.#fieldManager)
       ? { kind: 'current', service }
       : await this.#apply(key, service, status);
     if (result.kind === 'conflict' || result.kind === 'failed') return result;
-    const persistentEvents = persistentEventsFor(view, this.#pendingMs(key, view));
+    if (result.kind === 'current') this.#disputes.shown(uid, view, { isOverwritten: status !== desired });
+    const persistentEvents = persistentEventsFor(reported, this.#pendingMs(key, view));
     const eventOutcome = await this.#options.events.write({
       newEvents,
       persistentEvents,
-      currentEvents: () => eventsFor(view),
+      currentEvents: () => eventsFor(reported),
     });
-    const isRecheckDue = persistentEvents.length > 0 || view.state === 'Pending' || eventOutcome === 'retry-pending';
+    const isRecheckDue =
+      persistentEvents.length > 0 || view.state === 'Pending' || reported !== view || eventOutcome === 'retry-pending';
     return isRecheckDue ? { ...result, kind: 'pending' } : result;
+  }
+
+  /** Whether the Service shows the status for the view. */
+  #isShown(service: ObservedService, view: ServiceView, now: number): boolean {
+    const status = desiredStatusFor(this.#reportedView(view, now), service, this.#options.clock.now());
+    return isStatusCurrent(status, service, this.#fieldManager);
+  }
+
+  /** Returns the view, and adds the controller with which this controller is in dispute about the status. */
+  #reportedView(view: ServiceView, now: number): ServiceView {
+    const opponent = this.#disputes.opponentOf(view.uid, now);
+    return opponent === undefined ? view : withForeignController(view, opponent);
   }
 
   #pendingMs(key: string, { state }: ServiceView): number {

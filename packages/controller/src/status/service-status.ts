@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { ServiceView } from '@weir/model';
 import type { Json } from '../kubernetes/kube-api.ts';
-import { type ManagedFields, ownsStatusField } from '../kubernetes/managed-fields.ts';
+import { INGRESS_FIELD, type ManagedFields, ownsStatusField } from '../kubernetes/managed-fields.ts';
 import { WEIR_PREFIX } from '../parse/parse-object.ts';
 import type { StatusTarget } from './status-writer.ts';
 
@@ -47,12 +47,25 @@ function portsFor(view: ServiceView): NonNullable<IngressStatus['ports']> {
   return [...ports.values()].sort((a, b) => a.port - b.port || (a.protocol < b.protocol ? -1 : 1));
 }
 
-/** Whether the Service already shows the desired status. */
-export function isStatusCurrent(status: DesiredStatus, observed: ObservedService): boolean {
+/**
+ * Whether the Service already shows the desired status. If no addresses are desired, the addresses of other field managers do not count,
+ * because a write of `fieldManager` could not remove them.
+ */
+export function isStatusCurrent(status: DesiredStatus, observed: ObservedService, fieldManager: string): boolean {
+  const isForeign = observed.ingress.length > 0 && !observed.ingressManagers.includes(fieldManager);
   return (
-    isDeepStrictEqual(status.ingress, observed.ingress) &&
+    ((status.ingress.length === 0 && isForeign) || isDeepStrictEqual(status.ingress, observed.ingress)) &&
     isDeepStrictEqual(byType(status.conditions), byType(observed.conditions))
   );
+}
+
+/** Returns the field manager that last changed the status, besides `ownManagers`. Prefers a manager of the addresses. */
+export function lastForeignManager(
+  { statusManagers, ingressManagers }: ObservedService,
+  ownManagers: readonly string[],
+): string {
+  const isForeign = (name: string): boolean => !ownManagers.includes(name);
+  return ingressManagers.findLast(isForeign) ?? statusManagers.findLast(isForeign) ?? 'unknown';
 }
 
 /**
@@ -94,6 +107,8 @@ export interface ObservedService {
   readonly conditions: readonly ServiceCondition[];
   /** The field managers that own fields of the Service's status. */
   readonly statusManagers: readonly string[];
+  /** The field managers that own the addresses in the status. */
+  readonly ingressManagers: readonly string[];
   /**
    * The field managers that added `CLEANUP_FINALIZER` through the status subresource. They may belong to this fleet, another fleet or
    * another controller.
@@ -125,7 +140,7 @@ export function observedServiceFor(raw: Json): ObservedService | undefined {
   const { metadata, spec, status } = raw as unknown as RawService;
   const conditions = (status?.conditions ?? []).filter((condition) => condition.type.startsWith(WEIR_PREFIX));
   const type = spec?.type ?? 'ClusterIP';
-  const managers = (metadata.managedFields ?? []).filter(isOfStatus);
+  const managers = (metadata.managedFields ?? []).filter(isOfStatus).sort(byTime);
   const finalizerManagers = managers.filter((each) => ownsStatusField(each, FINALIZER_FIELD)).map(nameOf);
   if (type !== 'LoadBalancer' && conditions.length === 0 && finalizerManagers.length === 0) return undefined;
   return {
@@ -138,12 +153,17 @@ export function observedServiceFor(raw: Json): ObservedService | undefined {
     ingress: status?.loadBalancer?.ingress ?? [],
     conditions,
     statusManagers: managers.map(nameOf),
+    ingressManagers: managers.filter((each) => ownsStatusField(each, INGRESS_FIELD)).map(nameOf),
     finalizerManagers,
   };
 }
 
 function isOfStatus({ subresource }: ManagedFields): boolean {
   return subresource === 'status';
+}
+
+function byTime({ time: a = '' }: ManagedFields, { time: b = '' }: ManagedFields): number {
+  return a < b ? -1 : Number(a > b);
 }
 
 const nameOf = ({ manager = '' }: ManagedFields): string => manager;

@@ -45,8 +45,15 @@ describe('the status of a Service', () => {
     const [first, second] = status.conditions;
     const conditions = [second, { type: 'example.com/Other' }, first] as object[];
     const observed = observedServiceOf(rawService({ loadBalancer: { ingress: status.ingress }, conditions }));
-    assert.ok(isStatusCurrent(desiredStatusFor(view(), observed, NOW + 60_000), observed));
-    assert.ok(!isStatusCurrent(desiredStatusFor(view({ addresses: [] }), observed, NOW), observed));
-    assert.ok(!isStatusCurrent(desiredStatusFor(view({ conditions: [accepted] }), observed, NOW), observed));
+    const isCurrent = (each: ServiceView, service = observed): boolean =>
+      isStatusCurrent(desiredStatusFor(each, service, NOW + 60_000), service, 'weir-controller');
+    assert.ok(isCurrent(view()));
+    assert.ok(!isCurrent(view({ addresses: [] })));
+    assert.ok(!isCurrent(view({ conditions: [accepted] })));
+    const foreign = observedServiceOf(
+      rawService({ loadBalancer: { ingress: [{ ip: '10.9.9.9' }] }, conditions }, { statusManager: 'k3s' }),
+    );
+    assert.ok(!isCurrent(view(), foreign));
+    assert.ok(isCurrent(view({ addresses: [] }), foreign), 'the addresses of another controller cannot be removed');
   });
 });

@@ -1,10 +1,11 @@
 import type { ListenerReport } from '../heartbeat.ts';
-import type { RefusalReason } from '../reason.ts';
+import { joinSentences, quote } from '../message-text.ts';
+import { DEGRADED_REASONS, type DegradedReason, type RefusalReason } from '../reason.ts';
 import type { Snapshot } from '../snapshot.ts';
 import type { Suspension } from '../suspension.ts';
-import type { ListenerEntry, NodeEntry, Protocol, ServiceEntry } from '../table/entry.ts';
+import type { ListenerEntry, NodeEntry, Protocol, ServiceEntry, StatusReason } from '../table/entry.ts';
 import { isOwned } from '../translate/owned-services.ts';
-import { type Condition, conditionsFor, FLEET_UNREACHABLE } from './condition.ts';
+import { type Condition, conditionsFor, FLEET_UNREACHABLE, truncateMessage } from './condition.ts';
 import type { FleetState } from './fleet-state.ts';
 import type { ListenerReportIndex } from './listener-reports.ts';
 import type { EndpointCount, Readiness } from './readiness.ts';
@@ -188,6 +189,27 @@ function stateFor(
   if (isStatus('Programmed', 'True')) return { state: 'Programmed', ...reasonOf('Programmed') };
   if (isStatus('Accepted', 'False')) return { state: 'Refused', ...reasonOf('Accepted') };
   return { state: 'Pending', ...reasonOf('Programmed') };
+}
+
+/** Returns the view with one more reason in its Degraded condition, whose reason becomes the more severe of the two reasons. */
+export function withDegradedReason(view: ServiceView, added: StatusReason<DegradedReason>): ServiceView {
+  const degraded = view.conditions.find(({ type }) => type === 'Degraded');
+  const others = view.conditions.filter((condition) => condition !== degraded);
+  return { ...view, conditions: [...others, mergeDegraded(degraded, added)] };
+}
+
+function mergeDegraded(before: Condition | undefined, added: StatusReason<DegradedReason>): Condition {
+  const condition: Condition = { type: 'Degraded', status: 'True', ...added };
+  if (before === undefined) return condition;
+  const order = DEGRADED_REASONS.indexOf(before.reason as DegradedReason) - DEGRADED_REASONS.indexOf(added.reason);
+  const [first, second] = order <= 0 ? [before, condition] : [condition, before];
+  return { ...first, message: truncateMessage(joinSentences([first.message, second.message])) };
+}
+
+/** Returns the view of a Service whose status the field manager `manager` overwrites again and again. */
+export function withForeignController(view: ServiceView, manager: string): ServiceView {
+  const message = `the field manager ${quote(manager)} overwrites the status of this Service again and again, so the status may show wrong addresses; Weir therefore writes its status less often, at last every 5 minutes; let only one controller serve the Service: give the Service a spec.loadBalancerClass, or disable the other controller`;
+  return withDegradedReason(view, { reason: 'ForeignController', message });
 }
 
 /** The state of one listener: a port at an address of a node. */

@@ -1,13 +1,10 @@
-import { joinSentences } from '../message-text.ts';
 import type { TenantLimits } from '../policy.ts';
-import { DEGRADED_REASONS, type DegradedReason } from '../reason.ts';
 import type { TenantEntry } from '../table/entry.ts';
 import { entriesOf } from '../table/table.ts';
 import { policyText } from '../translate/tenancy.ts';
 import { addCounters, type Counters, type UsageRow, ZERO_COUNTERS } from '../usage/report.ts';
-import type { Condition } from './condition.ts';
 import type { FleetState } from './fleet-state.ts';
-import type { ServiceState, ServiceView } from './service-view.ts';
+import { type ServiceState, type ServiceView, withDegradedReason } from './service-view.ts';
 import { serviceViewsFor } from './service-views.ts';
 
 /** A tenant with its limits, its Services and ports, and its traffic of this month. */
@@ -92,15 +89,5 @@ export function trafficExhaustedMessages(
  */
 export function withTrafficExhausted(view: ServiceView, message: string | undefined): ServiceView {
   if (message === undefined || view.addresses.length === 0) return view;
-  const degraded = view.conditions.find(({ type }) => type === 'Degraded');
-  const others = view.conditions.filter((condition) => condition !== degraded);
-  return { ...view, conditions: [...others, mergeDegraded(degraded, message)] };
-}
-
-function mergeDegraded(before: Condition | undefined, message: string): Condition {
-  const condition: Condition = { type: 'Degraded', status: 'True', reason: 'OverLimit', message };
-  if (before === undefined) return condition;
-  const order = DEGRADED_REASONS.indexOf(before.reason as DegradedReason) - DEGRADED_REASONS.indexOf('OverLimit');
-  const [first, second] = order <= 0 ? [before, condition] : [condition, before];
-  return { ...first, message: joinSentences([first.message, second.message]) };
+  return withDegradedReason(view, { reason: 'OverLimit', message });
 }
