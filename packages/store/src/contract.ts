@@ -134,11 +134,14 @@ export interface Revision {
 export interface HeartbeatStore {
   /**
    * Returns the number of a new incarnation of the node's proxy: greater than every earlier number, and at least `atLeast` (the last number
-   * in the proxy's state directory plus one). For an unknown node the first number is the store's clock in seconds, so that numbers do not
-   * repeat after the store was wiped.
+   * in the proxy's state directory plus one). The number is at least the store's clock in seconds, so that numbers do not repeat after the
+   * store was wiped, or after a failover lost the last number.
    */
   beginIncarnation(node: string, atLeast: number): Promise<number>;
-  /** Stores a heartbeat for `HEARTBEAT_TTL_MS`. */
+  /**
+   * Stores a heartbeat for `HEARTBEAT_TTL_MS`. If a failover has lost the number of the incarnation, later incarnations of the node again
+   * get higher numbers.
+   */
   record(heartbeat: Heartbeat): Promise<void>;
   /** Removes the heartbeat of an incarnation at once. A proxy calls this method at the end of a drain. */
   remove(node: string, life: number): Promise<void>;
@@ -147,7 +150,7 @@ export interface HeartbeatStore {
    * `unreadable`.
    */
   list(): Promise<readonly Heartbeat[]>;
-  /** Returns the names of all nodes for which `beginIncarnation` was ever called. */
+  /** Returns the names of all nodes for which `beginIncarnation` or `record` was ever called. */
   knownNodes(): Promise<ReadonlySet<string>>;
 }
 

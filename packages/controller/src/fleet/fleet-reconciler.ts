@@ -153,7 +153,7 @@ export class FleetReconciler {
     else this.#liveness.heartbeatsRead(heartbeats, now);
     this.#logUnknownVersions(this.#liveness.alive());
     this.#updateUnreachableNodes(input.snapshot.nodes, { now });
-    this.#views = this.#viewsFor(input, { isSettling: this.#liveness.isInGracePeriod(now) });
+    this.#views = this.#viewsFor(input, { isSettling: this.#liveness.isSettling });
     this.#onViews(this.#views);
   }
 

@@ -5,30 +5,49 @@ import type { Heartbeat, NodeUnreachability } from '@weir/model';
  * report late.
  */
 export const GRACE_PERIOD_MS = 10_000;
+/** The most time that counts for one read of the heartbeats, because the store may have been unreachable between two reads. */
+const MAX_READ_INTERVAL_MS = 1_000;
+
+interface ProxyState {
+  readonly heartbeat: Heartbeat;
+  /** How long the store was reachable since a read last found the heartbeat. */
+  readonly missingMs: number;
+}
 
 /**
  * Decides which proxies are alive. The store drops a heartbeat after 3 s. A missing heartbeat does not count during a grace period. A
- * grace period also begins each time that the store is reachable again. Times are milliseconds of the monotonic clock.
+ * grace period also begins each time that the store is reachable again, but a heartbeat that was missing while the store was reachable
+ * for `GRACE_PERIOD_MS` altogether counts in any case. Otherwise a store that is unreachable for a moment every few seconds would keep
+ * dead proxies alive for ever. Times are milliseconds of the monotonic clock.
  */
 export class ProxyLiveness {
-  readonly #heartbeatByIncarnation = new Map<string, Heartbeat>();
+  readonly #stateByIncarnation = new Map<string, ProxyState>();
   #isStoreReachable = false;
+  #lastReadAt: number | undefined;
   #graceUntil = Number.NEGATIVE_INFINITY;
+  /** How long the store has been reachable in this term. */
+  #reachableMs = 0;
+  /** The value of `#reachableMs` at which this term has settled; undefined before the first grace period. */
+  #settledAtReachableMs: number | undefined;
 
   /** Call this with the heartbeats that the store returned. */
   heartbeatsRead(heartbeats: readonly Heartbeat[], now: number): void {
+    const elapsedMs = this.#elapsedSinceLastRead(now);
+    this.#reachableMs += elapsedMs;
     if (!this.#isStoreReachable) this.startGracePeriod(now);
     this.#isStoreReachable = true;
+    this.#lastReadAt = now;
     const present = new Set<string>();
     for (const heartbeat of heartbeats) {
       const key = `${heartbeat.node}/${heartbeat.life}`;
       present.add(key);
-      this.#heartbeatByIncarnation.set(key, heartbeat);
+      this.#stateByIncarnation.set(key, { heartbeat, missingMs: 0 });
     }
-    for (const [key, heartbeat] of this.#heartbeatByIncarnation) {
-      // A missing proxy that was draining has ended as expected, so no grace period applies.
-      if (!present.has(key) && (heartbeat.draining || !this.isInGracePeriod(now)))
-        this.#heartbeatByIncarnation.delete(key);
+    for (const [key, state] of this.#stateByIncarnation) {
+      if (present.has(key)) continue;
+      const missingMs = state.missingMs + elapsedMs;
+      if (this.#isDead({ ...state, missingMs }, now)) this.#stateByIncarnation.delete(key);
+      else this.#stateByIncarnation.set(key, { ...state, missingMs });
     }
   }
 
@@ -39,10 +58,12 @@ export class ProxyLiveness {
 
   startGracePeriod(now: number): void {
     this.#graceUntil = now + GRACE_PERIOD_MS;
+    this.#settledAtReachableMs ??= this.#reachableMs + GRACE_PERIOD_MS;
   }
 
-  isInGracePeriod(now: number): boolean {
-    return now < this.#graceUntil;
+  /** Whether heartbeats of live proxies may still be missing, because this term has just begun. */
+  get isSettling(): boolean {
+    return this.#reachableMs < (this.#settledAtReachableMs ?? Number.POSITIVE_INFINITY);
   }
 
   get isStoreReachable(): boolean {
@@ -50,7 +71,17 @@ export class ProxyLiveness {
   }
 
   alive(): readonly Heartbeat[] {
-    return [...this.#heartbeatByIncarnation.values()];
+    return [...this.#stateByIncarnation.values()].map(({ heartbeat }) => heartbeat);
+  }
+
+  /** A missing proxy that was draining has ended as expected, so no grace period applies. */
+  #isDead({ heartbeat, missingMs }: ProxyState, now: number): boolean {
+    return heartbeat.draining || now >= this.#graceUntil || missingMs >= GRACE_PERIOD_MS;
+  }
+
+  /** Returns how long the store has been reachable since the last read. After an interruption this time is unknown, so it counts as 0. */
+  #elapsedSinceLastRead(now: number): number {
+    return this.#isStoreReachable ? Math.min(MAX_READ_INTERVAL_MS, now - (this.#lastReadAt ?? now)) : 0;
   }
 }
 

@@ -1,67 +1,19 @@
 import assert from 'node:assert/strict';
-import { describe, type TestContext, test } from 'node:test';
-import { type Condition, EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceObject, type ServiceView } from '@weir/model';
+import { describe, test } from 'node:test';
+import { EMPTY_TABLE, entriesOf, type Heartbeat, type ServiceObject } from '@weir/model';
 import { ManualClock } from '@weir/runtime';
 import { MemoryStore } from '@weir/store';
-import type { DesiredViews } from '../../src/status/status-sink.ts';
 import {
   type ControllerHarness,
-  type ControllerHarnessOptions,
   heartbeat,
   servedServices,
   startControllerHarness,
 } from '../fixtures/controller-harness.ts';
 import { createFakeLeadership } from '../fixtures/fake-leadership.ts';
 import { FakeSource, nodeObject, serviceObject, suspensionObject } from '../fixtures/fake-source.ts';
+import { runWithHeartbeats as run, startReportedStatus as start } from '../fixtures/reported-status.ts';
 
 describe('the reported status of Services', () => {
-  interface StatusHarness extends ControllerHarness {
-    /** Returns the last desired status of each Service as a line such as `web 10.0.0.1,10.0.0.2 Programmed`. */
-    readonly lines: () => string[];
-    readonly writes: () => number;
-    /** Returns the conditions of the first Service. */
-    readonly conditions: () => readonly Condition[];
-  }
-
-  async function start(context: TestContext, options: ControllerHarnessOptions = {}): Promise<StatusHarness> {
-    let views: readonly ServiceView[] = [];
-    let writes = 0;
-    const source =
-      options.source ??
-      new FakeSource({
-        nodes: [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')],
-        services: [serviceObject('web')],
-      });
-    const status = {
-      observedRevision: 0,
-      setDesired(next: DesiredViews): void {
-        views = next.views;
-      },
-      async write(): Promise<'complete'> {
-        writes += 1;
-        return 'complete';
-      },
-    };
-    return {
-      ...(await startControllerHarness(context, { ...options, source, status })),
-      lines: () => views.map((view) => `${view.name} ${view.addresses.join() || '-'} ${view.reason}`),
-      writes: () => writes,
-      conditions: () => views[0]?.conditions ?? [],
-    };
-  }
-
-  /** Records these heartbeats once a second. */
-  async function run(
-    { store, advance }: ControllerHarness,
-    seconds: number,
-    heartbeats: readonly Heartbeat[],
-  ): Promise<void> {
-    for (let second = 0; second < seconds; second += 1) {
-      for (const each of heartbeats) await store.heartbeats.record(each);
-      await advance(1_000);
-    }
-  }
-
   const a = heartbeat('a', ['uid-web']);
   const b = heartbeat('b', ['uid-web']);
 
@@ -103,65 +55,6 @@ describe('the reported status of Services', () => {
     assert.deepEqual(harness.lines(), ['web 10.0.0.1 NoProxy']);
   });
 
-  describe('while all proxies of a Service are silent', () => {
-    test('keeps the addresses and says since when no proxy was heard, until a proxy returns', async (context) => {
-      const harness = await start(context);
-      await run(harness, 15, [a, b]);
-      const diedAt = harness.clock.now();
-      await run(harness, 10, []);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed'], 'both proxies may only have restarted');
-      await run(harness, 900, []);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 NoProxy']);
-      const conditions = harness.conditions();
-      assert.deepEqual(
-        conditions.map(({ type, status, reason }) => `${type} ${status} ${reason}`),
-        ['Accepted True Accepted', 'Programmed Unknown NoProxy', 'Degraded True NoProxy'],
-      );
-      const since = conditions[1]?.since ?? 0;
-      assert.ok(since >= diedAt && since <= diedAt + 5_000, 'the heartbeats expire after 3 s');
-      const text = new Date(since).toISOString().slice(0, 19);
-      assert.match(conditions[1]?.message ?? '', new RegExp(`of a, b have sent no heartbeat since ${text}Z, .* stay publ`));
-      await run(harness, 1, [b]);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.2 Programmed']);
-    });
-
-    test('keeps the time under a new leader, which reads the time from the status', async (context) => {
-      const clock = new ManualClock();
-      const noProxySince = clock.now() - 900_000;
-      const services = [serviceObject('web', { publishedIPs: ['10.0.0.1'], noProxySince })];
-      const nodes = [nodeObject('a', '10.0.0.1')];
-      const harness = await start(context, { clock, source: new FakeSource({ nodes, services }) });
-      await run(harness, 1, []);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1 NoProxy']);
-      assert.equal(harness.conditions()[1]?.since, noProxySince);
-      await run(harness, 1, [a]);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
-    });
-
-    test('is not affected by a proxy that failed to open a port before it became silent', async (context) => {
-      const services = [serviceObject('web', { publishedIPs: ['10.0.0.1', '10.0.0.2'] })];
-      const nodes = [nodeObject('a', '10.0.0.1'), nodeObject('b', '10.0.0.2')];
-      const harness = await start(context, { source: new FakeSource({ nodes, services }) });
-      const listeners = b.listeners.map((each) => ({ ...each, bound: false, listening: false, error: 'port in use' }));
-      await run(harness, 15, [a, { ...b, listeners }]);
-      await run(harness, 15, []);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1 NoProxy']);
-    });
-
-    test('does not change while the store is unreachable', async (context) => {
-      const harness = await start(context);
-      await run(harness, 15, [a, b]);
-      harness.store.faults.goAway();
-      await harness.advance(600_000);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
-      harness.store.faults.comeBack();
-      await run(harness, 5, []);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
-      await run(harness, 20, []);
-      assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 NoProxy']);
-    });
-  });
-
   test('does not change while the store is unreachable, and for 10 s afterwards', async (context) => {
     const harness = await start(context);
     await run(harness, 15, [a, b]);
@@ -173,6 +66,25 @@ describe('the reported status of Services', () => {
     assert.deepEqual(harness.lines(), ['web 10.0.0.1,10.0.0.2 Programmed']);
     await run(harness, 4, [a]);
     assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
+  });
+
+  test('loses the address of a dead proxy if the store is unreachable for a second every 10 s', async (context) => {
+    const harness = await start(context);
+    await run(harness, 15, [a, b]);
+    for (let time = 0; time < 40; time += 1) {
+      if (time === 3) assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
+      await run(harness, 9, [a]);
+      harness.store.faults.goAway();
+      await harness.advance(1_000);
+      harness.store.faults.comeBack();
+    }
+    assert.deepEqual(harness.lines(), ['web 10.0.0.1 Programmed']);
+    const lost = harness.controller.problems().filter(({ code }) => code === 'NoNodes');
+    assert.deepEqual(
+      lost.map(({ subject }) => subject),
+      ['Node b'],
+      'the node is given up after five minutes',
+    );
   });
 
   test('does not change for 10 s under a new leader, which reads the addresses from the Services', async (context) => {

@@ -41,8 +41,8 @@ export class MemoryHeartbeats implements HeartbeatStore {
 
   async beginIncarnation(node: string, atLeast: number): Promise<number> {
     this.#connection.assertReady();
-    const known = this.content.lastIncarnations.get(node);
-    const life = Math.max(known === undefined ? Math.floor(this.#clock.now() / 1000) : known + 1, atLeast);
+    const known = this.content.lastIncarnations.get(node) ?? 0;
+    const life = Math.max(known + 1, Math.floor(this.#clock.now() / 1000), atLeast);
     this.content.lastIncarnations.set(node, life);
     await this.#onChange();
     return life;
@@ -51,7 +51,10 @@ export class MemoryHeartbeats implements HeartbeatStore {
   async record(heartbeat: Heartbeat): Promise<void> {
     this.#connection.assertReady();
     const expiresAt = this.#clock.monotonic() + HEARTBEAT_TTL_MS;
-    this.content.heartbeats.set(keyOf(heartbeat.node, heartbeat.life), { heartbeat, expiresAt });
+    const { node, life } = heartbeat;
+    this.content.heartbeats.set(keyOf(node, life), { heartbeat, expiresAt });
+    const { lastIncarnations } = this.content;
+    if ((lastIncarnations.get(node) ?? 0) < life) lastIncarnations.set(node, life);
   }
 
   async remove(node: string, life: number): Promise<void> {

@@ -30,9 +30,9 @@ export class RedisHeartbeats implements HeartbeatStore {
     const key = this.#keys.proxy(node, life);
     const sent = this.#lastSentByKey.get(key);
     const chunks = chunkListeners(listeners, sent);
-    const state = [HEARTBEAT_TTL_MS, memberFor(node, life), encodeHeartbeatState(heartbeat)];
+    const state = [HEARTBEAT_TTL_MS, node, life, encodeHeartbeatState(heartbeat)];
     const run = (args: readonly (string | number)[]): Promise<unknown> =>
-      this.#connection.run('beat-proxy', [key, this.#keys.proxies], [...state, ...args]);
+      this.#connection.run('beat-proxy', [key, this.#keys.proxies, this.#keys.lives], [...state, ...args]);
     // Forgets the chunks of the last write, because the stored chunks are unknown until Redis responds.
     this.#lastSentByKey.delete(key);
     const isPatch = sent?.chunks.length === chunks.chunks.length;

@@ -98,7 +98,7 @@ for (const [name, startGroup, more] of KINDS) {
       assert.deepEqual(states, []);
     });
 
-    test('opens a new epoch if the new primary lacks a revision', async (t) => {
+    test('opens a new epoch and repeats no incarnation number if the new primary lacks them', async (t) => {
       await group.waitUntilHealthy();
       const open = opener(t);
       const [leading, following] = [await open(), await open()];
@@ -108,10 +108,12 @@ for (const [name, startGroup, more] of KINDS) {
       assert.ok(kept.kind === 'published');
       const followed = startFollowing(t, following);
       await shows(followed, 'a');
+      await leading.heartbeats.beginIncarnation('n', 1);
       await replicated(group);
       const [primary, replica] = [await group.primary(), await group.replica()];
       await group.command(replica, 'CONFIG SET masterauth wrong');
       await group.command(primary, 'CLIENT KILL TYPE replica');
+      const lostIncarnation = await leading.heartbeats.beginIncarnation('n', 1);
       const lost = await publisher.publish(tableOf([entry('a'), entry('lost')]));
       assert.ok(lost.kind === 'published');
       await shows(followed, 'a', 'lost');
@@ -120,6 +122,8 @@ for (const [name, startGroup, more] of KINDS) {
       await eventually(() => assert.equal(leading.connection, 'away'));
       await waitUntilReady(leading);
       assert.deepEqual((await leading.table.meta())?.id, kept.position.id);
+      const next = await leading.heartbeats.beginIncarnation('n', 1);
+      assert.ok(next > lostIncarnation, 'no incarnation number is used twice');
       publisher.recheck();
       const again = await publisher.publish(tableOf([entry('a'), entry('next')]));
       assert.ok(again.kind === 'published' && again.newEpoch);
