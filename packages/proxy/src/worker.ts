@@ -1,9 +1,11 @@
 // The entry point of a worker thread.
 import { workerData } from 'node:worker_threads';
+import { shareDescriptorCount } from './limits/descriptor-count.ts';
 import { openTransports } from './transport/choose-transport.ts';
 import type { WorkerStartData } from './worker/messages.ts';
 import { runWorker } from './worker/run-worker.ts';
 
-const { transport, descriptors } = workerData as WorkerStartData;
+const { transport, descriptors, limiterMemory } = workerData as WorkerStartData;
+shareDescriptorCount(limiterMemory.memory.descriptorCounts, limiterMemory.workerSlot);
 const { tcp, udp } = await openTransports(transport, descriptors);
 runWorker(tcp, udp);

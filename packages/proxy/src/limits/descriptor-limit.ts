@@ -1,23 +1,11 @@
 // Keeps file descriptors free for the store, health checks and logs. If no descriptor were free, the process could open
 // no file or socket, and libuv would accept connections and close them at once, uncounted.
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 
 const RESERVE_DIVISOR = 3;
 const MAX_RESERVED_DESCRIPTORS = 256;
-const DESCRIPTOR_FOLDER = '/proc/self/fd';
 /** The descriptors of a relayed connection: one to the client and one to the endpoint. */
 const DESCRIPTORS_PER_CONNECTION = 2;
-
-/** Returns how many descriptors this process has open, or 0 if the system has no /proc. */
-export function countOpenDescriptors(): number {
-  try {
-    // Since Linux 6.2 the size of the folder is the number of open descriptors. Older kernels report 0.
-    const { size } = statSync(DESCRIPTOR_FOLDER);
-    return size > 0 ? size : readdirSync(DESCRIPTOR_FOLDER).length;
-  } catch {
-    return 0;
-  }
-}
 
 /**
  * Returns how many descriptors this process may open, or undefined if the system has no /proc. This is the soft limit.
@@ -80,7 +68,8 @@ export interface DescriptorLimiterOptions {
   readonly limit: number | undefined;
   /** How many workers share the limit. */
   readonly workers: number;
-  readonly countOpen?: () => number;
+  /** Returns how many descriptors the process has open. */
+  readonly countOpen: () => number;
   /** Returns milliseconds of a monotonic clock. */
   readonly now?: () => number;
 }
@@ -98,12 +87,7 @@ export class DescriptorLimiter {
   #remaining = 0;
   #fullUntil = Number.NEGATIVE_INFINITY;
 
-  constructor({
-    limit,
-    workers,
-    countOpen = countOpenDescriptors,
-    now = () => performance.now(),
-  }: DescriptorLimiterOptions) {
+  constructor({ limit, workers, countOpen, now = () => performance.now() }: DescriptorLimiterOptions) {
     this.#limit = limit;
     this.#workers = workers;
     this.#countOpen = countOpen;

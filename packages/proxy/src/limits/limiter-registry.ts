@@ -9,6 +9,7 @@ import {
 } from '@weir/model/data-plane';
 import type { LimiterRows } from './admission.ts';
 import { ClientCounts } from './client-counts.ts';
+import { clearDescriptorCount, DescriptorCounter } from './descriptor-count.ts';
 import { descriptorLimit, maxConnectionsFor } from './descriptor-limit.ts';
 import { configureLimiter, type LimiterConfig } from './limiter.ts';
 import {
@@ -33,6 +34,8 @@ interface AllocatedRow {
  * worker uses the row any more and no open connection is counted in the row.
  */
 export class LimiterRegistry {
+  /** Counts the open descriptors of this process. */
+  readonly descriptors: DescriptorCounter;
   readonly #memory: LimiterMemory;
   readonly #state: LimiterState;
   readonly #slotByWorker = new Map<number, number>();
@@ -48,6 +51,7 @@ export class LimiterRegistry {
    */
   constructor(workerSlots: number, maxConnections: number = maxConnectionsFor(descriptorLimit())) {
     this.#memory = createLimiterMemory(workerSlots);
+    this.descriptors = new DescriptorCounter(this.#memory.descriptorCounts);
     this.#state = new LimiterState(this.#memory.state);
     this.#state.setLimit(PROXY_ROW, MAX_OPEN_FIELD, maxConnections);
   }
@@ -69,6 +73,7 @@ export class LimiterRegistry {
     this.#slotByWorker.delete(worker);
     this.#state.clearWorker(workerSlot);
     ClientCounts.clearWorker(this.#memory.clientCounts, workerSlot);
+    clearDescriptorCount(this.#memory.descriptorCounts, workerSlot);
   }
 
   /**

@@ -1,4 +1,5 @@
 import { createClientCountsMemory } from './client-counts.ts';
+import { createDescriptorCountsMemory } from './descriptor-count.ts';
 
 // The layout of limits in shared memory: one row for each tenant and each Service of a proxy. The main thread writes the
 // limits of a row. The workers write the token buckets and the open connections.
@@ -188,6 +189,8 @@ export interface WaiterKey {
 export interface LimiterMemory {
   readonly state: LimiterStateMemory;
   readonly clientCounts: SharedArrayBuffer;
+  /** The descriptors that each worker has open, see `DescriptorCounter`. */
+  readonly descriptorCounts: SharedArrayBuffer;
 }
 
 /** The shared memory for all limits, and the slot in which only this worker writes. */
@@ -197,5 +200,9 @@ export interface WorkerLimiterMemory {
 }
 
 export function createLimiterMemory(workerSlots: number): LimiterMemory {
-  return { state: createLimiterStateMemory(workerSlots), clientCounts: createClientCountsMemory(workerSlots) };
+  return {
+    state: createLimiterStateMemory(workerSlots),
+    clientCounts: createClientCountsMemory(workerSlots),
+    descriptorCounts: createDescriptorCountsMemory(workerSlots),
+  };
 }

@@ -1,5 +1,5 @@
 import { type Logger, readFileIfPresent } from '@weir/runtime';
-import { countOpenDescriptors, descriptorLimit, descriptorsForConnections } from '../limits/descriptor-limit.ts';
+import { descriptorLimit, descriptorsForConnections } from '../limits/descriptor-limit.ts';
 import type { TransportKind } from '../transport/choose-transport.ts';
 
 const MIN_DESCRIPTORS = 16_384;
@@ -56,12 +56,13 @@ const RESET_BELOW_SHARE = 0.7;
 export interface DescriptorMonitorOptions {
   readonly log: Logger;
   readonly limit?: number | undefined;
-  readonly open?: () => number;
+  /** Returns how many descriptors the process has open. */
+  readonly open: () => number;
 }
 
 /** Returns a function that warns before connections are refused for lack of descriptors. To be called every second. */
 export function createDescriptorMonitor(options: DescriptorMonitorOptions): () => void {
-  const { log, limit = descriptorLimit(), open = countOpenDescriptors } = options;
+  const { log, limit = descriptorLimit(), open } = options;
   let isWarned = false;
   return () => {
     if (limit === undefined) return;

@@ -2,7 +2,7 @@ import { PROPAGATION_BUCKETS_SECONDS, type ServiceEntry } from '@weir/model/data
 import type { Metrics, Sample } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import { addStoreMetrics } from '@weir/store';
-import { countOpenDescriptors } from '../limits/descriptor-limit.ts';
+import type { DescriptorCounter } from '../limits/descriptor-count.ts';
 import { ACTIVE, CONNECTIONS, outcomeColumn, RECEIVED, SENT } from '../metering/counters.ts';
 import { REFUSAL_OUTCOMES } from '../metering/outcome.ts';
 import type { SlotRegistry } from '../metering/slot-registry.ts';
@@ -26,14 +26,15 @@ export interface ProxyMetricsSources {
   readonly propagation: PropagationLatency;
   readonly health: HealthMonitor;
   readonly pool: WorkerPool;
+  readonly descriptors: DescriptorCounter;
   /** Quantiles of the main thread's event loop delay in seconds, in the order of `DELAY_QUANTILES`. */
   readonly delaySeconds: Float64Array;
 }
 
 export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
-  const { settings, slots, table, propagation, health, pool, delaySeconds } = sources;
+  const { settings, slots, table, propagation, health, pool, descriptors, delaySeconds } = sources;
   const { version, transport, log, store } = settings;
-  const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: countOpenDescriptors });
+  const metrics = createMetrics({ log, processMetrics: 'on', openDescriptors: () => descriptors.open });
   const column = (index: number) => () => perSlot(slots, index);
 
   addStoreMetrics(metrics, () => store);

@@ -3,6 +3,7 @@
 import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane';
 import type { Loop } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
+import type { DescriptorCounter } from '../limits/descriptor-count.ts';
 import { LimiterRegistry } from '../limits/limiter-registry.ts';
 import { SlotRegistry } from '../metering/slot-registry.ts';
 import { UsageFlusher } from '../metering/usage-flusher.ts';
@@ -29,6 +30,7 @@ import { WORKER_ENTRY } from './worker-thread.ts';
 
 export interface ProxyComponents {
   readonly slots: SlotRegistry;
+  readonly descriptors: DescriptorCounter;
   readonly pool: WorkerPool;
   readonly table: TableDistributor;
   readonly maglev: MaglevTables;
@@ -90,6 +92,7 @@ export function createComponents(
   // The data path: the workers and the state that is sent to them.
   const slots = new SlotRegistry();
   const limits = new LimiterRegistry(workers);
+  const { descriptors } = limits;
   const pool: WorkerPool = new WorkerPool({
     count: workers,
     node,
@@ -197,13 +200,14 @@ export function createComponents(
     heartbeat: () => status.heartbeat,
   });
   const admin: AdminPort | undefined = createProxyAdmin(settings, {
-    metricsSources: { settings, slots, table, propagation, health, pool, delaySeconds },
+    metricsSources: { settings, slots, table, propagation, health, pool, descriptors, delaySeconds },
     ready,
     view: () => status.view,
     isOtherProxyServing: () => takeover.isOtherProxyServing,
   });
   return {
     slots,
+    descriptors,
     pool,
     table,
     maglev,

@@ -42,8 +42,8 @@ export class Supervisor {
       isDraining: () => this.#isDraining,
       onStateChange: () => this.#onStateChange(),
     });
-    const { listeners, pool, liveness, eventLoopDelay, stateSaver } = this.components;
-    const checkDescriptors = createDescriptorMonitor({ log: settings.log });
+    const { listeners, pool, descriptors, liveness, eventLoopDelay, stateSaver } = this.components;
+    const checkDescriptors = createDescriptorMonitor({ log: settings.log, open: () => descriptors.open });
     // The journal has a loop of its own, because a flush waits for a store that does not answer.
     this.#journalLoop = this.#createSecondLoop('journal', () => this.components.flusher.writeJournal());
     this.#flushLoop = this.#createSecondLoop('flush', () => this.#flush());

@@ -3,6 +3,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createAffinityTable } from '@weir/model/data-plane';
 import { Sealer, Secret } from '@weir/runtime/sealing';
+import { DescriptorCounter } from '../limits/descriptor-count.ts';
 import { DescriptorLimiter, descriptorLimit } from '../limits/descriptor-limit.ts';
 import { PeerWorkers } from '../relay/peer-workers.ts';
 import { TICK_MS } from '../relay/timeout-wheel.ts';
@@ -45,6 +46,7 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
   const eventLoopDelay = startEventLoopDelayMonitor(new Float64Array(eventLoopDelays));
   const dropped = new Float64Array(droppedDatagrams);
   const errors = new ErrorReporter((origin, text) => send({ kind: 'error', origin, text }));
+  const descriptors = new DescriptorCounter(limiterMemory.memory.descriptorCounts);
   const worker = new RelayWorker({
     node,
     counterBlocks,
@@ -52,7 +54,11 @@ export function runWorker(transport: TcpTransport, udpTransport?: UdpTransport):
     affinityTable: createAffinityTable(new Uint32Array(affinityMemory)),
     limiterMemory,
     peerWorkers: new PeerWorkers(peerWorkers),
-    descriptorLimiter: new DescriptorLimiter({ limit: descriptorLimit(), workers: workerCount }),
+    descriptorLimiter: new DescriptorLimiter({
+      limit: descriptorLimit(),
+      workers: workerCount,
+      countOpen: () => descriptors.open,
+    }),
     sealer: fleetSecret === undefined ? undefined : new Sealer(new Secret(fleetSecret)),
     transport,
     ...(udpTransport === undefined ? {} : { udpTransport }),

@@ -1,6 +1,7 @@
 // The system calls for sockets. A function returns the result of the system call, or the negative errno, unless its comment says otherwise.
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
+import { countDescriptor } from '../../limits/descriptor-count.ts';
 import type { PeerAddress } from '../peer-address.ts';
 import { checked, integer, link, NativeMemory, structure, UNUSED } from './ffi.ts';
 import {
@@ -97,15 +98,18 @@ export function closeAbandoned(memory: SharedArrayBuffer): number {
   return count;
 }
 
-/** Records the descriptor that a system call has returned, and returns the descriptor or the negative errno. */
+/** Records and counts the descriptor that a system call has returned, and returns the descriptor or the negative errno. */
 export function opened(result: number): number {
   const descriptor = checked(result);
-  if (descriptor >= 0 && openDescriptors !== undefined) openDescriptors[descriptor] = 1;
+  if (descriptor < 0) return descriptor;
+  countDescriptor(1);
+  if (openDescriptors !== undefined) openDescriptors[descriptor] = 1;
   return descriptor;
 }
 
 /** Must be called before the close, because another thread may get the same number right after the close. */
 function forget(descriptor: number): void {
+  countDescriptor(-1);
   if (openDescriptors !== undefined) openDescriptors[descriptor] = 0;
 }
 

@@ -5,6 +5,7 @@
 // the number to another connection.
 import { Socket } from 'node:net';
 import { getSystemErrorName } from 'node:util';
+import { countSocket } from '../../limits/descriptor-count.ts';
 import { eventLoop } from '../event-loop.ts';
 import { hostText, type PeerAddress } from '../peer-address.ts';
 import {
@@ -178,7 +179,9 @@ export class EpollStream implements AcceptedStream {
     releaseDescriptor(descriptor);
     this.#descriptor = -1;
     this.#events = undefined;
-    return { socket: new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true }), input };
+    const socket = new Socket({ fd: descriptor, allowHalfOpen: true, readable: true, writable: true });
+    countSocket(socket);
+    return { socket, input };
   }
 
   onEvents(events: number): void {

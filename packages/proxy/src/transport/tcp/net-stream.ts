@@ -2,6 +2,7 @@
 // write may keep. A socket from `connect` reads into one shared buffer, so a write must copy the bytes.
 // `SocketOperations` contains the operations that differ between plain TCP and TLS.
 import { connect, type Socket } from 'node:net';
+import { countSocket } from '../../limits/descriptor-count.ts';
 import { countProgress } from '../progress.ts';
 import type { AcceptedStream, DetachedStream, SocketAddress, StreamEvents } from '../tcp-transport.ts';
 import { currentLoopIteration, lastReader, NextIterationQueue } from './loop-iteration.ts';
@@ -53,6 +54,7 @@ export function connectedStream({ address, port }: SocketAddress, events: Stream
       },
     },
   });
+  countSocket(socket);
   const stream = new NetTcpStream(socket);
   stream.events = events;
   socket.on('connect', onConnect);

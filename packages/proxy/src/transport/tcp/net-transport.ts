@@ -1,4 +1,5 @@
 import { createServer, type Socket } from 'node:net';
+import { countDescriptor, countSocket } from '../../limits/descriptor-count.ts';
 import { descriptorCeiling } from '../../limits/descriptor-limit.ts';
 import {
   LISTEN_BACKLOG,
@@ -18,6 +19,7 @@ function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenS
   // `pauseOnConnect`, because nothing may be read before the connection has an owner.
   const server = createServer({ allowHalfOpen: true, pauseOnConnect: true, noDelay: true });
   server.on('connection', (socket) => {
+    countSocket(socket);
     if (descriptorOf(socket) < ceiling) {
       events.onConnection(acceptedStream(socket));
       return;
@@ -30,7 +32,12 @@ function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenS
     if (server.listening) events.onAcceptError(code);
     else events.onFailed(code);
   });
-  server.on('listening', () => events.onListening());
+  let isListening = false;
+  server.on('listening', () => {
+    isListening = true;
+    countDescriptor(1);
+    events.onListening();
+  });
   server.listen({
     host: at.address,
     port: at.port,
@@ -39,7 +46,13 @@ function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenS
     ipv6Only: true,
     ...(at.reusePort ? { reusePort: true } : {}),
   });
-  return { close: () => void server.close() };
+  return {
+    close() {
+      if (isListening) countDescriptor(-1);
+      isListening = false;
+      server.close();
+    },
+  };
 }
 
 /**

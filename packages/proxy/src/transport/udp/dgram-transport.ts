@@ -1,5 +1,6 @@
 // UDP on the public `dgram` module: works on every version of Node.js, but is slower than system calls.
 import { createSocket, type Socket, type SocketOptions } from 'node:dgram';
+import { countSocket } from '../../limits/descriptor-count.ts';
 import { hostOf, hostText } from '../peer-address.ts';
 import type { SocketAddress } from '../tcp-transport.ts';
 import {
@@ -91,7 +92,9 @@ const lookup: SocketOptions['lookup'] = (address, family, callback) => {
 };
 
 function socketFor(address: string, options: Partial<SocketOptions>): Socket {
-  return createSocket({ ...options, type: address.includes(':') ? 'udp6' : 'udp4', lookup });
+  const socket = createSocket({ ...options, type: address.includes(':') ? 'udp6' : 'udp4', lookup });
+  countSocket(socket);
+  return socket;
 }
 
 function isConnected(socket: Socket): boolean {

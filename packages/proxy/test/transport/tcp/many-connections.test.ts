@@ -35,6 +35,7 @@ test('20,000 descriptors: each connection receives its own bytes, and all are cl
       sockets.push(...(await Promise.all(Array.from({ length: more }, () => talk(relay)))));
     }
     assert.equal(relay.descriptors(), before + 2 * count);
+    assert.equal((await relay.report()).countedDescriptors, before + 2 * count);
     // A reset loses the acknowledgements that the clients have delayed.
     await eventually(async () => {
       const { active, sent } = await relay.report(1);
@@ -63,6 +64,7 @@ test('20,000 descriptors: each connection receives its own bytes, and all are cl
       { connections: count, received: bytes, sent: bytes, unacknowledged: 0, reported: [] },
     );
     await eventually(() => assert.equal(relay.descriptors(), before));
+    assert.equal((await relay.report()).countedDescriptors, before);
   } finally {
     for (const socket of sockets) socket.destroy();
   }

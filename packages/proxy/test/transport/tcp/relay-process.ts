@@ -8,6 +8,7 @@ import { ACTIVE, CONNECTIONS, RECEIVED, SENT, UNACKNOWLEDGED } from '../../../sr
 import type { Outcome } from '../../../src/metering/outcome.ts';
 import { eventLoop } from '../../../src/transport/event-loop.ts';
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
+import { countDescriptorsInMemory } from '../../fixtures/counted-descriptors.ts';
 import { webService } from '../../fixtures/services.ts';
 import { startWorkerInTest } from '../../fixtures/worker-in-test.ts';
 
@@ -20,6 +21,8 @@ export interface RelayReport {
   readonly received: number;
   readonly sent: number;
   readonly unacknowledged: number;
+  /** How many descriptors the process has counted in memory. */
+  readonly countedDescriptors: number;
   /** Errors that the worker has reported. */
   readonly reported: readonly string[];
 }
@@ -82,6 +85,7 @@ if (process.argv[1] === import.meta.filename) await run(JSON.parse(process.argv[
 async function run(endpoints: readonly Endpoint[]): Promise<void> {
   allowTracing();
   process.once('disconnect', () => process.exit());
+  const descriptors = countDescriptorsInMemory();
   const { host, port, row, outcomes, tick, reported } = await startWorkerInTest(webService(endpoints), {
     transport: epollTransport,
   });
@@ -96,6 +100,7 @@ async function run(endpoints: readonly Endpoint[]): Promise<void> {
       received: counter(RECEIVED),
       sent: counter(SENT),
       unacknowledged: counter(UNACKNOWLEDGED),
+      countedDescriptors: descriptors.open,
       reported: reported.map(String),
     };
     process.send?.(report);
