@@ -3,6 +3,7 @@ import {
   type Counters,
   entriesOf,
   monthOf,
+  namespaceOfOtherServices,
   type RoutingTable,
   type TenantEntry,
   type TenantLimits,
@@ -72,7 +73,10 @@ export function tenantUsagesFor(
       tenant.namespaces.map((namespace) => [namespace, tenant.name] as const),
     ),
   );
-  const basesByNamespace = Map.groupBy(ledger.bases, (base) => namespaceByService.get(base.service) ?? '');
+  const basesByNamespace = Map.groupBy(
+    ledger.bases,
+    ({ service }) => namespaceOfOtherServices(service) ?? namespaceByService.get(service) ?? '',
+  );
   const months = ledger.months.map(({ month, rows }) => ({
     month,
     rowsByNamespace: Map.groupBy(rows, (row) => row.namespace),

@@ -21,6 +21,7 @@ import {
   trafficLevels,
   type UsageArchive,
 } from './tenant-usage.ts';
+import { bytesOf, limitSize, MAX_TENANT_USAGE_BYTES } from './usage-size.ts';
 
 const USAGE_LOOP = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
 
@@ -62,6 +63,9 @@ const MAX_REPORT_WAIT_MS = 60_000;
 /** The shortest time between two rounds that write TenantUsages for new namespaces, because each round exports the complete ledger. */
 const NEW_NAMESPACE_INTERVAL_MS = 10_000;
 
+/** The shortest time between two rounds that fold Services, because each round reads the Services of all tenants and months. */
+const FOLD_SERVICES_INTERVAL_MS = 3_600_000;
+
 /** Seeds the ledger of a new or wiped store with the archived usage, and writes the usage of the ledger to the archive. */
 export class UsageReconciler {
   readonly #options: UsageReconcilerOptions;
@@ -73,6 +77,7 @@ export class UsageReconciler {
   #waitingSince: number | undefined;
   /** Whether the last due round wrote a partial copy of the ledger. */
   #isArchivePartial = false;
+  #servicesFoldedAt = Number.NEGATIVE_INFINITY;
   /** The usage in the archive by namespace, as JSON without `updatedAt`. */
   readonly #archivedTextByNamespace = new Map<string, string>();
   /** The namespaces for which a write was attempted. */
@@ -130,12 +135,13 @@ export class UsageReconciler {
         isDue ||
         reached.has(status.tenant?.name ?? '') ||
         (hasNewNamespace && !this.#attemptedNamespaces.has(namespace));
-      await this.#archive(usages.filter(isToArchive));
+      const existing = new Set(entriesOf(table, 'service').map(({ uid }) => uid));
+      await this.#archive(usages.filter(isToArchive).map((usage) => limitSize(usage, existing)));
       if (hasNewNamespace) this.#newNamespacesArchivedAt = clock.monotonic();
       if (isDue) {
         await this.#removeUnused(new Set(usages.map((usage) => usage.namespace)));
         // After a fold, proxies cannot report again what a wiped store has lost.
-        if (!isPartial) await this.#fold();
+        if (!isPartial) await this.#fold(existing);
       }
     }
     // Recorded only at the end, so that the usage is still due after a failed write.
@@ -176,13 +182,16 @@ export class UsageReconciler {
   }
 
   /**
-   * Folds ended incarnations: the store deletes their bases and refuses their later reports. Otherwise the bases of every incarnation
-   * would stay in the store forever.
+   * Folds ended incarnations: the store deletes their bases and refuses their later reports. Also folds Services that are gone. Otherwise
+   * the bases of every incarnation and the rows of every Service would stay in the store forever.
    */
-  async #fold(): Promise<void> {
+  async #fold(existing: ReadonlySet<string>): Promise<void> {
     const { store, heartbeats, clock } = this.#options;
     for (const { node, life } of foldableIncarnations(await heartbeats.list(), clock.now()))
       await store.fold(node, life);
+    if (clock.monotonic() - this.#servicesFoldedAt < FOLD_SERVICES_INTERVAL_MS) return;
+    await store.foldGoneServices(existing, clock.now());
+    this.#servicesFoldedAt = clock.monotonic();
   }
 
   async #seed(): Promise<void> {
@@ -208,7 +217,7 @@ export class UsageReconciler {
       const { updatedAt: _, ...content } = usage.status;
       const text = JSON.stringify(content);
       if (this.#archivedTextByNamespace.get(usage.namespace) === text) continue;
-      const outcome = await archive.write(usage);
+      const outcome = bytesOf(usage) > MAX_TENANT_USAGE_BYTES ? TOO_LARGE : await archive.write(usage);
       this.#attemptedNamespaces.add(usage.namespace);
       this.#refusals.record(usage.namespace, outcome);
       // A refused usage is written again at the next interval, even if it has not changed by then.
@@ -221,7 +230,11 @@ export class UsageReconciler {
   async #removeUnused(present: ReadonlySet<string>): Promise<void> {
     const { archive } = this.#options;
     this.#refusals.keepOnly(present);
-    for (const { namespace } of (await archive?.read()) ?? []) {
+    const archived = ((await archive?.read()) ?? []).map(({ namespace }) => namespace);
+    // A TenantUsage that a person deleted is written again at the next interval.
+    for (const namespace of this.#archivedTextByNamespace.keys())
+      if (!archived.includes(namespace)) this.#archivedTextByNamespace.delete(namespace);
+    for (const namespace of archived) {
       if (present.has(namespace)) continue;
       await archive?.remove(namespace);
       this.#archivedTextByNamespace.delete(namespace);
@@ -229,6 +242,11 @@ export class UsageReconciler {
     }
   }
 }
+
+const TOO_LARGE: ArchiveOutcome = {
+  kind: 'refused',
+  reason: `the TenantUsage would have more than ${MAX_TENANT_USAGE_BYTES} bytes, because too many nodes have served its namespace`,
+};
 
 /**
  * How long an incarnation must run before earlier incarnations of the same node are folded. During this time the running incarnation

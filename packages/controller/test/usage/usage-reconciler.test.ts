@@ -1,173 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import {
-  type Entry,
-  minuteOf,
-  monthOf,
-  type TenantLimits,
-  tableOf,
-  type UsageReport,
-  ZERO_COUNTERS,
-} from '@weir/model';
-import { createLogger, type Logger, ManualClock, silentLogger } from '@weir/runtime';
-import { MemoryStore } from '@weir/store';
-import { parseTenantUsage } from '../../src/usage/kubernetes-usage-archive.ts';
-import type { ArchiveOutcome, TenantUsage } from '../../src/usage/tenant-usage.ts';
+import { monthOf, tableOf, type UsageReport } from '@weir/model';
+import { createLogger } from '@weir/runtime';
 import { recentMonths } from '../../src/usage/tenant-usage.ts';
-import { UsageReconciler } from '../../src/usage/usage-reconciler.ts';
-import { heartbeat } from '../fixtures/heartbeat.ts';
-
-/** A usage archive that keeps usages as JSON, as an API server does. */
-class FakeArchive {
-  readonly textByNamespace = new Map<string, string>();
-  writes = 0;
-  isUnreachable = false;
-  /** The namespaces whose usage is refused. */
-  readonly reasonByRefusedNamespace = new Map<string, string>();
-
-  async read(): Promise<TenantUsage[]> {
-    if (this.isUnreachable) throw new Error('unreachable');
-    return [...this.textByNamespace].map(([namespace, text]) => {
-      const usage = parseTenantUsage({ metadata: { name: 'weir', namespace }, status: JSON.parse(text) });
-      return usage ?? assert.fail('the archive cannot parse what it has written');
-    });
-  }
-
-  async write({ namespace, status }: TenantUsage): Promise<ArchiveOutcome> {
-    if (this.isUnreachable) throw new Error('unreachable');
-    this.writes += 1;
-    const reason = this.reasonByRefusedNamespace.get(namespace);
-    if (reason !== undefined) return { kind: 'refused', reason };
-    this.textByNamespace.set(namespace, JSON.stringify(status));
-    return { kind: 'written' };
-  }
-
-  async remove(namespace: string): Promise<void> {
-    this.textByNamespace.delete(namespace);
-  }
-}
-
-const tenant = (name: string, limits: TenantLimits = {}): Entry => ({
-  kind: 'tenant',
-  id: `tenant/${name}`,
-  name,
-  policy: null,
-  namespaces: [name],
-  limits,
-  used: { services: 1, ports: 2 },
-});
-
-const service = (uid: string, namespace: string): Entry => ({
-  kind: 'service',
-  id: `service/${uid}`,
-  uid,
-  namespace,
-  name: uid,
-  tenant: namespace,
-  accepted: { reason: 'Accepted', message: '' },
-  degraded: [],
-  settings: null,
-  ports: [],
-  pool: null,
-  nodes: [],
-});
-
-const TABLE = tableOf([tenant('shop'), tenant('game'), service('web', 'shop'), service('arena', 'game')]);
-
-function createHarness(options: { archive?: FakeArchive; log?: Logger } = {}) {
-  const clock = new ManualClock(Date.UTC(2026, 0, 15));
-  const store = new MemoryStore({ clock });
-  const archive = options.archive ?? new FakeArchive();
-  const { log = silentLogger() } = options;
-  const newReconciler = (): UsageReconciler =>
-    new UsageReconciler({ store: store.usage, heartbeats: store.heartbeats, archive, clock, log });
-  const report = (slot: string, namespace: string, receivedBytes: number): UsageReport => ({
-    node: 'a',
-    life: 1,
-    slots: [
-      {
-        service: slot,
-        tenant: namespace,
-        namespace,
-        name: slot,
-        points: [{ minute: minuteOf(clock.now()), counters: { ...ZERO_COUNTERS, receivedBytes } }],
-      },
-    ],
-  });
-  const beat = (life: number): Promise<void> => store.heartbeats.record(heartbeat('a', life, 0));
-  const received = async (): Promise<Record<string, number>> =>
-    Object.fromEntries(
-      (await store.usage.rows(monthOf(clock.now()))).map((row) => [row.service, row.counters.receivedBytes]),
-    );
-  return { clock, store, archive, reconciler: newReconciler(), newReconciler, report, beat, received };
-}
-
-describe('the ledger', () => {
-  test('of a new store is seeded, so that proxies can flush', async () => {
-    const { store, reconciler, report, received } = createHarness();
-    assert.deepEqual(await store.usage.flush(report('web', 'shop', 5)), { kind: 'seeding' });
-    await reconciler.reconcile(TABLE);
-    assert.deepEqual(await store.usage.flush(report('web', 'shop', 5)), { kind: 'accepted' });
-    assert.deepEqual(await received(), { web: 5 });
-  });
-
-  test('of a wiped store is seeded with the archived usage, and counts nothing twice', async () => {
-    const { store, reconciler, newReconciler, clock, report, received } = createHarness();
-    await reconciler.reconcile(TABLE);
-    await store.usage.flush(report('web', 'shop', 1_000));
-    await store.usage.flush(report('arena', 'game', 70));
-    await clock.advance(5 * 60_000);
-    await reconciler.reconcile(TABLE);
-    store.faults.wipe();
-    await newReconciler().reconcile(TABLE);
-    assert.deepEqual(await received(), { arena: 70, web: 1_000 });
-    await store.usage.flush(report('web', 'shop', 1_500));
-    assert.deepEqual(await received(), { arena: 70, web: 1_500 });
-  });
-
-  test('is not seeded while the archive is unreachable, because an empty ledger would count everything again', async () => {
-    const { store, reconciler, archive } = createHarness();
-    archive.isUnreachable = true;
-    await assert.rejects(reconciler.reconcile(TABLE));
-    assert.equal(await store.usage.isSeeded(), false);
-  });
-
-  test('is archived after a seed when all running proxies have reported in full, so a second wipe loses nothing', async () => {
-    const { store, reconciler, newReconciler, clock, report, beat, received, archive } = createHarness();
-    await reconciler.reconcile(TABLE);
-    await store.usage.flush(report('web', 'shop', 1_000));
-    await clock.advance(5 * 60_000);
-    await reconciler.reconcile(TABLE);
-    await store.usage.flush(report('web', 'shop', 1_500));
-    store.faults.wipe();
-    const second = newReconciler();
-    const archived = archive.textByNamespace.get('shop');
-    await beat(1);
-    await second.reconcile(TABLE);
-    assert.equal(archive.textByNamespace.get('shop'), archived, 'the proxy has not reported yet');
-    await store.usage.flush({ ...report('web', 'shop', 1_500), isFull: true });
-    await clock.advance(15_000);
-    await beat(1);
-    await second.reconcile(TABLE);
-    assert.equal(JSON.parse(archive.textByNamespace.get('shop') ?? '').partial, undefined);
-    await clock.advance(60_000);
-    store.faults.wipe();
-    await newReconciler().reconcile(TABLE);
-    assert.deepEqual(await received(), { web: 1_500 }, 'the proxy has ended and reports no more');
-  });
-
-  test('keeps the base of an incarnation whose Service was idle all month', async () => {
-    const { store, reconciler, newReconciler, clock, report, received } = createHarness();
-    await reconciler.reconcile(TABLE);
-    await store.usage.flush(report('web', 'shop', 1_000));
-    await clock.advance(62 * 86_400_000);
-    await reconciler.reconcile(TABLE);
-    store.faults.wipe();
-    await newReconciler().reconcile(TABLE);
-    await store.usage.flush(report('web', 'shop', 1_001));
-    assert.deepEqual(await received(), { web: 1 });
-  });
-});
+import { createHarness, service, TABLE, tenant } from '../fixtures/usage-harness.ts';
 
 describe('TenantUsage', () => {
   test('is written soon for a namespace with a first Service, and for other namespaces only when due', async () => {
@@ -296,6 +132,45 @@ describe('TenantUsage', () => {
     assert.equal(await partialAfter(15_000), true);
     await store.usage.flush({ ...report('web', 'shop', 5), isFull: true });
     assert.equal(await partialAfter(15_000), undefined);
+  });
+
+  test('has at most 256 KiB, and a store that is seeded from it bills no byte twice', async () => {
+    const { store, reconciler, newReconciler, clock, report, archive } = createHarness();
+    const names = Array.from({ length: 3_000 }, (_, index) => `short-lived-service-${index}`);
+    const reportOf = (node: string, bytes: number): UsageReport => ({
+      node,
+      life: 1,
+      isFull: true,
+      slots: names.flatMap((name, index) => report(name, 'shop', bytes + index).slots),
+    });
+    const total = async (): Promise<number> =>
+      (await store.usage.rows(monthOf(clock.now()), 'shop')).reduce((sum, row) => sum + row.counters.receivedBytes, 0);
+    const withAll = tableOf([...TABLE.entries.values(), ...names.map((name) => service(name, 'shop'))]);
+    await reconciler.reconcile(withAll);
+    for (const node of ['a', 'b']) await store.usage.flush(reportOf(node, 1_000));
+    const before = await total();
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(withAll);
+    const size = Buffer.byteLength(archive.textByNamespace.get('shop') ?? '');
+    assert.ok(size > 100_000 && size <= 256 * 1_024 - 2_048, `${size} bytes`);
+    store.faults.wipe();
+    await newReconciler().reconcile(withAll);
+    assert.equal(await total(), before);
+    for (const node of ['a', 'b']) await store.usage.flush(reportOf(node, 1_000));
+    assert.equal(await total(), before);
+    await store.usage.flush(reportOf('b', 1_007));
+    assert.equal(await total(), before + 3_000 * 7);
+  });
+
+  test('is written again after a person deleted it', async () => {
+    const { reconciler, clock, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    archive.textByNamespace.delete('shop');
+    for (let round = 0; round < 2; round += 1) {
+      await clock.advance(5 * 60_000);
+      await reconciler.reconcile(TABLE);
+    }
+    assert.ok(archive.textByNamespace.has('shop'));
   });
 
   test('outlives the Services of a namespace until no kept month has usage', async () => {

@@ -31,10 +31,10 @@ export interface SlotOwner {
 }
 
 /**
- * The maximum number of former owners whose totals are kept. The totals take about 25 MB. A node with few changes
- * reaches this number in years. A node whose Services come and go reaches it in days.
+ * The maximum number of former owners whose totals are kept. The ledger keeps a base of each former owner until the
+ * incarnation ends.
  */
-const MAX_FORMER_OWNERS = 65_536;
+const MAX_FORMER_OWNERS = 4_096;
 
 const ZERO_COUNTERS = new Float64Array(COLUMN_COUNT);
 

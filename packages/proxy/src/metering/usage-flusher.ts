@@ -23,6 +23,12 @@ import type { SlotRegistry } from './slot-registry.ts';
 const FINAL_RETRY_INTERVAL_MS = 200;
 const RELEASED_SLOT_TTL_MS = 10 * 60_000;
 /**
+ * How long totals of former owners of slots are kept before a new incarnation starts. A new incarnation lets the ledger
+ * drop the bases of the ended incarnation. This time must be shorter than `GONE_SERVICE_TTL_MS`, so that a Service
+ * whose row was folded is never counted from an old total again.
+ */
+const FORMER_OWNER_TTL_MS = 6 * 24 * 3_600_000;
+/**
  * After a write of the journal, the next write waits this many times as long as the write took. A journal that is large
  * after a long outage is therefore written less often.
  */
@@ -56,6 +62,8 @@ export class UsageFlusher {
   /** How many times a full report was asked for since the last full report that the ledger accepted. */
   #pendingResends = 1;
   readonly #releasedSlots = new Map<string, number>();
+  /** When the first slot of this incarnation was freed, in milliseconds of the monotonic clock; undefined if none was. */
+  #firstFreedAt: number | undefined;
 
   constructor(options: UsageFlusherOptions) {
     this.#options = options;
@@ -80,7 +88,7 @@ export class UsageFlusher {
 
   /** Records and reports the usage once. Throws if the store is unreachable, in which case no usage is lost. */
   async flush(): Promise<void> {
-    if (this.#options.slots.isFull && this.#incarnation !== undefined) await this.#endIncarnation(this.#incarnation);
+    if (this.#incarnation !== undefined && this.#shouldEndIncarnation()) await this.#endIncarnation(this.#incarnation);
     this.#record();
     await this.#pastIncarnations.flush();
     const life = this.#incarnation ?? (await this.#beginIncarnation());
@@ -144,6 +152,7 @@ export class UsageFlusher {
   forget(keys: readonly string[]): void {
     const { clock, slots } = this.#options;
     const now = clock.monotonic();
+    if (keys.length > 0) this.#firstFreedAt ??= now;
     for (const key of keys) this.#releasedSlots.set(key, now + RELEASED_SLOT_TTL_MS);
     const due = [...this.#releasedSlots].filter(([, at]) => at <= now).map(([key]) => key);
     for (const key of due) this.#releasedSlots.delete(key);
@@ -160,6 +169,13 @@ export class UsageFlusher {
     this.#journal = recordUsage(this.#journal, billed, minuteOf(this.#options.clock.now()));
   }
 
+  /** Whether the totals of too many former owners are kept, or a total has been kept for too long. */
+  #shouldEndIncarnation(): boolean {
+    const { slots, clock } = this.#options;
+    const isOld = this.#firstFreedAt !== undefined && clock.monotonic() - this.#firstFreedAt >= FORMER_OWNER_TTL_MS;
+    return isOld || slots.isFull;
+  }
+
   /** Passes the usage so far to `PastIncarnations`. Later usage belongs to the next incarnation. */
   async #endIncarnation(life: number): Promise<void> {
     const { slots, clock, startedAt } = this.#options;
@@ -168,6 +184,7 @@ export class UsageFlusher {
     this.#journal = EMPTY_JOURNAL;
     this.#written = EMPTY_JOURNAL;
     this.#incarnation = undefined;
+    this.#firstFreedAt = undefined;
     this.#file = journalFileName(undefined, startedAt);
     await this.#pastIncarnations.add(ended);
   }
@@ -244,5 +261,6 @@ export class UsageFlusher {
     slots.startIncarnation();
     this.#journal = EMPTY_JOURNAL;
     this.#incarnation = undefined;
+    this.#firstFreedAt = undefined;
   }
 }

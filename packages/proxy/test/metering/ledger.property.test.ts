@@ -25,6 +25,7 @@ type Step =
   | { readonly kind: 'flush'; readonly fate: ReportFate }
   | { readonly kind: 'free' }
   | { readonly kind: 'minute' }
+  | { readonly kind: 'days'; readonly days: number }
   | { readonly kind: 'worker dies' }
   | { readonly kind: 'crash' };
 
@@ -55,6 +56,26 @@ test('counts a Service in a new incarnation when it returns to a tenant whose to
   await scenario.end();
   assert.deepEqual(await usageByService(scenario.store, START), scenario.counted());
   assert.equal(scenario.incarnations, 2);
+});
+
+test('starts a new incarnation six days after the first Service left, so that the ledger can drop its base', async () => {
+  await using directory = temporaryDirectory('ledger');
+  const scenario = new LedgerScenario(directory.path, Number.POSITIVE_INFINITY);
+  await scenario.begin();
+  const steps: readonly Step[] = [
+    { kind: 'count', service: 'web', bytes: 1_000 },
+    { kind: 'move', service: 'web', tenant: 'y' },
+    { kind: 'flush', fate: 'arrives' },
+    { kind: 'free' },
+    { kind: 'days', days: 6 },
+    { kind: 'move', service: 'web', tenant: 'x' },
+    { kind: 'count', service: 'web', bytes: 10 },
+  ];
+  for (const each of steps) await scenario.apply(each);
+  assert.equal(scenario.incarnations, 1);
+  await scenario.end();
+  assert.equal(scenario.incarnations, 2);
+  assert.deepEqual(await usageByService(scenario.store, START), scenario.counted());
 });
 
 async function assertLedgerMatches(maxFormerOwners: number): Promise<void> {
@@ -134,6 +155,9 @@ class LedgerScenario {
         return;
       case 'minute':
         await this.#clock.advance(60_000);
+        return;
+      case 'days':
+        await this.#clock.advance(step.days * 86_400_000);
         return;
       case 'worker dies':
         this.#slots.removeWorker(this.#worker);

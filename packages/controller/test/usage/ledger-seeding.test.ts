@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { createHarness, TABLE } from '../fixtures/usage-harness.ts';
+
+describe('the ledger', () => {
+  test('of a new store is seeded, so that proxies can flush', async () => {
+    const { store, reconciler, report, received } = createHarness();
+    assert.deepEqual(await store.usage.flush(report('web', 'shop', 5)), { kind: 'seeding' });
+    await reconciler.reconcile(TABLE);
+    assert.deepEqual(await store.usage.flush(report('web', 'shop', 5)), { kind: 'accepted' });
+    assert.deepEqual(await received(), { web: 5 });
+  });
+
+  test('of a wiped store is seeded with the archived usage, and counts nothing twice', async () => {
+    const { store, reconciler, newReconciler, clock, report, received } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_000));
+    await store.usage.flush(report('arena', 'game', 70));
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    store.faults.wipe();
+    await newReconciler().reconcile(TABLE);
+    assert.deepEqual(await received(), { arena: 70, web: 1_000 });
+    await store.usage.flush(report('web', 'shop', 1_500));
+    assert.deepEqual(await received(), { arena: 70, web: 1_500 });
+  });
+
+  test('is not seeded while the archive is unreachable, because an empty ledger would count everything again', async () => {
+    const { store, reconciler, archive } = createHarness();
+    archive.isUnreachable = true;
+    await assert.rejects(reconciler.reconcile(TABLE));
+    assert.equal(await store.usage.isSeeded(), false);
+  });
+
+  test('is archived after a seed when all running proxies have reported in full, so a second wipe loses nothing', async () => {
+    const { store, reconciler, newReconciler, clock, report, beat, received, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_000));
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_500));
+    store.faults.wipe();
+    const second = newReconciler();
+    const archived = archive.textByNamespace.get('shop');
+    await beat(1);
+    await second.reconcile(TABLE);
+    assert.equal(archive.textByNamespace.get('shop'), archived, 'the proxy has not reported yet');
+    await store.usage.flush({ ...report('web', 'shop', 1_500), isFull: true });
+    await clock.advance(15_000);
+    await beat(1);
+    await second.reconcile(TABLE);
+    assert.equal(JSON.parse(archive.textByNamespace.get('shop') ?? '').partial, undefined);
+    await clock.advance(60_000);
+    store.faults.wipe();
+    await newReconciler().reconcile(TABLE);
+    assert.deepEqual(await received(), { web: 1_500 }, 'the proxy has ended and reports no more');
+  });
+
+  test('folds Services that have been gone for 7 days, and their totals stay', async () => {
+    const { store, reconciler, clock, report, received } = createHarness();
+    await reconciler.reconcile(TABLE);
+    for (const name of ['gone1', 'gone2', 'web']) await store.usage.flush(report(name, 'shop', 10));
+    for (let day = 0; day < 8; day += 1) {
+      assert.deepEqual(await received(), { gone1: 10, gone2: 10, web: 10 });
+      await clock.advance(86_400_000);
+      await reconciler.reconcile(TABLE);
+    }
+    assert.deepEqual(await received(), { 'other.shop': 20, web: 10 });
+  });
+
+  test('keeps the base of an incarnation whose Service was idle all month', async () => {
+    const { store, reconciler, newReconciler, clock, report, received } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_000));
+    await clock.advance(62 * 86_400_000);
+    await reconciler.reconcile(TABLE);
+    store.faults.wipe();
+    await newReconciler().reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_001));
+    assert.deepEqual(await received(), { web: 1 });
+  });
+});
