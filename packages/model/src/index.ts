@@ -26,6 +26,7 @@ export {
   nodePoolOf,
 } from './translate/nodes.ts';
 export { isIgnored, isOwned } from './translate/owned-services.ts';
+export { tenancyFor } from './translate/tenancy.ts';
 export { type ServiceStatus, type Translation, translate } from './translate/translate.ts';
 export { Translator, type TranslatorOutput } from './translate/translator.ts';
 export { type Condition, truncateMessage } from './view/condition.ts';

@@ -1,4 +1,4 @@
-import type { FleetSettings, Problem, TranslatorOutput } from '@weir/model';
+import { type FleetSettings, type Problem, type TranslatorOutput, tenancyFor } from '@weir/model';
 import type { Clock, Logger } from '@weir/runtime';
 import { createMetrics } from '@weir/runtime/metrics';
 import type { Store } from '@weir/store';
@@ -80,6 +80,13 @@ export function startController(options: ControllerOptions): Controller {
     store: leaderStore.usage,
     heartbeats: store.heartbeats,
     archive: options.archive,
+    readTenants() {
+      const { membershipOf } = tenancyFor({ ...source.snapshot(), settings });
+      return (namespace) => {
+        const membership = membershipOf(namespace);
+        return membership.kind === 'tenant' ? membership.tenant.name : undefined;
+      };
+    },
     clock,
     log: logFor('usage'),
     onUsage: (usageTable, rows) => metrics.setTenants(usageTable, rows),

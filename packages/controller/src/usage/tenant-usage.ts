@@ -159,17 +159,6 @@ export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   return { months: [...months].sort().map(([month, rows]) => ({ month, rows })), bases };
 }
 
-/** Merges two lists. If both lists have a usage of the same namespace, keeps the later usage. */
-export function latestOf(a: readonly TenantUsage[], b: readonly TenantUsage[]): readonly TenantUsage[] {
-  const latest = new Map<string, TenantUsage>();
-  for (const usage of [...a, ...b]) {
-    const other = latest.get(usage.namespace);
-    if (other === undefined || Date.parse(other.status.updatedAt) < Date.parse(usage.status.updatedAt))
-      latest.set(usage.namespace, usage);
-  }
-  return [...latest.values()];
-}
-
 function countersOf({ receivedBytes, sentBytes, connections, requests }: Counters): Counters {
   return { receivedBytes, sentBytes, connections, requests };
 }

@@ -11,7 +11,6 @@ import type { TableReconciler } from '../table/table-reconciler.ts';
 import {
   type ArchiveOutcome,
   exhaustedMessages,
-  latestOf,
   recentMonths,
   seedFor,
   type TenantUsage,
@@ -21,6 +20,7 @@ import {
   trafficLevels,
   type UsageArchive,
 } from './tenant-usage.ts';
+import { trustedUsage, type UsageOwnership } from './trusted-usage.ts';
 import { bytesOf, limitSize, MAX_TENANT_USAGE_BYTES } from './usage-size.ts';
 
 const USAGE_LOOP = { gapMs: 1_000, resyncMs: 15_000, retryMs: [1_000, 10_000] } as const;
@@ -44,6 +44,8 @@ export interface UsageReconcilerOptions {
   readonly store: UsageStore;
   readonly heartbeats: Pick<HeartbeatStore, 'list'>;
   readonly archive?: UsageArchive | undefined;
+  /** Returns a function that returns the tenant to which a namespace belongs now. Called before archived usage is used. */
+  readonly readTenants: () => UsageOwnership['tenantOf'];
   readonly clock: Clock;
   readonly log: Logger;
   /** Called in each round with the usage of this month of all tenants with a limit `trafficPerMonth`. */
@@ -114,7 +116,7 @@ export class UsageReconciler {
    */
   async reconcile(table: RoutingTable): Promise<void> {
     const { store, clock } = this.#options;
-    if (!(await store.isSeeded())) await this.#seed();
+    if (!(await store.isSeeded())) await this.#seed(table);
     const isIntervalOver = clock.monotonic() - this.#archivedAt >= ARCHIVE_INTERVAL_MS;
     const rows = await this.#limitedUsage(table);
     this.#options.onUsage?.(table, rows);
@@ -194,12 +196,32 @@ export class UsageReconciler {
     this.#servicesFoldedAt = clock.monotonic();
   }
 
-  async #seed(): Promise<void> {
-    const { store, archive, log } = this.#options;
-    const usages = latestOf((await archive?.read()) ?? [], this.#lastUsages);
+  /** Seeds the ledger with the usages of the last export, and for other namespaces with the archived usage that can be trusted. */
+  async #seed(table: RoutingTable): Promise<void> {
+    const { store, log } = this.#options;
+    const exported = new Set(this.#lastUsages.map(({ namespace }) => namespace));
+    const archived = (await this.#readTrustedUsages(table)).filter(({ namespace }) => !exported.has(namespace));
+    const usages = [...this.#lastUsages, ...archived];
     const outcome = await store.seed(seedFor(usages));
     if (outcome === 'seeded')
       log.info({ namespaces: usages.length }, 'seeded the usage ledger with the archived usage');
+  }
+
+  async #readTrustedUsages(table: RoutingTable): Promise<readonly TenantUsage[]> {
+    const { archive, readTenants, log } = this.#options;
+    const archived = (await archive?.read()) ?? [];
+    const namespaces = new Map(entriesOf(table, 'service').map(({ uid, namespace }) => [uid, namespace]));
+    const { usages, refusedByNamespace } = trustedUsage(archived, {
+      tenantOf: readTenants(),
+      namespaceOf: (uid) => namespaces.get(uid),
+    });
+    for (const [namespace, entries] of refusedByNamespace) {
+      log.warn(
+        { namespace, entries },
+        'a TenantUsage has usage of another tenant or namespace, which only a forged object or a former tenant of the namespace explains; ignoring this usage',
+      );
+    }
+    return usages;
   }
 
   /** Returns the usage of this month of the tenants with a limit `trafficPerMonth`. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { monthOf } from '@weir/model';
 import { createHarness, TABLE } from '../fixtures/usage-harness.ts';
 
 describe('the ledger', () => {
@@ -54,6 +55,51 @@ describe('the ledger', () => {
     store.faults.wipe();
     await newReconciler().reconcile(TABLE);
     assert.deepEqual(await received(), { web: 1_500 }, 'the proxy has ended and reports no more');
+  });
+
+  test('is seeded without usage that a TenantUsage claims of another tenant, namespace or Service', async () => {
+    const { store, reconciler, newReconciler, clock, report, received, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_000));
+    await store.usage.flush(report('arena', 'game', 70));
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    const counters = { receivedBytes: 1e12, sentBytes: 0, connections: 0, requests: 0 };
+    const forged = [
+      { uid: 'stranger', name: 'x', tenant: 'game', ...counters },
+      { uid: 'arena', name: 'x', tenant: 'shop', ...counters },
+      { uid: 'arena', name: 'x', tenant: 'game', ...counters },
+      { uid: 'other.game', name: 'x', tenant: 'shop', ...counters },
+    ];
+    const status = JSON.parse(archive.textByNamespace.get('shop') ?? '');
+    status.months[0].services.push(...forged);
+    status.lives.push(...forged.map((each) => ({ ...each, node: 'a', life: 1 })));
+    status.updatedAt = '2099-01-01T00:00:00Z';
+    archive.textByNamespace.set('shop', JSON.stringify(status));
+    store.faults.wipe();
+    await newReconciler().reconcile(TABLE);
+    const rows = await store.usage.rows(monthOf(clock.now()));
+    assert.deepEqual(
+      rows.map((row) => [row.service, row.tenant, row.namespace, row.counters.receivedBytes]),
+      [
+        ['arena', 'game', 'game', 70],
+        ['web', 'shop', 'shop', 1_000],
+      ],
+    );
+    await store.usage.flush(report('arena', 'game', 90));
+    assert.deepEqual(await received(), { arena: 90, web: 1_000 });
+  });
+
+  test('is seeded from the last export of the same leader, whatever a TenantUsage says', async () => {
+    const { store, reconciler, clock, report, received, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    await store.usage.flush(report('web', 'shop', 1_000));
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    archive.textByNamespace.set('shop', JSON.stringify({ updatedAt: '2099-01-01T00:00:00Z', months: [], lives: [] }));
+    store.faults.wipe();
+    await reconciler.reconcile(TABLE);
+    assert.deepEqual(await received(), { web: 1_000 });
   });
 
   test('folds Services that have been gone for 7 days, and their totals stay', async () => {
