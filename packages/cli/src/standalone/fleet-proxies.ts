@@ -1,4 +1,4 @@
-import { entriesOf, type NodeEntry, type RoutingTable } from '@weir/model';
+import { entriesOf, entryIdOf, type NodeEntry, nodeId, type RoutingTable } from '@weir/model';
 import type { RunningProxy } from '@weir/proxy';
 import type { Logger } from '@weir/runtime';
 import { followTable, type Store } from '@weir/store';
@@ -8,6 +8,10 @@ export interface FleetProxiesOptions {
   readonly store: Store;
   readonly start: (node: NodeEntry) => Promise<RunningProxy>;
   readonly log: Logger;
+}
+
+function isNodeId(id: string): boolean {
+  return id.startsWith(nodeId(''));
 }
 
 /** Runs one proxy for each node of the routing table. Starts and stops proxies as nodes come and go. */
@@ -26,7 +30,9 @@ export class FleetProxies {
     this.#following = followTable(options.store.table, {
       signal: this.#closing.signal,
       onTable: (table) => this.#reconcile(table),
-      onChanges: (_changes, table) => this.#reconcile(table),
+      onChanges: (changes, table) => {
+        if (changes.some((change) => isNodeId(entryIdOf(change)))) this.#reconcile(table);
+      },
     }).catch((error) => this.#failure.reject(error));
   }
 

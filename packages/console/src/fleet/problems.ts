@@ -8,6 +8,7 @@ import {
   type ServiceView,
   subjectFor,
 } from '@weir/model';
+import type { Timer } from '@weir/runtime';
 import { FleetWatch, type FleetWatchOptions } from './fleet-watch.ts';
 
 type ProxyProblemCode = 'ProxySilent' | 'StrayProxy';
@@ -96,23 +97,40 @@ export interface WatchProblemsOptions extends Omit<FleetWatchOptions, 'onChange'
   readonly onChangeSet: (changeSet: ProblemChangeSet) => void;
 }
 
+/**
+ * How long changes are collected before the problems are computed again. In `weir standalone` the proxies apply a change in the same thread,
+ * and clients wait for the proxies.
+ */
+const COLLECT_MS = 100;
+
 /** Calls `onChangeSet` when problems appear or are resolved. Leaves out transient problems. */
 export function watchProblems({ onChangeSet, ...options }: WatchProblemsOptions): { close(): Promise<void> } {
-  let known: readonly FleetProblem[] = [];
+  let known: readonly FleetProblem[] | undefined;
+  let timer: Timer | undefined;
+  const report = (): void => {
+    timer = undefined;
+    const current = problemsFor(watch.fleet(), watch.views(), watch.exhausted).filter(
+      (problem) => !isTransient(problem),
+    );
+    const changeSet = diffProblems(known ?? [], current);
+    known = current;
+    if (changeSet.appeared.length > 0 || changeSet.resolved.length > 0) onChangeSet(changeSet);
+  };
   const watch: FleetWatch = new FleetWatch({
     ...options,
     onChange() {
       // Before the first heartbeats are read, every Service looks unreachable.
       if (!watch.isReady) return;
-      const current = problemsFor(watch.fleet(), watch.views(), watch.exhausted).filter(
-        (problem) => !isTransient(problem),
-      );
-      const changeSet = diffProblems(known, current);
-      known = current;
-      if (changeSet.appeared.length > 0 || changeSet.resolved.length > 0) onChangeSet(changeSet);
+      if (known === undefined) report();
+      else timer ??= options.clock.setTimeout(report, COLLECT_MS);
     },
   });
-  return { close: () => watch.close() };
+  return {
+    async close() {
+      timer?.cancel();
+      await watch.close();
+    },
+  };
 }
 
 /** Compares two lists of problems. A problem with a changed message counts as resolved and as appeared. */

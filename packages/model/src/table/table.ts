@@ -26,7 +26,8 @@ type EntryOf<K extends Kind> = Extract<Entry, { kind: K }>;
 /** Returns the entries of one kind, in the order of the table. */
 export function entriesOf<K extends Kind>(table: RoutingTable, kind: K): EntryOf<K>[] {
   const found: EntryOf<K>[] = [];
-  for (const entry of table.entries.values()) if (entry.kind === kind) found.push(entry as EntryOf<K>);
+  const all = table.entries instanceof EntryMap ? table.entries.current() : table.entries;
+  for (const entry of all.values()) if (entry.kind === kind) found.push(entry as EntryOf<K>);
   return found;
 }
 
@@ -152,6 +153,12 @@ export class EntryMap implements ReadonlyMap<string, Entry> {
 
   has(id: string): boolean {
     return this.get(id) !== undefined;
+  }
+
+  /** Returns the entries without a copy if this is the newest version. The result is valid until the next change of the map. */
+  current(): ReadonlyMap<string, Entry> {
+    const { version } = this;
+    return version.kind === 'newest' ? version.entries : this.copy();
   }
 
   keys(): MapIterator<string> {

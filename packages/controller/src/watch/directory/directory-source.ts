@@ -5,10 +5,10 @@ import { objectKey, SortedObjects } from '../../snapshot/sorted-objects.ts';
 import type { Source, SourceSnapshot } from '../source.ts';
 import { SnapshotCache } from '../source.ts';
 import { Debounce, DirectoryWatcher } from './directory-watcher.ts';
-import { type MergedContents, mergeContents } from './file-contents.ts';
 import { type CommandLineNode, fleetNodes, withImpliedNamespaces } from './implied-objects.ts';
-import { ManifestFiles, unreadableReason } from './manifest-files.ts';
+import { ManifestFiles, type ManifestScan, unreadableReason } from './manifest-files.ts';
 import { type ManifestKind, manifestParsersFor, type ObjectsByKind } from './manifest-kinds.ts';
+import { MergedFiles } from './merged-files.ts';
 
 export interface DirectoryOptions {
   /** Files and directories, as given to `-f`. The path `-` stands for `stdin`. */
@@ -29,12 +29,6 @@ export interface DirectoryOptions {
  * exhausted, the kernel sends no events for further directories.
  */
 const RESCAN_INTERVAL_MS = 2_000;
-
-interface ScanResult {
-  readonly merged: MergedContents;
-  readonly problems: readonly Problem[];
-  readonly changedAt: number;
-}
 
 /** Reads all manifests once, and watches them unless `watched` is false. Throws `UsageError` if a path does not exist. */
 export async function openDirectorySource(options: DirectoryOptions): Promise<DirectorySource> {
@@ -79,7 +73,7 @@ export class DirectorySource implements Source {
     Suspension: new SortedObjects(),
     Secret: new SortedObjects(),
   };
-  #merged: MergedContents = { objects: new Map(), problems: [], ignored: new Map() };
+  readonly #merged = new MergedFiles();
   readonly #snapshots = new SnapshotCache(() => this.#buildSnapshot());
   #problems: readonly Problem[] = [];
   #cachedFleetNodes: ({ readonly manifests: readonly NodeObject[] } & ReturnType<typeof fleetNodes>) | undefined;
@@ -111,7 +105,7 @@ export class DirectorySource implements Source {
 
   /** Returns how many well-formed objects were found of each kind that Weir does not read. */
   ignoredKinds(): ReadonlyMap<string, number> {
-    return this.#merged.ignored;
+    return this.#merged.ignored();
   }
 
   onChange(listener: (changedAt?: number) => void): () => void {
@@ -170,35 +164,27 @@ export class DirectorySource implements Source {
       if (this.#isClosed) return;
       rescanInMs = scan.rescanInMs;
       if (this.#watcher?.set(scan.directories, this.#paths)) this.#isRescanNeeded = true;
-      this.#applyScan({ merged: mergeContents(scan.contents, this.#merged), problems: scan.problems, changedAt });
+      this.#applyScan(scan, changedAt);
     } while (this.#isRescanNeeded);
     if (this.#watcher === undefined) return;
     this.#nextScan?.cancel();
     this.#nextScan = this.#clock.setTimeout(() => void this.scan(), rescanInMs ?? RESCAN_INTERVAL_MS);
   }
 
-  #applyScan({ merged, problems, changedAt }: ScanResult): void {
+  #applyScan({ contents, problems }: ManifestScan, changedAt: number): void {
     const previousProblems = JSON.stringify(this.#problems);
-    this.#problems = [...problems, ...merged.problems];
-    this.#merged = merged;
-    const isChanged = this.#putObjects(merged);
+    let isChanged = false;
+    for (const { before, after } of this.#merged.update(contents)) {
+      if (after !== undefined) isChanged = this.#objectsOf(after.kind).set(after.object) || isChanged;
+      else if (before !== undefined)
+        isChanged = this.#objectsOf(before.kind).delete(objectKey(before.object)) || isChanged;
+    }
+    this.#problems = [...problems, ...this.#merged.problems()];
     if (isChanged || previousProblems !== JSON.stringify(this.#problems)) this.#snapshots.invalidate(changedAt);
   }
 
-  #putObjects(merged: MergedContents): boolean {
-    let isChanged = false;
-    const present = new Map<ManifestKind, Set<string>>();
-    for (const { kind, object } of merged.objects.values()) {
-      const objects = this.#objects[kind] as SortedObjects<ObjectsByKind[ManifestKind]>;
-      isChanged = objects.set(object) || isChanged;
-      present.set(kind, (present.get(kind) ?? new Set()).add(objectKey(object)));
-    }
-    for (const [kind, objects] of Object.entries(this.#objects)) {
-      for (const key of [...objects.keys()]) {
-        if (!present.get(kind as ManifestKind)?.has(key)) isChanged = objects.delete(key) || isChanged;
-      }
-    }
-    return isChanged;
+  #objectsOf(kind: ManifestKind): SortedObjects<ObjectsByKind[ManifestKind]> {
+    return this.#objects[kind] as SortedObjects<ObjectsByKind[ManifestKind]>;
   }
 
   /** Returns the nodes of the fleet and their problems. The result is the same object until a Node changes. */

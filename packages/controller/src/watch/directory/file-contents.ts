@@ -142,36 +142,3 @@ function keyOf({ kind, ...object }: ObjectIdentity): string {
 function problemAt(code: 'InvalidDocument' | 'UnknownKind', subject: string, message: string): Problem {
   return Object.freeze({ code, subject, severity: 'error', heals: false, message: truncateMessage(message) });
 }
-
-export interface MergedContents {
-  readonly objects: ReadonlyMap<string, ManifestObject>;
-  readonly problems: readonly Problem[];
-  readonly ignored: ReadonlyMap<string, number>;
-}
-
-/**
- * Merges the files into one object per name. If several files define an object, the file that provided the object before wins, so a
- * copy made for editing changes nothing. If no file provided the object before, the first file by path wins.
- */
-export function mergeContents(
-  files: ReadonlyMap<string, FileContents>,
-  previous: MergedContents | undefined,
-): MergedContents {
-  const candidates = new Map<string, ManifestObject[]>();
-  const problems: Problem[] = [];
-  const ignored = new Map<string, number>();
-  for (const path of [...files.keys()].sort()) {
-    const file = files.get(path) as FileContents;
-    problems.push(...file.problems);
-    for (const [key, object] of file.objects) candidates.set(key, [...(candidates.get(key) ?? []), object]);
-    for (const [kind, count] of file.ignored) ignored.set(kind, (ignored.get(kind) ?? 0) + count);
-  }
-  const objects = new Map<string, ManifestObject>();
-  for (const [key, definitions] of candidates) {
-    const owner = previous?.objects.get(key)?.path;
-    const first = definitions.find((each) => each.path === owner) ?? (definitions[0] as ManifestObject);
-    objects.set(key, first);
-    for (const other of definitions) if (other !== first) problems.push(duplicateProblem(key, first, other));
-  }
-  return { objects, problems, ignored };
-}
