@@ -48,7 +48,8 @@ describe('an unreadable kind', () => {
       namespace: 'shop',
       serviceName: 'web',
       addressType: 'IPv4',
-      ports: [{ name: null, port: 8080, protocol: 'TCP' }],
+      // This port is reserved on the nodes, but not in pods with an address of their own.
+      ports: [{ name: null, port: 10_250, protocol: 'TCP' }],
       endpoints: [POD_ADDRESS, ALLOWED_ADDRESS].map((address) => ({ addresses: [address], ...state })),
     };
     const namespaces = [{ ...meta, uid: 'n', name: 'shop' }];

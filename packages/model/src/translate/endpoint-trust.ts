@@ -108,9 +108,11 @@ export class EndpointTrustIndex {
       if (isSpecialAddress(canonical)) return 'is a loopback, link-local or other special address';
       if (this.#clusterIps.isInRange(canonical)) return 'is in the range of the cluster IPs of Services';
       const pod = this.#podAddressesOf(namespace).get(canonical);
-      if (this.#nodeAddresses.has(canonical) && pod?.hostNetwork !== true) return 'is the address of a node';
-      if (pod !== undefined)
-        return pod.hostNetwork && reservationFor(port, this.#settings) !== undefined ? RESERVED_ON_NODES : undefined;
+      if (this.#nodeAddresses.has(canonical)) {
+        if (pod?.hostNetwork !== true) return 'is the address of a node';
+        return reservationFor(port, this.#settings) === undefined ? undefined : RESERVED_ON_NODES;
+      }
+      if (pod !== undefined) return undefined;
       if (!this.isAllowed(namespace, canonical, tenancy)) return NOT_A_POD_ADDRESS;
       if (this.#podCounts.has(canonical)) return 'belongs to a pod of another namespace';
       return this.#clusterIps.isClusterIp(canonical) ? 'is the cluster IP of a Service' : undefined;
