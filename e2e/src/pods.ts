@@ -2,7 +2,7 @@
 // the container.
 import { type ByteCountingServer, echoServer, type HttpBackend, httpBackend } from '@weir/testkit';
 import type { ControlPlane } from '@weir/tools';
-import { NODES, podAddress, podAddress6 } from './addresses.ts';
+import { NODES, type NodeName, nodeAddress, podAddress, podAddress6 } from './addresses.ts';
 
 export interface PodOptions {
   readonly namespace: string;
@@ -13,6 +13,8 @@ export interface PodOptions {
   readonly port: number;
   /** The IP family of the pod's address. Default: IPv4. */
   readonly family?: 'IPv4' | 'IPv6';
+  /** The node whose address the pod has, if the pod is on the host network. */
+  readonly hostNode?: NodeName;
   /** Whether the pod is ready. Default: true. */
   readonly ready?: boolean;
 }
@@ -72,7 +74,8 @@ export class Pods {
   }
 }
 
-function podIp({ number, family }: PodOptions): string {
+function podIp({ number, family, hostNode }: PodOptions): string {
+  if (hostNode !== undefined) return nodeAddress(hostNode);
   return family === 'IPv6' ? podAddress6(number) : podAddress(number);
 }
 
@@ -88,7 +91,8 @@ async function createReadyPod<Server extends { close(): Promise<void> }>(
     metadata: { namespace, name, labels },
     // Assigns the pod to a node, because EndpointSlices omit pods without a node.
     spec: {
-      nodeName: NODES[0],
+      nodeName: pod.hostNode ?? NODES[0],
+      hostNetwork: pod.hostNode !== undefined,
       containers: [{ name: 'main', image: 'test.invalid/none', ports: [{ name: 'main', containerPort: pod.port }] }],
     },
   };

@@ -129,6 +129,27 @@ describe('a Service and its endpoints', { ...requirement, timeout: 300_000 }, ()
     await assertEchoed(ADDRESSES, 1050);
   });
 
+  test('reaches a pod on the host network, but neither reserved ports nor ports that Weir serves', async () => {
+    await apply(
+      namespaceManifest('host'),
+      loadBalancer('host/agent', {
+        selector: null,
+        ports: ['main', 'self', 'kubelet'].map((name, i) => ({ name, port: 1055 + i })),
+      }),
+    );
+    await pods.echoForService('host/agent', { port: 9055, hostNode: 'node-1' });
+    const ports = [9055, 1055, 10_250].map((port, i) => ({ name: ['main', 'self', 'kubelet'][i] ?? '', port }));
+    await apply(endpointSlice('host/agent', [nodeAddress('node-1')], { ports }));
+    const status = await when('host/agent', (now) => /:10250 is/.test(conditionIn(now, 'Accepted')?.message ?? ''));
+    const { reason, message = '' } = conditionIn(status, 'Accepted') ?? {};
+    assert.equal(reason, 'EndpointForbidden');
+    assert.match(message, new RegExp(`${nodeAddress('node-1')}:1055 is an address and port that Weir itself serves`));
+    assert.match(message, new RegExp(`${nodeAddress('node-1')}:10250 is a port that is reserved on the nodes`));
+    await assertEchoed(ADDRESSES, 1055);
+    await assertRefused(ADDRESSES, 1056);
+    await assertRefused(ADDRESSES, 1057);
+  });
+
   test('keeps a client at one pod after session affinity is enabled', async () => {
     await apply(
       namespaceManifest('affinity'),
