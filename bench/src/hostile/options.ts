@@ -17,6 +17,7 @@ export const HOSTILE_SCENARIO_DESCRIPTIONS = {
   'handshakes-rsa':
     '2,500 connections that each send a ClientHello at the same moment; the certificate has an RSA-4096 key',
   'dead-endpoints': '5 clients a second of a Service with 1,000 endpoints that all refuse connections',
+  'udp-flows': '10,000 UDP datagrams a second, each from another client address',
 } as const;
 
 export type HostileScenarioName = keyof typeof HOSTILE_SCENARIO_DESCRIPTIONS;

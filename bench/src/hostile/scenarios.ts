@@ -1,4 +1,5 @@
 import { startDeadEndpoints } from './dead-endpoints.ts';
+import { startFlowFlood } from './flow-flood.ts';
 import { startHandshakeBurst } from './handshake-burst.ts';
 import type { HostileScenarioName } from './options.ts';
 
@@ -32,5 +33,9 @@ export const HOSTILE_SCENARIOS: Readonly<Record<HostileScenarioName, HostileScen
   'dead-endpoints': {
     maxP99RiseMs: 5,
     start: () => startDeadEndpoints({ endpoints: 1_000, clientsPerSecond: 5 }),
+  },
+  'udp-flows': {
+    maxP99RiseMs: 10,
+    start: () => startFlowFlood({ flowsPerSecond: 10_000 }),
   },
 };

@@ -26,6 +26,8 @@ export interface UdpFlowListenerOptions {
   readonly peerWorkers?: PeerWorkers | undefined;
   /** Returns the upstream of the Service that has the listener now, or undefined if no Service has it. */
   upstream(): Upstream | undefined;
+  /** Takes one new flow of the upstream's tenant from the budget, or returns false if the budget is used up. */
+  takeNewFlow(upstream: Upstream): boolean;
   /** Admits one more flow of the Service with this UID, or returns why the flow is refused. */
   admit(uid: string): Admission | Outcome;
   /** Whether this proxy serves UDP at the client's address and port. */
@@ -138,7 +140,9 @@ export class UdpFlowListener implements UdpListenSocketEvents {
       this.#refuse(upstream, refusal ?? 'no-listener');
       return undefined;
     }
-    const admission = this.#options.admit(upstream.service.entry.uid);
+    const admission = this.#options.takeNewFlow(upstream)
+      ? this.#options.admit(upstream.service.entry.uid)
+      : 'rate-limit';
     if (typeof admission === 'string') {
       this.#refuse(upstream, admission);
       return undefined;

@@ -72,6 +72,11 @@ export class AdmissionController {
     return admit((uid === null ? undefined : this.#limitersByService.get(uid)) ?? this.#unlimited, this.#context);
   }
 
+  /** Returns how many connections per second the Service's tenant may open, or Infinity if there is no limit. */
+  newConnectionsPerSecond(uid: string): number {
+    return (this.#limitersByService.get(uid) ?? this.#unlimited).tenant.newConnectionsPerSecond;
+  }
+
   #limiterFor(row: number): Limiter {
     const known = this.#limiterByRow.get(row);
     if (known !== undefined) return known;

@@ -70,6 +70,11 @@ export class Limiter {
     return this.state.limit(this.row, MAX_OPEN_FIELD);
   }
 
+  /** The maximum number of new connections per second. Infinity if there is no limit. */
+  get newConnectionsPerSecond(): number {
+    return this.state.limit(this.row, MAX_NEW_PER_SECOND_FIELD);
+  }
+
   close(): void {
     this.state.addOpen(this.row, this.workerSlot, -1);
   }
@@ -88,8 +93,7 @@ export class Limiter {
   }
 
   #tryTake(field: number, now: () => bigint): boolean {
-    const { state, row } = this;
-    const ratePerSecond = state.limit(row, MAX_NEW_PER_SECOND_FIELD);
+    const { state, row, newConnectionsPerSecond: ratePerSecond } = this;
     if (ratePerSecond === Number.POSITIVE_INFINITY) return true;
     const rate = { limit: { ratePerSecond, burstNs: NEW_CONNECTIONS_BURST_NS }, now: now() };
     for (;;) {

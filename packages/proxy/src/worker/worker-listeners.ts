@@ -7,6 +7,7 @@ import { UdpFlowListener } from '../accept/udp-flow-listener.ts';
 import type { AdmissionController } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import { descriptorCeiling } from '../limits/descriptor-limit.ts';
+import { NewFlowBudget } from '../limits/new-flow-budget.ts';
 import { TlsContexts } from '../protocol/tls-contexts.ts';
 import type { PeerWorkers } from '../relay/peer-workers.ts';
 import type { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
@@ -19,6 +20,7 @@ import { dgramTransport } from '../transport/udp/dgram-transport.ts';
 import type { UdpTransport } from '../transport/udp-transport.ts';
 import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
 import type { ListenerConfig, WorkerMessage } from './messages.ts';
+import { monotonicMs } from './time-sliced-queue.ts';
 
 export interface WorkerListenersOptions {
   /** The UDP transport; by default the transport that uses Node's public `dgram` module. */
@@ -58,6 +60,7 @@ export class WorkerListeners {
   readonly #state: WorkerState;
   readonly #openById = new Map<number, TcpListener | UdpFlowListener>();
   readonly #tenantFlows = new TenantFlows<UdpFlow>(flowsPerTenant(descriptorCeiling()));
+  readonly #newFlows = new NewFlowBudget({ now: monotonicMs });
   readonly #tlsContexts: TlsContexts;
   readonly #trustedProxies: NetworkSet;
 
@@ -88,6 +91,7 @@ export class WorkerListeners {
   tick(): void {
     for (const listener of this.#openById.values())
       if (listener instanceof UdpFlowListener) this.#countDropped(listener);
+    this.#newFlows.tick();
   }
 
   #countDropped(listener: UdpFlowListener): void {
@@ -114,7 +118,7 @@ export class WorkerListeners {
 
   #createFlowListener(config: ListenerConfig): UdpFlowListener {
     const { peerWorkers, udpTransport = dgramTransport } = this.#options;
-    const { context, terminator, upstreams } = this.#state;
+    const { context, terminator, upstreams, admission } = this.#state;
     return new UdpFlowListener(
       { ...listenOptionsOf(config), key: config.key },
       {
@@ -126,6 +130,8 @@ export class WorkerListeners {
         peerWorkers,
         // The key of a UDP listener is also the key of its route, because Services never share a UDP listener.
         isServed: ({ address, port }) => upstreams.get(listenerKey({ protocol: 'UDP', address, port })) !== undefined,
+        takeNewFlow: ({ service: { entry } }) =>
+          this.#newFlows.tryTake(entry.tenant ?? entry.uid, admission.newConnectionsPerSecond(entry.uid)),
         terminate: (flows, outcome) => terminator.terminate(flows, outcome),
         onInternalError: context.onInternalError,
       },

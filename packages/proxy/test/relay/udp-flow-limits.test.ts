@@ -32,6 +32,21 @@ test('a tenant at its limit keeps its active flows while an attacker forges new 
   assert.deepEqual([counters[ACTIVE], counters[outcomeColumn('evicted')]], [5, 996]);
 });
 
+test('a tenant without budget for new flows keeps its open flows', () => {
+  let budget = 2;
+  const { listener, openFlows, counters } = setUpUdpFlows({
+    takeNewFlow() {
+      budget -= 1;
+      return budget >= 0;
+    },
+  });
+  for (const port of [1, 2, 3, 4, 1, 2]) listener.onMessage(BYTES, 'client', port);
+  assert.deepEqual(
+    [openFlows(), counters[outcomeColumn('rate-limit')], counters[RECEIVED]],
+    [['client|1', 'client|2'], 2, 4],
+  );
+});
+
 test('counts a refused flow, and admits it when another flow has ended', () => {
   const controller = new AdmissionController();
   let free = 1;

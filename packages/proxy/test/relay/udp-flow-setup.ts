@@ -53,6 +53,7 @@ export function setUpUdpFlows({
       shaper: new Shaper(),
       tenants,
       upstream: () => upstream,
+      takeNewFlow: () => true,
       admit: (uid) => admission.admit(uid),
       isServed: () => false,
       unroutedCounters: () => assert.fail('every datagram of these tests has an upstream'),
