@@ -197,7 +197,9 @@ describe('the conditions of a Service', { ...requirement, timeout: 300_000 }, ()
     await apply(loadBalancer('shop/late', webSpec(4041)));
     const message = await services.waitForCondition('shop/late', 'Programmed', 'False WaitingForProxy');
     assert.match(message, /waiting for the proxies of node-1, node-2, node-3 to confirm the ports/);
-    await services.waitForCondition('shop/web', 'Programmed', 'True Programmed');
+    const noProxy = await services.waitForCondition('shop/web', 'Programmed', 'Unknown NoProxy');
+    assert.match(noProxy, /^no proxy of this Service has sent a heartbeat since \d{4}-.*Z .* stays published/);
+    assert.equal(await services.waitForCondition('shop/web', 'Degraded', 'True NoProxy'), noProxy);
     assert.deepEqual(services.addressHistory('shop/web').slice(before), [[FIRST]]);
   });
 });
