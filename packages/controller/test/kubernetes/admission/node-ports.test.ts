@@ -18,6 +18,7 @@ const NUMBERED =
 const IN_FORCE = { timeoutMs: 30_000 };
 
 interface Spec {
+  readonly type: string;
   readonly allocateLoadBalancerNodePorts?: boolean;
   readonly ports: readonly { readonly nodePort?: number }[];
 }
@@ -88,7 +89,42 @@ describe('node ports of Services that Weir takes', requireProgram('kubernetes', 
       const { ok, text } = await release.apply(numbered);
       assert.ok(ok, text);
       assert.match(text, /^Warning: .*node port 31001 is requested/m);
+      assert.equal(text.match(/Warning/g)?.length, 1, text);
       assert.equal(await nodePortOf('numbered'), 31_001);
+      assert.equal((await specOf('numbered')).allocateLoadBalancerNodePorts, true);
+    });
+
+    test('a Service with node ports has after each change what it has without Weir', async () => {
+      const numbered = (nodePort: number) => ({ ports: [{ port: 80, nodePort }] });
+      const sequences: readonly (readonly ((nodePort: number) => object)[])[] = [
+        [() => ({ type: 'NodePort' }), () => ({}), () => ({ type: 'ClusterIP' })],
+        [(nodePort) => ({ type: 'NodePort', ...numbered(nodePort) }), () => ({}), () => ({ type: 'ClusterIP' })],
+        [numbered, () => ({ type: 'NodePort' }), () => ({ type: 'ClusterIP' })],
+        [numbered, () => ({}), numbered],
+      ];
+      let nodePort = 31_100;
+      const statesOf = async (
+        name: string,
+        sequence: (typeof sequences)[number],
+        annotations: Record<string, string>,
+      ) => {
+        nodePort += 1;
+        const number = nodePort;
+        const states: string[] = [];
+        for (const step of sequence) {
+          const { ok, text } = await release.apply(tenantService({ name, annotations, spec: step(number) }));
+          assert.ok(ok, text);
+          const { type, allocateLoadBalancerNodePorts, ports } = await specOf(name);
+          const port = ports[0]?.nodePort;
+          const portText = port === number ? 'the requested port' : port === undefined ? 'no port' : 'any port';
+          states.push(`${type} ${allocateLoadBalancerNodePorts} ${portText}`);
+        }
+        return states;
+      };
+      for (const [index, sequence] of sequences.entries()) {
+        const expected = await statesOf(`plain-${index}`, sequence, { 'weir.dev/ignore': 'true' });
+        assert.deepEqual(await statesOf(`taken-${index}`, sequence, {}), expected);
+      }
     });
 
     test('Services that Weir does not take are not changed', async () => {
