@@ -20,6 +20,11 @@ test('refuses a single TenantUsage for status 500, such as an object too large f
   });
 });
 
+test('leaves a single TenantUsage that cannot be deleted to the next round', async () => {
+  await archiveAnswering(500).remove('shop');
+  await assert.rejects(archiveAnswering(503).remove('shop'), { code: 'AWAY' });
+});
+
 test('rejects if the API server is unreachable or busy', async () => {
   for (const status of [429, 503, 504]) await assert.rejects(archiveAnswering(status).write(usage), { code: 'AWAY' });
 });
