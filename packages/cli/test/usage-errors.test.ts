@@ -64,6 +64,19 @@ test('names WEIR_SERVER if the variable contains no URL', async () => {
   assert.equal(stderr, 'weir: invalid WEIR_SERVER "garbage": expected a URL such as http://127.0.0.1:8686\n');
 });
 
+test('reports a wrong setting of standalone in the words of the proxy', async () => {
+  await using files = manifestDirectory();
+  const args = ['standalone', '-f', files.path, '--console', 'off'];
+  for (const [name, allowed] of [
+    ['WEIR_LOG_LEVEL', 'fatal, error, warn, info, debug, trace, silent'],
+    ['WEIR_TRANSPORT', 'syscalls, node'],
+  ] as const) {
+    const { code, stderr } = await runWeirInProcess(args, { [name]: 'loud' });
+    assert.equal(code, 2);
+    assert.equal(stderr, `weir: ${name} is "loud"; use one of ${allowed}\n`);
+  }
+});
+
 const NO_CLUSTER = { KUBECONFIG: undefined, HOME: '/nowhere', KUBERNETES_SERVICE_HOST: undefined };
 
 test('weir doctor without a cluster or Redis exits with an error that names the options', async () => {

@@ -1,5 +1,13 @@
 import { parseCidr } from '@weir/model';
-import { createLogger, type HostPort, LOG_LEVELS, type LogLevel, parseHostPort, UsageError } from '@weir/runtime';
+import {
+  createLogger,
+  type HostPort,
+  LOG_LEVELS,
+  type LogLevel,
+  oneOf,
+  parseConfig,
+  parseHostPort,
+} from '@weir/runtime';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { CommandContext } from '../command-context.ts';
 import { EXIT_OK } from '../command-context.ts';
@@ -103,12 +111,8 @@ function drainText(connections: number): string {
 }
 
 /** Parses WEIR_LOG_LEVEL. The default is `error`, because the command itself prints all problems. */
-function logLevelFrom({ WEIR_LOG_LEVEL }: Terminal['env']): LogLevel {
-  if (WEIR_LOG_LEVEL === undefined || WEIR_LOG_LEVEL === '') return 'error';
-  const level = LOG_LEVELS.find((each) => each === WEIR_LOG_LEVEL);
-  if (level === undefined)
-    throw new UsageError(`invalid WEIR_LOG_LEVEL "${WEIR_LOG_LEVEL}": expected one of ${LOG_LEVELS.join(', ')}`);
-  return level;
+function logLevelFrom(env: Terminal['env']): LogLevel {
+  return parseConfig({ level: oneOf('WEIR_LOG_LEVEL', LOG_LEVELS, { default: 'error' }) }, env).level;
 }
 
 function parseConsoleAddress(text: string): HostPort | 'off' {

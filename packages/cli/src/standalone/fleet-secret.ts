@@ -31,7 +31,7 @@ export async function resolveFleetSecret({
   if (given.trim() !== '') {
     const secret = FLEET_SECRET_FORMAT.parse(given);
     if (secret === undefined)
-      throw new UsageError(`invalid WEIR_FLEET_SECRET [redacted]: expected ${FLEET_SECRET_FORMAT.allowed}`);
+      throw new UsageError(`WEIR_FLEET_SECRET is [redacted]; use ${FLEET_SECRET_FORMAT.allowed}`);
     return { secret, cannotOpenState: false };
   }
   if (redis !== undefined) return { secret: undefined, cannotOpenState: false };

@@ -100,10 +100,7 @@ test('refuses a short WEIR_FLEET_SECRET without printing it', async () => {
   const args = ['standalone', '-f', files.path, '--workers', '1', '--console', 'off'];
   const { code, output } = await runWeirProcess(args, { WEIR_FLEET_SECRET: 'swordfish' });
   assert.equal(code, 2);
-  assert.match(
-    output,
-    /^weir: invalid WEIR_FLEET_SECRET \[redacted\]: expected a secret of at least 32 characters[^\n]*\n$/,
-  );
+  assert.match(output, /^weir: WEIR_FLEET_SECRET is \[redacted\]; use a secret of at least 32 characters[^\n]*\n$/);
   assert.doesNotMatch(output, /swordfish/);
 });
 

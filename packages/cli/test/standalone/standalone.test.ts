@@ -224,6 +224,25 @@ test('weir top prints one frame if stdout is not a terminal', async () => {
   assert.match((await fleet.weir('top', '--tenant', 'shpo')).output, /unknown tenant "shpo"/);
 });
 
+test('says how many connections it waits for when it stops, and does not open the inspector', async () => {
+  await using files = manifestDirectory();
+  await using backend = await echoServer();
+  const port = await freePort();
+  files.write('shop.yaml', service('web', { port }), endpointSlice('web', backend.port));
+  await using fleet = await startTestStandalone(files);
+  fleet.process.signal('SIGUSR1');
+  await using client = await connectClient({ port });
+  await eventually(async () => {
+    const { json } = await fleet.weir('get', 'proxies', '-o', 'json');
+    assert.equal(json.items[0].connections, 1);
+  });
+  fleet.process.signal('SIGTERM');
+  await fleet.process.waitForOutput(/^waiting for 1 open connection to end, .*a second Ctrl-C or SIGTERM/m);
+  await client.close();
+  assert.deepEqual(await fleet.process.exited, { code: 0, signal: null });
+  assert.doesNotMatch(fleet.process.output(), /Debugger/);
+});
+
 test('exits with 0 on SIGTERM and releases its ports', async () => {
   await using files = manifestDirectory();
   await using backend = await echoServer();

@@ -38,7 +38,7 @@ export function conditionsFor(
   const accepted = entry.accepted.reason === 'Accepted';
   const conditions: Condition[] = [
     { type: 'Accepted', status: accepted ? 'True' : 'False', ...entry.accepted },
-    programmedConditionFor(entry, facts),
+    programmedConditionFor(entry, facts, suspension !== undefined),
   ];
   const degraded = degradedConditionFor(entry, facts);
   if (degraded !== undefined) conditions.push(degraded);
@@ -54,7 +54,7 @@ export const FLEET_UNREACHABLE: Condition = {
     'the fleet is unreachable, so it is unknown whether this Service is served; proxies keep serving as before, and Weir retries; if this lasts, ask the operator to check the store',
 };
 
-function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Condition {
+function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput, isSuspended: boolean): Condition {
   const not = (reason: ProgrammedReason, message: string): Condition => ({
     type: 'Programmed',
     status: 'False',
@@ -73,9 +73,10 @@ function programmedConditionFor(entry: ServiceEntry, facts: ConditionInput): Con
       type: 'Programmed',
       status: 'True',
       reason: 'Programmed',
-      message: facts.readiness.hasEndpoints
-        ? `served at ${addresses}`
-        : `ports are allocated at ${addresses}, but clients are refused while no endpoint is ready`,
+      message:
+        facts.readiness.hasEndpoints && !isSuspended
+          ? `served at ${addresses}`
+          : `ports are allocated at ${addresses}, but clients are refused while ${isSuspended ? 'the Service is suspended' : 'no endpoint is ready'}`,
     };
   }
   if (entry.nodes.length === 0) return not('NoNodes', noNodesMessage(entry.pool));
