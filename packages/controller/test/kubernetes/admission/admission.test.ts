@@ -5,12 +5,18 @@ import { eventually } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
 import { parseService } from '../../../src/parse/service.ts';
 import { ANNOTATION_CASES, type AnnotationCase } from '../../fixtures/annotation-cases.ts';
-import { type ChartRelease, startChartRelease, tenantService } from '../../fixtures/chart-release.ts';
+import {
+  type ChartRelease,
+  type CommandResult,
+  startChartRelease,
+  tenantService,
+} from '../../fixtures/chart-release.ts';
 import { type DryRun, startDryRun } from '../../fixtures/dry-run.ts';
 
 /** How long to wait for a policy to take effect. The API server needs a moment to load a policy or its parameters. */
 const IN_FORCE = { timeoutMs: 30_000 };
-const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota'].map((each) => `weir-${each}`);
+const POLICIES = ['annotations', 'external-ips', 'node-ports', 'quota', 'tenant-usages'].map((each) => `weir-${each}`);
+const CONTROLLER = 'system:serviceaccount:weir-system:weir-controller';
 
 describe('the admission policies for Services', requireProgram('kubernetes', 'helm'), () => {
   let release: ChartRelease;
@@ -172,24 +178,35 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
     assert.equal(await secret(), made);
   });
 
+  test('let only the controller write the TenantUsages of its fleet, and everybody with the right delete them', async () => {
+    const usages = ['--verb=*', '--resource=tenantusages.weir.dev'];
+    await release.plane.kubectl('create', 'role', 'usages', ...usages, '-n', 'shop');
+    await release.plane.kubectl('create', 'rolebinding', 'usages', '--role=usages', '--user=tenant', '-n', 'shop');
+    const write = (by: string | undefined, name = 'weir'): Promise<CommandResult> =>
+      release.apply(tenantUsage('shop', {}, name), {
+        ...(by && { by }),
+        flags: ['--server-side', '--force-conflicts'],
+      });
+    for (const by of ['tenant', undefined]) {
+      const { ok, text } = await write(by);
+      assert.equal(ok, false);
+      assert.match(
+        text,
+        /denied request: only the controller of Weir \(system:serviceaccount:weir-system:weir-controller\)/,
+      );
+    }
+    const own = await write(CONTROLLER);
+    assert.ok(own.ok, own.text);
+    assert.equal((await write('tenant')).ok, false);
+    const otherFleet = await write('tenant', 'other-fleet');
+    assert.ok(otherFleet.ok, otherFleet.text);
+    const deleted = await release.kubectl('delete', 'tenantusage', 'weir', '-n', 'shop', '--as=tenant');
+    assert.ok(deleted.ok, deleted.text);
+  });
+
   describe('for the quota', () => {
-    const usage = (tenant: object): object => ({
-      apiVersion: 'weir.dev/v1alpha1',
-      kind: 'TenantUsage',
-      metadata: { name: 'weir', namespace: 'limited' },
-      status: {
-        updatedAt: '2030-01-01T10:00:00Z',
-        tenant: {
-          name: 'shop',
-          month: '2030-01',
-          receivedBytes: 0,
-          sentBytes: 0,
-          connections: 0,
-          requests: 0,
-          ...tenant,
-        },
-      },
-    });
+    const write = (tenant: object): Promise<CommandResult> =>
+      release.apply(tenantUsage('limited', tenant), { by: CONTROLLER, flags: ['--server-side'] });
     const limited = (name: string, ports: number): object => {
       const list = Array.from({ length: ports }, (_, index) => ({ name: `p${index}`, port: 80 + index }));
       return { ...tenantService({ name, spec: { ports: list } }), metadata: { name, namespace: 'limited' } };
@@ -199,13 +216,13 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
       await release.plane.kubectl('create', 'namespace', 'limited');
       const { ok, text } = await release.apply(limited('first', 1));
       assert.ok(ok, text);
-      const unlimited = await release.apply(usage({ services: 1, ports: 1 }));
+      const unlimited = await write({ services: 1, ports: 1 });
       assert.ok(unlimited.ok, unlimited.text);
       assert.ok((await release.apply(limited('second', 1))).ok);
     });
 
     test('refuse a Service beyond the limit, with the time of the count', async () => {
-      await release.apply(usage({ services: 2, ports: 2, limits: { services: 2 } }));
+      await write({ services: 2, ports: 2, limits: { services: 2 } });
       const refused = await eventually(async () => {
         const { ok, text } = await release.apply(limited('third', 1), { flags: ['--dry-run=server'] });
         assert.equal(ok, false);
@@ -221,7 +238,7 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
     });
 
     test('refuse ports beyond the limit, also on an existing Service', async () => {
-      await release.apply(usage({ services: 2, ports: 3, limits: { services: 3, ports: 4 } }));
+      await write({ services: 2, ports: 3, limits: { services: 3, ports: 4 } });
       await eventually(async () => {
         const { ok, text } = await release.apply(limited('third', 2), { flags: ['--dry-run=server'] });
         assert.equal(ok, false);
@@ -237,4 +254,17 @@ describe('the admission policies for Services', requireProgram('kubernetes', 'he
 /** Returns the object with a UID such as an API server assigns. */
 function withUid(object: object): object {
   return { ...object, metadata: { ...(object as { metadata: object }).metadata, uid: 'uid' } };
+}
+
+function tenantUsage(namespace: string, tenant: object, name = 'weir'): object {
+  const counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
+  return {
+    apiVersion: 'weir.dev/v1alpha1',
+    kind: 'TenantUsage',
+    metadata: { name, namespace },
+    status: {
+      updatedAt: '2030-01-01T10:00:00Z',
+      tenant: { name: 'shop', month: '2030-01', ...counters, ...tenant },
+    },
+  };
 }

@@ -45,8 +45,8 @@ describe('the admission policies of the chart', requireProgram('helm'), () => {
     const namesOf = async (release: string): Promise<readonly string[]> =>
       (await policies(release, ...args)).map(({ kind, metadata }) => `${kind}/${metadata.name}`);
     const [first, second] = [await namesOf('weir'), await namesOf('second')];
-    assert.equal(first.length, 10);
-    assert.equal(second.length, 10);
+    assert.equal(first.length, 12);
+    assert.equal(second.length, 12);
     assert.deepEqual(
       first.filter((name) => second.includes(name)),
       [],
