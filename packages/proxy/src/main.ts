@@ -97,6 +97,11 @@ await runProcess('weir-proxy', (control) => {
       {
         name: 'proxy',
         async start() {
+          if (options.stateDirectory === undefined)
+            log.warn(
+              { advice: 'set WEIR_STATE to a directory that outlives the process' },
+              'this proxy has no state directory: if it is killed while Redis is unreachable, the usage since Redis became unreachable is lost',
+            );
           const hostWarnings = await kernelWarnings(options.transport);
           for (const advice of hostWarnings) log.warn({ advice }, 'a kernel setting of this host should be changed');
           for (const advice of trustedProxyWarnings(options.trustProxyProtocol))

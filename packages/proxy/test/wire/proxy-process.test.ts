@@ -43,6 +43,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     assert.deepEqual(hostAdvice, await kernelWarnings('syscalls'));
     assert.equal(transport, 'syscalls');
     await proxy.waitForOutput(/"transport":"syscalls".*the first routing table is in effect/);
+    assert.doesNotMatch(proxy.output(), /no state directory/);
     await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);
@@ -70,6 +71,7 @@ describe('weir-proxy with Redis', requireProgram('redis'), () => {
     await publisher.publish(tableFor({ n1: address }, [webService([endpointOf(backend)])]));
     await using proxy = await spawnProxy({ WEIR_REDIS_URL: redis.url, WEIR_FLEET: fleet, WEIR_DRAIN: '100ms' });
     await proxy.waitForOutput(/the first routing table is in effect/);
+    assert.match(proxy.output(), /"advice":"set WEIR_STATE .*this proxy has no state directory/);
     await using client = await connectClient({ host: address, port: PORT });
     await client.send('hello');
     await client.take(5);
