@@ -142,10 +142,8 @@ export class TablePublisher {
   }
 
   async #write(leader: number, from: TablePosition, { to, changes, changedAt }: TableWrite): Promise<PublishResult> {
-    const revisions = splitIntoRevisions(changes, this.#maxChangesPerRevision);
     let predecessor = from;
-    for (const [index, revision] of revisions.entries()) {
-      const complete = index === revisions.length - 1;
+    for (const { changes: revision, complete } of splitIntoRevisions(changes, this.#maxChangesPerRevision)) {
       const id = this.#newId();
       const position = { epoch: predecessor.epoch, revision: predecessor.revision + 1, id };
       // Records the version before the revision is sent: if no response arrives, the store may nevertheless have stored the revision.
@@ -183,28 +181,33 @@ export class TablePublisher {
   }
 }
 
+export interface RevisionChanges {
+  readonly changes: readonly Change[];
+  /** True for the last revision. */
+  readonly complete: boolean;
+}
+
 /**
- * Splits changes, in order, into as few revisions as the limits allow. Returns at least one revision. Without changes, this revision is
- * empty.
+ * Splits changes, in order, into as few revisions as the limits allow. Yields at least one revision. Without changes, this revision is
+ * empty. Encodes the entries of a revision only when the revision is requested, so that the caller can do other work in between.
  */
-export function splitIntoRevisions(
+export function* splitIntoRevisions(
   changes: readonly Change[],
   maxChanges: number = MAX_CHANGES_PER_REVISION,
-): readonly (readonly Change[])[] {
-  const revisions: Change[][] = [];
+): Generator<RevisionChanges> {
   let revision: Change[] = [];
   let bytes = 0;
   for (const change of changes) {
     const size = change.kind === 'put' ? Buffer.byteLength(encodeEntry(change.entry)) : change.id.length;
     if (revision.length > 0 && (revision.length === maxChanges || bytes + size > MAX_BYTES_PER_REVISION)) {
-      revisions.push(revision);
+      yield { changes: revision, complete: false };
       revision = [];
       bytes = 0;
     }
     revision.push(change);
     bytes += size;
   }
-  return [...revisions, revision];
+  yield { changes: revision, complete: true };
 }
 
 /**

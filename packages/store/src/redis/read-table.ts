@@ -12,6 +12,7 @@ import { describePosition, isNext, isSamePosition } from '../position.ts';
 import { runTransaction } from './connection/pipeline.ts';
 import type { RedisConnection } from './connection/redis-connection.ts';
 import type { Keys } from './keys.ts';
+import { PageSize } from './page-size.ts';
 import type { PrivateKeyJoiner, RedisCaller } from './private-key-reader.ts';
 import {
   certificatesIn,
@@ -29,7 +30,6 @@ const MAX_READ_ATTEMPTS = 5;
  * without its private key counts as unreadable until a follower receives the certificate's next revision.
  */
 const MAX_KEY_ROUNDS = 5;
-const ENTRIES_PER_SCAN = 1_000;
 
 export interface TableSource {
   readonly connection: RedisConnection;
@@ -65,10 +65,12 @@ export async function readPartialTable(source: TableSource): Promise<RoutingTabl
 
 async function scanEntries({ connection, keys }: TableSource): Promise<Map<string, ScannedEntry>> {
   const found = new Map<string, ScannedEntry>();
+  const page = new PageSize({ first: 50, max: 1_000 });
   const scanFrom = (cursor: string): Promise<ScanReply> =>
-    connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', ENTRIES_PER_SCAN));
+    connection.call((redis) => redis.hscan(keys.table, cursor, 'COUNT', page.count));
   for (let scanning: Promise<ScanReply> | undefined = scanFrom('0'); scanning !== undefined; ) {
     const [next, fields]: ScanReply = await scanning;
+    page.adapt({ items: fields.length / 2, bytes: lengthOf(fields) });
     // Requests the next page before decoding the current page, so that Redis and this process work in parallel.
     scanning = next === '0' ? undefined : scanFrom(next);
     for (let index = 0; index + 1 < fields.length; index += 2) {
@@ -79,6 +81,11 @@ async function scanEntries({ connection, keys }: TableSource): Promise<Map<strin
 }
 
 type ScanReply = [next: string, fields: string[]];
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0);
+}
+
 type ScannedEntry = Entry | 'unreadable';
 
 /**
@@ -111,26 +118,40 @@ async function catchUp(
   { connection, keys }: TableSource,
   { from, found }: { readonly from: TablePosition; readonly found: Map<string, ScannedEntry> },
 ): Promise<TablePosition | undefined | 'retry'> {
-  const [metaNow, stream] = await connection.call((redis) =>
-    runTransaction(redis, (all) =>
-      all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${from.revision}-0`, '+'),
-    ),
-  );
+  const page = new PageSize(REVISIONS_PER_PAGE);
   let { epoch, revision, id }: TablePosition = from;
-  for (const streamEntry of stream as StreamEntry[]) {
-    const next = decodeRevision(streamEntry);
-    if (!isNext({ epoch, revision, id }, next)) return 'retry';
-    ({ epoch, revision, id } = next.position);
-    for (const change of next.changes) {
-      if (change.kind === 'put') found.set(change.entry.id, change.entry);
-      else found.delete(change.id);
+  for (;;) {
+    const [metaNow, reply] = await connection.call((redis) =>
+      runTransaction(redis, (all) =>
+        all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${revision}-0`, '+', 'COUNT', page.count),
+      ),
+    );
+    const stream = reply as StreamEntry[];
+    for (const streamEntry of stream) {
+      const next = decodeRevision(streamEntry);
+      if (!isNext({ epoch, revision, id }, next)) return 'retry';
+      ({ epoch, revision, id } = next.position);
+      for (const change of next.changes) {
+        if (change.kind === 'put') found.set(change.entry.id, change.entry);
+        else found.delete(change.id);
+      }
+      for (const unreadable of next.unreadable) found.set(unreadable, 'unreadable');
     }
-    for (const unreadable of next.unreadable) found.set(unreadable, 'unreadable');
+    const isLastPage = stream.length < page.count;
+    page.adapt(sizeOf(stream));
+    if (!isLastPage) continue;
+    const position = { epoch, revision, id };
+    const meta = decodeMeta(metaNow);
+    if (!isSamePosition(meta, position)) return 'retry';
+    return meta?.complete === true ? position : undefined;
   }
-  const position = { epoch, revision, id };
-  const meta = decodeMeta(metaNow);
-  if (!isSamePosition(meta, position)) return 'retry';
-  return meta?.complete === true ? position : undefined;
+}
+
+/** The number of revisions in a reply. A revision may have a megabyte. */
+const REVISIONS_PER_PAGE = { first: 8, max: 200 };
+
+function sizeOf(stream: readonly StreamEntry[]): { readonly items: number; readonly bytes: number } {
+  return { items: stream.length, bytes: stream.reduce((sum, [, fields]) => sum + lengthOf(fields), 0) };
 }
 
 /** Adds private keys to the certificates in `found`. Returns the certificates that a later revision has replaced or deleted. */
@@ -166,8 +187,6 @@ function splitReadable(found: ReadonlyMap<string, ScannedEntry>): {
 
 /** How long a follower waits for a revision before checking that the stored table is still at the follower's position. */
 const POLL_INTERVAL_MS = 500;
-/** The maximum number of revisions in a reply. Bounds the size of the reply, because one revision may have a megabyte. */
-const REVISIONS_PER_READ = 20;
 
 /**
  * Yields the revisions after `after`. Compares the last position with `meta` at the start, and whenever no revision arrives within
@@ -181,8 +200,10 @@ export async function* readRevisions(
   const call: RedisCaller = (send) => send(redis);
   let last = after;
   let lacksKeys = keyReader.isRefused;
-  let entries = await readAvailable(redis, keys, last);
+  const page = new PageSize(REVISIONS_PER_PAGE);
+  let entries = await readAvailable(redis, keys, { last, count: page.count });
   for (;;) {
+    page.adapt(sizeOf(entries));
     const revisions = await joinRevisionKeys(call, keyReader, entries.map(decodeRevision));
     // Requires a read of the complete table, because no later revision contains the certificates that were unreadable until now.
     if (lacksKeys && !keyReader.isRefused) throw new StoreError('GAP', 'private keys are readable again');
@@ -192,7 +213,9 @@ export async function* readRevisions(
       last = revision.position;
       yield revision;
     }
-    entries = (await waitForRevisions(redis, keys, last)) ?? (await readAvailable(redis, keys, last));
+    const { count } = page;
+    entries =
+      (await waitForRevisions(redis, keys, { last, count })) ?? (await readAvailable(redis, keys, { last, count }));
     if (lacksKeys) await keyReader.probe(call);
   }
 }
@@ -213,17 +236,27 @@ async function joinRevisionKeys(
   return revisions.map((revision) => withJoinedCertificates(revision, joined));
 }
 
+interface RevisionPage {
+  readonly last: TablePosition;
+  /** The maximum number of revisions to read. */
+  readonly count: number;
+}
+
 /** Waits for the next revisions in the stream. Returns undefined if no revision arrives within `POLL_INTERVAL_MS`. */
-async function waitForRevisions(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[] | undefined> {
+async function waitForRevisions(
+  redis: Redis,
+  keys: Keys,
+  { last, count }: RevisionPage,
+): Promise<StreamEntry[] | undefined> {
   const id = `${last.revision}-0`;
-  const reply = await redis.xread('COUNT', REVISIONS_PER_READ, 'BLOCK', POLL_INTERVAL_MS, 'STREAMS', keys.changes, id);
+  const reply = await redis.xread('COUNT', count, 'BLOCK', POLL_INTERVAL_MS, 'STREAMS', keys.changes, id);
   return reply?.[0]?.[1];
 }
 
 /** Returns the stored revisions after `last`. Throws GAP if there are no such revisions and the table is not at `last`. */
-async function readAvailable(redis: Redis, keys: Keys, last: TablePosition): Promise<StreamEntry[]> {
+async function readAvailable(redis: Redis, keys: Keys, { last, count }: RevisionPage): Promise<StreamEntry[]> {
   const [meta, entries] = await runTransaction(redis, (all) =>
-    all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${last.revision}-0`, '+', 'COUNT', REVISIONS_PER_READ),
+    all.hmget(keys.meta, ...META_FIELDS).xrange(keys.changes, `(${last.revision}-0`, '+', 'COUNT', count),
   );
   const streamed = entries as StreamEntry[];
   const current = decodeMeta(meta);

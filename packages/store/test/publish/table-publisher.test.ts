@@ -229,13 +229,19 @@ describe('publishing the table', () => {
 
 describe('splitIntoRevisions', () => {
   test('returns one empty revision for no change', () => {
-    assert.deepEqual(splitIntoRevisions([]), [[]]);
+    assert.deepEqual([...splitIntoRevisions([])], [{ changes: [], complete: true }]);
   });
 
   test('splits 501 changes into two revisions in order', () => {
     const changes = Array.from({ length: 501 }, (_, index) => put(`n${index}`));
-    assert.deepEqual(splitIntoRevisions(changes.slice(1)), [changes.slice(1)]);
-    assert.deepEqual(splitIntoRevisions(changes), [changes.slice(0, 500), changes.slice(500)]);
+    assert.deepEqual([...splitIntoRevisions(changes.slice(1))], [{ changes: changes.slice(1), complete: true }]);
+    assert.deepEqual(
+      [...splitIntoRevisions(changes)],
+      [
+        { changes: changes.slice(0, 500), complete: false },
+        { changes: changes.slice(500), complete: true },
+      ],
+    );
   });
 
   test('limits a revision to a megabyte, or to one larger entry', () => {
@@ -244,9 +250,10 @@ describe('splitIntoRevisions', () => {
       const rest = bytes - encodeEntry(base).length;
       return { kind: 'put', entry: { ...base, name: base.id.slice(5) + 'x'.repeat(rest) } } as const;
     };
+    const changes = [large('a', 600_000), large('b', 400_000), put('c'), large('d', 3_000_000), put('e')];
     assert.deepEqual(
-      splitIntoRevisions([large('a', 600_000), large('b', 400_000), put('c'), large('d', 3_000_000), put('e')]).map(
-        (part) => part.map((change) => (change.kind === 'put' ? change.entry.id : '')),
+      [...splitIntoRevisions(changes)].map((part) =>
+        part.changes.map((change) => (change.kind === 'put' ? change.entry.id : '')),
       ),
       [['node/a', 'node/b'], ['node/c'], ['node/d'], ['node/e']],
     );
