@@ -12,8 +12,18 @@ const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
   FQDN: DNS_SUBDOMAIN,
 };
 
-/** Parses an EndpointSlice. If its labels name no Service, returns a warning and no object. */
+/**
+ * Parses an EndpointSlice. If its labels name no Service, returns a warning and no object. Ignores zones that cannot be the value of a label,
+ * because Kubernetes does not limit their length, and each port of a Service repeats them in the routing table.
+ */
 export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
+  let longZones = 0;
+  const readZone = (fields: Fields, name: string): string | null => {
+    const zone = fields.text(name) || null;
+    if (zone === null || zone.length <= MAX_ZONE_CHARACTERS) return zone;
+    longZones += 1;
+    return null;
+  };
   const result = parseObject('EndpointSlice', raw, (fields) => {
     if (!fields.has('addressType')) fields.noteMissing('addressType', ADDRESS_TYPES.join(', '));
     const addressType = fields.oneOf('addressType', ADDRESS_TYPES, 'IPv4');
@@ -23,12 +33,26 @@ export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
       addressType,
       ports: readPorts(fields),
       endpoints: Object.freeze(
-        fields.objects('endpoints').map((item) => readEndpoint(item, ADDRESS_FORMATS[addressType])),
+        fields.objects('endpoints').map((item) => readEndpoint(item, ADDRESS_FORMATS[addressType], readZone)),
       ),
     };
   });
-  if (result.object?.serviceName !== '') return result;
-  return { object: undefined, problems: [missingServiceProblem(raw)] };
+  if (result.object?.serviceName === '') return { object: undefined, problems: [missingServiceProblem(raw)] };
+  if (result.object === undefined || longZones === 0) return result;
+  return { object: result.object, problems: [longZonesProblem(raw, longZones)] };
+}
+
+/** The greatest length of a label's value, and therefore of the label topology.kubernetes.io/zone. */
+const MAX_ZONE_CHARACTERS = 63;
+
+function longZonesProblem(raw: unknown, count: number): Problem {
+  return Object.freeze({
+    code: 'InvalidObject',
+    subject: subjectOfRaw('EndpointSlice', raw),
+    severity: 'warning',
+    heals: false,
+    message: `zones of endpoints and hints with more than ${MAX_ZONE_CHARACTERS} characters are ignored (${count} in this slice), because no node can have such a zone; use the zones of the nodes (label topology.kubernetes.io/zone)`,
+  });
 }
 
 function missingServiceProblem(raw: unknown): Problem {
@@ -59,15 +83,19 @@ function readPorts(fields: Fields): readonly SlicePort[] {
  */
 const PORT_NAME: TextFormat = { allowed: DNS_LABEL.allowed, matches: (text) => text === '' || DNS_LABEL.matches(text) };
 
-function readEndpoint(item: Fields, format: TextFormat): SliceEndpoint {
+function readEndpoint(
+  item: Fields,
+  format: TextFormat,
+  readZone: (fields: Fields, name: string) => string | null,
+): SliceEndpoint {
   const addresses = item.texts('addresses', format);
   if (!item.has('addresses')) item.noteMissing('addresses', 'a list of addresses');
   const conditions = item.object('conditions');
   const hints = item.object('hints').objects('forZones');
-  const hintedZones = [...new Set(hints.flatMap((hint) => hint.text('name') || []))];
+  const hintedZones = [...new Set(hints.flatMap((hint) => readZone(hint, 'name') ?? []))];
   return Object.freeze({
     addresses: Object.freeze(addresses),
-    zone: item.text('zone') || null,
+    zone: readZone(item, 'zone'),
     ...(hintedZones.length > 0 && { hintedZones: Object.freeze(hintedZones) }),
     ready: conditions.boolean('ready', true),
     serving: conditions.boolean('serving', conditions.boolean('ready', true)),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ServiceObject, ServicePort } from '@weir/model';
 import { INGRESS_FIELD, isAppliedBy, type ManagedFields } from '../kubernetes/managed-fields.ts';
 import type { Fields, TextFormat } from './fields.ts';
@@ -41,6 +42,22 @@ export function parseService(raw: unknown, { statusManager }: ServiceOptions = {
       ...(noProxySince !== undefined && { noProxySince }),
       deleting: fields.object('metadata').has('deletionTimestamp'),
     };
+  });
+}
+
+/**
+ * Returns the new version of a Service with the source ranges and annotations of the previous version, if these are equal. The settings of
+ * 10,000 source ranges are then not parsed again when only the status of the Service has changed.
+ */
+export function reuseUnchangedParts(service: ServiceObject, previous: ServiceObject): ServiceObject {
+  return Object.freeze({
+    ...service,
+    sourceRanges: isDeepStrictEqual(service.sourceRanges, previous.sourceRanges)
+      ? previous.sourceRanges
+      : service.sourceRanges,
+    annotations: isDeepStrictEqual(service.annotations, previous.annotations)
+      ? previous.annotations
+      : service.annotations,
   });
 }
 

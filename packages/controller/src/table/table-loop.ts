@@ -6,6 +6,7 @@ import { type LoopContext, logLoopFailure, type ReconcileLoop } from '../control
 import type { FleetReconciler } from '../fleet/fleet-reconciler.ts';
 import { LeadershipLost, LeaderTerm, runWhileLeading } from '../leader/leadership.ts';
 import type { SuspensionReconciler } from '../suspensions/suspension-reconciler.ts';
+import { parseSettingsInTurns } from './parse-settings-in-turns.ts';
 import type { PartialSnapshot, TableOutcome, TableReconciler } from './table-reconciler.ts';
 
 const TABLE_LOOP = { gapMs: 5, resyncMs: 600_000, retryMs: [1_000, 30_000] } as const;
@@ -132,6 +133,7 @@ export class TableLoop implements ReconcileLoop {
     const suspended = this.#options.suspensions.reconcile(this.#snapshot);
     await suspended.catch(() => undefined);
     this.#context.wake('suspensions');
+    await parseSettingsInTurns(this.#snapshot.services, this.#context.clock);
     const outcome = await this.#publish(this.#snapshot, changedAt);
     await suspended;
     return outcome;

@@ -34,6 +34,33 @@ describe('an EndpointSlice', () => {
     );
   });
 
+  test('ignores zones that are too long for a label, with one warning for all of them', () => {
+    const long = 'z'.repeat(64);
+    const hints = { forZones: [{ name: long }, { name: 'eu-1b' }] };
+    const endpoints = [
+      { addresses: ['10.0.0.1'], zone: 'z'.repeat(1_000_000) },
+      { addresses: ['10.0.0.2'], zone: long, hints },
+    ];
+    const { object, problems } = parseEndpointSlice(slice({ endpoints }));
+    assert.deepEqual(
+      object?.endpoints.map(({ zone, hintedZones }) => [zone, hintedZones]),
+      [
+        [null, undefined],
+        [null, ['eu-1b']],
+      ],
+    );
+    assert.deepEqual(
+      problems.map(({ severity, subject, message }) => [severity, subject, message]),
+      [
+        [
+          'warning',
+          'EndpointSlice shop/web',
+          'zones of endpoints and hints with more than 63 characters are ignored (3 in this slice), because no node can have such a zone; use the zones of the nodes (label topology.kubernetes.io/zone)',
+        ],
+      ],
+    );
+  });
+
   test('keeps the hinted zones of an endpoint', () => {
     const forZones = [{ name: 'eu-1b' }, { name: 'eu-1c' }, { name: 'eu-1b' }];
     const endpoints = [

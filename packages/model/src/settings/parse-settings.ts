@@ -33,6 +33,13 @@ export function serviceSettingsFor(service: ServiceObject): ParsedSettings {
   return parsed;
 }
 
+/** Returns a copy of a Service with other ports. `serviceSettingsFor` returns the settings of the original for the copy. */
+export function withSettingsOf(service: ServiceObject, change: Pick<ServiceObject, 'ports'>): ServiceObject {
+  const copy = { ...service, ...change };
+  PARSED_BY_SERVICE.set(copy, serviceSettingsFor(service));
+  return copy;
+}
+
 const PARSED_BY_SERVICE = new WeakMap<ServiceObject, ParsedSettings>();
 /**
  * The most mistakes of a cached result. Results with more mistakes are not cached, because a message is much longer than the mistake that
@@ -61,8 +68,25 @@ function parseSettings(service: ServiceObject): ParsedSettings {
  */
 const MAX_SOURCE_RANGES = 10_000;
 
-/** Returns the source ranges of the field, or of the legacy annotation if the field is empty. Allows blanks around a range. */
+interface ParsedRanges {
+  readonly ranges: readonly string[];
+  readonly mistakes: readonly string[];
+}
+
+/** The parsed ranges, by the list or the annotations that contain them, because sources keep these objects while they do not change. */
+const PARSED_RANGES = new WeakMap<object, ParsedRanges>();
+
 function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly string[] {
+  const origin = service.sourceRanges.length > 0 ? service.sourceRanges : service.annotations;
+  const parsed = PARSED_RANGES.get(origin) ?? parseSourceRanges(service);
+  if (parsed.mistakes.length <= MAX_CACHED_MISTAKES) PARSED_RANGES.set(origin, parsed);
+  for (const mistake of parsed.mistakes) mistakes.push(mistake);
+  return parsed.ranges;
+}
+
+/** Returns the source ranges of the field, or of the legacy annotation if the field is empty. Allows blanks around a range. */
+function parseSourceRanges(service: ServiceObject): ParsedRanges {
+  const mistakes: string[] = [];
   const legacy = Object.hasOwn(service.annotations, LEGACY_SOURCE_RANGES_ANNOTATION)
     ? service.annotations[LEGACY_SOURCE_RANGES_ANNOTATION]
     : undefined;
@@ -73,7 +97,7 @@ function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly s
   if (texts.length > MAX_SOURCE_RANGES) {
     const advice = `a Service may have at most ${MAX_SOURCE_RANGES}; merge adjacent ranges, or create several Services`;
     mistakes.push(`${where}: ${texts.length} ranges are too many: ${advice}`);
-    return [];
+    return { ranges: [], mistakes };
   }
   const ranges = new Set<string>();
   for (const text of texts) {
@@ -81,7 +105,7 @@ function sourceRangesFor(service: ServiceObject, mistakes: string[]): readonly s
     if (cidr === undefined) mistakes.push(`${where}: ${quote(text)} is not a CIDR such as 10.0.0.0/8 or fd00::/8`);
     else ranges.add(cidr.text);
   }
-  return [...ranges].sort();
+  return { ranges: [...ranges].sort(), mistakes };
 }
 
 function affinityFor(service: ServiceObject): Affinity {

@@ -110,7 +110,9 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
     this.#hooks.onRawObject?.(key, raw);
     if (this.#options.isExpensiveToParse === true && this.#isParsed(key, raw)) return;
     const changedAt = this.#changedAt(key, raw);
-    const { object, problems } = this.#options.parse(raw);
+    const { object: parsed, problems } = this.#options.parse(raw);
+    const previous = this.#objects.get(key);
+    const object = parsed && previous && this.#options.reuse ? this.#options.reuse(parsed, previous) : parsed;
     const previousProblems = JSON.stringify(this.#objectProblems.get(key) ?? []);
     if (problems.length > 0) this.#objectProblems.set(key, problems);
     else this.#objectProblems.delete(key);
@@ -142,7 +144,7 @@ export class KindCache<K extends WatchedKind> implements ReflectorTarget {
   #isParsed(key: string, raw: Json): boolean {
     const { uid, resourceVersion } = (raw.metadata ?? {}) as { uid?: unknown; resourceVersion?: unknown };
     const version = `${uid}/${resourceVersion}`;
-    const isSame = this.#parsedVersionByKey.get(key) === version;
+    const isSame = resourceVersion !== undefined && this.#parsedVersionByKey.get(key) === version;
     this.#parsedVersionByKey.set(key, version);
     return isSame;
   }

@@ -13,7 +13,7 @@ import { WEIR_API_PATH } from '../../kubernetes/kube-api.ts';
 import { parseNamespace, parseNode, parsePod, parseServiceCidr } from '../../parse/cluster-objects.ts';
 import { changeTriggerTimeOf, parseEndpointSlice, SERVICE_NAME_LABEL } from '../../parse/endpoint-slice.ts';
 import type { ParseResult } from '../../parse/parse-object.ts';
-import { parseService, type ServiceOptions } from '../../parse/service.ts';
+import { parseService, reuseUnchangedParts, type ServiceOptions } from '../../parse/service.ts';
 import { parseSuspension } from '../../parse/suspension.ts';
 import { parseTenantPolicy } from '../../parse/tenant-policy.ts';
 
@@ -58,6 +58,8 @@ export interface WatchedKindOptions<K extends WatchedKind> {
    */
   readonly grantedBy?: string;
   parse(raw: unknown): ParseResult<WatchedObjects[K]>;
+  /** Returns a new version of an object in which large parts that did not change are the parts of the previous version. */
+  reuse?(object: WatchedObjects[K], previous: WatchedObjects[K]): WatchedObjects[K];
   /**
    * Returns when the cause of the object's last change happened, in milliseconds since the epoch. Undefined if the object does not
    * record this time.
@@ -96,7 +98,9 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     isWeirResource: false,
     onForbidden: 'wait',
     effectUntilReadable: 'no new Services are served, and served Services stay as they are',
+    isExpensiveToParse: true,
     parse: (raw) => parseService(raw),
+    reuse: reuseUnchangedParts,
   },
   EndpointSlice: {
     resource: 'endpointslices.discovery.k8s.io',
@@ -105,6 +109,7 @@ export const WATCHED_KINDS: { readonly [K in AlwaysWatchedKind]: WatchedKindOpti
     isWeirResource: false,
     onForbidden: 'fallback',
     effectUntilReadable: 'Services keep their endpoints, and new Services get no endpoints',
+    isExpensiveToParse: true,
     parse: parseEndpointSlice,
     changeTriggerTimeOf,
   },
