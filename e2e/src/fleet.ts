@@ -76,7 +76,7 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
     ...NODES.map((name) => addNode(cluster, name, addressesOf(name))),
   ]);
   // Publishes each Service on all nodes, because the tests' clients connect to all three. The default is two nodes.
-  writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\n`);
+  writeFileSync(join(state.path, 'default-policy.yaml'), `nodesPerService: ${NODES.length}\nmaxNodesPerService: 16\n`);
   const running = new Map<FleetProcess, SpawnedProcess>();
   const all: SpawnedProcess[] = [];
   const checkouts = new Map<FleetProcess, string>();

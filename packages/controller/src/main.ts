@@ -18,6 +18,7 @@ import {
   createLogger,
   Health,
   hostPortOrOff,
+  integer,
   list,
   logLevel,
   optional,
@@ -73,6 +74,11 @@ const CONFIG = {
   defaultTenantPolicy: optional(path('WEIR_DEFAULT_TENANT_POLICY')),
   sharedPorts: list('WEIR_SHARED_PORTS', SHARED_PORT, { default: [] }),
   reservedPorts: list('WEIR_RESERVED_PORTS', RESERVED_PORTS, { default: [] }),
+  maxPortsPerService: integer('WEIR_MAX_PORTS_PER_SERVICE', {
+    default: DEFAULT_FLEET_SETTINGS.maxPortsPerService,
+    min: 1,
+    max: 65_535,
+  }),
   serviceCidrs: list('WEIR_SERVICE_CIDRS', CIDR, { default: [] }),
   namespace: optional(
     text('WEIR_NAMESPACE', { pattern: /^[a-z0-9](?:[-a-z0-9]{0,61}[a-z0-9])?$/, allowed: DNS_LABEL.allowed }),
@@ -104,6 +110,7 @@ await runProcess('weir-controller', () => {
     defaultPolicy,
     sharedPorts,
     reservedPorts,
+    maxPortsPerService: config.maxPortsPerService,
     trust: { kind: 'pods', serviceCidrs },
     secretAccess: secretAccessFor(config),
   } as const;

@@ -12,8 +12,10 @@ export interface FleetSettings {
   readonly reservedPorts: readonly PortRange[];
   /** TCP ports that many Services share, distinguished by host name. */
   readonly sharedPorts: readonly number[];
-  /** The number of nodes of a Service if neither the Service nor its TenantPolicy sets a number. */
+  /** The number of nodes of a Service if neither the Service nor its TenantPolicy sets a number, and the greatest number. */
   readonly nodesPerService: number;
+  /** The most ports of a Service. A Service that was accepted with more ports keeps them. */
+  readonly maxPortsPerService: number;
   readonly trust: EndpointTrust;
   /** Absent if the fleet reads no Secrets. */
   readonly secretAccess?: SecretAccess;
@@ -40,5 +42,6 @@ export const DEFAULT_FLEET_SETTINGS: FleetSettings = {
   reservedPorts: [],
   sharedPorts: [],
   nodesPerService: 2,
+  maxPortsPerService: 100,
   trust: { kind: 'files' },
 };

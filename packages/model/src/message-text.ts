@@ -47,6 +47,12 @@ export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
+/** Returns bytes as text, rounded up: `4 MiB`, `1.5 MiB`, `300 KiB`. */
+export function bytesText(bytes: number): string {
+  const mebibytes = Math.ceil((bytes / 1024 / 1024) * 10) / 10;
+  return mebibytes >= 1 ? `${mebibytes} MiB` : `${Math.ceil(bytes / 1024)} KiB`;
+}
+
 interface NumberedPort {
   readonly port: number;
   readonly protocol: string;

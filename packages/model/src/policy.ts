@@ -19,6 +19,8 @@ export interface TenantGrants {
   readonly pools: readonly string[];
   /** The number of nodes for each Service, if the pool has that many; null for the fleet's default. */
   readonly nodesPerService: number | null;
+  /** The greatest number of nodes that a Service may request; null for the number of `nodesPerService`. */
+  readonly maxNodesPerService: number | null;
   /** The ports that Services may use; null allows every port that is not reserved. */
   readonly allowedPorts: readonly PortRange[] | null;
   /** Hosts that may be claimed on shared ports, in the form of `parseHost`; a leading `*.` allows all subdomains. */
@@ -39,6 +41,7 @@ export type TenantFrom =
  */
 export interface TenantLimits {
   readonly services?: number;
+  /** Listener ports, each counted once for each node on which it is allocated. */
   readonly ports?: number;
   /** Open TCP connections and UDP flows on each proxy. */
   readonly connections?: number;
@@ -47,7 +50,12 @@ export interface TenantLimits {
   readonly inBitsPerSecond?: number;
   readonly outBitsPerSecond?: number;
   readonly trafficPerMonth?: number;
+  /** Bytes that the Services of the tenant may take in the routing table. */
+  readonly tableBytes?: number;
 }
+
+/** `limits.tableBytes` of a TenantPolicy that does not set this limit. */
+export const DEFAULT_TABLE_BYTES: number = 4 * 1024 * 1024;
 
 /** A metav1.LabelSelector: labels and expressions must all match, and an empty selector selects everything. */
 export interface LabelSelector {
@@ -64,9 +72,13 @@ export interface LabelRequirement {
 /** The pool of nodes without the label `weir.dev/pool`. */
 export const DEFAULT_POOL = 'default';
 
+/** The greatest number of nodes that any Service may have. */
+export const MAX_NODES_PER_SERVICE = 16;
+
 export const UNRESTRICTED_GRANTS: TenantGrants = {
   pools: [DEFAULT_POOL],
   nodesPerService: null,
+  maxNodesPerService: MAX_NODES_PER_SERVICE,
   allowedPorts: null,
   allowedHosts: [],
   allowedEndpointCIDRs: [],

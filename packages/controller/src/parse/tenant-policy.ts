@@ -1,7 +1,9 @@
 import {
   DEFAULT_POOL,
+  DEFAULT_TABLE_BYTES,
   type LabelRequirement,
   type LabelSelector,
+  MAX_NODES_PER_SERVICE,
   type PortRange,
   type Problem,
   parseCidr,
@@ -28,7 +30,14 @@ import {
 } from './fields.ts';
 import { type ParseResult, parseObject, readMeta, subjectOfRaw } from './parse-object.ts';
 
-const GRANT_FIELDS = ['pools', 'nodesPerService', 'allowedPorts', 'allowedHosts', 'allowedEndpointCIDRs'];
+const GRANT_FIELDS = [
+  'pools',
+  'nodesPerService',
+  'maxNodesPerService',
+  'allowedPorts',
+  'allowedHosts',
+  'allowedEndpointCIDRs',
+];
 const ENFORCED_FIELDS = ['priority', 'namespaceSelector', 'tenantFrom', ...GRANT_FIELDS, 'limits'];
 const UNENFORCED_FIELDS = ['rules'];
 const COUNT_LIMITS = ['services', 'ports', 'connections', 'newConnectionsPerSecond'] as const;
@@ -38,12 +47,13 @@ const QUANTITY_LIMITS = [
   { name: 'inBitsPerSecond', unit: 'bits', example: BITS_EXAMPLE },
   { name: 'outBitsPerSecond', unit: 'bits', example: BITS_EXAMPLE },
   { name: 'trafficPerMonth', unit: 'bytes', example: 'bytes such as 500Gi, 10Ti or 2e12' },
+  { name: 'tableBytes', unit: 'bytes', example: 'bytes such as 500Ki or 4Mi' },
 ] as const;
 
 const ENFORCED_LIMITS: readonly string[] = [...COUNT_LIMITS, ...QUANTITY_LIMITS.map(({ name }) => name)];
 const UNENFORCED_LIMITS = ['requestsPerSecond'];
 const PRIORITY_RANGE = { from: -1_000_000_000, to: 1_000_000_000 };
-const NODES_RANGE = { from: 1, to: 16 };
+const NODES_RANGE = { from: 1, to: MAX_NODES_PER_SERVICE };
 
 export function parseTenantPolicy(raw: unknown): ParseResult<TenantPolicyObject> {
   const result = parseObject('TenantPolicy', raw, (fields) => ({
@@ -93,6 +103,7 @@ function readGrants(spec: Fields): TenantGrants {
   return Object.freeze({
     pools: Object.freeze(pools.length === 0 ? [DEFAULT_POOL] : pools),
     nodesPerService: spec.integer('nodesPerService', NODES_RANGE),
+    maxNodesPerService: spec.integer('maxNodesPerService', NODES_RANGE),
     allowedPorts: spec.has('allowedPorts') ? Object.freeze(readPortRanges(spec, 'allowedPorts')) : null,
     allowedHosts: Object.freeze([...new Set(hosts)]),
     allowedEndpointCIDRs: Object.freeze([...new Set(networks)]),
@@ -119,7 +130,8 @@ function textOrEmpty(value: unknown): string {
 function readLimits(fields: Fields): TenantLimits {
   const counts = COUNT_LIMITS.map((name) => [name, fields.integer(name, COUNT)] as const);
   const quantities = QUANTITY_LIMITS.map((limit) => [limit.name, readQuantity(fields, limit)] as const);
-  return Object.freeze(Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null)));
+  const limits = Object.fromEntries([...counts, ...quantities].filter(([, value]) => value !== null));
+  return Object.freeze({ tableBytes: DEFAULT_TABLE_BYTES, ...limits });
 }
 
 /** Reads a Kubernetes quantity, which is a string or a number in JSON. Returns null if the field is absent or wrong. */

@@ -76,9 +76,13 @@ function grantsOf(services: readonly ServiceEntry[], { endpoints, pods }: Tenant
   const nodeCounts = served
     .filter(({ settings, nodes }) => settings?.nodes === null && nodes.length > 0)
     .map(wantedNodeCount);
+  const requestedCounts = served
+    .filter(({ settings }) => settings?.nodes !== null)
+    .map(({ nodes }) => Math.max(1, nodes.length));
   return {
     pools: pools.length === 0 ? [DEFAULT_POOL] : pools,
     nodesPerService: nodeCounts.length === 0 ? null : Math.max(...nodeCounts),
+    maxNodesPerService: requestedCounts.length === 0 ? null : Math.max(...requestedCounts, ...nodeCounts),
     allowedPorts: allowedPortsOf(services),
     allowedHosts: [...new Set(served.flatMap(({ settings }) => settings?.hosts ?? []))].sort(),
     allowedEndpointCIDRs: addressesNotOfPods(served, { endpoints, pods }),

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { DEFAULT_TABLE_BYTES } from '@weir/model';
 import { temporaryDirectory } from '@weir/testkit';
 import { loadDefaultPolicy, parseDefaultPolicy } from '../../src/config/default-policy.ts';
 import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
@@ -9,11 +10,12 @@ import { loadKubeConfig } from '../../src/kubernetes/kube-config.ts';
 test('the default tenant policy may be a spec or a complete TenantPolicy', () => {
   const spec = 'limits: {services: 2}\ntenantFrom: {type: Label, label: team}\n';
   const { policy, problems } = parseDefaultPolicy('p.yaml', spec);
-  assert.deepEqual([policy.limits, policy.tenantFrom], [{ services: 2 }, { kind: 'label', label: 'team' }]);
+  assert.deepEqual(policy.limits, { tableBytes: DEFAULT_TABLE_BYTES, services: 2 });
+  assert.deepEqual(policy.tenantFrom, { kind: 'label', label: 'team' });
   assert.deepEqual(problems, []);
   const complete = `apiVersion: weir.dev/v1alpha1\nkind: TenantPolicy\nspec:\n  ${spec.replace('\n', '\n  ')}`;
   assert.deepEqual(parseDefaultPolicy('p.yaml', complete).policy, policy);
-  assert.deepEqual(parseDefaultPolicy('p.yaml', '').policy.limits, {});
+  assert.deepEqual(parseDefaultPolicy('p.yaml', '').policy.limits, { tableBytes: DEFAULT_TABLE_BYTES });
 });
 
 test('reports all mistakes in the default tenant policy, and fields that are not enforced', () => {

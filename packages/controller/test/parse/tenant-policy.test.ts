@@ -9,7 +9,7 @@ const messages = (result: { problems: readonly { message: string }[] }): string[
 describe('a TenantPolicy', () => {
   const policy = (spec: object): object => ({ metadata: { uid: 'p', name: 'shops' }, spec });
 
-  test('with an empty spec selects every namespace and limits nothing', () => {
+  test('with an empty spec selects every namespace and limits only the bytes in the routing table', () => {
     const { object, problems } = parseTenantPolicy(policy({}));
     assert.deepEqual(problems, []);
     assert.deepEqual(object?.spec, {
@@ -19,11 +19,12 @@ describe('a TenantPolicy', () => {
       grants: {
         pools: ['default'],
         nodesPerService: null,
+        maxNodesPerService: null,
         allowedPorts: null,
         allowedHosts: [],
         allowedEndpointCIDRs: [],
       },
-      limits: {},
+      limits: { tableBytes: 4 * 2 ** 20 },
     });
   });
 
@@ -32,6 +33,7 @@ describe('a TenantPolicy', () => {
       policy({
         pools: ['edge', 'default', 'edge'],
         nodesPerService: 3,
+        maxNodesPerService: 5,
         allowedPorts: [80, '443', '8000-8999'],
         allowedHosts: ['Shop.Example.com', '*.shop.example.com', 'shop.example.com'],
         allowedEndpointCIDRs: ['10.80.3.4/16', 'fd00::/8'],
@@ -41,6 +43,7 @@ describe('a TenantPolicy', () => {
     assert.deepEqual(object?.spec.grants, {
       pools: ['edge', 'default'],
       nodesPerService: 3,
+      maxNodesPerService: 5,
       allowedPorts: [
         { from: 80, to: 80 },
         { from: 443, to: 443 },
@@ -84,15 +87,16 @@ describe('a TenantPolicy', () => {
   });
 
   test('has exact limits, and 0 is a limit', () => {
-    const { object } = parseTenantPolicy(policy({ limits: { services: 2, ports: 0, trafficPerMonth: '10Ti' } }));
-    assert.deepEqual(object?.spec.limits, { services: 2, ports: 0, trafficPerMonth: 10 * 2 ** 40 });
+    const limits = { services: 2, ports: 0, trafficPerMonth: '10Ti', tableBytes: '64Ki' };
+    const { object } = parseTenantPolicy(policy({ limits }));
+    assert.deepEqual(object?.spec.limits, { ...limits, trafficPerMonth: 10 * 2 ** 40, tableBytes: 65_536 });
   });
 
   test('limits open connections, new connections and bits per second', () => {
     const limits = { connections: 0, newConnectionsPerSecond: 100, inBitsPerSecond: '1.5G', outBitsPerSecond: 8_000 };
     const { object, problems } = parseTenantPolicy(policy({ limits }));
     assert.deepEqual(problems, []);
-    assert.deepEqual(object?.spec.limits, { ...limits, inBitsPerSecond: 1_500_000_000 });
+    assert.deepEqual(object?.spec.limits, { tableBytes: 4 * 2 ** 20, ...limits, inBitsPerSecond: 1_500_000_000 });
     const wrong = parseTenantPolicy(
       policy({ limits: { connections: '5', inBitsPerSecond: '1 Gbit', outBitsPerSecond: 0.5 } }),
     );
@@ -122,7 +126,7 @@ describe('a TenantPolicy', () => {
 
   test('warns about every field that is not enforced', () => {
     const result = parseTenantPolicy(policy({ rules: [], limits: { requestsPerSecond: 5, services: 1 } }));
-    assert.deepEqual(result.object?.spec.limits, { services: 1 });
+    assert.deepEqual(result.object?.spec.limits, { tableBytes: 4 * 2 ** 20, services: 1 });
     assert.deepEqual(
       result.problems.map((each) => `${each.severity}: ${each.message}`),
       [

@@ -34,6 +34,7 @@ test('a fallback policy grants the single ports and addresses in use', () => {
     ...UNRESTRICTED_GRANTS,
     pools: ['edge'],
     nodesPerService: 1,
+    maxNodesPerService: null,
     allowedPorts: [53, 80, 443, 5432].map((number) => ({ from: number, to: number })),
     allowedHosts: ['shop.example.com'],
     allowedEndpointCIDRs: ['172.16.0.9/32'],

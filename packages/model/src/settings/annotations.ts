@@ -3,6 +3,7 @@
 import { closestName } from '../closest-name.ts';
 import { HOST_GRAMMAR, parseHost } from '../match/hosts.ts';
 import { quote, shorten } from '../message-text.ts';
+import { MAX_NODES_PER_SERVICE } from '../policy.ts';
 import {
   type Annotation,
   type AnnotationGrammar,
@@ -20,7 +21,6 @@ import { TLS_ANNOTATIONS } from './tls-annotations.ts';
 const ALGORITHMS: readonly Algorithm[] = ['least-connections', 'round-robin', 'random', 'maglev', 'first'];
 const MAX_CONNECT_TIMEOUT_MS = 300_000;
 const MAX_TIMEOUT_MS = 86_400_000;
-const MAX_NODES = 16;
 /**
  * The maximum number of hosts of a Service. Bounds the size of the host index of each worker. (All annotations of an object together hold
  * at most 256 KiB, or about 1,000 hosts of the greatest length.)
@@ -58,7 +58,7 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
     },
     (pool) => ({ pool }),
   ),
-  nodes: integerAnnotation({ min: 1, max: MAX_NODES }, (nodes) => ({ nodes })),
+  nodes: integerAnnotation({ min: 1, max: MAX_NODES_PER_SERVICE }, (nodes) => ({ nodes })),
 };
 
 const ANNOTATION_NAMES: readonly string[] = Object.keys(ANNOTATIONS);

@@ -4,6 +4,7 @@ import { UNRESTRICTED_GRANTS } from '../policy.ts';
 import { type ParsedSettings, serviceSettingsFor } from '../settings/parse-settings.ts';
 import type { ServiceSettings } from '../settings/service-settings.ts';
 import type { ServiceObject } from '../snapshot.ts';
+import type { CertificateEntry } from '../table/entry.ts';
 import type { ServiceAllocation } from './allocate/allocations.ts';
 import type { Placement } from './allocate/placement.ts';
 import {
@@ -13,7 +14,7 @@ import {
   type RefusedPlacement,
 } from './allocate/pool-placement.ts';
 import type { OwnerText, PortAllocations } from './allocate/port-allocations.ts';
-import { portRefusalsFor, type Refusal, serviceRefusalFor } from './allocate/port-refusals.ts';
+import { portRefusalsFor, type Refusal, serviceRefusalFor, withinPortLimit } from './allocate/port-refusals.ts';
 import { type Quota, type QuotaDependency, QuotaRecorder } from './allocate/quota.ts';
 import {
   hasTooManyHosts,
@@ -31,6 +32,7 @@ import {
   servedResult,
   withStillServedText,
 } from './service-result.ts';
+import { partsBytes, type ServiceParts } from './table-bytes.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 
 export interface Decision extends ServiceResult {
@@ -38,11 +40,13 @@ export interface Decision extends ServiceResult {
   readonly wantedResources: readonly string[];
   /** The questions about the tenant's limits; undefined if the decision does not depend on the tenant's usage. */
   readonly quotaDependency: QuotaDependency | undefined;
+  /** Whether the Service could have further nodes, but `DecisionContext.mayGrow` was false. */
+  readonly canGrow: boolean;
   /** The placement that was refused. If undefined, every change of a wanted resource requires a new decision. */
   readonly refusedPlacement?: RefusedPlacement | undefined;
 }
 
-type Outcome = ServiceResult & Pick<Decision, 'refusedPlacement'>;
+type Outcome = ServiceResult & Partial<Pick<Decision, 'refusedPlacement' | 'canGrow'>>;
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
@@ -52,8 +56,12 @@ export interface DecisionContext {
   /** What the Service owns, and keeps while its new settings are refused; undefined if the Service owns nothing. */
   readonly allocation: ServiceAllocation | undefined;
   readonly quota: QuotaRecorder;
+  /** The refusal of a Service with more ports than the fleet allows. */
+  readonly portLimitRefusal: Refusal | undefined;
   readonly portAllocations: PortAllocations;
   readonly ownerText: OwnerText;
+  /** Whether the Service may get more nodes than it has: see `PlacementRequest`. */
+  readonly mayGrow: boolean;
 }
 
 /**
@@ -61,18 +69,21 @@ export interface DecisionContext {
  * applies the result.
  */
 export function decideService(
-  service: ServiceObject,
-  context: Omit<DecisionContext, 'quota'> & { readonly quota: Quota },
+  whole: ServiceObject,
+  context: Omit<DecisionContext, 'quota' | 'portLimitRefusal'> & { readonly quota: Quota },
 ): Decision {
+  const { service, portLimitRefusal } = withinPortLimit(whole, context);
   const quota = new QuotaRecorder(context.quota);
-  const outcome = evaluateService(service, { ...context, quota });
+  const input = { ...context, quota, portLimitRefusal };
+  const outcome = evaluateService(service, input);
   // A Service that is refused as a whole loses its allocation. The second evaluation returns the message that later decisions, without
   // the allocation, would return.
   const isAllocationLost = outcome.settings === null && context.allocation !== undefined;
-  const result = isAllocationLost ? evaluateService(service, { ...context, quota, allocation: undefined }) : outcome;
+  const result = isAllocationLost ? evaluateService(service, { ...input, allocation: undefined }) : outcome;
   const allocation = isAllocationLost ? undefined : context.allocation;
   const wantedResources = wantedResourcesOf(service, { ...context, allocation });
-  return { ...result, wantedResources, quotaDependency: quota.dependency };
+  const accepted = result.accepted.reason === 'Accepted' ? (portLimitRefusal ?? result.accepted) : result.accepted;
+  return { canGrow: false, ...result, accepted, wantedResources, quotaDependency: quota.dependency };
 }
 
 function wantedResourcesOf(
@@ -93,7 +104,7 @@ function wantedResourcesOf(
 
 function evaluateService(service: ServiceObject, context: DecisionContext): Outcome {
   const { allocation, membership } = context;
-  const { tenant, requestedSettings, requested, refusal } = requestOf(service, context);
+  const { tenant, requestedSettings, requested, certificate, refusal } = requestOf(service, context);
   const settings = (refusal === undefined ? requested : allocation?.settings) ?? null;
   // If a Service is refused as a whole, its requested settings decide which of its ports are refused, if the requested settings are valid.
   const judged = settings ?? requested;
@@ -106,14 +117,18 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
     return refusedResult(service, tenant?.name ?? null, refusal, portRefusals);
   }
   const ports = service.ports.filter((port) => !portRefusals.has(port));
-  const serviceRefusal = serviceRefusalFor(ports, portRefusals, { tenant, ...context });
+  const parts = { settings, certificate };
+  const serviceRefusal = serviceRefusalFor(ports, portRefusals, { tenant, parts, ...context });
   if (serviceRefusal !== undefined) return refusedResult(service, tenant.name, refusal ?? serviceRefusal, portRefusals);
   const requirements =
     membership.kind === 'tenant'
       ? nodeRequirementsFor(settings, tenant, context.fleet)
       : nodeRequirementsInDispute(service, { ...context, settings, tenant });
+  const { nodeCount } = requirements;
+  const affordableNodes = (count: number): number =>
+    context.quota.nodesWithin(tenant, { uid: service.uid, ports: count, nodeCount });
   const request = { service, ports, modes, hosts, tenant: tenant.name, allocation };
-  const result = placeInPool(requirements, { ...context, ...request });
+  const result = placeInPool(requirements, { ...context, ...request, affordableNodes });
   if (result.kind === 'conflict') {
     // If a Service loses its listeners now, the next decision about this Service may have another result, because that decision finds no
     // listeners.
@@ -125,8 +140,9 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
     result.kind === 'placed' ? result : { placement: NO_PLACEMENT, stayReason: undefined };
   const keptRefusal = (refusal && withStillServedText(refusal)) ?? stayReason;
   const { secrets } = context;
-  const input = { tenant, settings, refusal: keptRefusal, placement, portRefusals, requirements, modes, secrets };
-  return servedResult(service, input, context);
+  const config = { tenant, settings, placement, portRefusals, requirements, modes, secrets };
+  const input = { ...config, refusal: keptRefusal };
+  return { ...servedResult(service, input, context), canGrow: placement.canGrow };
 }
 
 /** Returns what the Service requests, for which tenant, and why the request is refused. */
@@ -139,6 +155,8 @@ function requestOf(
   readonly requestedSettings: ServiceSettings | undefined;
   /** The same settings as `requestedSettings`, but undefined if the tenant is disputed. */
   readonly requested: ServiceSettings | undefined;
+  /** The certificate for the requested settings; undefined if there is none, or if it cannot be used. */
+  readonly certificate: CertificateEntry | undefined;
   readonly refusal: Refusal | undefined;
 } {
   const { membership, allocation, secrets } = context;
@@ -147,11 +165,28 @@ function requestOf(
   const requestedSettings = parsed.kind === 'settings' ? parsed.settings : undefined;
   const requested = membership.kind === 'tenant' ? requestedSettings : undefined;
   const credentials = requested?.tls && secrets.credentialsFor(service, requested.tls);
+  const certificate = credentials?.kind === 'good' ? credentials.certificate : undefined;
   const refusal =
     settingsRefusal(membership, parsed) ??
+    (allocation === undefined ? context.portLimitRefusal : undefined) ??
     (tenant && grantRefusal(service, requested, { tenant, ...context })) ??
-    (credentials?.kind === 'refused' ? credentials.refusal : undefined);
-  return { tenant, requestedSettings, requested, refusal };
+    (credentials?.kind === 'refused' ? credentials.refusal : undefined) ??
+    (tenant &&
+      requested &&
+      allocation &&
+      tableBytesRefusal({ settings: requested, certificate }, allocation, { tenant, quota: context.quota }));
+  return { tenant, requestedSettings, requested, certificate, refusal };
+}
+
+/** Returns a refusal if the requested settings of a served Service take more bytes in the table than the tenant has left. */
+function tableBytesRefusal(
+  requested: ServiceParts,
+  allocation: ServiceAllocation,
+  { tenant, quota }: { readonly tenant: Tenant; readonly quota: QuotaRecorder },
+): Refusal | undefined {
+  const bytes = partsBytes(requested) - partsBytes(allocation);
+  const message = bytes > 0 ? quota.settingsRefusalFor(tenant, bytes) : undefined;
+  return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
 }
 
 function modesFor(
@@ -165,7 +200,7 @@ function modesFor(
 }
 
 const NO_MODES: PortModes = new Map();
-const NO_PLACEMENT: Placement = { listeners: [], nodes: [], conflicts: new Map() };
+const NO_PLACEMENT: Placement = { listeners: [], nodes: [], conflicts: new Map(), canGrow: false, isLimited: false };
 
 function settingsRefusal(membership: Membership, parsed: ParsedSettings): Refusal | undefined {
   if (membership.kind === 'disputed') return { reason: 'TenantConflict', message: membership.message };
@@ -199,8 +234,8 @@ function nodeRequirementsInDispute(
   { uid }: ServiceObject,
   { settings, tenant, fleet, portAllocations }: DecisionContext & Pick<ServedConfig, 'settings' | 'tenant'>,
 ): NodeRequirements {
-  const nodes = new Set(portAllocations.listenersOf(uid).map(({ node }) => node)).size;
-  return { ...nodeRequirementsFor(settings, tenant, fleet), nodeCount: Math.max(1, nodes) };
+  const nodeCount = Math.max(1, new Set(portAllocations.listenersOf(uid).map(({ node }) => node)).size);
+  return { ...nodeRequirementsFor(settings, tenant, fleet), nodeCount, requestedNodes: nodeCount };
 }
 
 /**

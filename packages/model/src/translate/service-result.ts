@@ -158,9 +158,10 @@ export interface ServedConfig {
 /** Returns the ways in which a served Service differs from what its tenant requests or the operator permits. */
 export function degradedReasonsFor(
   service: ServiceObject,
-  { tenant, placement, portRefusals, requirements, modes, settings, secrets }: ServedConfig,
+  config: ServedConfig,
   fleet: FleetSettings,
 ): StatusReason<DegradedReason>[] {
+  const { tenant, portRefusals, modes, settings, secrets } = config;
   const degraded: StatusReason<DegradedReason>[] = [];
   const expiry = settings.tls && secrets.expiryText(service, settings.tls);
   if (expiry !== undefined) degraded.push({ reason: 'CertificateExpiring', message: expiry });
@@ -176,12 +177,8 @@ export function degradedReasonsFor(
   const sourceAddress =
     service.externalTrafficPolicy === 'Local' ? sourceAddressMessage(service, settings, portRefusals) : undefined;
   if (sourceAddress !== undefined) degraded.push({ reason: 'SourceAddressNotPreserved', message: sourceAddress });
-  if (placement.nodes.length > 0 && placement.nodes.length < requirements.nodeCount) {
-    degraded.push({
-      reason: 'FewerNodes',
-      message: `served on ${placement.nodes.length} of ${countOf(requirements.nodeCount, 'requested node')}: no other node of ${requirements.nodesText} is schedulable and has free ports, an address of the Service's IP families, and a running proxy; ask the operator for more nodes, or request fewer with annotation weir.dev/nodes`,
-    });
-  }
+  const fewerNodes = fewerNodesMessage(config);
+  if (fewerNodes !== undefined) degraded.push({ reason: 'FewerNodes', message: fewerNodes });
   const tolerated = service.ports.filter((port) => !portRefusals.has(port) && !isPortAllowed(port, tenant));
   if (tolerated.length > 0) {
     const are = tolerated.length === 1 ? 'is' : 'are';
@@ -210,6 +207,22 @@ export function degradedReasonsFor(
     });
   }
   return degraded;
+}
+
+/** Returns why a Service is served on fewer nodes than it requests; undefined if the Service has all of its nodes, or none. */
+function fewerNodesMessage({ tenant, placement, requirements }: ServedConfig): string | undefined {
+  const { requestedNodes, nodeCount, nodesText } = requirements;
+  const served = placement.nodes.length;
+  if (served === 0 || served >= requestedNodes) return undefined;
+  const start = `served on ${served} of ${countOf(requestedNodes, 'requested node')}`;
+  const policy = policyText(tenant.policy);
+  if (served >= nodeCount) {
+    return `${start}: tenant "${tenant.name}" may have at most ${countOf(nodeCount, 'node')} for each Service; request fewer with annotation weir.dev/nodes, or ask for a higher maxNodesPerService in ${policy}`;
+  }
+  if (placement.isLimited) {
+    return `${start}: tenant "${tenant.name}" may have ${countOf(tenant.limits.ports ?? 0, 'listener port')}, and each port counts once for each node; use fewer ports, request fewer nodes with annotation weir.dev/nodes, or ask for a higher limit in ${policy}`;
+  }
+  return `${start}: no other node of ${nodesText} is schedulable and has free ports, an address of the Service's IP families, and a running proxy; ask the operator for more nodes, or request fewer with annotation weir.dev/nodes`;
 }
 
 /**

@@ -60,7 +60,10 @@ describe('limits of a tenant', () => {
     const more = service('shop/more', { ports: [port(1), port(2)], createdAt: 1 });
     const translation = translateFresh({ namespaces, policies: [shop], services: [wide, more] });
     assert.equal(reasonOf(translation, 'shop/wide'), 'Accepted');
-    assert.match(messageOf(translation, 'shop/more'), /4 of 5 listener ports .*\(wide\), and this Service needs 2/);
+    assert.match(
+      messageOf(translation, 'shop/more'),
+      /4 of 5 listener ports .*\(wide; a port counts once for each node\), and this Service needs 2/,
+    );
   });
 
   test('keeps Services above a lowered limit and reports OverLimit', () => {

@@ -261,7 +261,7 @@ test('tenant views show Services, ports and usage, also of tenants that only the
   assert.deepEqual(
     views.map(({ name, used }) => [name, used]),
     [
-      ['a', { services: 1, ports: 1, trafficThisMonth: 0 }],
+      ['a', { services: 1, ports: 2, trafficThisMonth: 0 }],
       ['gone', { services: 0, ports: 0, trafficThisMonth: 7 }],
     ],
   );

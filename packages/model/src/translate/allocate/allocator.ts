@@ -9,6 +9,9 @@
 // order of priority. A run ends when no waiting Service needs a new decision. An incremental run has the same result as a full run over
 // the same allocations.
 //
+// Every Service gets its first node before any Service gets a further node. So a Service takes further nodes in a round of its own, which
+// begins when no other Service needs a new decision.
+//
 // The priority of a Service does not change during a run, which makes the result deterministic. A round considers each Service at most
 // once. If a waiting Service comes after the Service that was just decided, the waiting Service joins the current round: otherwise a
 // Service of lower priority could get a released port first. All other waiting Services are considered in the next round.
@@ -16,13 +19,15 @@ import type { FleetSettings } from '../../fleet-settings.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import type { ListenerEntry } from '../../table/entry.ts';
 import { type Decision, decideService } from '../decision.ts';
+import { MultiMap } from '../multi-map.ts';
 import type { Nodes } from '../nodes.ts';
 import type { SecretIndex } from '../secret-index.ts';
 import { allocationOf, hasUnmetDemand, type ServiceRecord, type ServiceRegistry } from '../service-registry.ts';
+import { serviceBytes } from '../table-bytes.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Allocations, ServiceAllocation } from './allocations.ts';
 import { portKey, resourceKeysOf } from './allocations.ts';
-import { allocatedPortTest, retainedListeners } from './placement.ts';
+import { retainedListeners } from './placement.ts';
 import { isRefusedAlike } from './pool-placement.ts';
 import { type Binding, type OwnerText, PortAllocations } from './port-allocations.ts';
 import { Quota } from './quota.ts';
@@ -90,16 +95,27 @@ export class Allocator {
     for (const record of removed) this.#release(record, changed);
     for (const record of dirty) this.#dropLostListeners(record, context, changed);
     let queue = new RoundQueue(priorities, dirty);
+    /** The Services that could have further nodes. */
+    let waitingToGrow = new Set<ServiceRecord>();
     const maxRounds = MAX_ROUNDS_PER_SERVICE * (1 + this.#waitList.size + dirty.size);
     for (let round = 0; round < maxRounds; round += 1) {
       this.#queueWaiters(queue, changed);
       addAll(affected, changed);
       changed = noChange();
+      let growing: ReadonlySet<ServiceRecord> = new Set();
       let record = queue.next(isDue);
+      if (record === undefined) {
+        growing = waitingToGrow;
+        waitingToGrow = new Set();
+        queue = new RoundQueue(priorities, growing);
+        record = queue.next(isDue);
+      }
       if (record === undefined) break;
       for (; record !== undefined; record = queue.next(isDue)) {
-        const change = this.#decide(record, context);
+        const change = this.#decide(record, { ...context, mayGrow: growing.has(record) });
         decided.add(record);
+        if (record.decision?.canGrow) waitingToGrow.add(record);
+        else waitingToGrow.delete(record);
         this.#queueWaiters(queue, change);
         addAll(changed, change);
       }
@@ -200,9 +216,9 @@ export class Allocator {
   /**
    * Decides which nodes, ports and hosts one Service gets, and applies the decision. Returns the ports, hosts and tenants that changed.
    */
-  #decide(record: ServiceRecord, context: AllocationContext): ChangedResources {
+  #decide(record: ServiceRecord, context: AllocationContext & { readonly mayGrow: boolean }): ChangedResources {
     const { uid, service } = record;
-    const { fleet, nodes, tenancy, secrets } = context;
+    const { fleet, nodes, tenancy, secrets, mayGrow } = context;
     const membership = tenancy.membershipOf(service.namespace);
     const changed = noChange();
     this.#noteUsageChange(uid, changed, () => {
@@ -217,14 +233,21 @@ export class Allocator {
         quota: this.quota,
         portAllocations: this.#portAllocations,
         ownerText: this.#ownerTextFor(service, tenancy),
+        mayGrow,
       });
       const servedPorts = record.decision.ports.filter(({ error }) => error === null).length;
       if (record.decision.settings === null) this.quota.uncount(uid);
       // A Service whose tenant is disputed is not counted, because it must not use up the limits of the policy that owns the tenant.
-      else if (membership.kind === 'tenant') this.quota.count(membership.tenant.name, service, servedPorts);
+      else if (membership.kind === 'tenant') {
+        const { settings, certificate } = record.decision;
+        const portsOnNodes = servedPorts * Math.max(1, record.decision.nodes.length);
+        const bytes = serviceBytes({ settings, certificate }, { ports: servedPorts, portsOnNodes });
+        this.quota.count(membership.tenant.name, service, { ports: portsOnNodes, bytes });
+      }
     });
     const decision = record.decision as Decision;
-    this.#updateWaitList(record, hasUnmetDemand(record, nodes) ? decision : undefined, changed);
+    const isWaiting = hasUnmetDemand(record, nodes) && !decision.canGrow;
+    this.#updateWaitList(record, isWaiting ? decision : undefined, changed);
     this.#allocatePorts(uid, { listeners: decision.listeners, hosts: decision.settings?.hosts ?? [] }, changed);
     return changed;
   }
@@ -248,22 +271,31 @@ export class Allocator {
     for (const key of resourceKeysOf(listeners, hostsNow)) changed.resources.add(key);
   }
 
-  /** Counts the ports that a Service owns: ports with a listener, and allocated ports for which no node is available. */
+  /** Counts the ports that a Service owns: a port once for each node, and an allocated port for which no node is available once. */
   #countAllocatedPorts(record: ServiceRecord, tenancy: Tenancy): void {
     const { uid, service } = record;
     const membership = tenancy.membershipOf(service.namespace);
-    const hasListener = allocatedPortTest(this.#portAllocations.listenersOf(uid));
-    const allocated = currentAllocation(record)?.ports;
-    const ports = service.ports.filter((port) => hasListener(port) || allocated?.has(portKey(port)) === true).length;
-    if (membership.kind === 'tenant' && ports > 0) this.quota.count(membership.tenant.name, service, ports);
-    else this.quota.uncount(uid);
+    const nodesByPort = new MultiMap<string>();
+    for (const listener of this.#portAllocations.listenersOf(uid)) nodesByPort.add(portKey(listener), listener.node);
+    const allocation = currentAllocation(record);
+    const allocated = allocation?.ports;
+    const nodeCounts = service.ports.map((port) => {
+      const nodes = nodesByPort.get(portKey(port)).size;
+      return nodes > 0 || allocated?.has(portKey(port)) !== true ? nodes : 1;
+    });
+    const ports = nodeCounts.filter((count) => count > 0).length;
+    const portsOnNodes = nodeCounts.reduce((sum, count) => sum + count, 0);
+    if (membership.kind === 'tenant' && ports > 0) {
+      const bytes = allocation === undefined ? 0 : serviceBytes(allocation, { ports, portsOnNodes });
+      this.quota.count(membership.tenant.name, service, { ports: portsOnNodes, bytes });
+    } else this.quota.uncount(uid);
   }
 
   #noteUsageChange(uid: string, changed: ChangedResources, change: () => void): void {
-    const [tenantBefore, portsBefore] = [this.quota.tenantOf(uid), this.quota.portsOf(uid)];
+    const [tenantBefore, before] = [this.quota.tenantOf(uid), this.quota.serviceUsageOf(uid)];
     change();
-    const [tenant, ports] = [this.quota.tenantOf(uid), this.quota.portsOf(uid)];
-    if (tenant === tenantBefore && ports === portsBefore) return;
+    const [tenant, now] = [this.quota.tenantOf(uid), this.quota.serviceUsageOf(uid)];
+    if (tenant === tenantBefore && now.ports === before.ports && now.bytes === before.bytes) return;
     addTenant(changed, tenantBefore);
     addTenant(changed, tenant);
   }

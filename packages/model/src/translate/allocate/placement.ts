@@ -26,6 +26,10 @@ export interface Placement {
   readonly nodes: readonly string[];
   /** The reason for each port that is not served although other ports of the Service are served. */
   readonly conflicts: ReadonlyMap<ServicePort, StatusReason<RefusalReason>>;
+  /** True if the Service could have a further node, but `mayGrow` was false. */
+  readonly canGrow: boolean;
+  /** True if the Service has fewer nodes because of the tenant's limit of ports. */
+  readonly isLimited: boolean;
 }
 
 export type PlacementResult =
@@ -50,6 +54,13 @@ export interface PlacementRequest extends Omit<HostConflictInput, 'pools'> {
   readonly lostNodes: ReadonlySet<string>;
   /** The number of nodes that the Service wants. The Service gets fewer nodes if not enough nodes are free. */
   readonly nodeCount: number;
+  /**
+   * Whether the Service may get more nodes than it has. If false, a Service without nodes gets one node. Further nodes are given only
+   * after every Service that can have a node has one.
+   */
+  readonly mayGrow: boolean;
+  /** Returns on how many nodes the tenant may have this number of ports of the Service. Called only if the Service gets further nodes. */
+  readonly affordableNodes: (ports: number) => number;
 }
 
 /**
@@ -75,11 +86,18 @@ export function placeService(placementRequest: PlacementRequest): PlacementResul
   const [first] = conflicts.values();
   if (kept.length === 0 && first !== undefined) return { kind: 'conflict', refusal: first };
   const ports = request.ports.filter((port) => !conflicts.has(port));
-  const chosen = ports.length === 0 ? [] : chooseNodes(usable, { kept, ports, nodeCount }, request);
+  const wanted = ports.length === 0 ? [] : chooseNodes(usable, { kept, ports, nodeCount }, request);
+  const firstNodes = Math.max(1, kept.length);
+  const canGrow = !request.mayGrow && wanted.length > firstNodes;
+  const affordable = request.mayGrow && wanted.length > firstNodes ? request.affordableNodes(ports.length) : firstNodes;
+  const chosen = wanted.slice(0, Math.max(firstNodes, affordable));
+  const isLimited = !canGrow && chosen.length < wanted.length;
+  chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
   if (chosen.length === 0)
     return { kind: 'conflict', refusal: first ?? portConflictRefusal(usable, request.ports, request) };
   const listeners = chosen.flatMap((node) => ports.flatMap((port) => listenersFor(node, port, request)));
-  return { kind: 'placed', placement: { listeners, nodes: chosen.map((node) => node.name), conflicts } };
+  const nodeNames = chosen.map((node) => node.name);
+  return { kind: 'placed', placement: { listeners, nodes: nodeNames, conflicts, canGrow, isLimited } };
 }
 
 /** Returns the names of the nodes that have a listener for at least one of the ports. */
@@ -145,8 +163,8 @@ interface NodeChoice {
 }
 
 /**
- * Chooses up to `nodeCount` nodes: kept nodes that are not lost, then free nodes in order of preference, then kept nodes that are lost.
- * Returns the chosen nodes sorted by name.
+ * Chooses up to `nodeCount` nodes, in this order: kept nodes that are not lost, then free nodes in order of preference, then kept nodes
+ * that are lost.
  */
 function chooseNodes(
   usable: readonly NodeEntry[],
@@ -160,7 +178,7 @@ function chooseNodes(
     if (isFree) chosen.push(node);
   }
   chosen.push(...kept.filter(({ name }) => request.lostNodes.has(name)).slice(0, nodeCount - chosen.length));
-  return chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
+  return chosen;
 }
 
 /** Returns the text for the owner that blocks the port on this node; undefined if the Service can have the port there. */

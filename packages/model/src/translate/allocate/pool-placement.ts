@@ -13,7 +13,9 @@ import { nodesWithPorts, type PlacementRequest, type PlacementResult, placeServi
  */
 export interface NodeRequirements {
   readonly pool: string;
+  /** How many nodes the Service gets if so many are free: the requested number, bounded by the tenant's policy. */
   readonly nodeCount: number;
+  readonly requestedNodes: number;
   /** Text that names the nodes of the pool in messages. */
   readonly nodesText: string;
 }
@@ -24,9 +26,13 @@ export function nodeRequirementsFor(
   fleet: FleetSettings,
 ): NodeRequirements {
   const pool = settings.pool ?? grants.pools[0] ?? DEFAULT_POOL;
+  const standard = grants.nodesPerService ?? fleet.nodesPerService;
+  const max = grants.maxNodesPerService ?? standard;
+  const requestedNodes = settings.nodes ?? Math.min(standard, max);
   return {
     pool,
-    nodeCount: settings.nodes ?? grants.nodesPerService ?? fleet.nodesPerService,
+    nodeCount: Math.min(requestedNodes, max),
+    requestedNodes,
     nodesText: pool === DEFAULT_POOL ? 'the fleet' : `pool "${pool}"`,
   };
 }
@@ -105,7 +111,7 @@ export function isRefusedAlike(
   { requirements, request, refusal }: RefusedPlacement,
   context: Pick<PoolPlacementRequest, 'fleet' | 'nodes' | 'portAllocations' | 'ownerText'>,
 ): boolean {
-  const result = placeInPool(requirements, { ...request, ...context });
+  const result = placeInPool(requirements, { ...request, ...context, mayGrow: false, affordableNodes: () => 1 });
   return (
     result.kind === 'conflict' && result.refusal.reason === refusal.reason && result.refusal.message === refusal.message
   );

@@ -6,14 +6,16 @@ import { joinItems, joinSentences, portText } from '../../message-text.ts';
 import { formatPortRanges, isPortInRanges } from '../../port-range.ts';
 import type { RefusalReason } from '../../reason.ts';
 import { reservationFor } from '../../reserved-ports.ts';
+import { withSettingsOf } from '../../settings/parse-settings.ts';
 import type { ServiceSettings } from '../../settings/service-settings.ts';
 import { mayTerminateTls } from '../../settings/tls-annotations.ts';
 import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { StatusReason } from '../../table/entry.ts';
+import { type ServiceParts, serviceBytes } from '../table-bytes.ts';
 import { type Membership, policyText, type Tenant } from '../tenancy.ts';
 import type { ServiceAllocation } from './allocations.ts';
 import { portKey } from './allocations.ts';
-import { allocatedPortTest } from './placement.ts';
+import { allocatedPortTest, nodesWithPorts } from './placement.ts';
 import type { PortAllocations } from './port-allocations.ts';
 import type { QuotaRecorder } from './quota.ts';
 import {
@@ -59,6 +61,9 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
   const allocatedFirst = allocation
     ? [...service.ports].sort((a, b) => Number(isAllocated(b)) - Number(isAllocated(a)))
     : service.ports;
+  // A new port of a served Service gets a listener on each node of the Service.
+  const heldNodes = Math.max(1, nodesWithPorts(service.ports, portAllocations.listenersOf(service.uid)).size);
+  const hasRoomFor = (count: number): boolean => quota.portsLeft(tenant, count) >= count;
   for (const port of allocatedFirst) {
     const refusal =
       unsupportedProtocolRefusal(port) ?? (isAllocated(port) ? undefined : reservedPortRefusal(port, fleet));
@@ -85,7 +90,7 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
       refusals.set(port, settingsRefusal);
     } else if (modes.get(port) === 'shared' && !isAllocated(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);
-    } else if (allocation && !isAllocated(port) && quota.portsLeft(tenant, newPorts + 1) <= newPorts) {
+    } else if (allocation && !isAllocated(port) && !hasRoomFor((newPorts + 1) * heldNodes)) {
       refusals.set(port, {
         reason: 'QuotaExceeded',
         message: `port ${portText(port)}: ${quota.portRefusalFor(tenant)}`,
@@ -93,6 +98,31 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
     } else if (!isAllocated(port)) newPorts += 1;
   }
   return inPortOrder(service.ports, refusals);
+}
+
+/**
+ * Returns a Service without the ports above the fleet's limit, and the refusal if the Service has such ports. The Service keeps its
+ * allocated ports, even above the limit. Bounds the work and the table entry of a Service with tens of thousands of ports.
+ */
+export function withinPortLimit(
+  service: ServiceObject,
+  { fleet, allocation, portAllocations }: Pick<PortRefusalContext, 'fleet' | 'allocation' | 'portAllocations'>,
+): { readonly service: ServiceObject; readonly portLimitRefusal: Refusal | undefined } {
+  const { maxPortsPerService } = fleet;
+  if (service.ports.length <= maxPortsPerService) return { service, portLimitRefusal: undefined };
+  const hasListener = allocatedPortTest(portAllocations.listenersOf(service.uid));
+  const isAllocated = (port: ServicePort): boolean =>
+    hasListener(port) || allocation?.ports.has(portKey(port)) === true;
+  let free = maxPortsPerService - service.ports.filter(isAllocated).length;
+  const ports = service.ports.filter((port) => {
+    if (isAllocated(port)) return true;
+    free -= 1;
+    return free >= 0;
+  });
+  if (ports.length === service.ports.length) return { service, portLimitRefusal: undefined };
+  const further = allocation === undefined ? '' : '; the further ports are not served';
+  const message = `the Service has ${service.ports.length} ports, and a Service may have at most ${maxPortsPerService}${further}; create several Services, or ask the operator for a higher controller.maxPortsPerService`;
+  return { service: withSettingsOf(service, { ports }), portLimitRefusal: { reason: 'QuotaExceeded', message } };
 }
 
 /** Sorts refusals by the order of the Service's ports, so that messages do not depend on the order in which the refusals were found. */
@@ -139,13 +169,22 @@ function portNotAllowedRefusal(port: ServicePort, { name, policy, grants }: Tena
 export function serviceRefusalFor(
   ports: readonly ServicePort[],
   portRefusals: PortRefusals,
-  { allocation, tenant, quota }: Pick<PortRefusalContext, 'allocation' | 'tenant' | 'quota'>,
+  {
+    allocation,
+    tenant,
+    quota,
+    parts,
+  }: Pick<PortRefusalContext, 'allocation' | 'tenant' | 'quota'> & { readonly parts: ServiceParts },
 ): Refusal | undefined {
   const refusals = [...portRefusals.values()];
   const forbidden = refusals.find(({ reason }) => reason === 'PortReserved' || reason === 'PortNotAllowed');
   if (!allocation && forbidden !== undefined) return combineRefusals(forbidden, refusals);
   if (ports.length === 0) return refusals[0] === undefined ? NO_PORTS : combineRefusals(refusals[0], refusals);
-  const message = allocation ? undefined : quota.refusalFor(tenant, ports.length);
+  const usage = {
+    ports: ports.length,
+    bytes: serviceBytes(parts, { ports: ports.length, portsOnNodes: ports.length }),
+  };
+  const message = allocation ? undefined : quota.refusalFor(tenant, usage);
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
 }
 

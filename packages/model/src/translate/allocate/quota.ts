@@ -1,15 +1,17 @@
-import { countOf, joinItems } from '../../message-text.ts';
+import { bytesText, countOf, joinItems } from '../../message-text.ts';
 import type { ServiceObject } from '../../snapshot.ts';
 import { policyText, type Tenant } from '../tenancy.ts';
 
 /** A question that a decision asks about the limits of a tenant. */
 export interface QuotaQuery {
   /**
-   * Selects the answer. `service`: why the tenant cannot have another Service with `ports` ports; undefined if it can. `ports left`: how
-   * many more ports the tenant may have, at most `ports`. `port`: the message for one more port, which exceeds the limit.
+   * Selects the answer. `service`: why the tenant cannot have another Service with `ports` ports and `bytes` in the table; undefined if it
+   * can. `ports left`: how many more ports the tenant may have, at most `ports`. `port`: the message for one more port, which exceeds the
+   * limit. `settings`: why a served Service cannot have settings that take `bytes` more; undefined if it can.
    */
-  readonly kind: 'service' | 'ports left' | 'port';
+  readonly kind: 'service' | 'ports left' | 'port' | 'settings';
   readonly ports: number;
+  readonly bytes: number;
 }
 
 export type QuotaResult = string | number | undefined;
@@ -25,13 +27,19 @@ export class Quota {
   readonly #waitingTenantByUid = new Map<string, string>();
 
   /** Answers a question about a new Service or new ports. The new Service or ports must not be counted yet. */
-  evaluate(tenant: Tenant, { kind, ports }: QuotaQuery): QuotaResult {
+  evaluate(tenant: Tenant, { kind, ports, bytes }: QuotaQuery): QuotaResult {
     const used = this.#usageFor(tenant.name);
     const { limits } = tenant;
+    const isTooLarge = used.bytes + bytes > (limits.tableBytes ?? Infinity);
     switch (kind) {
       case 'service':
         if (used.services.size >= (limits.services ?? Infinity)) return serviceLimitMessage(tenant, used);
-        return used.ports + ports > (limits.ports ?? Infinity) ? portLimitMessage(tenant, used, ports) : undefined;
+        if (used.ports + ports > (limits.ports ?? Infinity)) return portLimitMessage(tenant, used, ports);
+        return isTooLarge ? tableLimitMessage(tenant, 'this Service takes', bytes) : undefined;
+      case 'settings':
+        return isTooLarge
+          ? tableLimitMessage(tenant, 'the new settings of this Service take another', bytes)
+          : undefined;
       case 'ports left':
         return Math.min(ports, Math.max(0, (limits.ports ?? Infinity) - used.ports));
       case 'port':
@@ -47,12 +55,13 @@ export class Quota {
     return excessMessage(tenant, this.#usageFor(tenant.name));
   }
 
-  /** Counts a Service with `ports` served ports for a tenant. Replaces the former count of the Service. */
-  count(tenant: string, service: ServiceObject, ports: number): void {
+  /** Counts a Service for a tenant. Replaces the former count of the Service. */
+  count(tenant: string, service: ServiceObject, { ports, bytes }: ServiceUsage): void {
     this.uncount(service.uid);
     const used = this.#storedUsageFor(tenant);
-    used.services.set(service.uid, { service, ports });
+    used.services.set(service.uid, { service, ports, bytes });
     used.ports += ports;
+    used.bytes += bytes;
     used.cachedNames = undefined;
     this.#tenantByUid.set(service.uid, tenant);
   }
@@ -63,6 +72,7 @@ export class Quota {
     if (tenant === undefined) return;
     const used = this.#usageFor(tenant);
     used.ports -= used.services.get(uid)?.ports ?? 0;
+    used.bytes -= used.services.get(uid)?.bytes ?? 0;
     used.services.delete(uid);
     used.cachedNames = undefined;
     this.#tenantByUid.delete(uid);
@@ -74,14 +84,19 @@ export class Quota {
     return { services: services.size, ports };
   }
 
+  /** Returns the bytes that the Services of a tenant take in the table, without their endpoints. */
+  bytesOf(tenant: string): number {
+    return this.#usageFor(tenant).bytes;
+  }
+
   /** Returns the tenant for which a Service is counted; undefined if the Service is not counted. */
   tenantOf(uid: string): string | undefined {
     return this.#tenantByUid.get(uid);
   }
 
-  /** Returns the number of ports that are counted for a Service. */
-  portsOf(uid: string): number {
-    return this.#usageFor(this.#tenantByUid.get(uid) ?? '').services.get(uid)?.ports ?? 0;
+  /** Returns what is counted for a Service. */
+  serviceUsageOf(uid: string): ServiceUsage {
+    return this.#usageFor(this.#tenantByUid.get(uid) ?? '').services.get(uid) ?? NO_USAGE;
   }
 
   /** Records for which tenant's limits a Service waits. `tenant` is undefined if no limit refuses the Service. */
@@ -110,7 +125,15 @@ export class Quota {
 
   /** Returns the usage of a tenant. Does not store the empty usage of an unknown tenant. */
   #usageFor(tenant: string): QuotaUsage {
-    return this.#byTenant.get(tenant) ?? { services: new Map(), ports: 0, waiting: new Set(), cachedNames: undefined };
+    return (
+      this.#byTenant.get(tenant) ?? {
+        services: new Map(),
+        ports: 0,
+        bytes: 0,
+        waiting: new Set(),
+        cachedNames: undefined,
+      }
+    );
   }
 
   /** Returns the usage of a tenant, and stores the empty usage of an unknown tenant. */
@@ -126,6 +149,16 @@ export class Quota {
   }
 }
 
+/** What one Service uses of its tenant's limits. */
+export interface ServiceUsage {
+  /** The number of ports, each counted once for each node. */
+  readonly ports: number;
+  /** The bytes of the Service in the table, without its endpoints. */
+  readonly bytes: number;
+}
+
+const NO_USAGE: ServiceUsage = { ports: 0, bytes: 0 };
+
 /**
  * The questions that one decision asked about the limits of a tenant, with the results. The decision stays valid as long as every
  * question has the same result.
@@ -133,6 +166,14 @@ export class Quota {
 export interface QuotaDependency {
   readonly tenant: string;
   readonly results: readonly { readonly query: QuotaQuery; readonly result: QuotaResult }[];
+}
+
+/** Asks on how many nodes the Service with this UID may have `ports` ports. */
+export interface NodeQuery {
+  readonly uid: string;
+  readonly ports: number;
+  /** The number of nodes that the Service wants. */
+  readonly nodeCount: number;
 }
 
 /** Answers the questions of one decision about the limits of a tenant, and records the questions with their results. */
@@ -150,37 +191,54 @@ export class QuotaRecorder {
     return this.#tenant === undefined ? undefined : { tenant: this.#tenant, results: [...this.#results.values()] };
   }
 
-  /** Returns why the tenant cannot have another Service with `ports` ports; undefined if it can. */
-  refusalFor(tenant: Tenant, ports: number): string | undefined {
-    return this.#evaluate(tenant, { kind: 'service', ports }) as string | undefined;
+  /** Returns why the tenant cannot have another Service with this usage; undefined if it can. */
+  refusalFor(tenant: Tenant, usage: ServiceUsage): string | undefined {
+    return this.#evaluate(tenant, { kind: 'service', ...usage }) as string | undefined;
+  }
+
+  /** Returns why a served Service cannot have settings that take `bytes` more in the table; undefined if it can. */
+  settingsRefusalFor(tenant: Tenant, bytes: number): string | undefined {
+    return this.#evaluate(tenant, { kind: 'settings', ports: 0, bytes }) as string | undefined;
   }
 
   /** Returns how many more ports the tenant may have, at most `wanted`. */
   portsLeft(tenant: Tenant, wanted: number): number {
-    return this.#evaluate(tenant, { kind: 'ports left', ports: wanted }) as number;
+    return this.#evaluate(tenant, { kind: 'ports left', ports: wanted, bytes: 0 }) as number;
+  }
+
+  /**
+   * Returns on how many nodes, at most `nodeCount`, a Service may have its ports within the tenant's limit, because each port counts once
+   * for each node.
+   */
+  nodesWithin(tenant: Tenant, { uid, ports, nodeCount }: NodeQuery): number {
+    const { ports: counted } = this.#quota.serviceUsageOf(uid);
+    const wanted = ports * nodeCount - counted;
+    if (wanted <= 0) return nodeCount;
+    return Math.floor((counted + this.portsLeft(tenant, wanted)) / ports);
   }
 
   /** Returns the message for one more port of a Service if this port exceeds the limit. */
   portRefusalFor(tenant: Tenant): string {
-    return this.#evaluate(tenant, { kind: 'port', ports: 1 }) as string;
+    return this.#evaluate(tenant, { kind: 'port', ports: 1, bytes: 0 }) as string;
   }
 
   #evaluate(tenant: Tenant, query: QuotaQuery): QuotaResult {
     const result = this.#quota.evaluate(tenant, query);
-    const { services, ports } = tenant.limits;
-    if (services === undefined && ports === undefined) return result;
+    const { services, ports, tableBytes } = tenant.limits;
+    if (services === undefined && ports === undefined && tableBytes === undefined) return result;
     this.#tenant = tenant.name;
-    this.#results.set(`${query.kind} ${query.ports}`, { query, result });
+    this.#results.set(`${query.kind} ${query.ports} ${query.bytes}`, { query, result });
     return result;
   }
 }
 
 /** What one tenant uses of its limits, and which Services wait for these limits. */
 export interface QuotaUsage {
-  /** The counted Services with their numbers of ports, by UID. */
-  readonly services: Map<string, { readonly service: ServiceObject; readonly ports: number }>;
-  /** The sum of the ports of all counted Services. */
+  /** The counted Services with their usage, by UID. */
+  readonly services: Map<string, ServiceUsage & { readonly service: ServiceObject }>;
+  /** The sums of the ports and bytes of all counted Services. */
   ports: number;
+  bytes: number;
   /** UIDs of the Services that the limits refuse. */
   readonly waiting: Set<string>;
   /**
@@ -246,16 +304,31 @@ export function portLimitMessage(tenant: Tenant, used: QuotaUsage, wanted?: numb
 }
 
 function portsInUse(tenant: Tenant, used: QuotaUsage): string {
-  const users = used.services.size === 0 ? '' : ` (${serviceNames(tenant, used)})`;
+  const users = used.services.size === 0 ? '' : ` (${serviceNames(tenant, used)}; a port counts once for each node)`;
   return `${used.ports} of ${tenant.limits.ports ?? 0} listener ports of tenant "${tenant.name}" are in use${users}`;
+}
+
+/**
+ * Returns the message for a Service or settings that exceed the limit of bytes in the table. The message does not contain the bytes that
+ * are in use, because each of their changes would require a new message for each waiting Service.
+ */
+export function tableLimitMessage(tenant: Tenant, subject: string, bytes: number): string {
+  const limit = bytesText(tenant.limits.tableBytes ?? 0);
+  return `${subject} ${bytesText(bytes)} in the routing table, and too little is left of the ${limit} that tenant "${tenant.name}" may have (limits.tableBytes); use fewer source ranges, hosts or ports, delete a Service, or ${higherLimitHelp(tenant)}`;
 }
 
 /** Returns the message for a tenant that uses more than its limits; undefined if the tenant is within its limits. */
 export function excessMessage(tenant: Tenant, used: QuotaUsage): string | undefined {
-  const { services = Infinity, ports = Infinity } = tenant.limits;
+  const { services = Infinity, ports = Infinity, tableBytes = Infinity } = tenant.limits;
   if (used.services.size > services) return excessText(tenant, used, countOf(services, 'load balancer'), servicesInUse);
   if (used.ports > ports) return excessText(tenant, used, countOf(ports, 'listener port'), portsInUse);
+  if (used.bytes > tableBytes)
+    return excessText(tenant, used, `${bytesText(tableBytes)} in the routing table`, bytesInUse);
   return undefined;
+}
+
+function bytesInUse(tenant: Tenant, used: QuotaUsage): string {
+  return `the Services of tenant "${tenant.name}" take more than the ${bytesText(tenant.limits.tableBytes ?? 0)} in the routing table that the tenant may have (${serviceNames(tenant, used)})`;
 }
 
 function excessText(tenant: Tenant, used: QuotaUsage, limit: string, inUse: typeof portsInUse): string {

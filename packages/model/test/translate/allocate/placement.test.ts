@@ -23,13 +23,12 @@ describe('placement', () => {
 
   test('gives a port that two Services request to the older Service, and reports the conflict to the other', () => {
     const translation = translateFresh({
-      nodes,
       services: [service('a/late', { createdAt: 2 }), service('b/early', { createdAt: 1 })],
     });
-    assert.deepEqual(portsOf(translation, 'b/early'), ['n1:80', 'n2:80']);
+    assert.deepEqual(portsOf(translation, 'b/early'), ['n1:80']);
     assert.deepEqual(portsOf(translation, 'a/late'), []);
     assert.equal(reasonOf(translation, 'a/late'), 'PortConflict');
-    assert.match(messageOf(translation, 'a/late'), /port 80\/TCP is taken by another tenant on the 2 nodes/);
+    assert.match(messageOf(translation, 'a/late'), /port 80\/TCP is taken by another tenant on the only node/);
     assert.doesNotMatch(messageOf(translation, 'a/late'), /early/);
   });
 

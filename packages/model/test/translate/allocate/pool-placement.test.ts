@@ -34,13 +34,28 @@ describe('number of nodes', () => {
     assert.equal(new Set(pairs.flatMap((pair) => pair.split(','))).size, many.length);
   });
 
-  test('gives port 443 to two tenants while nodes have the port free', () => {
-    const nodes = many.slice(0, 4);
+  test('gives port 443 to each tenant once before a tenant gets it on a second node', () => {
+    const nodes = many.slice(0, 3);
     const web = (tenant: string): ReturnType<typeof service> => service(`${tenant}/web`, { ports: [port(443)] });
-    const translation = translateFresh({ nodes, services: [web('a'), web('b'), web('c')] });
-    assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
-    assert.equal(reasonOf(translation, 'c/web'), 'PortConflict');
-    assert.match(messageOf(translation, 'c/web'), /443\/TCP is taken by another tenant on the 4 nodes of the fleet/);
+    const two = translateFresh({ nodes, services: [web('a'), web('b')] });
+    assert.deepEqual([statusOf(two, 'a/web').nodes.length, statusOf(two, 'b/web').nodes.length], [2, 1]);
+    const four = translateFresh({ nodes, services: [web('a'), web('b'), web('c'), web('d')] });
+    for (const path of ['a/web', 'b/web', 'c/web']) assert.equal(statusOf(four, path).nodes.length, 1);
+    assert.equal(reasonOf(four, 'd/web'), 'PortConflict');
+    assert.match(messageOf(four, 'd/web'), /443\/TCP is taken by another tenant on the 3 nodes of the fleet/);
+  });
+
+  test('gives a new node, or a node that is released, to a Service without a node before it is a second node', () => {
+    const web = (tenant: string): ReturnType<typeof service> => service(`${tenant}/web`, { ports: [port(443)] });
+    const services = [web('a'), web('b'), web('c')];
+    const one = translateFresh({ nodes: many.slice(0, 1), services });
+    assert.deepEqual([reasonOf(one, 'a/web'), reasonOf(one, 'b/web')], ['Accepted', 'PortConflict']);
+    const two = translateAfter(one, { nodes: many.slice(0, 2), services });
+    assert.deepEqual([statusOf(two, 'a/web').nodes, statusOf(two, 'b/web').nodes], [['n1'], ['n2']]);
+    const released = translateAfter(two, { nodes: many.slice(0, 2), services: services.slice(1) });
+    assert.deepEqual([statusOf(released, 'b/web').nodes, statusOf(released, 'c/web').nodes], [['n2'], ['n1']]);
+    const alone = translateAfter(released, { nodes: many.slice(0, 2), services: services.slice(2) });
+    assert.deepEqual(statusOf(alone, 'c/web').nodes, ['n1', 'n2']);
   });
 
   test('prefers the annotation to the policy, and the policy to the fleet', () => {
@@ -52,6 +67,40 @@ describe('number of nodes', () => {
     });
     assert.equal(statusOf(translation, 'a/web').nodes.length, 3);
     assert.equal(statusOf(translation, 'b/web').nodes.length, 5);
+  });
+
+  test('bounds the annotation by maxNodesPerService, which is nodesPerService by default', () => {
+    const greedy = service('a/web', { annotations: { 'weir.dev/nodes': '5' } });
+    const nodesWith = (grants: Partial<TenantGrants>): [number, string[]] => {
+      const parts = { nodes: many, namespaces: [namespace('a')], services: [greedy], policies: [granting(grants)] };
+      const status = statusOf(translateFresh(parts), 'a/web');
+      return [status.nodes.length, status.degraded.map(({ message }) => message)];
+    };
+    const refused = (count: string): string =>
+      `served on ${count[0]} of 5 requested nodes: tenant "a" may have at most ${count} for each Service; request fewer with annotation weir.dev/nodes, or ask for a higher maxNodesPerService in TenantPolicy "shops"`;
+    assert.deepEqual(nodesWith({ nodesPerService: 1, maxNodesPerService: null }), [1, [refused('1 node')]]);
+    assert.deepEqual(nodesWith({ nodesPerService: null, maxNodesPerService: null }), [2, [refused('2 nodes')]]);
+    assert.deepEqual(nodesWith({ nodesPerService: 1, maxNodesPerService: 3 }), [3, [refused('3 nodes')]]);
+    assert.deepEqual(nodesWith({ nodesPerService: 1, maxNodesPerService: 5 }), [5, []]);
+  });
+
+  test('counts a port once for each node, and gives fewer nodes if the limit of ports leaves too little', () => {
+    const policies = [policy('shop', { limits: { ports: 5 } })];
+    const pair = { ports: [port(80), port(443, { name: 'tls' })] };
+    const web = service('shop/web', { createdAt: 1, ...pair });
+    const api = service('shop/api', { createdAt: 2, ports: [port(81)] });
+    const all = { nodes: many, namespaces: [namespace('shop')], policies };
+    const both = translateFresh({ ...all, services: [web, api] });
+    assert.deepEqual([statusOf(both, 'shop/web').nodes.length, statusOf(both, 'shop/api').nodes.length], [2, 1]);
+    assert.equal(
+      statusOf(both, 'shop/api').degraded[0]?.message,
+      'served on 1 of 2 requested nodes: tenant "shop" may have 5 listener ports, and each port counts once for each node; use fewer ports, request fewer nodes with annotation weir.dev/nodes, or ask for a higher limit in TenantPolicy "shop"',
+    );
+    const third = { ...web, ports: [...pair.ports, port(8443, { name: 'more' })] };
+    const grown = translateAfter(both, { ...all, services: [third, api] });
+    assert.match(messageOf(grown, 'shop/web'), /^port 8443\/TCP: 5 of 5 listener ports .* are in use/);
+    const alone = translateAfter(grown, { ...all, services: [api] });
+    assert.equal(statusOf(alone, 'shop/api').nodes.length, 2);
   });
 
   test('accepts fewer nodes than requested, with a warning', () => {
@@ -79,7 +128,8 @@ describe('number of nodes', () => {
   test('releases nodes when a Service requests fewer, and gives them to the waiting Service', () => {
     const nodes = many.slice(0, 2);
     const waiting = service('b/web');
-    const before = translateFresh({ nodes, services: [service('a/web', { createdAt: 1 }), waiting] });
+    const first = translateFresh({ nodes, services: [service('a/web', { createdAt: 1 })] });
+    const before = translateAfter(first, { nodes, services: [service('a/web', { createdAt: 1 }), waiting] });
     assert.equal(reasonOf(before, 'b/web'), 'PortConflict');
     const modest = service('a/web', { createdAt: 1, annotations: { 'weir.dev/nodes': '1' } });
     const after = translateAfter(before, { nodes, services: [modest, waiting] });

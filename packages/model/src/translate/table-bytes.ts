@@ -1,0 +1,59 @@
+// Estimates how many bytes the entries of a Service take in the routing table. The estimates need no encoding, because most of them are
+// made for entries that do not change.
+import type { ServiceSettings } from '../settings/service-settings.ts';
+import type { CertificateEntry, EndpointsEntry } from '../table/entry.ts';
+
+/** The bytes of an entry without its lists: ids, names, field names and messages. */
+const ENTRY_BYTES = 250;
+const SERVICE_BYTES = 600;
+const PORT_BYTES = 120;
+const LISTENER_BYTES = 250;
+/** The bytes of an endpoint without its address and zones: the names of its fields and the port. */
+const ENDPOINT_BYTES = 28;
+const ZONE_BYTES = 10;
+
+export interface ServiceParts {
+  readonly settings: ServiceSettings;
+  readonly certificate: CertificateEntry | undefined;
+}
+
+/** The number of a Service's ports, and the same number with each port counted once for each node. */
+export interface PortCounts {
+  readonly ports: number;
+  readonly portsOnNodes: number;
+}
+
+/** Returns the estimated bytes of a Service's entry, its certificate and its listeners. */
+export function serviceBytes(parts: ServiceParts, { ports, portsOnNodes }: PortCounts): number {
+  return SERVICE_BYTES + partsBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
+}
+
+/** Returns the estimated bytes of the settings and the certificate of a Service. */
+export function partsBytes({ settings, certificate }: ServiceParts): number {
+  const ofCertificate =
+    certificate === undefined
+      ? 0
+      : ENTRY_BYTES +
+        certificate.chain.length +
+        (certificate.clientAuthorities?.length ?? 0) +
+        (certificate.sealedKey?.length ?? 0);
+  return settingsBytes(settings) + ofCertificate;
+}
+
+const BYTES_BY_SETTINGS = new WeakMap<ServiceSettings, number>();
+
+function settingsBytes(settings: ServiceSettings): number {
+  const known = BYTES_BY_SETTINGS.get(settings);
+  if (known !== undefined) return known;
+  const bytes = JSON.stringify(settings).length;
+  BYTES_BY_SETTINGS.set(settings, bytes);
+  return bytes;
+}
+
+/** Returns the estimated bytes of an entry with endpoints. */
+export function endpointsBytes({ endpoints }: EndpointsEntry): number {
+  return endpoints.reduce((sum, { address, zone, otherZones = [] }) => {
+    const zones = zone === undefined ? otherZones : [zone, ...otherZones];
+    return sum + zones.reduce((all, { length }) => all + ZONE_BYTES + length, ENDPOINT_BYTES + address.length);
+  }, ENTRY_BYTES);
+}
