@@ -1,7 +1,7 @@
 import type { ListDiff } from '../compare.ts';
 import { canonicalAddress } from '../match/address.ts';
 import { type ZonePreference, zonePreferenceOf, zonesFor } from '../settings/zone-preference.ts';
-import type { ServiceObject, SliceEndpoint, SliceObject } from '../snapshot.ts';
+import type { ServiceObject, ServicePort, SliceEndpoint, SliceObject } from '../snapshot.ts';
 import {
   type Endpoint,
   type EndpointsEntry,
@@ -10,9 +10,13 @@ import {
   MAX_ENDPOINTS_PER_ENTRY,
   type Protocol,
 } from '../table/entry.ts';
+import { EXCESSIVE_BYTES } from './endpoint-budgets.ts';
+import { endpointsBytes } from './table-bytes.ts';
 
 export interface ServiceEndpoints {
   readonly entries: readonly EndpointsEntry[];
+  /** The estimated bytes of the entries; `EXCESSIVE_BYTES` if the entries exceed the maximum and are not complete. */
+  readonly bytes: number;
   /** The refused endpoints with the reasons, sorted by text. No text occurs twice. */
   readonly forbidden: readonly ForbiddenEndpoint[];
 }
@@ -39,18 +43,19 @@ interface CandidateEndpoint {
 
 /**
  * Returns the endpoint entries of a Service's ports. Each slice has entries of its own, so that a change of a slice replaces few entries.
- * A port uses its ready endpoints. If no endpoint is ready, the port uses terminating endpoints that still serve (KEP-1669).
+ * A port uses its ready endpoints. If no endpoint is ready, the port uses terminating endpoints that still serve (KEP-1669). Stops when the
+ * entries exceed `maxBytes`, because a Service repeats the endpoints of its slices for each of its ports.
  */
 export function endpointsFor(
   service: ServiceObject,
   slices: readonly SliceObject[],
-  checkEndpoint: EndpointCheck,
+  { checkEndpoint, maxBytes }: { readonly checkEndpoint: EndpointCheck; readonly maxBytes: number },
 ): ServiceEndpoints {
   const forbidden = new Map<string, ForbiddenEndpoint>();
   const preference = zonePreferenceOf(service);
   // Groups the ports of each slice once for all Service ports, because a Service may have many ports and many slices.
   const portsBySlice = slices.map((slice) => ({ slice, ports: Map.groupBy(slice.ports, portNameKey) }));
-  const entries = service.ports.flatMap((port) => {
+  const entriesOf = (port: ServicePort): EndpointsEntry[] => {
     const protocol = port.protocol as Protocol;
     const candidates = portsBySlice.flatMap(({ slice, ports }) =>
       endpointsInSlice(slice, ports.get(portNameKey(port)) ?? [], preference),
@@ -67,8 +72,29 @@ export function endpointsFor(
       trusted,
       endpointUseFor(service, trusted),
     );
+  };
+  const sortedForbidden = (): ForbiddenEndpoint[] => [...forbidden.values()].sort((a, b) => (a.text < b.text ? -1 : 1));
+  const entries: EndpointsEntry[] = [];
+  let bytes = 0;
+  for (const port of service.ports) {
+    for (const entry of entriesOf(port)) {
+      bytes += endpointsBytes(entry);
+      if (bytes > maxBytes) return { entries, bytes: EXCESSIVE_BYTES, forbidden: sortedForbidden() };
+      entries.push(entry);
+    }
+  }
+  return { entries, bytes, forbidden: sortedForbidden() };
+}
+
+/** Returns the endpoints without the last entries, so that the other entries take at most `maxBytes`. */
+export function endpointsWithin(endpoints: ServiceEndpoints, maxBytes: number): ServiceEndpoints {
+  if (endpoints.bytes <= maxBytes) return endpoints;
+  let bytes = 0;
+  const end = endpoints.entries.findIndex((entry) => {
+    bytes += endpointsBytes(entry);
+    return bytes > maxBytes;
   });
-  return { entries, forbidden: [...forbidden.values()].sort((a, b) => (a.text < b.text ? -1 : 1)) };
+  return { ...endpoints, entries: end < 0 ? endpoints.entries : endpoints.entries.slice(0, end) };
 }
 
 function hostPortText({ address, port }: Endpoint): string {

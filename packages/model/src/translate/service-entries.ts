@@ -1,11 +1,20 @@
-import { joinItems, joinSentences } from '../message-text.ts';
+import { bytesText, joinItems, joinSentences } from '../message-text.ts';
 import type { ServiceObject, ServicePort, SliceObject } from '../snapshot.ts';
 import { type Entry, type PortEntry, type ServiceEntry, serviceId } from '../table/entry.ts';
 import type { ServedPortNames } from './allocate/allocations.ts';
 import { portKey } from './allocate/allocations.ts';
 import type { Decision } from './decision.ts';
+import { EXCESSIVE_BYTES } from './endpoint-budgets.ts';
 import { NOT_A_POD_ADDRESS } from './endpoint-trust.ts';
-import { type EndpointCheck, endpointsFor, portNameKey, type ServiceEndpoints, type SliceIndex } from './endpoints.ts';
+import {
+  type EndpointCheck,
+  endpointsFor,
+  endpointsWithin,
+  portNameKey,
+  type ServiceEndpoints,
+  type SliceIndex,
+} from './endpoints.ts';
+import { policyText, type Tenant } from './tenancy.ts';
 
 export interface TranslateServiceContext {
   readonly slices: SliceIndex;
@@ -14,20 +23,22 @@ export interface TranslateServiceContext {
   readonly excess: string | undefined;
   /** The names that the slices had for the served ports in the last table. */
   readonly previousPortNames: ServedPortNames;
+  /** The most bytes of the endpoints' entries. */
+  readonly maxEndpointBytes: number;
 }
 
-const NO_ENDPOINTS: ServiceEndpoints = { entries: [], forbidden: [] };
+const NO_ENDPOINTS: ServiceEndpoints = { entries: [], bytes: 0, forbidden: [] };
 
 /** Adds to a decision the endpoints of the served ports, and the messages about refused endpoints and about the tenant's limits. */
 export function translateService(
   decision: Decision,
-  { slices, checkEndpoint, excess, previousPortNames }: TranslateServiceContext,
+  { slices, checkEndpoint, excess, previousPortNames, maxEndpointBytes: maxBytes }: TranslateServiceContext,
 ): TranslatedService {
   if (decision.settings === null) return { ...decision, endpoints: NO_ENDPOINTS };
   const { service, degraded } = decision;
   const former = formerPortNames(service, slices.of(service), previousPortNames);
   const ports = service.ports.filter((_, i) => decision.ports[i]?.error === null).map((port) => withName(port, former));
-  const endpoints = endpointsFor({ ...service, ports }, slices.of(service), checkEndpoint);
+  const endpoints = endpointsFor({ ...service, ports }, slices.of(service), { checkEndpoint, maxBytes });
   const isOnlyProblem = decision.accepted.reason === 'Accepted' && endpoints.forbidden.length > 0;
   return {
     ...decision,
@@ -36,6 +47,25 @@ export function translateService(
     degraded: excess === undefined ? degraded : [...degraded, { reason: 'OverLimit', message: excess }],
     accepted: isOnlyProblem ? { reason: 'EndpointForbidden', message: forbiddenMessage(endpoints) } : decision.accepted,
   };
+}
+
+/** Leaves out endpoints, so that the rest takes at most `maxBytes`. If endpoints are left out, the status says so. */
+export function withEndpointsWithin(
+  translated: TranslatedService,
+  maxBytes: number,
+  tenant: Tenant | undefined,
+): TranslatedService {
+  const endpoints = endpointsWithin(translated.endpoints, maxBytes);
+  if (endpoints.entries.length === translated.endpoints.entries.length && endpoints.bytes !== EXCESSIVE_BYTES)
+    return translated;
+  const { accepted } = translated;
+  if (accepted.reason !== 'Accepted' || tenant === undefined) return { ...translated, endpoints };
+  return { ...translated, endpoints, accepted: { reason: 'QuotaExceeded', message: endpointBytesMessage(tenant) } };
+}
+
+function endpointBytesMessage({ name, policy, limits }: Tenant): string {
+  const limit = bytesText(limits.tableBytes ?? 0);
+  return `some endpoints are not used, because the Services of tenant "${name}" may take ${limit} in the routing table (limits.tableBytes), and each port repeats the endpoints of the Service; use fewer ports or endpoints, or ask for a higher limit in ${policyText(policy)}`;
 }
 
 /**

@@ -10,13 +10,14 @@ import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { type Allocations, portKey, portKeyOfResource, servedPortNames } from './allocate/allocations.ts';
 import { Allocator, type ChangedResources } from './allocate/allocator.ts';
+import { EndpointBudgets } from './endpoint-budgets.ts';
 import { EndpointTrustIndex, RESERVED_ON_NODES } from './endpoint-trust.ts';
 import { type EndpointCheck, SliceIndex } from './endpoints.ts';
 import { type Nodes, nodesFor } from './nodes.ts';
 import { fleetProblems, ProblemIndex, serviceProblems, suspensionProblems } from './problems.ts';
 import { SecretIndex } from './secret-index.ts';
 import { ServedEndpointIndex } from './served-endpoints.ts';
-import { serviceEntriesFor, translateService } from './service-entries.ts';
+import { serviceEntriesFor, type TranslatedService, translateService, withEndpointsWithin } from './service-entries.ts';
 import { allocationOf, type ServiceRecord, ServiceRegistry } from './service-registry.ts';
 import { type EntryReplacement, TableBuilder, TenantEntryTracker } from './table-builder.ts';
 import { isSameMembership, TenancyTracker } from './tenancy.ts';
@@ -41,6 +42,7 @@ export class Translator {
   readonly #problems = new ProblemIndex<ServiceRecord | ProblemSource>();
   readonly #trust: EndpointTrustIndex;
   readonly #servedEndpoints: ServedEndpointIndex;
+  readonly #endpointBudgets = new EndpointBudgets();
   readonly #settings: FleetSettings;
   /** The message for each tenant that uses more than its limits, by tenant name. */
   readonly #excessByTenant = new Map<string, string>();
@@ -88,6 +90,7 @@ export class Translator {
     const tenantsOfRemoved = removed.flatMap(({ tenant }) => tenant ?? []);
     this.#setTenants(decided, affected);
     const changedTenants = new Set([...affected.tenants, ...tenantsOfRemoved]);
+    for (const record of removed) this.#endpointBudgets.setDemand(record, null, 0);
     const withChangedExcess = this.#updateExcess(hasTenancyChanged ? 'all' : changedTenants);
     for (const record of removed) this.#servedEndpoints.setPorts(record, new Set());
     const atChangedPorts = this.#servedEndpoints.withEndpointsAt(
@@ -97,7 +100,10 @@ export class Translator {
     const replacements = [
       ...nodes,
       ...removed.map(({ entries }) => ({ before: entries, after: [] })),
-      ...this.#updateEntries(new Set([...decided, ...withStaleEndpoints, ...atChangedPorts, ...withChangedExcess])),
+      ...this.#updateEntries(
+        new Set([...decided, ...withStaleEndpoints, ...atChangedPorts, ...withChangedExcess]),
+        hasTenancyChanged ? this.#tenancy.tenancy.tenants.keys() : changedTenants,
+      ),
     ];
     for (const record of removed) this.#problems.set(record, []);
     this.#setProblems(snapshot);
@@ -219,36 +225,61 @@ export class Translator {
     return affected;
   }
 
-  #updateEntries(records: ReadonlySet<ServiceRecord>): EntryReplacement[] {
-    const checkTrust = this.#trust.checkFor(this.#tenancy.tenancy);
-    const hasNodes = this.#nodes.entries.length > 0;
-    const replacements: EntryReplacement[] = [];
+  /** Updates the entries of `records`, and of the Services whose share of the bytes of their tenant has changed. */
+  #updateEntries(records: ReadonlySet<ServiceRecord>, changedTenants: Iterable<string>): EntryReplacement[] {
+    const { tenants } = this.#tenancy.tenancy;
+    const translatedByRecord = new Map<ServiceRecord, TranslatedService>();
+    const tenantNames = new Set(changedTenants);
     for (const record of records) {
-      if (record.decision === undefined) continue;
-      const excess = this.#excessByTenant.get(record.tenant ?? '');
-      const served = this.#servedEndpoints.checkFor(record);
-      const checkEndpoint: EndpointCheck = (endpoint, protocol) => {
-        const distrust = checkTrust(record.service.namespace, endpoint);
-        if (distrust !== undefined)
-          return { subject: distrust === RESERVED_ON_NODES ? 'port' : 'address', reason: distrust };
-        const reason = served.check(endpoint, protocol);
-        return reason === undefined ? undefined : { subject: 'port', reason };
-      };
-      const translated = translateService(record.decision, {
-        slices: this.#slices,
-        checkEndpoint,
-        excess,
-        previousPortNames: record.servedPortNames,
-      });
-      record.servedPortNames = translated.settings === null ? new Map() : servedPortNames(translated.ports);
-      record.endpoints = translated.endpoints.entries;
-      this.#servedEndpoints.setPorts(record, served.ports);
-      const after = serviceEntriesFor(translated);
-      replacements.push({ before: record.entries, after });
-      record.entries = after;
-      this.#problems.set(record, serviceProblems(translated, hasNodes));
+      const translated = this.#translateService(record);
+      if (translated === undefined) continue;
+      translatedByRecord.set(record, translated);
+      this.#endpointBudgets.setDemand(record, record.tenant, translated.endpoints.bytes);
+      if (record.tenant !== null) tenantNames.add(record.tenant);
     }
-    return replacements;
+    for (const name of tenantNames) {
+      const bytes =
+        (tenants.get(name)?.limits.tableBytes ?? Number.POSITIVE_INFINITY) - this.#allocator.quota.bytesOf(name);
+      for (const record of this.#endpointBudgets.divide(name, bytes)) {
+        const translated = translatedByRecord.get(record) ?? this.#translateService(record);
+        if (translated !== undefined) translatedByRecord.set(record, translated);
+      }
+    }
+    return [...translatedByRecord].map(([record, translated]) => this.#replaceEntries(record, translated));
+  }
+
+  #translateService(record: ServiceRecord): TranslatedService | undefined {
+    if (record.decision === undefined) return undefined;
+    const checkTrust = this.#trust.checkFor(this.#tenancy.tenancy);
+    const served = this.#servedEndpoints.checkFor(record);
+    const checkEndpoint: EndpointCheck = (endpoint, protocol) => {
+      const distrust = checkTrust(record.service.namespace, endpoint);
+      if (distrust !== undefined)
+        return { subject: distrust === RESERVED_ON_NODES ? 'port' : 'address', reason: distrust };
+      const reason = served.check(endpoint, protocol);
+      return reason === undefined ? undefined : { subject: 'port', reason };
+    };
+    const tenant = this.#tenancy.tenancy.tenants.get(record.tenant ?? '');
+    const translated = translateService(record.decision, {
+      slices: this.#slices,
+      checkEndpoint,
+      excess: this.#excessByTenant.get(record.tenant ?? ''),
+      previousPortNames: record.servedPortNames,
+      maxEndpointBytes: tenant?.limits.tableBytes ?? Number.POSITIVE_INFINITY,
+    });
+    this.#servedEndpoints.setPorts(record, served.ports);
+    return translated;
+  }
+
+  #replaceEntries(record: ServiceRecord, whole: TranslatedService): EntryReplacement {
+    const { entries: before } = record;
+    const tenant = this.#tenancy.tenancy.tenants.get(record.tenant ?? '');
+    const translated = withEndpointsWithin(whole, this.#endpointBudgets.budgetOf(record), tenant);
+    record.servedPortNames = translated.settings === null ? new Map() : servedPortNames(translated.ports);
+    record.endpoints = translated.endpoints.entries;
+    record.entries = serviceEntriesFor(translated);
+    this.#problems.set(record, serviceProblems(translated, this.#nodes.entries.length > 0));
+    return { before, after: record.entries };
   }
 
   #setProblems(snapshot: Snapshot): void {

@@ -48,7 +48,7 @@ const POLICIES = [
       allowedHosts: ['*.example', '*.example.com'],
       allowedEndpointCIDRs: ['0.0.0.0/0'],
     },
-    limits: { services: 3, ports: 6 },
+    limits: { services: 3, ports: 6, tableBytes: 6_500 },
   }),
   policy('b', {
     priority: 1,
