@@ -31,7 +31,10 @@ export class HandshakeQueue {
   readonly #tenants = new Map<object, TenantHandshakes>();
   /** The tenants with waiting handshakes, in the order of their turns. */
   readonly #turns = new Fifo<TenantHandshakes>();
-  #isScheduled = false;
+  #isRunning = false;
+  /** Whether a slice has begun in this turn of the event loop. The slice ends at `#sliceEndsAt`. */
+  #hasSlice = false;
+  #sliceEndsAt = 0;
 
   constructor(options: HandshakeQueueOptions) {
     this.#options = options;
@@ -46,7 +49,7 @@ export class HandshakeQueue {
     if (waiting.fresh.length >= MAX_WAITING_HANDSHAKES || waiting.freshBytes + bytes > MAX_WAITING_BYTES) return false;
     waiting.fresh.push({ handshake, bytes });
     waiting.freshBytes += bytes;
-    this.#schedule();
+    this.#start();
     return true;
   }
 
@@ -56,7 +59,7 @@ export class HandshakeQueue {
    */
   addBegun(tenant: object, handshake: WaitingHandshake): void {
     this.#waitingOf(tenant).begun.push(handshake);
-    this.#schedule();
+    this.#start();
   }
 
   #waitingOf(tenant: object): TenantHandshakes {
@@ -68,27 +71,43 @@ export class HandshakeQueue {
     return waiting;
   }
 
-  #schedule(): void {
-    if (this.#isScheduled) return;
-    this.#isScheduled = true;
-    this.#options.runLater(this.#run);
+  /** Continues handshakes at once if this turn of the event loop has time left, otherwise in the next turn. */
+  #start(): void {
+    if (this.#isRunning) return;
+    if (!this.#hasSlice) this.#beginSlice();
+    this.#run();
   }
 
-  readonly #run = (): void => {
-    this.#isScheduled = false;
-    const { now } = this.#options;
-    const endsAt = now() + SLICE_MS;
-    for (let startedAt = now(); startedAt < endsAt; ) {
-      const tenant = this.#nextTenant();
-      if (tenant === undefined) return;
-      countProgress();
-      tenant.takeNext()?.step();
-      const endedAt = now();
-      tenant.creditMs -= endedAt - startedAt;
-      startedAt = endedAt;
-    }
-    this.#schedule();
+  #beginSlice(): void {
+    this.#hasSlice = true;
+    this.#sliceEndsAt = this.#options.now() + SLICE_MS;
+    this.#options.runLater(this.#onNextTurn);
+  }
+
+  readonly #onNextTurn = (): void => {
+    this.#hasSlice = false;
+    if (this.#turns.length === 0) return;
+    this.#beginSlice();
+    this.#run();
   };
+
+  #run(): void {
+    const { now } = this.#options;
+    this.#isRunning = true;
+    try {
+      for (let startedAt = now(); startedAt < this.#sliceEndsAt; ) {
+        const tenant = this.#nextTenant();
+        if (tenant === undefined) return;
+        countProgress();
+        tenant.takeNext()?.step();
+        const endedAt = now();
+        tenant.creditMs -= endedAt - startedAt;
+        startedAt = endedAt;
+      }
+    } finally {
+      this.#isRunning = false;
+    }
+  }
 
   /** Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and Varghese 1996). */
   #nextTenant(): TenantHandshakes | undefined {

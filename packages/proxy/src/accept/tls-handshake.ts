@@ -66,8 +66,8 @@ export class TlsHandshake implements StreamEvents, Session, WaitingHandshake {
   step(): void {
     this.#isInputQueued = false;
     try {
-      if (this.#secured !== undefined) this.#secured.readInput();
-      else this.#begin();
+      if (this.#secured === undefined) this.#begin();
+      else if (this.#secured.readInput()) this.#queueInput();
     } catch (thrown) {
       this.onThrow(this.#client, thrown);
     }

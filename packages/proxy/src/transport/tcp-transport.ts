@@ -146,7 +146,7 @@ export interface DetachedStream {
 
 /** Reads a detached socket while Node.js does not read the socket. */
 export interface DetachedInput {
-  /** Calls `onReadable` when `read` has more to return. */
+  /** Calls `onReadable` when `read` has something to return, and again when `read` has returned undefined and more has arrived. */
   watch(onReadable: () => void): void;
   /**
    * Reads once. Returns the bytes, which are valid until the next read of any stream, or undefined if there are none yet,

@@ -32,13 +32,10 @@ export class EpollDetachedInput implements DetachedInput, EventHandler {
   }
 
   read(): Uint8Array | string | undefined {
-    this.#isReadable = false;
     const count = receive(this.#descriptor, readMemory, NARROW_READ_BYTES);
+    this.#isReadable = count !== EAGAIN;
     if (count === EAGAIN) return undefined;
     if (count <= 0) return count === 0 ? 'ECONNRESET' : getSystemErrorName(count);
-    // Not only after a full read, because a read ends early before a FIN, which causes no further event.
-    this.#isReadable = true;
-    this.#onReadable?.();
     return bytesRead(count);
   }
 

@@ -33,8 +33,11 @@ export interface TlsServerStream {
    * called after `onConnect`.
    */
   negotiated(now: number): NegotiatedTls | undefined;
-  /** Reads and processes a part of the client's handshake. Must be called once after each call of `onInput`. */
-  readInput(): void;
+  /**
+   * Reads and processes a part of the client's handshake. Must be called after each call of `onInput`, until it returns
+   * false.
+   */
+  readInput(): boolean;
 }
 
 export interface StartTlsOptions {
@@ -115,13 +118,15 @@ function holdInput(socket: TlsServerSocket, input: DetachedInput, onInput: (() =
   input.watch(onInput);
 }
 
-function readInput(socket: TlsServerSocket): void {
+/** Returns whether the held input may have more. */
+function readInput(socket: TlsServerSocket): boolean {
   const input = socket[HELD_INPUT];
   const raw = socket[RAW_SOCKET];
-  if (input === undefined || socket.destroyed || !tlsSocketInternals.hasDescriptor(raw)) return;
+  if (input === undefined || socket.destroyed || !tlsSocketInternals.hasDescriptor(raw)) return false;
   const bytes = input.read();
   if (typeof bytes === 'string') failWith(socket, bytes);
   else if (bytes !== undefined) tlsSocketInternals.receive(socket, raw, bytes);
+  return typeof bytes === 'object' && socket[HELD_INPUT] !== undefined;
 }
 
 const RAW_SOCKET = Symbol('raw');

@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { connectClient, eventually } from '@weir/testkit';
+import { connectClient, eventually, type TestClient } from '@weir/testkit';
 import { ClientHelloReader } from '../../../src/protocol/client-hello-reader.ts';
 import { epollTransport } from '../../../src/transport/tcp/epoll-transport.ts';
 import type { AcceptedStream } from '../../../src/transport/tcp-transport.ts';
 import { startTls, type TlsServerStream } from '../../../src/transport/tls/tls-stream.ts';
 import { TRUSTING_CLIENT } from '../../fixtures/certificates.ts';
-import { captureNodeClientHello } from '../../protocol/client-hello-bytes.ts';
+import { captureNodeClientHello, clientHelloRecord, lengthPrefixed } from '../../protocol/client-hello-bytes.ts';
 import { StreamRecorder } from '../tcp/stream-recorder.ts';
 import { startTestListener } from '../tcp/test-listener.ts';
 import { testTlsServerOptions } from './tls-server-options.ts';
 
-interface HeldHandshake {
+interface HeldHandshake extends Disposable {
   readonly secured: TlsServerStream;
   readonly events: StreamRecorder;
   /** How many times `onInput` was called. */
@@ -31,7 +31,8 @@ function startHandshake(stream: AcceptedStream): Promise<HeldHandshake> {
     if (reader.push(bytes) === 'more') return;
     stream.readStop();
     const options = { tls: testTlsServerOptions(), unread: reader.bytes, onInput: () => inputs++ };
-    resolve({ secured: startTls(stream, options, events), events, inputs: () => inputs });
+    const secured = startTls(stream, options, events);
+    resolve({ secured, events, inputs: () => inputs, [Symbol.dispose]: () => secured.stream.reset() });
   };
   stream.accept(before);
   stream.readStart();
@@ -44,13 +45,13 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const arrival = listener.next({ reads: false });
     const tls = { ...TRUSTING_CLIENT, minVersion: version, maxVersion: version };
     const connecting = connectClient({ host: listener.host, port: listener.port, tls });
-    const { secured, events, inputs } = await startHandshake((await arrival).stream);
+    using handshake = await startHandshake((await arrival).stream);
+    const { secured, events, inputs } = handshake;
     await eventually(() => assert.ok(inputs() > 0));
     assert.equal(events.isConnected, false);
     while (!events.isConnected) {
       const before = inputs();
-      secured.readInput();
-      if (!events.isConnected) await eventually(() => assert.ok(inputs() > before));
+      if (!secured.readInput() && !events.isConnected) await eventually(() => assert.ok(inputs() > before));
     }
     await using client = await connecting;
     await client.send('hello');
@@ -60,9 +61,53 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   });
 }
 
+test('the ClientHello after a HelloRetryRequest, which causes the signature, waits for `readInput`', async () => {
+  using listener = await startTestListener(epollTransport);
+  const arrival = listener.next({ reads: false });
+  await using client = await connectClient({ host: listener.host, port: listener.port });
+  const { stream } = await arrival;
+  const starting = startHandshake(stream);
+  // The server asks again, because it supports the client's group, but the client has sent no key share of this group.
+  await client.send(helloWithKeyShare(Buffer.alloc(0)));
+  using handshake = await starting;
+  const { secured, inputs } = handshake;
+  const retryRequest = await takeRecord(client);
+  assert.equal(retryRequest.subarray(6, 38).toString('hex'), HELLO_RETRY_REQUEST);
+  assert.equal((await takeRecord(client)).length, CHANGE_CIPHER_SPEC_BYTES);
+  await client.send(helloWithKeyShare(Buffer.concat([X25519, lengthPrefixed(Buffer.alloc(32, 9), 2)])));
+  await eventually(() => assert.ok(inputs() > 0));
+  assert.equal(client.buffered.length, 0);
+  secured.readInput();
+  const serverHello = await takeRecord(client);
+  assert.equal(serverHello[0], 2);
+  assert.notEqual(serverHello.subarray(6, 38).toString('hex'), HELLO_RETRY_REQUEST);
+});
+
+const CHANGE_CIPHER_SPEC_BYTES = 1;
+const X25519 = Buffer.of(0, 0x1d);
+/** The random of a HelloRetryRequest (RFC 8446 §4.1.3). */
+const HELLO_RETRY_REQUEST = 'cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c';
+
+function helloWithKeyShare(keyShare: Buffer): Buffer {
+  return clientHelloRecord({
+    extensions: [
+      [43, Buffer.of(2, 3, 4)],
+      [10, lengthPrefixed(X25519, 2)],
+      [13, lengthPrefixed(Buffer.of(4, 3), 2)],
+      [51, lengthPrefixed(keyShare, 2)],
+    ],
+  });
+}
+
+/** Returns the content of the next record that the server sends. */
+async function takeRecord(client: TestClient): Promise<Buffer> {
+  const header = await client.take(5);
+  return client.take(header.readUInt16BE(3));
+}
+
 for (const [how, leave] of [
-  ['FIN', (client: Awaited<ReturnType<typeof connectClient>>) => client.end()],
-  ['RST', (client: Awaited<ReturnType<typeof connectClient>>) => client.reset()],
+  ['FIN', (client: TestClient) => client.end()],
+  ['RST', (client: TestClient) => client.reset()],
 ] as const) {
   test(`a client that leaves with ${how} during the handshake closes the stream, without a descriptor leak`, async () => {
     using listener = await startTestListener(epollTransport);
@@ -75,7 +120,8 @@ for (const [how, leave] of [
       const { stream } = await arrival;
       const starting = startHandshake(stream);
       await client.send(hello);
-      const { secured, events, inputs } = await starting;
+      using handshake = await starting;
+      const { secured, events, inputs } = handshake;
       await client.take(5);
       await leave(client);
       await eventually(() => assert.ok(inputs() > 0));
