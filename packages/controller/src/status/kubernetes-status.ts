@@ -173,7 +173,7 @@ export class KubernetesStatus implements StatusSink {
       }
       return view === undefined ? this.#clearStatus(key, service) : this.#writeView(key, service, view);
     }
-    return view !== undefined && hasNoStatus(service)
+    return view !== undefined && hasNoStatus(service, this.#fieldManager)
       ? this.#writeView(key, service, view)
       : { kind: 'current', service };
   }
@@ -262,9 +262,13 @@ export class KubernetesStatus implements StatusSink {
   }
 }
 
-/** Whether the Service has no status. A status that only says that the fleet is unreachable does not count. */
-function hasNoStatus({ ingress, conditions }: ObservedService): boolean {
-  return ingress.length === 0 && conditions.every(({ status }) => status === 'Unknown');
+/**
+ * Whether the Service has no status of this fleet. A status that only says that the fleet is unreachable does not count, and neither do
+ * addresses of other field managers than `fieldManager`.
+ */
+function hasNoStatus({ ingress, ingressManagers, conditions }: ObservedService, fieldManager: string): boolean {
+  const hasAddress = ingress.length > 0 && ingressManagers.includes(fieldManager);
+  return !hasAddress && conditions.every(({ status }) => status === 'Unknown');
 }
 
 function statusFieldsOf(service: ObservedService | undefined): unknown {

@@ -28,10 +28,12 @@ test('writes once that the fleet is unreachable to a new Service, keeps every ot
   const services = [
     serviceObject('new', { ports: [{ ...port, port: 81 }] }),
     serviceObject('old', { publishedIPs: ['10.0.0.1'] }),
+    serviceObject('left', { ports: [{ ...port, port: 82 }] }),
     serviceObject('others', { loadBalancerClass: 'example.com/other' }),
   ];
   for (const each of services) api.add(each);
   api.touch('shop/old', { loadBalancer: { ingress: [{ ip: '10.0.0.1' }] } }).sendEvent();
+  api.touch('shop/left', { loadBalancer: { ingress: [{ ip: '10.0.0.9' }] } }, 'k3s').sendEvent();
   const source = new FakeSource({ nodes: [nodeObject('a', '10.0.0.1')], services }, 'kubernetes');
   const conditionsOf = (name: string): string[] =>
     (known.get(`shop/${name}`)?.conditions ?? []).map((each) => `${each.type} ${each.status} ${each.reason}`);
@@ -39,7 +41,8 @@ test('writes once that the fleet is unreachable to a new Service, keeps every ot
   const { advance } = await startControllerHarness(context, { clock, store, source, status });
   await advance(60_000);
   assert.deepEqual(conditionsOf('new'), ['weir.dev/Programmed Unknown FleetUnreachable']);
-  assert.deepEqual([...api.takeWriteCounts()], [['uid-new', 1]]);
+  assert.deepEqual(conditionsOf('left'), conditionsOf('new'), 'another controller has left its address');
+  assert.deepEqual(Object.fromEntries(api.takeWriteCounts()), { 'uid-new': 1, 'uid-left': 1 });
   store.faults.comeBack();
   await advance(5_000);
   assert.deepEqual(conditionsOf('new').slice(0, 2), [

@@ -57,7 +57,7 @@ describe('a memory store with a state directory', () => {
     assert.deepEqual(contentOf(copy?.table), contentOfEntries(entry('a'), entry('b', 3), certificate('u1')));
     assert.deepEqual(await after.table.meta(), { ...position, complete: true, leader });
     assert.ok((await after.table.claimLeader()) > leader);
-    assert.equal(await after.heartbeats.beginIncarnation('n1', 1), life + 1);
+    assert.ok((await after.heartbeats.beginIncarnation('n1', 1)) > life);
     assert.equal(await after.usage.isSeeded(), true);
     assert.deepEqual(await after.usage.rows(month), rows);
     assert.deepEqual(await after.usage.flush(report([[NOW, 1]], { node: 'n0', life: 4 })), { kind: 'folded' });
