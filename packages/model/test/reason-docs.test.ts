@@ -32,10 +32,12 @@ function sections(): Map<string, Map<string, string>> {
 
 test('every reason has an entry in its section, and every entry has a reason', () => {
   const known = new Set<string>([...REFUSAL_REASONS, ...PROGRAMMED_REASONS, ...DEGRADED_REASONS]);
+  const programmed = new Set<string>(PROGRAMMED_REASONS);
   const expected: Record<string, readonly string[]> = {
     Accepted: ['Accepted', ...REFUSAL_REASONS],
     Programmed: PROGRAMMED_REASONS,
-    Degraded: DEGRADED_REASONS,
+    // The page explains a reason of both conditions once, under Programmed.
+    Degraded: DEGRADED_REASONS.filter((reason) => !programmed.has(reason)),
     Suspended: SUSPENDED_REASONS,
     'Other problems': GENERAL_PROBLEM_CODES.filter((code) => !known.has(code)),
   };
