@@ -52,6 +52,7 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
   });
 
   test('is written after the limits of its tenant are removed', async () => {
+    const tableBytes = 4 * 1024 * 1024;
     const policy = (limits: object): object => ({
       apiVersion: 'weir.dev/v1alpha1',
       kind: 'TenantPolicy',
@@ -64,13 +65,13 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
       service('web', 'limited', 80),
     );
     await using first = startRunningController(cluster, { fleet: 'limited' });
-    await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, { services: 2 }));
+    await eventually(async () => assert.deepEqual((await tenantOf('limited')).limits, { tableBytes, services: 2 }));
     await first[Symbol.asyncDispose]();
     // Each new leader writes the usage at once.
     for (const [limits, written] of [
-      [{}, undefined],
-      [{ ports: 3 }, { ports: 3 }],
-      [{}, undefined],
+      [{}, { tableBytes }],
+      [{ ports: 3 }, { tableBytes, ports: 3 }],
+      [{}, { tableBytes }],
     ] as const) {
       await cluster.apply(policy(limits));
       await using _next = startRunningController(cluster, { fleet: 'limited', store: first.store });

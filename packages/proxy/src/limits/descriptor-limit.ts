@@ -28,6 +28,14 @@ export function descriptorsForConnections(limit: number): number {
 }
 
 /**
+ * Returns the number of descriptors that listeners may use: half of the descriptors that are not reserved, so that the
+ * ports of the tenants leave room for connections. Infinity if the limit is not known.
+ */
+export function descriptorsForListeners(limit: number | undefined): number {
+  return limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(descriptorsForConnections(limit) / 2);
+}
+
+/**
  * Returns the soft limit of open files from the text of /proc/PID/limits, or undefined if the text has no such limit.
  */
 export function parseDescriptorLimit(limits: string): number | undefined {

@@ -4,6 +4,7 @@ import type { RouteKey, Suspension, TablePosition } from '@weir/model/data-plane
 import type { Loop } from '@weir/runtime';
 import { Sealer } from '@weir/runtime/sealing';
 import type { DescriptorCounter } from '../limits/descriptor-count.ts';
+import { descriptorLimit, descriptorsForListeners } from '../limits/descriptor-limit.ts';
 import { LimiterRegistry } from '../limits/limiter-registry.ts';
 import { SlotRegistry } from '../metering/slot-registry.ts';
 import { UsageFlusher } from '../metering/usage-flusher.ts';
@@ -140,6 +141,7 @@ export function createComponents(
     isPartial: () => table.isPartial,
     probe: portProbeFor(settings.transport),
     pool,
+    maxListenerDescriptors: descriptorsForListeners(descriptorLimit()),
     clock,
     faultOf: (route) => tlsKeys.problemFor(route),
     onChange: onStateChange,

@@ -7,39 +7,75 @@ import type { ListenerOpening } from './listener-states.ts';
 
 export interface ListenerOpeningsOptions {
   readonly pool: Pick<WorkerPool, 'post' | 'mark' | 'reached' | 'ids'>;
+  /** How many descriptors all listeners may use. Each listener has one descriptor in each worker. */
+  readonly maxListenerDescriptors: number;
 }
+
+/**
+ * The maximum ratio of a tenant's listeners to the listeners that are still free on the proxy, as for connections. A single tenant can use
+ * three quarters of all listeners.
+ */
+const FAIR_SHARE_FACTOR = 3;
+
+/** Why no further listener may be opened: the listeners of the tenant, or of all tenants, use all descriptors that they may use. */
+export type ListenerShortage = 'tenant' | 'proxy';
 
 export class ListenerOpenings {
   readonly #pool: ListenerOpeningsOptions['pool'];
+  readonly #maxDescriptors: number;
+  /** The number of open listeners of each tenant that has listeners of its own. */
+  readonly #countByTenant = new Map<string, number>();
   readonly #openings = new Map<number, ListenerOpening>();
   /** For each port that is being closed, the mark at which all workers have closed the port. */
   readonly #closingMarks = new Map<ListenerKey, number>();
   #nextId = 1;
 
-  constructor({ pool }: ListenerOpeningsOptions) {
+  constructor({ pool, maxListenerDescriptors }: ListenerOpeningsOptions) {
     this.#pool = pool;
+    this.#maxDescriptors = maxListenerDescriptors;
+  }
+
+  /** Returns why a tenant may not open a further listener; undefined if it may. `tenant` is null for a shared listener. */
+  shortageFor(tenant: string | null): ListenerShortage | undefined {
+    const free = Math.floor(this.#maxDescriptors / Math.max(1, this.#pool.ids.length)) - this.#openings.size;
+    if (free < 1) return 'proxy';
+    const own = tenant === null ? 0 : (this.#countByTenant.get(tenant) ?? 0);
+    return own < FAIR_SHARE_FACTOR * free ? undefined : 'tenant';
   }
 
   /** Asks all workers to listen. Calls `onSettled` when all workers have answered or the listener is closed. */
-  open(key: ListenerKey, { protocol, address, port }: ListenerEntry, onSettled: () => void): ListenerOpening {
+  open(
+    key: ListenerKey,
+    { protocol, address, port }: ListenerEntry,
+    { tenant, onSettled }: Pick<ListenerOpening, 'tenant' | 'onSettled'>,
+  ): ListenerOpening {
     const listener = { id: this.#nextId++, key, protocol, address, port };
     const opening = {
       listener,
       pendingWorkers: new Set(this.#pool.ids),
       listeningWorkers: new Set<number>(),
       isConfirmed: false,
+      tenant,
       onSettled,
     };
     this.#openings.set(listener.id, opening);
+    this.#count(tenant, 1);
     this.#pool.post({ kind: 'open-listener', listener });
     return opening;
   }
 
-  close({ listener, onSettled }: ListenerOpening): void {
+  close({ listener, tenant, onSettled }: ListenerOpening): void {
     this.#pool.post({ kind: 'close-listener', listener });
     this.#closingMarks.set(listener.key, this.#pool.mark());
-    this.#openings.delete(listener.id);
+    if (this.#openings.delete(listener.id)) this.#count(tenant, -1);
     onSettled();
+  }
+
+  #count(tenant: string | null, change: 1 | -1): void {
+    if (tenant === null) return;
+    const count = (this.#countByTenant.get(tenant) ?? 0) + change;
+    if (count === 0) this.#countByTenant.delete(tenant);
+    else this.#countByTenant.set(tenant, count);
   }
 
   isStillClosing(key: ListenerKey): boolean {

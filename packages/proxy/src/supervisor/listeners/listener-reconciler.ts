@@ -15,7 +15,13 @@ import type { SocketAddress } from '../../transport/tcp-transport.ts';
 import type { ListenerConfig, WorkerCommand } from '../../worker/messages.ts';
 import { AllocatedPorts } from './allocated-ports.ts';
 import { ListenerOpenings, type ListenerOpeningsOptions } from './listener-openings.ts';
-import { type BindResult, bindErrorMessage, bindResultFor, ListenerReports } from './listener-report.ts';
+import {
+  type BindResult,
+  bindErrorMessage,
+  bindResultFor,
+  descriptorShortageMessage,
+  ListenerReports,
+} from './listener-report.ts';
 import { BindRetries, DeferredListeners, type DeferredListenersOptions } from './listener-scheduling.ts';
 import type { ListenerMode, ListenerOpening, ListenerState } from './listener-states.ts';
 import { ListenerStates } from './listener-states.ts';
@@ -208,8 +214,11 @@ export class ListenerReconciler {
 
   async #open(key: ListenerKey, at: ListenerEntry): Promise<void> {
     if (!(await this.#isFree(key, at))) return;
+    const tenant = this.#options.matcher.listeners.get(key)?.exclusive?.service.tenant ?? null;
+    const shortage = this.#openings.shortageFor(tenant);
+    if (shortage !== undefined) return this.#setFailed(key, descriptorShortageMessage(shortage, { tenant, at }));
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#states.set(key, { kind: 'open', opening: this.#openings.open(key, at, resolve) });
+    this.#states.set(key, { kind: 'open', opening: this.#openings.open(key, at, { tenant, onSettled: resolve }) });
     this.#reconcileSoon(key);
     await promise;
   }
@@ -259,11 +268,11 @@ export class ListenerReconciler {
   }
 
   #fail(key: ListenerKey, at: SocketAddress, code: string): void {
-    this.#states.set(key, {
-      kind: 'failed',
-      retryAt: this.#retries.nextRetryAt(key),
-      error: bindErrorMessage(code, at),
-    });
+    this.#setFailed(key, bindErrorMessage(code, at));
+  }
+
+  #setFailed(key: ListenerKey, error: string): void {
+    this.#states.set(key, { kind: 'failed', retryAt: this.#retries.nextRetryAt(key), error });
     this.#options.onChange();
     this.reconcile([key]);
   }

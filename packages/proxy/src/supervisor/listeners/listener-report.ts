@@ -1,6 +1,7 @@
 import type { ListenerReport, Route } from '@weir/model/data-plane';
 import { formatHostPort, listenError } from '@weir/runtime';
 import type { SocketAddress } from '../../transport/tcp-transport.ts';
+import type { ListenerShortage } from './listener-openings.ts';
 import type { ListenerState } from './listener-states.ts';
 
 export type BindResult = Pick<ListenerReport, 'bound' | 'listening' | 'error'>;
@@ -78,4 +79,14 @@ export function bindErrorMessage(code: string, { address, port }: SocketAddress)
   const cause = Object.assign(new Error(code), { code });
   const advice = BIND_FIXES[code] ?? 'the proxy retries; see its log';
   return listenError(cause, { address: formatHostPort({ host: address, port }), advice }).message;
+}
+
+/** Returns the message for a listener that is not opened, because the listeners use all descriptors that they may use. */
+export function descriptorShortageMessage(
+  shortage: ListenerShortage,
+  { tenant, at }: { readonly tenant: string | null; readonly at: SocketAddress },
+): string {
+  const where = formatHostPort({ host: at.address, port: at.port });
+  const who = shortage === 'tenant' ? `the listeners of tenant "${tenant}"` : 'the listeners of this proxy';
+  return `cannot listen on ${where}: ${who} use all file descriptors that they may use; use fewer ports, or ask the operator for a higher limit of open files or fewer workers`;
 }

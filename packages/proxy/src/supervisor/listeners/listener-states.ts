@@ -59,6 +59,8 @@ export interface ListenerOpening {
    * true.
    */
   isConfirmed: boolean;
+  /** The tenant whose Service has the listener for itself; null for a shared listener. */
+  readonly tenant: string | null;
   readonly onSettled: () => void;
 }
 

@@ -17,7 +17,9 @@ describe('ListenerReconciler', () => {
   let taken: string | undefined;
   let probes: number;
   let isPartial: boolean;
+  let maxListenerDescriptors: number;
   beforeEach(() => {
+    maxListenerDescriptors = Number.POSITIVE_INFINITY;
     clock = new ManualClock();
     taken = undefined;
     probes = 0;
@@ -180,6 +182,34 @@ describe('ListenerReconciler', () => {
     assert.deepEqual(open(), [PORT]);
   });
 
+  test('leaves listeners to other tenants when one tenant has hundreds of ports, and opens them when others close', async () => {
+    maxListenerDescriptors = 100;
+    const ports = (tenant: string, from: number, count: number) =>
+      Array.from({ length: count }, (_, index) =>
+        webService([ENDPOINT], { name: `${tenant}-${index}`, tenant, port: from + index }),
+      );
+    const all = tableFor(NODE, [...ports('greedy', 1_000, 300), ...ports('small', 2_000, 20)]);
+    const matcher = createMatcher(all, 'a');
+    const listeners = new Map(matcher.listeners);
+    const reconciler = createReconciler({ ...matcher, listeners });
+    await settled();
+    const open = (from: number): number =>
+      reconciler.open.filter(({ listener: { port } }) => port >= from && port < from + 1_000).length;
+    assert.deepEqual([open(1_000), open(2_000)], [75, 19]);
+    const errors = reconciler.reports().flatMap(({ error }) => error?.replace(/^cannot listen on [^ ]+: /, '') ?? []);
+    const shortageOf = (tenant: string): string =>
+      `the listeners of tenant "${tenant}" use all file descriptors that they may use; use fewer ports, or ask the operator for a higher limit of open files or fewer workers`;
+    assert.deepEqual([...new Set(errors)].toSorted(), [shortageOf('greedy'), shortageOf('small')]);
+
+    const closed = [...listeners].filter(([, { listener }]) => listener.port < 1_010).map(([key]) => key);
+    for (const key of closed) listeners.delete(key);
+    reconciler.reconcile(closed);
+    await clock.advance(15_000);
+    reconciler.retry();
+    await settled();
+    assert.equal(open(2_000), 20);
+  });
+
   function createReconciler(matcher: Matcher, onChange = (): void => undefined): ListenerReconciler {
     const reconciler: ListenerReconciler = new ListenerReconciler({
       matcher,
@@ -198,6 +228,7 @@ describe('ListenerReconciler', () => {
         mark: () => 1,
         reached: 1,
       },
+      maxListenerDescriptors,
       faultOf: () => null,
       onChange,
     });
