@@ -19,7 +19,7 @@ export type HostileReading = {
   readonly attacked: LatencyMs;
   /** CPU time that Weir used during the attack, in seconds. */
   readonly cpuSeconds: number;
-  /** How much Weir's resident memory grew at most during the attack, in MiB. */
+  /** The highest resident memory of Weir during the attack minus the resident memory before the attack, in MiB. */
   readonly memoryMiB: number;
   /** How many workers ended. */
   readonly workerEnds: number;

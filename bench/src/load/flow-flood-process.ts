@@ -9,7 +9,7 @@ import { DATAGRAM_BUFFER_BYTES } from '../subjects/subject.ts';
 export type FlowFlood = {
   /** Binds the endpoint, which counts datagrams and does not answer. Returns its port. */
   openEndpoint(): Promise<number>;
-  /** Sends `perSecond` datagrams a second to the port. Resolves with the number of datagrams that were sent and that reached the endpoint. */
+  /** Sends `perSecond` datagrams a second to the port. Resolves with the number of sent datagrams, and of those that reached the endpoint. */
   run(port: number, perSecond: number, seconds: number): Promise<{ sent: number; arrived: number }>;
 };
 

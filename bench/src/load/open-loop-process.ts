@@ -1,7 +1,7 @@
 // Program `open-loop-process.ts PORT RATE SECONDS CONNECTIONS`: measures latencies at a fixed rate. Sends RATE evenly spaced messages of
 // 64 bytes a second to an echo backend, without waiting for echoes. A latency counts from the time at which the message was due, so that
-// delays of the generator are included (no coordinated omission). Timers are up to a millisecond late, so the loop sleeps only while no message
-// is due within the next two milliseconds.
+// delays of the generator are included (no coordinated omission). Timers are up to a millisecond late, so the loop sleeps only while no
+// message is due within the next two milliseconds.
 // Prints the report as a line of JSON.
 
 import { LatencyHistogram } from '../measure/statistics.ts';

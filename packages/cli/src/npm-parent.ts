@@ -6,9 +6,8 @@ const SHELLS = ['sh', 'bash', 'dash', 'ash', 'zsh', 'ksh', 'busybox'];
 const CHECK_INTERVAL_MS = 500;
 
 /**
- * Calls `onEnd` when the npx or npm that started this process ends. npm passes SIGTERM to no one, and after SIGKILL it could not, so the
- * process would go on without the program that the user ended. Does nothing if npm did not start this process. The timer does not keep the
- * process running.
+ * Calls `onEnd` when the npx or npm that started this process ends. Neither passes SIGTERM on, so this process would otherwise outlive the
+ * npx that the user ended. Does nothing if npm did not start this process. The timer does not keep the process running.
  */
 export function watchNpm(
   { npm_command: command }: Readonly<Record<string, string | undefined>>,

@@ -81,8 +81,8 @@ export interface ServiceObject extends NamespacedMeta {
   readonly publishNotReadyAddresses: boolean;
   readonly ipFamilies: readonly string[];
   /**
-   * Addresses in status.loadBalancer.ingress that Weir has written. If the allocations are lost, Services with a published address get their ports before
-   * Services without one.
+   * Addresses in status.loadBalancer.ingress that Weir has written. If the allocations are lost, Services with a published address get
+   * their ports before Services without one.
    */
   readonly publishedIPs: readonly string[];
   /** Since when the status has shown the reason NoProxy, in milliseconds since the epoch. Absent if the status does not show it. */

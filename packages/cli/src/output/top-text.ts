@@ -20,8 +20,8 @@ export interface FrameFilter {
 }
 
 /**
- * Returns the frame with its tenants and Services sorted by `sort`; `total` is in + out. Keeps only the tenant `tenant`, or all tenants if `tenant`
- * is undefined.
+ * Returns the frame with its tenants and Services sorted by `sort`; `total` is in + out. Keeps only the tenant `tenant`, or all tenants if
+ * `tenant` is undefined.
  */
 export function sortedFrame(frame: LiveFrame, { tenant, sort }: FrameFilter): LiveFrame {
   const bySortColumn = (a: Rate & { name: string }, b: Rate & { name: string }): number =>

@@ -1,5 +1,5 @@
 // The Prometheus metrics of a controller. The number of series is bounded, because no label contains the name of an object or a path. Only
-// the limits of tenants have the name of the tenant, and each registry caps the series of a metric.
+// the metrics of tenants have the name of the tenant, and each registry limits the number of series of a metric.
 import { entriesOf, type RoutingTable, type TenantEntry, type TranslatorOutput, type UsageRow } from '@weir/model';
 import type { Clock, Metrics, Sample } from '@weir/runtime';
 import type { ResponseObserver } from '../kubernetes/kube-api.ts';

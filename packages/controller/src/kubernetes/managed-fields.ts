@@ -1,4 +1,4 @@
-// Who wrote which field of an object. The API server records the owner of each field in `metadata.managedFields`.
+// Finds out who wrote a field of an object. The API server records the owners of all fields in `metadata.managedFields`.
 import { isObject } from '../parse/fields.ts';
 import type { Json } from './kube-api.ts';
 

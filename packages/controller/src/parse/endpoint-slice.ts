@@ -13,8 +13,8 @@ const ADDRESS_FORMATS: Record<(typeof ADDRESS_TYPES)[number], TextFormat> = {
 };
 
 /**
- * Parses an EndpointSlice. If its labels name no Service, returns a warning and no object. Ignores zones that cannot be the value of a label,
- * because Kubernetes does not limit their length, and each port of a Service repeats them in the routing table.
+ * Parses an EndpointSlice. If its labels name no Service, returns a warning and no object. Ignores zones that are too long for the value of
+ * a label, because Kubernetes does not limit their length, and each port of a Service repeats them in the routing table.
  */
 export function parseEndpointSlice(raw: unknown): ParseResult<SliceObject> {
   let longZones = 0;

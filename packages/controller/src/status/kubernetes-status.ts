@@ -192,9 +192,9 @@ export class KubernetesStatus implements StatusSink {
     const now = this.#options.clock.monotonic();
     if (!this.#isShown(service, view, now)) {
       const manager = lastForeignManager(service, this.#ownManagers);
-      this.#disputes.differs(uid, view, { manager, now });
+      this.#disputes.recordDifference(uid, view, { manager, now });
     }
-    const permitted = this.#disputes.permitted(uid, view, now);
+    const permitted = this.#disputes.permittedWrite(uid, view, now);
     if (permitted === 'nothing') return { kind: 'pending', service };
     const reported = this.#reportedView(view, now);
     const desired = desiredStatusFor(reported, service, this.#options.clock.now());
@@ -205,7 +205,7 @@ export class KubernetesStatus implements StatusSink {
       ? { kind: 'current', service }
       : await this.#apply(key, service, status);
     if (result.kind === 'conflict' || result.kind === 'failed') return result;
-    if (result.kind === 'current') this.#disputes.shown(uid, view, { isOverwritten: status !== desired });
+    if (result.kind === 'current') this.#disputes.recordShown(uid, view, { isOverwritten: status !== desired });
     const persistentEvents = persistentEventsFor(reported, this.#pendingMs(key, view));
     const eventOutcome = await this.#options.events.write({
       newEvents,

@@ -12,8 +12,8 @@ export interface DesiredStatus {
 }
 
 /**
- * Returns the status for a view. A condition that does not say since when its state lasts keeps its transition time as long as its
- * `status` stays the same. `now` is in milliseconds since the epoch.
+ * Returns the status for a view. A condition without `since` keeps its transition time as long as its `status` stays the same. `now` is in
+ * milliseconds since the epoch.
  */
 export function desiredStatusFor(view: ServiceView, observed: ObservedService, now: number): DesiredStatus {
   const ports = portsFor(view);

@@ -1,6 +1,6 @@
 import type { ServiceView } from '@weir/model';
 
-/** After this many overwrites within `WINDOW_MS`, the status is written less and less often. */
+/** After this many overwrites within `WINDOW_MS`, a dispute begins, and the status is written less and less often. */
 const MAX_OVERWRITES = 5;
 const WINDOW_MS = 60_000;
 /** How long to wait for the next write after an overwrite. The time doubles with each overwrite. */
@@ -11,7 +11,7 @@ const END_AFTER_MS = 2 * MAX_BACKOFF_MS;
 
 interface ShownStatus {
   readonly view: ServiceView;
-  /** Whether the status was overwritten since, and the overwrite was counted. */
+  /** Whether another controller has overwritten the status since, and the overwrite was counted. */
   isOverwritten: boolean;
 }
 
@@ -33,8 +33,11 @@ export class StatusDisputes {
   readonly #shownByUid = new Map<string, ShownStatus>();
   readonly #overwritesByUid = new Map<string, Overwrites>();
 
-  /** Call this when the Service shows the status for `view`; with `isOverwritten`, when it shows the conditions but foreign addresses. */
-  shown(uid: string, view: ServiceView, { isOverwritten }: { readonly isOverwritten: boolean }): void {
+  /**
+   * Call this when the Service shows the status for `view`. `isOverwritten` is true if the Service shows its conditions, but the addresses
+   * of another controller.
+   */
+  recordShown(uid: string, view: ServiceView, { isOverwritten }: { readonly isOverwritten: boolean }): void {
     this.#shownByUid.set(uid, { view, isOverwritten });
   }
 
@@ -42,7 +45,11 @@ export class StatusDisputes {
    * Call this when the Service does not show the status for `view`. If the Service has shown that status before, `manager` has
    * overwritten the status.
    */
-  differs(uid: string, view: ServiceView, { manager, now }: { readonly manager: string; readonly now: number }): void {
+  recordDifference(
+    uid: string,
+    view: ServiceView,
+    { manager, now }: { readonly manager: string; readonly now: number },
+  ): void {
     const shown = this.#shownByUid.get(uid);
     if (shown?.view !== view || shown.isOverwritten) return;
     shown.isOverwritten = true;
@@ -66,7 +73,7 @@ export class StatusDisputes {
    * Says what may be written now. `conditions`: the addresses are left to the other controller, and the conditions may be written because
    * the view has changed.
    */
-  permitted(uid: string, view: ServiceView, now: number): 'status' | 'conditions' | 'nothing' {
+  permittedWrite(uid: string, view: ServiceView, now: number): 'status' | 'conditions' | 'nothing' {
     const { dispute } = this.#overwritesByUid.get(uid) ?? {};
     if (dispute === undefined || now >= dispute.writeAt) return 'status';
     return this.#shownByUid.get(uid)?.view === view ? 'nothing' : 'conditions';

@@ -7,8 +7,8 @@ const MAX_TURN_MS = 10;
 
 /**
  * Parses the settings of the Services that are new or have changed, so that the translation finds all settings parsed. Lets other work of
- * the event loop run every few milliseconds: thousands of Services with 10,000 source ranges take longer than a leader may wait to renew its
- * Lease.
+ * the event loop run every few milliseconds: thousands of Services with 10,000 source ranges take longer than a leader may wait to renew
+ * its Lease.
  */
 export async function parseSettingsInTurns(
   services: readonly ServiceObject[],

@@ -25,8 +25,8 @@ export function trustedUsage(usages: readonly TenantUsage[], { tenantOf, namespa
   const trusted = usages.map(({ namespace, status }): TenantUsage => {
     const owner = tenantOf(namespace);
     const isTrusted = ({ uid, tenant }: { readonly uid: string; readonly tenant: string }): boolean => {
-      const home = namespaceOfOtherServices(uid) ?? namespaceOf(uid) ?? namespace;
-      const isOwn = tenant === owner && home === namespace;
+      const serviceNamespace = namespaceOfOtherServices(uid) ?? namespaceOf(uid) ?? namespace;
+      const isOwn = tenant === owner && serviceNamespace === namespace;
       if (!isOwn) refusedByNamespace.set(namespace, (refusedByNamespace.get(namespace) ?? 0) + 1);
       return isOwn;
     };

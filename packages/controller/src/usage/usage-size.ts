@@ -77,7 +77,10 @@ function limitBases(
   return [...bases.filter((base) => kept.has(base)), ...shared.values()];
 }
 
-/** Returns the first items that take at most `maxBytes`, without items of other Services, which must stay with the items that are summed up. */
+/**
+ * Returns the first items that take at most `maxBytes`. Leaves out the entries of other Services (`otherServicesUid`), because the caller
+ * adds further entries to them.
+ */
 function takeWithin<T>(items: readonly T[], maxBytes: number, entryOf: (item: T) => { readonly uid: string }): T[] {
   const taken: T[] = [];
   let bytes = 0;

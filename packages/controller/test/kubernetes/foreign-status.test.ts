@@ -34,7 +34,7 @@ describe(
         ...['-p', JSON.stringify({ status: { loadBalancer: { ingress: [{ ip }] } } })],
       );
 
-    test('is not believed before a proxy has confirmed the ports, but the own status is', async () => {
+    test('publishes no address before a proxy has confirmed the ports, unlike the status that Weir wrote', async () => {
       await cluster.apply(service('left', 'shop', 80));
       await writeAddress('left', '10.1.0.1');
       {
@@ -61,7 +61,7 @@ describe(
       }, LONG);
     });
 
-    test('is overwritten only a few times, and then named', async (context) => {
+    test('loses to Weir only a few times, and then Weir names its field manager', async (context) => {
       await using running = startRunningController(cluster);
       keepSendingHeartbeats(context, running.store, () => ['a']);
       await cluster.apply(service('disputed', 'shop', 81));

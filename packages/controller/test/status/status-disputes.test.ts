@@ -56,8 +56,8 @@ function startDispute() {
   return dispute;
 }
 
-describe('another controller that overwrites the status', () => {
-  test('is answered five times, then with its name, and then at most every five minutes', async () => {
+describe('the status that another controller overwrites', () => {
+  test('is written five times, then with the name of the other controller, and at last every five minutes', async () => {
     const dispute = startDispute();
     const web = view();
     await dispute.run(15, web);
@@ -71,7 +71,7 @@ describe('another controller that overwrites the status', () => {
     assert.ok(gaps.slice(3).every((gap) => gap >= 300 && gap <= 330));
   });
 
-  test('keeps its addresses when conditions change, and the changed conditions are written once', async () => {
+  test('keeps the foreign addresses when conditions change, and shows the changed conditions after one write', async () => {
     const dispute = startDispute();
     await dispute.run(15, view());
     const { length } = dispute.writes();
@@ -80,7 +80,7 @@ describe('another controller that overwrites the status', () => {
     assert.deepEqual(dispute.writes().slice(length), ['- ForeignController']);
   });
 
-  test('is not named any more ten minutes after its last write', async () => {
+  test('names the other controller until ten minutes after its last write', async () => {
     const dispute = startDispute();
     const web = view();
     await dispute.run(15, web);
@@ -94,7 +94,7 @@ describe('another controller that overwrites the status', () => {
     assert.equal(dispute.writes().length, length);
   });
 
-  test('is answered at once every time if it writes once in a while', async () => {
+  test('is written at once after each overwrite if overwrites are rare', async () => {
     const dispute = startDispute();
     dispute.isFighting = false;
     const web = view();

@@ -69,10 +69,10 @@ export interface DecisionContext {
  * applies the result.
  */
 export function decideService(
-  whole: ServiceObject,
+  completeService: ServiceObject,
   context: Omit<DecisionContext, 'quota' | 'portLimitRefusal'> & { readonly quota: Quota },
 ): Decision {
-  const { service, portLimitRefusal } = withinPortLimit(whole, context);
+  const { service, portLimitRefusal } = withinPortLimit(completeService, context);
   const quota = new QuotaRecorder(context.quota);
   const input = { ...context, quota, portLimitRefusal };
   const outcome = evaluateService(service, input);

@@ -76,7 +76,7 @@ export class EndpointTrustIndex {
   }
 
   /**
-   * Applies changes of pods. Returns the namespaces whose pods changed, and the addresses that became or stopped being the address of a pod.
+   * Applies changes of pods. Returns the namespaces whose pods changed, and the addresses that became or ceased to be the address of a pod.
    * The caller must check the endpoints of these namespaces, and endpoints with these addresses, again.
    */
   setPods({ removed, added }: ListDiff<PodObject>): {

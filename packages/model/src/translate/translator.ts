@@ -271,10 +271,10 @@ export class Translator {
     return translated;
   }
 
-  #replaceEntries(record: ServiceRecord, whole: TranslatedService): EntryReplacement {
+  #replaceEntries(record: ServiceRecord, complete: TranslatedService): EntryReplacement {
     const { entries: before } = record;
     const tenant = this.#tenancy.tenancy.tenants.get(record.tenant ?? '');
-    const translated = withEndpointsWithin(whole, this.#endpointBudgets.budgetOf(record), tenant);
+    const translated = withEndpointsWithin(complete, this.#endpointBudgets.budgetOf(record), tenant);
     record.servedPortNames = translated.settings === null ? new Map() : servedPortNames(translated.ports);
     record.endpoints = translated.endpoints.entries;
     record.entries = serviceEntriesFor(translated);

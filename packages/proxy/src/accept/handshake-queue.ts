@@ -1,11 +1,11 @@
-// Clients wait here for the worker's CPU time until their PROXY header and ClientHello are read and their TLS handshake is complete. A
-// signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So only a few clients are
-// served in each turn of the event loop, and the tenants take turns.
+// Clients wait in this queue before each read of their PROXY header and ClientHello, and before each step of their TLS handshake. A
+// signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
+// few clients in each turn of the event loop, and the tenants take turns.
 import { countProgress } from '../transport/progress.ts';
 
 /** How long the handshakes of all tenants together may occupy one turn of the event loop. */
 const SLICE_MS = 2;
-/** The time that a tenant gets before the next tenant has its turn. A tenant whose step took longer misses turns until it has made up for it. */
+/** The time that a tenant gets before the next tenant has its turn. If a step takes longer, its tenant misses turns for the excess time. */
 const QUANTUM_MS = 0.5;
 /** How many new handshakes of one tenant may wait, and the total length of their ClientHellos. */
 export const MAX_WAITING_HANDSHAKES = 8_192;
@@ -54,8 +54,8 @@ export class HandshakeQueue {
   }
 
   /**
-   * Adds a preread, or a handshake that has begun and has more input. Goes before the tenant's new handshakes, because prereads are
-   * short, and the worker has already signed for the clients of the others.
+   * Adds a preread, or a handshake that has begun and has more input. Both go before the tenant's new handshakes: a preread is short,
+   * and the worker has already signed for a handshake that has begun.
    */
   addBegun(tenant: object, handshake: WaitingHandshake): void {
     this.#waitingOf(tenant).begun.push(handshake);

@@ -1,6 +1,6 @@
-// Counts the open descriptors of this process. Since Linux 6.2 the kernel knows the number. With an older kernel only a
-// list of /proc/self/fd has it, and reading the list takes milliseconds if there are thousands of connections. So each
-// worker counts the sockets that its transports open and close, in memory that all threads of the process share.
+// Counts the open descriptors of this process. Since Linux 6.2 the size of /proc/self/fd is this number. With an older
+// kernel a process must list the folder, which takes milliseconds if there are thousands of connections. So each worker
+// counts the sockets that its transports open and close, in memory that all threads of the process share.
 import type { EventEmitter } from 'node:events';
 import { readdirSync, statSync } from 'node:fs';
 
@@ -11,7 +11,7 @@ export function createDescriptorCountsMemory(workerSlots: number): SharedArrayBu
   return new SharedArrayBuffer(workerSlots * Int32Array.BYTES_PER_ELEMENT);
 }
 
-/** The counts of all workers. Until `shareDescriptorCount` is called, a count that no other thread sees. */
+/** The counts of all workers. Until `shareDescriptorCount` is called, this is one count that no other thread sees. */
 let counts: Int32Array = new Int32Array(1);
 let ownSlot = 0;
 

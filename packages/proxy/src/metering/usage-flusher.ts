@@ -59,7 +59,7 @@ export class UsageFlusher {
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
   #nextWriteAt = Number.NEGATIVE_INFINITY;
-  /** How many times a full report was asked for since the last full report that the ledger accepted. */
+  /** How many requests for a full report the ledger has not answered yet. Begins at 1, because a process starts with a full report. */
   #pendingResends = 1;
   readonly #releasedSlots = new Map<string, number>();
   /** When the first slot of this incarnation was freed, in milliseconds of the monotonic clock; undefined if none was. */

@@ -49,12 +49,12 @@ export class SessionQueue {
  * until thousands of drained sessions have ended.
  */
 export class SessionTerminator {
-  readonly #cutOffs: SessionQueue;
-  readonly #others: SessionQueue;
+  readonly #cutOffEnds: SessionQueue;
+  readonly #otherEnds: SessionQueue;
 
   constructor(onThrow: (thrown: unknown) => void, now?: () => number) {
-    this.#cutOffs = new SessionQueue(onThrow, now);
-    this.#others = new SessionQueue(onThrow, now);
+    this.#cutOffEnds = new SessionQueue(onThrow, now);
+    this.#otherEnds = new SessionQueue(onThrow, now);
   }
 
   /**
@@ -62,7 +62,7 @@ export class SessionTerminator {
    * outcome.
    */
   terminate(sessions: Iterable<Session>, outcome: Outcome): void {
-    const queue = outcome === 'cut-off' ? this.#cutOffs : this.#others;
+    const queue = outcome === 'cut-off' ? this.#cutOffEnds : this.#otherEnds;
     // Copied, because sessions that start after this call must not be ended.
     queue.add([...sessions], (session) => session.end(outcome));
   }

@@ -125,8 +125,8 @@ export interface TcpStream {
 /** The stream of an accepted connection, as passed to `onConnection`. */
 export interface AcceptedStream extends TcpStream {
   /**
-   * Calls `readLater` instead of reading, whenever something can be read. `readLater` must have `readNow` called later.
-   * Undefined ends this. Absent if the transport cannot defer reads.
+   * Calls `readLater` instead of reading, whenever something can be read. `readLater` must arrange a call of `readNow`.
+   * With undefined, the stream reads by itself again. Absent if the transport cannot defer reads.
    */
   deferReads?(readLater: (() => void) | undefined): void;
   /** Reads once, unless reading has stopped or nothing can be read. */

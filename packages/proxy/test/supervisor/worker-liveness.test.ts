@@ -42,14 +42,14 @@ test('a worker whose turn does not end within a minute is dead even if it makes 
   );
 });
 
-test('a worker that starts has 20 seconds, whatever it counts', () => {
+test('a worker that starts has 20 seconds, even if it makes no progress', () => {
   assert.equal(
     deathOf(() => ({ turns: 0, progress: 0 })),
     20_000,
   );
 });
 
-test('nothing is concluded from a pause of the whole process', () => {
+test('a worker is alive after a pause of the whole process', () => {
   const liveness = new WorkerLiveness(0);
   const counts = { turns: 5, progress: 5 };
   assert.equal(liveness.check(counts, 250), undefined);

@@ -1,11 +1,12 @@
 -- Adds the increase of each counter over its last seen cumulative value (the base) to the periods of the report's points. A repeated
 -- report has no increase and adds nothing. A base of other Services, which a seed may contain, is subtracted from the increases of the
--- Services of its namespace and tenant until it is used up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of their digits;
--- tostring would round.
+-- Services of its namespace and tenant until it is used up. Differences of integers up to 2^53 are exact in Lua. '%.0f' formats all of
+-- their digits; tostring would round.
 -- KEYS: open, folded, bases of the node, names, tenants, nodes, months, reported, then sums
--- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum the end of its retention (seconds since the Unix epoch, '' if
---       kept forever); then per slot: service, tenant, '<namespace>/<name>', number of points; per point: the indexes in KEYS of
---       the sums of its minute, hour, day and month, and the cumulative received bytes, sent bytes, connections and requests
+-- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum the end of its
+--       retention (seconds since the Unix epoch, '' if kept forever); then per slot: service, tenant, '<namespace>/<name>', number of
+--       points; per point: the indexes in KEYS of the sums of its minute, hour, day and month, and the cumulative received bytes, sent
+--       bytes, connections and requests
 -- Result: 'accepted', 'seeding' or 'folded'
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 'seeding'

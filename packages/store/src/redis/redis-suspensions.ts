@@ -94,7 +94,7 @@ export class RedisSuspensions implements SuspensionStore {
     this.#highestSequence = Math.max(this.#highestSequence, Number(sequence ?? 0));
     const state: SuspensionState = {
       sequence: Number(sequence ?? 0),
-      // For the same reason, a list with such a suspension does not count as complete.
+      // A list with a suspension that cannot be decoded does not count as complete, because this version must not lift the suspension.
       completeSince: complete === null || readable.length < suspensions.length ? null : Number(complete),
       suspensions: readable.sort((a, b) => (a.uid < b.uid ? -1 : 1)),
       changes: new Map(changes.map(([uid, changedAt]) => [uid, Number(changedAt)])),

@@ -1,6 +1,6 @@
 // The system calls for datagrams, with the rules of `ffi.ts`. The datagrams are in slots of native memory. All structures are
 // initialized once. Per datagram, only the words are written that the kernel or an earlier datagram has changed, and no object is created.
-// A single datagram uses recvmsg(2) and sendmsg(2), which cost less.
+// A single datagram uses recvmsg(2) and sendmsg(2), which cost less than recvmmsg(2) and sendmmsg(2).
 import { strict as assert } from 'node:assert';
 import { formatAddressWords, parseUnmappedAddressWords } from '@weir/model/data-plane';
 import { checked, integer, link, type Structure, structure } from './ffi.ts';

@@ -42,7 +42,7 @@ export function link<const T extends Readonly<Record<string, ArgumentCount>>>(
 /** An argument that the C function does not read. */
 export const UNUSED = 0n;
 
-/** The integers from 0 on as BigInts, because a conversion allocates memory. */
+/** The integers below 16,384 as BigInts, because each conversion allocates memory. */
 const integers = Array.from({ length: 16_384 }, (_, value) => BigInt(value));
 /** The last larger integer, for example the length of most reads. */
 let largeValue = 0;
