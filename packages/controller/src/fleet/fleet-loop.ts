@@ -39,7 +39,7 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
         if (store.connection !== 'ready') status?.setUndecided(snapshot);
         return;
       }
-      if (!(await isStoreIntact(table, suspensions))) {
+      if (!(await isStoreIntact(table, suspensions, fleet?.cutoffSequence))) {
         table.recheckStore();
         wake('table');
       }
@@ -70,9 +70,13 @@ export function createFleetLoop(context: LoopContext, options: FleetLoopOptions)
  * Reads the store. Returns false if the store was wiped or fell back to an older copy. Returns true if the store is unreachable,
  * because then its content is unknown.
  */
-async function isStoreIntact(table: TableReconciler, suspensions: SuspensionReconciler): Promise<boolean> {
+async function isStoreIntact(
+  table: TableReconciler,
+  suspensions: SuspensionReconciler,
+  cutoffSequence: number | undefined,
+): Promise<boolean> {
   try {
-    return (await table.isStoreIntact()) && (await suspensions.isStoreIntact());
+    return (await table.isStoreIntact()) && (await suspensions.isStoreIntact(cutoffSequence));
   } catch {
     return true;
   }

@@ -78,6 +78,11 @@ export class FleetReconciler {
     return this.#views.some((view) => view.state === 'Pending');
   }
 
+  /** The highest sequence of suspensions that a running proxy applies; 0 without proxies. */
+  get cutoffSequence(): number {
+    return Math.max(0, ...this.#liveness.alive().map(({ cutoffSequence }) => cutoffSequence));
+  }
+
   /** The nodes whose proxies have sent no heartbeat for a while. The map is the same object until the state of a node changes. */
   get unreachableNodes(): ReadonlyMap<string, NodeUnreachability> {
     return this.#unreachableNodes.states;

@@ -85,7 +85,7 @@ export function leaderOnlyStore(
     suspensions: {
       put: whileLeading((suspension) => suspensions.put(suspension)),
       remove: whileLeading((uid) => suspensions.remove(uid)),
-      markComplete: whileLeading(() => suspensions.markComplete()),
+      markComplete: whileLeading((known) => suspensions.markComplete(known)),
       read: () => suspensions.read(),
       watch: (signal) => suspensions.watch(signal),
     },

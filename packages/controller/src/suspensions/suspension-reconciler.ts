@@ -53,6 +53,7 @@ export class SuspensionReconciler {
   #sequence = 0;
   /** The `completeSince` of this controller's last declaration; undefined while the list must be declared complete again. */
   #completeSince: number | null | undefined;
+  #reportedSequence = 0;
   #timer: Timer | undefined;
 
   constructor(options: SuspensionReconcilerOptions) {
@@ -86,7 +87,7 @@ export class SuspensionReconciler {
     const deleted = plan.missing.filter(({ uid }) => deferredCalls.isDeleted(uid));
     for (const suspension of plan.expired) await this.#lift(suspension, 'it has expired');
     for (const suspension of deleted) await this.#lift(suspension, 'its Suspension was deleted');
-    if (!isComplete) await store.markComplete();
+    if (!isComplete) await store.markComplete(this.#reportedSequence);
     const written = plan.put.length + adopted + plan.expired.length + deleted.length;
     // The table waits for this function, so the store is not read again if nothing was written.
     this.#recordState(isComplete && written === 0 ? state : await store.read());
@@ -98,9 +99,10 @@ export class SuspensionReconciler {
 
   /**
    * Reads the store. Returns false if the store was wiped or fell back to an older copy; then call `reconcile`. Rejects if the store
-   * is unreachable.
+   * is unreachable. `reportedSequence` is the highest sequence of suspensions that a running proxy applies.
    */
-  async isStoreIntact(): Promise<boolean> {
+  async isStoreIntact(reportedSequence = 0): Promise<boolean> {
+    this.#reportedSequence = reportedSequence;
     const state = await this.#options.store.read();
     if (!this.#isIntact(state)) return false;
     this.#recordState(state);
@@ -112,7 +114,7 @@ export class SuspensionReconciler {
    * listed, and lifts these suspensions only after the next declaration.
    */
   #isIntact({ completeSince, sequence }: SuspensionState): boolean {
-    return completeSince === this.#completeSince && sequence >= this.#sequence;
+    return completeSince === this.#completeSince && sequence >= Math.max(this.#sequence, this.#reportedSequence);
   }
 
   /** To be called when the store was unreachable, because a failover may have lost changes while other changes raised the sequence. */

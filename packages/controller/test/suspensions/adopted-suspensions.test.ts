@@ -7,7 +7,7 @@ import type { Json, KubeApiRequest } from '../../src/kubernetes/kube-api.ts';
 import { KubeApiError } from '../../src/kubernetes/kube-api-error.ts';
 import type { SuspensionObjectWriter } from '../../src/suspensions/deferred-suspension-calls.ts';
 import { KubernetesSuspensionObjects } from '../../src/suspensions/kubernetes-suspension-objects.ts';
-import { type ControllerHarnessOptions, startControllerHarness } from '../fixtures/controller-harness.ts';
+import { type ControllerHarnessOptions, heartbeat, startControllerHarness } from '../fixtures/controller-harness.ts';
 import { FakeSource, suspensionObject } from '../fixtures/fake-source.ts';
 
 const REQUEST: Suspension = {
@@ -94,6 +94,20 @@ describe('a suspension made in the store while the API server was unreachable', 
     suspensions.isUnreachable = false;
     await advance(60_000);
     assert.deepEqual(await stored(), [REAL]);
+  });
+
+  test('is in a list that is declared complete above every sequence that a proxy reports', async (context) => {
+    const status = { observedRevision: 0, setDesired: () => undefined, write: async () => 'complete' as const };
+    const { store, advance, clock } = await start(context, { status });
+    await advance(2_000);
+    const cutoffSequence = clock.now() + 86_400_000;
+    for (let second = 0; second < 3; second += 1) {
+      await store.heartbeats.record({ ...heartbeat('a', []), cutoffSequence });
+      await advance(1_000);
+    }
+    const { completeSince, sequence } = await store.suspensions.read();
+    assert.equal(completeSince, cutoffSequence + 1);
+    assert.equal(sequence, completeSince, 'declared once');
   });
 
   test('does not return if a person lifts it before the API server is reachable', async (context) => {

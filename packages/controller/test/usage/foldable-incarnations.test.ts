@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Heartbeat } from '@weir/model';
 import { foldableIncarnations } from '../../src/usage/usage-reconciler.ts';
-import { heartbeat } from '../fixtures/heartbeat.ts';
+import { heartbeat as heartbeatOf } from '../fixtures/controller-harness.ts';
 
 const DAY = 24 * 3_600_000;
+
+const heartbeat = (node: string, life: number, startedAt: number): Heartbeat =>
+  heartbeatOf(node, [], { life, startedAt });
 
 test('folds the incarnations before those that have run for a day', () => {
   assert.deepEqual(foldableIncarnations([heartbeat('a', 5, 0)], DAY), [{ node: 'a', life: 4 }]);

@@ -54,8 +54,9 @@ export class MemorySuspensions implements SuspensionStore {
     await this.#changed();
   }
 
-  async markComplete(): Promise<void> {
+  async markComplete(known = 0): Promise<void> {
     this.#connection.assertReady();
+    this.#highestSequence = Math.max(this.#highestSequence, known);
     const { suspensions, changes } = this.content;
     for (const uid of changes.keys()) if (!suspensions.has(uid)) changes.delete(uid);
     this.content.completeSince = this.#nextSequence();

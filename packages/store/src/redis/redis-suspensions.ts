@@ -42,7 +42,8 @@ export class RedisSuspensions implements SuspensionStore {
     );
   }
 
-  async markComplete(): Promise<void> {
+  async markComplete(known = 0): Promise<void> {
+    this.#recordSequence(known);
     const { cutoffs, cutoffSequences, cutoffMeta, cutoffChanges } = this.#keys;
     const args = [randomUUID(), this.#highestSequence, MAX_KEPT_CHANGES];
     this.#recordSequence(

@@ -81,6 +81,8 @@ export function suspensionsContract(subject: StoreUnderTest): void {
       assert.ok(declared > (a ?? 0));
       await suspensions.markComplete();
       assert.ok(((await suspensions.read()).completeSince ?? 0) > declared);
+      await suspensions.markComplete(declared + 1e9);
+      assert.equal((await suspensions.read()).completeSince, declared + 1e9 + 1);
     });
 
     test('are watched from the current state on, by several watchers', async (t) => {
