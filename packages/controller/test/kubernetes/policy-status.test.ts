@@ -217,6 +217,18 @@ describe(
       });
     });
 
+    test('names the fields that have no effect yet', async () => {
+      const rules = [{ name: 'busy', metric: 'requestsPerSecond', above: '80%', action: 'Notify' }];
+      await cluster.apply(policy('later', 'later', { limits: { requestsPerSecond: 5 }, rules }));
+      await eventually(async () => {
+        const { problems = [] } = ((await statusOf('later')) ?? {}) as { problems?: readonly string[] };
+        assert.deepEqual([...problems].sort(), [
+          'spec.limits.requestsPerSecond is not enforced by this version and has no effect',
+          'spec.rules is not enforced by this version and has no effect',
+        ]);
+      });
+    });
+
     test('of another object with the same name is not written, and a kind without status is refused', async () => {
       const api = new KubeApi(loadKubeConfig(cluster.plane.kubeconfig));
       const writer = new StatusWriter({ api, clock: systemClock, log: silentLogger() });
