@@ -77,7 +77,7 @@ export class UsageReconciler {
   #newNamespacesArchivedAt = Number.NEGATIVE_INFINITY;
   /** Since when a due round waits for full reports, in milliseconds of the monotonic clock; undefined if no round waits. */
   #waitingSince: number | undefined;
-  /** Whether the last due round wrote a partial copy of the ledger. */
+  /** Whether the last due round wrote partial TenantUsages. */
   #isArchivePartial = false;
   #servicesFoldedAt = Number.NEGATIVE_INFINITY;
   /** The usage in the archive by namespace, as JSON without `updatedAt`. */

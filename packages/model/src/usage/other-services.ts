@@ -1,5 +1,5 @@
 // One row per namespace, tenant and period sums up the usage of the Services that have no row of their own: Services that have been gone
-// for a while, and Services that do not fit into a TenantUsage. The row looks like the row of a Service.
+// for `GONE_SERVICE_TTL_MS`, and Services that do not fit into a TenantUsage. The row looks like the row of a Service.
 
 /** The name in the row. No Service can have this name. */
 export const OTHER_SERVICES_NAME = '(other)';

@@ -20,7 +20,7 @@ export class NodeSilence {
   readonly #sinceByNode: Map<string, number>;
   #reported: ReadonlyMap<string, number> = new Map();
 
-  /** `known` contains, by node, since when a node has been silent as far as it is known before the first update. */
+  /** `known` contains, by node, since when a node has been silent, for the nodes whose silence is known before the first update. */
   constructor(known: ReadonlyMap<string, number> = new Map()) {
     this.#sinceByNode = new Map(known);
   }

@@ -19,7 +19,7 @@ export interface NewFlowBudgetOptions {
   readonly atEndOfTurn?: (act: () => void) => void;
 }
 
-/** The token buckets of all tenants in one worker. They get smaller while the event loop is late. */
+/** The token buckets of all tenants in one worker. The buckets get smaller while the event loop is late. */
 export class NewFlowBudget {
   readonly #now: () => number;
   readonly #atEndOfTurn: (act: () => void) => void;

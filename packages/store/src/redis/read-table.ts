@@ -147,7 +147,7 @@ async function catchUp(
   }
 }
 
-/** The number of revisions in a reply. A revision may have a megabyte. */
+/** The number of revisions in a reply. A revision may take a megabyte. */
 const REVISIONS_PER_PAGE = { first: 8, max: 200 };
 
 function sizeOf(stream: readonly StreamEntry[]): { readonly items: number; readonly bytes: number } {

@@ -118,7 +118,7 @@ function holdInput(socket: TlsServerSocket, input: DetachedInput, onInput: (() =
   input.watch(onInput);
 }
 
-/** Returns whether the held input may have more. */
+/** Reads and processes one part of the held input. Returns whether the held input may have more. */
 function readInput(socket: TlsServerSocket): boolean {
   const input = socket[HELD_INPUT];
   const raw = socket[RAW_SOCKET];
