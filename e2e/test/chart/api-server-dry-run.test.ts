@@ -24,6 +24,12 @@ describe('a real API server', requireProgram('kubernetes', 'helm'), () => {
       await plane.kubectl('create', 'namespace', name);
       await plane.kubectl('label', 'namespace', name, 'pod-security.kubernetes.io/warn=restricted');
     }
+    // The API server admits a Pod, such as the one of `helm test`, only if its ServiceAccount exists.
+    for (const installation of INSTALLATIONS) {
+      const items = (await renderManifests(installation)).filter(({ kind }) => kind === 'ServiceAccount');
+      const stdin = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+      await plane.kubectl('apply', '--server-side', '--field-manager=helm', '-f', '-', { stdin });
+    }
   });
   after(() => plane?.close());
 
