@@ -13,8 +13,8 @@ export interface FleetSettings {
   /** TCP ports that many Services share, distinguished by host name. */
   readonly sharedPorts: readonly number[];
   /**
-   * The number of nodes of a Service if neither the Service nor its TenantPolicy sets a number. If the TenantPolicy sets no number, no Service
-   * may request more nodes.
+   * The number of nodes of a Service if neither the Service nor its TenantPolicy sets a number. If the TenantPolicy sets no number, no
+   * Service may request more nodes.
    */
   readonly nodesPerService: number;
   /** The most ports of a Service. A Service that was accepted with more ports keeps them. */

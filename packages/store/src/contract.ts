@@ -243,7 +243,7 @@ export interface SuspensionStore {
    * Declares the list complete: the caller has put all suspensions that the caller knows, from Suspension objects and from the store.
    * Afterwards a suspension that is not listed is not in force. A leader declares the list complete at the start of its term, and again
    * after the store may have lost changes. The sequence of the declaration is higher than `known`, the highest sequence that proxies have
-   * reported, because the clock of another server may be behind.
+   * reported: the clock of a new primary may be behind the clock of the former primary.
    */
   markComplete(known?: number): Promise<void>;
   read(): Promise<SuspensionState>;
