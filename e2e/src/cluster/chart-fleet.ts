@@ -86,7 +86,6 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
     [Symbol.asyncDispose]: close,
   };
   try {
-    for (const node of cluster.nodes) await setKernelSettings(node);
     await fleet.apply(...volumeManifests(cluster.nodes[0]?.name ?? ''));
   } catch (error) {
     await close();
@@ -98,17 +97,6 @@ export async function startChartFleet({ nodes = 3 }: { readonly nodes?: number }
 function stdoutOf({ ok, output, stdout }: HelmResult): string {
   if (!ok) throw new Error(output);
   return stdout;
-}
-
-/** Changes the kernel settings of a node as the notes of the chart recommend. */
-async function setKernelSettings(node: Cluster['nodes'][number]): Promise<void> {
-  const setting = await node.spawn({
-    command: 'sh',
-    args: ['-c', 'echo 1 > /proc/sys/net/ipv4/tcp_migrate_req'],
-    mayExit: true,
-  });
-  const { code } = await setting.exited;
-  if (code !== 0) throw new Error(`cannot change kernel settings: ${setting.output()}`);
 }
 
 /** Returns a default StorageClass and its volumes. The volumes exist in advance, because the cluster has no volume provisioner. */

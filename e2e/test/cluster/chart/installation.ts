@@ -47,6 +47,17 @@ export function installation(fleet: () => ChartFleet): void {
       }
     });
 
+    test('sets the kernel settings of the nodes, which the proxy itself cannot change', async () => {
+      const settings = `['ipv4/tcp_migrate_req', 'core/somaxconn'].map((name) => fs.readFileSync('/proc/sys/net/' + name, 'utf8').trim()).join()`;
+      assert.equal(await execIn(fleet(), 'daemonset/weir-proxy', settings), '1,4096');
+      const written = await execIn(
+        fleet(),
+        'daemonset/weir-proxy',
+        "(() => { try { fs.writeFileSync('/proc/sys/net/core/somaxconn', '128'); return 'written'; } catch (error) { return error.code; } })()",
+      );
+      assert.match(written, /^(EROFS|EACCES)$/);
+    });
+
     test('serves metrics to clients with the token of the release only', async () => {
       const { addresses } = fleet();
       const [ca, token] = [

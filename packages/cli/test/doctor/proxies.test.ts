@@ -74,8 +74,17 @@ test('KernelSettings prints a warning once with all nodes that report it', () =>
   const hostAdvice = ['set net.ipv4.tcp_migrate_req=1'];
   const fleet = heartbeats(heartbeat('edge-1', { hostAdvice }), heartbeat('edge-2', { hostAdvice }));
   const { severity, message } = findingFor('KernelSettings', { heartbeats: fleet });
-  assert.equal(severity, 'warning');
+  assert.equal(severity, 'error');
   assert.equal(message, 'edge-1, edge-2: set net.ipv4.tcp_migrate_req=1');
+});
+
+test('KernelSettings fails only if a setting that the chart applies is missing', () => {
+  const severityWith = (text: string) =>
+    findingFor('KernelSettings', {
+      heartbeats: heartbeats(heartbeat('edge-1', { hostAdvice: [text] }), heartbeat('edge-2', { hostAdvice: [] })),
+    }).severity;
+  assert.equal(severityWith('set net.core.somaxconn=4096'), 'error');
+  assert.equal(severityWith('at most 1024 files may be open; raise LimitNOFILE'), 'warning');
 });
 
 test("KernelSettings uses this machine's settings for its own node if the proxy reports none", () => {

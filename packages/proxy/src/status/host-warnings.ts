@@ -1,8 +1,11 @@
 import { type Logger, readFileIfPresent } from '@weir/runtime';
 import { descriptorLimit, descriptorsForConnections } from '../limits/descriptor-limit.ts';
 import type { TransportKind } from '../transport/choose-transport.ts';
+import { LISTEN_BACKLOG } from '../transport/tcp-transport.ts';
 
 const MIN_DESCRIPTORS = 16_384;
+/** The lowest value of `somaxconn` that causes no warning: the length of an accept queue that Weir asks for. */
+const MIN_ACCEPT_QUEUE = LISTEN_BACKLOG;
 /**
  * The highest value of `tcp_notsent_lowat` that causes no warning. With a higher value, clients that do not read
  * exhaust the kernel's memory for TCP (`tcp_mem`), which all tenants share.
@@ -17,12 +20,21 @@ export async function kernelWarnings(
   transport: TransportKind,
   read: ReadSetting = readSetting,
 ): Promise<readonly string[]> {
-  const [migrates, unsent] = await Promise.all([read('tcp_migrate_req'), read('tcp_notsent_lowat')]);
+  const [migrates, unsent, queue] = await Promise.all([
+    read('net.ipv4.tcp_migrate_req'),
+    read('net.ipv4.tcp_notsent_lowat'),
+    read('net.core.somaxconn'),
+  ]);
   const limit = descriptorLimit();
   const warnings: string[] = [];
   if (migrates === '0') {
     warnings.push(
       'if a worker ends, the kernel resets the connections in its accept queue; set net.ipv4.tcp_migrate_req=1',
+    );
+  }
+  if (queue !== undefined && Number(queue) < MIN_ACCEPT_QUEUE) {
+    warnings.push(
+      `the kernel ignores new connections while ${queue} connections wait to be accepted; set net.core.somaxconn=${MIN_ACCEPT_QUEUE}`,
     );
   }
   // The transport `syscalls` sets this limit on each connection of a client.
@@ -40,11 +52,11 @@ export async function kernelWarnings(
   return warnings;
 }
 
-/** Reads a setting of `net.ipv4`. Returns undefined if this kernel does not have the setting. */
+/** Reads a setting such as `net.core.somaxconn`. Returns undefined if this kernel does not have the setting. */
 type ReadSetting = (name: string) => Promise<string | undefined>;
 
 async function readSetting(name: string): Promise<string | undefined> {
-  const text = await readFileIfPresent(`/proc/sys/net/ipv4/${name}`).catch(() => undefined);
+  const text = await readFileIfPresent(`/proc/sys/${name.replaceAll('.', '/')}`).catch(() => undefined);
   return text?.trim();
 }
 

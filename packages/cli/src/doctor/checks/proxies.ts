@@ -82,6 +82,9 @@ export function proxyPorts({ heartbeats }: Facts): CheckResult {
 const RUN_ON_NODE_HINT =
   'run weir doctor on one of these nodes, or search the logs of their proxies for "this host is not set"';
 
+/** The settings that the chart applies. Without them clients lose connections, so doctor reports an error. */
+const REQUIRED_KERNEL_SETTINGS = ['net.ipv4.tcp_migrate_req', 'net.core.somaxconn'];
+
 /**
  * Lists the kernel warnings that proxies report. If the proxy on this machine does not report kernel settings, uses the settings that this
  * command has read.
@@ -104,9 +107,13 @@ export function kernelSettings({ heartbeats, nodes, host }: Facts): CheckResult 
     problems.push(
       `not checked: the proxies on ${joinList(unchecked)} do not report kernel settings; ${RUN_ON_NODE_HINT}`,
     );
-  return problems.length === 0
-    ? ok(`the settings are right on ${joinList([...warningsByNode.keys()])}`)
-    : warning(problems.join('; '));
+  if (problems.length === 0) return ok(`the settings are right on ${joinList([...warningsByNode.keys()])}`);
+  const isSettingMissing = [...warningsByNode.values()].some((texts) => texts.some(namesRequiredSetting));
+  return isSettingMissing ? error(problems.join('; ')) : warning(problems.join('; '));
+}
+
+function namesRequiredSetting(text: string): boolean {
+  return REQUIRED_KERNEL_SETTINGS.some((name) => text.includes(name));
 }
 
 /** Marks a warning about the process of this command, because the proxy may have a different limit of open files. */
