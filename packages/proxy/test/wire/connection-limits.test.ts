@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { DEFAULT_SERVICE_SETTINGS, type ServiceLimits, type ServiceSettings } from '@weir/model';
 import { connectClient, echoServer, eventually, type TestClient } from '@weir/testkit';
@@ -87,6 +89,80 @@ test('releases the connections of a worker that died', async () => {
   await open.ended;
   await eventually(async () => assert.equal(await isRefused(at, PORT), false));
 });
+
+test('half-closed connections whose bytes are in the kernel count against the limit, and a Suspension resets them', async () => {
+  await using fleet = await startFleet();
+  await using backend = await respondingServer(KERNEL_BYTES);
+  fleet.limit('shop', { connections: 2 });
+  await fleet.serve(webService([endpointOf(backend)]));
+  const proxy = await ready(fleet);
+  const clients = Array.from({ length: 100 }, () => new HalfClosedClient(fleet));
+  try {
+    await eventually(() => {
+      assert.equal(outcomesFor(proxy)?.['connection-limit'], 98);
+      // Both sides have ended the connections.
+      assert.equal(backend.openConnections, 0);
+    });
+    assert.equal(outcomesFor(proxy)?.completed, undefined);
+    await fleet.cutOff({ kind: 'tenant', tenant: 'shop' });
+    await eventually(() => assert.equal(outcomesFor(proxy)?.['cut-off'], 2));
+    const received = (await Promise.all(clients.map((client) => client.readToEnd()))).filter((bytes) => bytes > 0);
+    assert.equal(received.length, 2);
+    for (const bytes of received) assert.ok(bytes < KERNEL_BYTES, `${bytes} bytes`);
+  } finally {
+    for (const client of clients) client.socket.destroy();
+  }
+});
+
+/** More than the kernel of a client that does not read accepts, and fewer than the kernels of both sides hold. */
+const KERNEL_BYTES = 150_000;
+
+/** A server that sends `bytes` bytes and FIN after the client's FIN. */
+async function respondingServer(bytes: number) {
+  let openConnections = 0;
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    openConnections += 1;
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      openConnections -= 1;
+    });
+    socket.resume().on('end', () => socket.end(Buffer.alloc(bytes)));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { address: host, port } = server.address() as AddressInfo;
+  return {
+    host,
+    port,
+    get openConnections() {
+      return openConnections;
+    },
+    async [Symbol.asyncDispose]() {
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** A client that sends FIN, and reads nothing before `readToEnd`. */
+class HalfClosedClient {
+  readonly socket: Socket;
+  readonly #closed: Promise<unknown>;
+
+  constructor(fleet: Fleet) {
+    this.socket = connect({ host: fleet.addressOf(), port: PORT, allowHalfOpen: true }).pause();
+    this.socket.on('error', () => undefined);
+    this.#closed = new Promise((resolve) => this.socket.once('close', resolve));
+    this.socket.end();
+  }
+
+  /** Returns how many bytes the client has received before the connection was reset. */
+  async readToEnd(): Promise<number> {
+    this.socket.resume();
+    await this.#closed;
+    return this.socket.bytesRead;
+  }
+}
 
 function limits(some: Partial<ServiceLimits>): Partial<ServiceSettings> {
   return { limits: { ...DEFAULT_SERVICE_SETTINGS.limits, ...some } };
