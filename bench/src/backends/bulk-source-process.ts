@@ -1,7 +1,8 @@
-// Program `bulk-source-process.ts`: a server of streams of any length. A client sends one line with the number of bytes. The server
+// Program `bulk-source-process.ts [BYTES]`: a server of streams of any length. With BYTES, its sockets have send buffers of this size. A client sends one line with the number of bytes. The server
 // responds with this number of bytes, by repeating the block that `bulk-stream.ts` defines, and with FIN.
 import { createServer, type Socket } from 'node:net';
 import { BLOCK_BYTES, bulkBlock } from '../load/bulk-stream.ts';
+import { setSendBuffer } from '../measure/socket-memory.ts';
 
 const MAX_STREAM_BYTES = 100e9;
 const block = bulkBlock();
@@ -12,6 +13,9 @@ const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => 
   socket.on('end', () => socket.end());
 });
 server.listen({ host: '127.0.0.1', port: 0 }, () => {
+  // Accepted sockets inherit the size.
+  const sendBufferBytes = Number(process.argv[2] ?? 0);
+  if (sendBufferBytes > 0) setSendBuffer(server, sendBufferBytes);
   const address = server.address();
   console.log(`port ${typeof address === 'object' ? address?.port : ''}`);
 });

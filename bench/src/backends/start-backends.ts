@@ -62,11 +62,14 @@ http {
 
 const BULK_SOURCE_PROGRAM = fileURLToPath(new URL('./bulk-source-process.ts', import.meta.url));
 
-/** Starts the source of streams in a separate process, so that the source and the benchmark can run on different cores. */
-export async function startBulkSource(): Promise<StartedBackend> {
+/**
+ * Starts the source of streams in a separate process, so that the source and the benchmark can run on different cores. By default the kernel
+ * chooses the size of the source's send buffers.
+ */
+export async function startBulkSource(sendBufferBytes = 0): Promise<StartedBackend> {
   const source = await spawnProcess({
     command: process.execPath,
-    args: ['--conditions=source', BULK_SOURCE_PROGRAM],
+    args: ['--conditions=source', BULK_SOURCE_PROGRAM, String(sendBufferBytes)],
     name: 'bulk source',
     readyWhen: /^port \d+$/m,
     mayExit: true,

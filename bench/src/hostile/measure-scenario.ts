@@ -45,7 +45,7 @@ export async function measureScenario(scenario: HostileScenario, run: ScenarioRu
     signal.throwIfAborted();
     await untilIdle(pid);
     const quiet = await measureLatency(port, seconds);
-    await attacker.arm();
+    await attacker.arm(pid);
     await untilIdle(pid);
     const before = { cpu: cpuTimeOf(pid), residentKiB: restartPeak(pid), workerEnds: workerEnds() };
     const [attacked, accepted] = await Promise.all([
@@ -62,6 +62,7 @@ export async function measureScenario(scenario: HostileScenario, run: ScenarioRu
       memoryMiB,
       workerEnds: workerEnds() - before.workerEnds,
       accepted,
+      missedTargets: attacker.missedTargets?.() ?? [],
     };
     readings.push(reading);
     onReading(reading, round);

@@ -18,6 +18,8 @@ export const HOSTILE_SCENARIO_DESCRIPTIONS = {
     '2,500 connections that each send a ClientHello at the same moment; the certificate has an RSA-4096 key',
   'dead-endpoints': '5 clients a second of a Service with 1,000 endpoints that all refuse connections',
   'udp-flows': '10,000 UDP datagrams a second, each from another client address',
+  'slow-readers':
+    'as many clients as the descriptors allow, at most 10,000, that download endless streams and stop reading',
 } as const;
 
 export type HostileScenarioName = keyof typeof HOSTILE_SCENARIO_DESCRIPTIONS;

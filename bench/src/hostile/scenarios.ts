@@ -2,15 +2,18 @@ import { startDeadEndpoints } from './dead-endpoints.ts';
 import { startFlowFlood } from './flow-flood.ts';
 import { startHandshakeBurst } from './handshake-burst.ts';
 import type { HostileScenarioName } from './options.ts';
+import { startSlowReaders } from './slow-readers.ts';
 
 /** The hostile tenant of a scenario. Its Services are in the namespace `hostile`. */
 export type Attacker = AsyncDisposable & {
   /** The manifests of the tenant's objects. */
   readonly manifests: string;
-  /** Prepares one attack, for example by opening connections. Called before the other tenant's latency is measured. */
-  arm(): Promise<void>;
+  /** Prepares one attack on the process `pid`, for example by opening connections. Called before the other tenant's latency is measured. */
+  arm(pid: number): Promise<void>;
   /** Attacks for at most `seconds`. Resolves with a text that says how much of the attack the proxy has accepted. */
   attack(seconds: number): Promise<string>;
+  /** Returns which targets the last attack has missed, besides the target of the latency. */
+  missedTargets?(): readonly string[];
   /** Ends the attack, for example by closing the connections. Called after the measurement. */
   disarm(): Promise<void>;
 };
@@ -38,4 +41,5 @@ export const HOSTILE_SCENARIOS: Readonly<Record<HostileScenarioName, HostileScen
     maxP99RiseMs: 10,
     start: () => startFlowFlood({ flowsPerSecond: 10_000 }),
   },
+  'slow-readers': { maxP99RiseMs: 25, start: startSlowReaders },
 };

@@ -1,13 +1,13 @@
 // Program `bulk-flood-process.ts PORT SECONDS STREAMS`: downloads STREAMS endless streams at the same time for SECONDS seconds. Replaces
 // each stream that ends or is refused. Prints the received bytes as a line of JSON.
 import { connect, type Socket } from 'node:net';
+import { BUFFER_BYTES, ENDLESS_REQUEST } from './bulk-stream.ts';
 
 /** Wait before a stream is replaced. Prevents a busy loop if the proxy refuses connections immediately. */
 const RECONNECT_DELAY_MS = 10;
-const ENDLESS_REQUEST = '100000000000\n';
 
 const [port = 0, seconds = 0, streams = 0] = process.argv.slice(2).map(Number);
-const shared = Buffer.allocUnsafeSlow(256 * 1024);
+const shared = Buffer.allocUnsafeSlow(BUFFER_BYTES);
 const open = new Set<Socket>();
 let bytes = 0;
 let isDone = false;

@@ -8,7 +8,9 @@ export type BulkDownload = { readonly requestBytes: number; readonly ms: number 
  * bytes differ from the expected bytes.
  */
 export const BLOCK_BYTES: number = 1024 * 1024;
-const BUFFER_BYTES = 256 * 1024;
+export const BUFFER_BYTES: number = 256 * 1024;
+/** Asks the bulk source for a stream that does not end during a measurement. */
+export const ENDLESS_REQUEST = '100000000000\n';
 const SILENCE_TIMEOUT_MS = 10_000;
 /** One block and the start of the next block, so that a received chunk can be compared at any offset in the block. */
 const expected = Buffer.concat([bulkBlock(), bulkBlock().subarray(0, BUFFER_BYTES)]);

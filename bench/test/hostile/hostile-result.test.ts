@@ -9,6 +9,7 @@ const reading = (attackedP99: number, workerEnds = 0): HostileReading => ({
   memoryMiB: 100,
   workerEnds,
   accepted: 'half',
+  missedTargets: [],
 });
 
 const row = (...readings: HostileReading[]) => summarizeHostile('handshakes', { readings, maxP99RiseMs: 25 });
@@ -28,5 +29,6 @@ describe('hostile', () => {
     assert.equal(meetsTarget(row(reading(27))), true);
     assert.equal(meetsTarget(row(reading(27.1))), false);
     assert.equal(meetsTarget(row(reading(2), reading(2, 1))), false);
+    assert.equal(meetsTarget(row(reading(2), { ...reading(2), missedTargets: ['too much memory'] })), false);
   });
 });

@@ -111,6 +111,8 @@ export class SessionStarter {
         this.#relayAfterHandshake(secured, { ...pendingRoute, clientAuthorities }, admittedAndSecured);
       const now = (): number => certificates.now();
       const { service } = upstream;
+      // Afterwards the window of the TLS connection cannot be changed.
+      stream.setWindow?.(context.buffers.of(admission.limiters.tenant).window);
       new TlsHandshake(stream, { tls, admitted, service, wheel, queue, now, onInternalError, onSecured }).start();
     }
   }

@@ -1,6 +1,7 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
 import type { Shaper } from '../limits/shaper.ts';
+import type { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import type { TimeoutWheel, WheelEntry } from './timeout-wheel.ts';
@@ -54,11 +55,14 @@ export class SessionSet<T extends IndexedEntry> {
   }
 }
 
-/** A session that has written bytes to its client and has not counted all of them as sent. */
+/** A session that has relayed bytes and has not counted all of them as sent, or not measured how many are buffered. */
 export interface SendingSession {
   /** The index of this session in its `SendingSessions`, or -1. Only `SendingSessions` writes this field. */
   sendingIndex: number;
-  /** Counts the bytes that the client has acknowledged since the last call. Returns whether uncounted bytes are left. */
+  /**
+   * Counts the bytes that the client has acknowledged since the last call, and measures the buffered bytes. Returns
+   * whether the session must be asked again.
+   */
   countSent(): boolean;
 }
 
@@ -104,6 +108,7 @@ export interface RelayContext {
   readonly shaper: Shaper;
   readonly sending: SendingSessions;
   readonly handshakes: HandshakeQueue;
+  readonly buffers: WorkerBuffers;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

@@ -4,6 +4,7 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
+import { MAX_ASSUMED_BYTES, MAX_UNMEASURED_BYTES, type TenantBuffers } from '../limits/tenant-buffers.ts';
 import {
   ACTIVE,
   addToCounter,
@@ -14,7 +15,7 @@ import {
   UNACKNOWLEDGED,
 } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
-import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import type { StreamEvents, TcpStream, Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
 import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
@@ -67,6 +68,10 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   #uncountedBytes = 0;
   /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */
   #bytesInKernel = 0;
+  readonly #buffers: TenantBuffers;
+  /** How many bytes of this session `#buffers` includes. */
+  #bufferedBytes = 0;
+  #window: Window = 'full';
   /** How many consecutive idle timeouts have passed while the session was throttled. */
   #throttledIdleTimeouts = 0;
 
@@ -79,6 +84,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#counters = counters;
     this.#admission = admission;
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
+    this.#buffers = context.buffers.of(admission.limiters.tenant);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#retryDeadline = context.wheel.now + ticksFor(settings.connectTimeoutMs) * CONNECT_RETRY_WINDOW;
     addToCounter(counters, CONNECTIONS, 1);
@@ -193,7 +199,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   onReadAllowed(direction: Direction): void {
     const source = direction === 'in' ? this.#client : this.#endpointStream;
     const target = direction === 'in' ? this.#endpointStream : this.#client;
-    if (source !== undefined && target?.queuedBytes === 0) this.#guarded(() => source.readStart());
+    if (source !== undefined && target?.awaitsDrain === false) this.#guarded(() => source.readStart());
   }
 
   onThrow(_stream: TcpStream, thrown: unknown): void {
@@ -212,7 +218,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#triedEndpoints.push(endpointStats);
     this.#endpointStats = endpointStats;
     endpointStats.activeConnections += 1;
-    this.#endpointStream = this.#context.transport.connect(endpointStats.endpoint, this);
+    if (this.#window !== this.#buffers.window) this.#adaptWindow();
+    this.#endpointStream = this.#context.transport.connect(endpointStats.endpoint, this, this.#window);
     this.#endpointStream.limitReadBytes?.(
       Math.min(this.#throttle.quantumBytes('out'), this.#client.maxWriteBytes ?? Infinity),
     );
@@ -261,7 +268,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
       this.#extendIdleDeadline();
     }
     this.#countInKernel(this.#isEnded ? 0 : unacknowledged - this.#client.queuedBytes);
-    return unacknowledged > 0;
+    if (this.#bufferedBytes > MAX_UNMEASURED_BYTES) this.#measureBuffers();
+    return unacknowledged > 0 || this.#bufferedBytes > MAX_UNMEASURED_BYTES;
   }
 
   #countInKernel(bytes: number): void {
@@ -276,6 +284,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#admission.release();
     this.#throttle.end();
     this.#context.sending.delete(this);
+    this.#setBufferedBytes(0);
     if (this.#uncountedBytes > 0) this.countSent();
   }
 
@@ -295,16 +304,55 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   #sendToEndpoint(bytes: Uint8Array): void {
     addToCounter(this.#counters, RECEIVED, bytes.length);
     if (this.#endpointStream === undefined) return;
-    const queued = this.#endpointStream.write(bytes);
-    if (!this.#throttle.mayRead('in', bytes.length) || queued > 0) this.#client.readStop();
+    this.#addBufferedBytes(bytes.length);
+    this.#endpointStream.write(bytes);
+    if (!this.#throttle.mayRead('in', bytes.length)) this.#client.readStop();
+    if (this.#endpointStream.awaitsDrain) this.#pause(this.#client);
   }
 
   #sendToClient(bytes: Uint8Array): void {
     this.#uncountedBytes += bytes.length;
-    this.#context.sending.add(this);
+    this.#addBufferedBytes(bytes.length);
     const queued = this.#client.write(bytes);
     this.#countInKernel(this.#uncountedBytes - queued);
-    if (!this.#throttle.mayRead('out', bytes.length) || queued > 0) this.#endpointStream?.readStop();
+    if (!this.#throttle.mayRead('out', bytes.length)) this.#endpointStream?.readStop();
+    if (this.#client.awaitsDrain) this.#pause(this.#endpointStream);
+  }
+
+  /**
+   * Counts relayed bytes as buffered until the next measurement. Measures soon if the tenant is above its share, because
+   * the peers may have read the bytes.
+   */
+  #addBufferedBytes(bytes: number): void {
+    this.#context.sending.add(this);
+    if (this.#bufferedBytes < MAX_ASSUMED_BYTES)
+      this.#setBufferedBytes(Math.min(this.#bufferedBytes + bytes, MAX_ASSUMED_BYTES));
+    else if (this.#buffers.window !== 'full') this.#measureBuffers();
+    if (this.#window !== this.#buffers.window) this.#adaptWindow();
+  }
+
+  /** Stops reading `source`, because its bytes fill the buffers. */
+  #pause(source: TcpStream | undefined): void {
+    source?.readStop();
+    if (this.#window === 'full') this.#measureBuffers();
+  }
+
+  #measureBuffers(): void {
+    const client = this.#client.bufferedBytes?.() ?? 0;
+    this.#setBufferedBytes(client + (this.#endpointStream?.bufferedBytes?.() ?? 0));
+    if (this.#window !== this.#buffers.window) this.#adaptWindow();
+  }
+
+  #setBufferedBytes(bytes: number): void {
+    if (bytes === this.#bufferedBytes) return;
+    this.#buffers.add(bytes - this.#bufferedBytes);
+    this.#bufferedBytes = bytes;
+  }
+
+  #adaptWindow(): void {
+    this.#window = this.#buffers.window;
+    this.#client.setWindow?.(this.#window);
+    this.#endpointStream?.setWindow?.(this.#window);
   }
 
   #onCleanClose(isClient: boolean): void {

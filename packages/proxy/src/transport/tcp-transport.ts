@@ -14,12 +14,15 @@ export interface TcpTransport {
   listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket;
   /**
    * Connects to `to.address`, which must be an IP literal because no name is resolved. The stream reads nothing before
-   * `readStart`.
+   * `readStart`. With another `window` than `full`, the kernel also receives fewer bytes before they are read.
    */
-  connect(to: SocketAddress, events: StreamEvents): TcpStream;
+  connect(to: SocketAddress, events: StreamEvents, window?: Window): TcpStream;
   /** Calls `task` in the next turn of the transport's event loop. Absent if the transport uses the loop of Node.js only. */
   runLater?(task: () => void): void;
 }
+
+/** How many bytes a connection may buffer. A smaller window takes less memory, and more CPU time per byte. */
+export type Window = 'full' | 'reduced' | 'small';
 
 export interface SocketAddress {
   readonly address: string;
@@ -67,7 +70,7 @@ export interface StreamEvents {
   onData(stream: TcpStream, bytes: Uint8Array): void;
   /** Called when the peer has sent FIN. Writing is still possible. */
   onEnd(stream: TcpStream): void;
-  /** Called when the kernel has taken all queued bytes. */
+  /** Called when the kernel has taken all queued bytes, and after each `write` with another window than `full`. */
   onDrain(stream: TcpStream): void;
   /**
    * Called once, after both FINs, a reset or a failure. No handler is called afterwards. `code` is an error code such
@@ -87,6 +90,10 @@ export interface TcpStream {
    * kernel.
    */
   readonly queuedBytes: number;
+  /**
+   * Whether `onDrain` will be called. An owner that forwards bytes to this stream must not read more bytes before.
+   */
+  readonly awaitsDrain: boolean;
   /**
    * Returns the number of written bytes that the peer's kernel has not acknowledged, including the queued bytes. After
    * the close, returns the number of bytes that were never acknowledged. A transport that cannot ask the kernel returns
@@ -108,12 +115,20 @@ export interface TcpStream {
    * if the transport does not support a limit.
    */
   limitReadBytes?(bytes: number): void;
+  /**
+   * Returns how much memory the stream and the kernel use for bytes of this connection, in both directions. While the
+   * stream is not read, its receive buffer counts as full. Absent if the transport cannot ask the kernel.
+   */
+  bufferedBytes?(): number;
+  /** Changes how many bytes are buffered from now on. Absent if the transport does not support this. */
+  setWindow?(window: Window): void;
   readStart(): void;
   /** Stops reading. `onData` is not called again before `readStart`. */
   readStop(): void;
   /**
    * Writes `bytes`. Copies and queues the part that the kernel does not take at once. Returns `queuedBytes`. If the
-   * result is not 0, `onDrain` is called when the queue is empty.
+   * result is not 0, `onDrain` is called when the queue is empty. With another window than `full`, `onDrain` is called
+   * when the kernel has sent all bytes.
    */
   write(bytes: Uint8Array): number;
   /** Sends FIN after the queued bytes. */

@@ -13,6 +13,7 @@ import { PendingConnections } from '../accept/pending-connection.ts';
 import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
+import { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import { type RelayContext, SendingSessions, type Session } from '../relay/session.ts';
@@ -100,6 +101,7 @@ export class RelayWorker {
         runLater: (task) => (options.transport.runLater ?? setImmediate)(task),
         now: sliceClock,
       }),
+      buffers: new WorkerBuffers(),
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };

@@ -69,9 +69,12 @@ export function epollEventLayoutFor(architecture: string): EpollEventLayout | un
 
 export const SOCK_DGRAM = 2;
 export const SO_RCVBUF = 8;
-/** Reads the memory use of a socket as an array of u32: `SK_MEMINFO_…` of linux/sock_diag.h. Entry 8 counts dropped datagrams. */
+/** Reads the memory use of a socket as an array of u32: `SK_MEMINFO_…` of linux/sock_diag.h. Entry 0 is received data, 1 its limit, 5 data to send, 8 dropped datagrams. */
 export const SO_MEMINFO = 55;
 export const SK_MEMINFO_BYTES = 36;
+export const SK_MEMINFO_RECEIVED_WORD = 0;
+export const SK_MEMINFO_RECEIVE_LIMIT_WORD = 1;
+export const SK_MEMINFO_TO_SEND_WORD = 5;
 export const SK_MEMINFO_DROPS_WORD = 8;
 
 /** Splits the bytes of one send into datagrams of the same length, see udp(7). */

@@ -14,8 +14,13 @@ import {
   MSGHDR_IOVEC_OFFSET,
   SHUT_WR,
   SIOCOUTQ,
+  SK_MEMINFO_BYTES,
+  SK_MEMINFO_RECEIVE_LIMIT_WORD,
+  SK_MEMINFO_RECEIVED_WORD,
+  SK_MEMINFO_TO_SEND_WORD,
   SO_ERROR,
   SO_LINGER,
+  SO_MEMINFO,
   SOCK_CLOEXEC,
   SOCK_NONBLOCK,
   SOCKADDR_IN_BYTES,
@@ -68,6 +73,7 @@ const address = structure(SOCKADDR_IN6_BYTES);
 const addressLength = structure(4);
 const optionValue = structure(8);
 const optionLength = structure(4);
+const memoryInfo = structure(SK_MEMINFO_BYTES);
 const writeVector = structure(IOVEC_BYTES);
 const message = structure(MSGHDR_BYTES);
 message.view.setBigUint64(MSGHDR_IOVEC_OFFSET, writeVector.pointer, true);
@@ -213,6 +219,29 @@ export function takeSocketError(descriptor: number): number {
 export function unacknowledgedSequence(descriptor: number): number {
   const result = checked(ioctl(integer(descriptor), OUTPUT_QUEUE, optionValue.pointer));
   return result < 0 ? result : (optionValue.words[0] as number);
+}
+
+/** The memory of a TCP socket in the kernel, in bytes and with the kernel's overhead. */
+export interface SocketMemory {
+  /** The memory of received bytes that were not read. */
+  readonly received: number;
+  /** The limit of `received`. */
+  readonly maxReceived: number;
+  /** The memory of bytes that the peer has not acknowledged. */
+  readonly toSend: number;
+}
+
+/** Returns the memory of a socket: `SO_MEMINFO` of getsockopt(2). 0 after an error. */
+export function socketMemory(descriptor: number): SocketMemory {
+  memoryInfo.words.fill(0);
+  optionLength.words[0] = SK_MEMINFO_BYTES;
+  getsockopt(integer(descriptor), integer(SOL_SOCKET), integer(SO_MEMINFO), memoryInfo.pointer, optionLength.pointer);
+  const { words: sizes } = memoryInfo;
+  return {
+    received: sizes[SK_MEMINFO_RECEIVED_WORD] as number,
+    maxReceived: sizes[SK_MEMINFO_RECEIVE_LIMIT_WORD] as number,
+    toSend: sizes[SK_MEMINFO_TO_SEND_WORD] as number,
+  };
 }
 
 /** Sends FIN after the bytes that the kernel has: shutdown(2) with `SHUT_WR`. */

@@ -26,30 +26,21 @@ import {
   resetConnection,
   setOption,
   shutdownWrite,
+  socketMemory,
   takeSocketError,
   unacknowledgedSequence,
 } from '../syscalls/sockets.ts';
-import type { AcceptedStream, DetachedStream, StreamEvents } from '../tcp-transport.ts';
+import type { AcceptedStream, DetachedStream, StreamEvents, Window } from '../tcp-transport.ts';
 import { EpollDetachedInput } from './epoll-detached-input.ts';
 import { lastReader } from './loop-iteration.ts';
-import { bytesRead, NARROW_READ_BYTES, readMemory, WIDE_READ_BYTES } from './read-memory.ts';
-import {
-  limitUnsentBytes,
-  MAX_UNSENT_BYTES,
-  MIN_WIDE_WRITE_BYTES,
-  releaseWideBuffer,
-  takeWideBuffer,
-} from './send-buffer.ts';
-import { totalQueuedBytes, transmitBytes, WriteQueue } from './write-queue.ts';
+import { bytesRead, readMemory } from './read-memory.ts';
+import { ReadQuantum } from './read-quantum.ts';
+import { SendBuffer } from './send-buffer.ts';
+import { transmitBytes, WriteQueue } from './write-queue.ts';
 
 export const STREAM_EVENTS: number = EPOLLIN | EPOLLPRI | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 /** After these events, a short read does not mean that nothing is left to read: a read ends before a FIN and before urgent data. */
 const SHORT_READ_EVENTS = EPOLLPRI | EPOLLRDHUP | EPOLLHUP | EPOLLERR;
-
-/** How many times in a row a stream must fill the narrow buffer, while no other stream reads, to get the wide buffer. */
-const MIN_FULL_READS_TO_WIDEN = 4;
-/** While the streams of this thread have queued this many bytes in total, none reads widely, because wide reads might be queued as well. */
-const MAX_QUEUED_BYTES_TO_WIDEN = 33_554_432;
 
 /** A write of at most this many bytes usually fits into one segment. */
 const MAX_SINGLE_SEGMENT_BYTES = 1_024;
@@ -57,6 +48,7 @@ const MAX_SINGLE_SEGMENT_BYTES = 1_024;
 const EAGAIN = -11;
 
 type Fin = 'none' | 'wanted' | 'sent';
+type Options = { readonly peer: PeerAddress | undefined; readonly isConnecting: boolean; readonly window?: Window };
 
 export class EpollStream implements AcceptedStream {
   /** -1 after the close. */
@@ -78,12 +70,10 @@ export class EpollStream implements AcceptedStream {
   /** The turn of the event loop in which this stream has read last. */
   #readTurn = 0;
   #fin: Fin = 'none';
-  #readQuantum = NARROW_READ_BYTES;
-  #maxReadQuantum = Number.POSITIVE_INFINITY;
-  /** How many times in a row this stream has filled its read buffer while no other stream has read. */
-  #fullReads = 0;
-  /** Whether the kernel's send buffer has the limit of a wide buffer. */
-  #isWide = false;
+  readonly #readQuantum = new ReadQuantum();
+  readonly #sendBuffer: SendBuffer;
+  /** Whether a stream without a full window waits until the kernel has sent all bytes. */
+  #awaitsSpace = false;
   #queue: WriteQueue | undefined;
   /** Whether both sides have sent FIN, and the stream closes when the peer has acknowledged all bytes. */
   #isLingering = false;
@@ -93,11 +83,13 @@ export class EpollStream implements AcceptedStream {
   #unacknowledged = 0;
   #code: string | undefined;
 
-  constructor(descriptor: number, { peer, isConnecting }: { peer: PeerAddress | undefined; isConnecting: boolean }) {
+  constructor(descriptor: number, { peer, isConnecting, window = 'full' }: Options) {
     this.#descriptor = descriptor;
     this.#peer = peer;
     this.#isConnecting = isConnecting;
     this.#hasNoDelay = !isConnecting;
+    this.#sendBuffer = new SendBuffer(window);
+    this.#readQuantum.setWindow(window);
   }
 
   get remoteAddress(): string {
@@ -112,6 +104,23 @@ export class EpollStream implements AcceptedStream {
     return this.#unsent + (this.#queue?.length ?? 0);
   }
 
+  get awaitsDrain(): boolean {
+    return this.#awaitsSpace || this.queuedBytes > 0;
+  }
+
+  bufferedBytes(): number {
+    if (this.#descriptor < 0) return 0;
+    const { received, maxReceived, toSend } = socketMemory(this.#descriptor);
+    const isPaused = !this.#wantsToRead && !this.#hasEnded;
+    return toSend + Math.max(received, isPaused ? maxReceived : 0) + (this.#queue?.memoryBytes ?? 0);
+  }
+
+  setWindow(window: Window): void {
+    if (this.#descriptor < 0 || window === this.#sendBuffer.window) return;
+    this.#sendBuffer.setWindow(this.#descriptor, window);
+    this.#readQuantum.setWindow(window);
+  }
+
   unacknowledgedBytes(): number {
     return this.#descriptor < 0 ? this.#unacknowledged : this.queuedBytes + this.#bytesInKernel();
   }
@@ -121,8 +130,7 @@ export class EpollStream implements AcceptedStream {
   }
 
   limitReadBytes(bytes: number): void {
-    this.#maxReadQuantum = Math.max(1, bytes);
-    this.#readQuantum = Math.min(this.#maxReadQuantum, this.#readQuantum);
+    this.#readQuantum.limit(bytes);
   }
 
   readStart(): void {
@@ -145,10 +153,13 @@ export class EpollStream implements AcceptedStream {
   write(bytes: Uint8Array): number {
     if (this.#descriptor < 0) return this.#discard(bytes);
     if (!this.#hasNoDelay) this.#turnOffNagle(bytes.length);
-    if (this.#isWide ? bytes.length < MIN_WIDE_WRITE_BYTES : bytes.length > NARROW_READ_BYTES) this.#resizeBuffer();
+    this.#sendBuffer.prepareWrite(this.#descriptor, bytes.length);
     if (this.#isConnecting || (this.#queue !== undefined && this.#queue.length > 0)) return this.#enqueue(bytes);
     const taken = transmitBytes(this.#descriptor, bytes);
-    if (taken === bytes.length) return 0;
+    if (taken === bytes.length) {
+      if (this.#sendBuffer.window !== 'full') this.#awaitSpace();
+      return 0;
+    }
     if (taken < 0 && taken !== EAGAIN) {
       this.fail(taken);
       return this.#discard(bytes);
@@ -193,7 +204,7 @@ export class EpollStream implements AcceptedStream {
       this.#finish();
       return;
     }
-    if ((events & EPOLLOUT) !== 0 && this.#queue !== undefined && this.#queue.length > 0) this.#flush();
+    if ((events & EPOLLOUT) !== 0 && this.awaitsDrain) this.#flush();
     if (this.#descriptor < 0 || (events & (EPOLLIN | SHORT_READ_EVENTS)) === 0) return;
     this.#isReadable = true;
     if ((events & SHORT_READ_EVENTS) !== 0) this.#mayReadShort = true;
@@ -236,7 +247,7 @@ export class EpollStream implements AcceptedStream {
 
   #read(): void {
     this.#readTurn = eventLoop.turn;
-    const quantum = this.#readQuantum;
+    const quantum = this.#readQuantum.bytes;
     const count = receive(this.#descriptor, readMemory, quantum);
     if (count <= 0) {
       this.#isReadable = false;
@@ -246,7 +257,7 @@ export class EpollStream implements AcceptedStream {
     }
     if (count === quantum || this.#mayReadShort) this.#resumeLater();
     else this.#isReadable = false;
-    this.#adaptReadQuantum(count);
+    this.#readQuantum.adapt(this, count);
     this.#deliver(count);
   }
 
@@ -256,14 +267,6 @@ export class EpollStream implements AcceptedStream {
     } catch (thrown) {
       this.#events?.onThrow(this, thrown);
     }
-  }
-
-  #adaptReadQuantum(count: number): void {
-    const isAlone = lastReader.stream === this;
-    lastReader.stream = this;
-    this.#fullReads = isAlone && count >= NARROW_READ_BYTES ? this.#fullReads + 1 : 0;
-    const isWide = this.#fullReads >= MIN_FULL_READS_TO_WIDEN && totalQueuedBytes() < MAX_QUEUED_BYTES_TO_WIDEN;
-    this.#readQuantum = Math.min(this.#maxReadQuantum, isWide ? WIDE_READ_BYTES : NARROW_READ_BYTES);
   }
 
   #end(): void {
@@ -296,30 +299,26 @@ export class EpollStream implements AcceptedStream {
     if (this.#hasNoDelay) setOption(this.#descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
   }
 
-  /** Makes the send buffer wide if possible. A wide buffer gets the usual limit again when it holds no more bytes than this limit. */
-  #resizeBuffer(): void {
-    if (!this.#isWide) this.#isWide = takeWideBuffer(this.#descriptor);
-    else if (this.#bytesInKernel() <= MAX_UNSENT_BYTES) {
-      releaseWideBuffer();
-      limitUnsentBytes(this.#descriptor, MAX_UNSENT_BYTES);
-      this.#isWide = false;
-    }
-  }
-
   #enqueue(bytes: Uint8Array): number {
     this.#queue ??= new WriteQueue();
     this.#queue.push(bytes);
     return this.#queue.length;
   }
 
+  /** Waits for the event that the kernel has sent all bytes. The kernel has this event only for a stream that asks for it again. */
+  #awaitSpace(): void {
+    this.#awaitsSpace = true;
+    eventLoop.modify(this.#descriptor, STREAM_EVENTS);
+  }
+
   #flush(): void {
-    const queue = this.#queue as WriteQueue;
-    const result = queue.flush(this.#descriptor);
-    if (result < 0) {
-      this.fail(result);
-      return;
+    if (this.#queue !== undefined && this.#queue.length > 0) {
+      const result = this.#queue.flush(this.#descriptor);
+      if (result < 0) this.fail(result);
+      else if (this.#queue.length === 0 && this.#sendBuffer.window !== 'full') this.#awaitSpace();
+      if (this.#descriptor < 0 || this.awaitsDrain) return;
     }
-    if (queue.length > 0) return;
+    this.#awaitsSpace = false;
     this.#emit('onDrain');
     if (this.#descriptor >= 0 && this.#fin === 'wanted' && this.queuedBytes === 0) this.#sendFin();
   }
@@ -372,10 +371,10 @@ export class EpollStream implements AcceptedStream {
     const descriptor = this.#descriptor;
     eventLoop.unregister(descriptor);
     this.#descriptor = -1;
-    if (this.#isWide) releaseWideBuffer();
-    this.#isWide = false;
+    this.#sendBuffer.release();
     this.#code = code;
     this.#wantsToRead = false;
+    this.#awaitsSpace = false;
     this.#unsent += this.#queue?.length ?? 0;
     this.#queue?.clear();
     if (lastReader.stream === this) lastReader.stream = undefined;

@@ -7,6 +7,7 @@ import {
   IPPROTO_IPV6,
   IPPROTO_TCP,
   IPV6_V6ONLY,
+  SO_RCVBUF,
   SO_REUSEADDR,
   SO_REUSEPORT,
   SOCK_STREAM,
@@ -33,12 +34,15 @@ import {
   type TcpListenSocket,
   type TcpListenSocketEvents,
   type TcpTransport,
+  type Window,
 } from '../tcp-transport.ts';
 import { EpollStream, STREAM_EVENTS } from './epoll-stream.ts';
-import { limitUnsentBytes, MAX_UNSENT_BYTES } from './send-buffer.ts';
+import { limitUnsentBytes } from './send-buffer.ts';
 
 /** The maximum number of connections that one listen socket accepts in one turn of the loop. */
 const MAX_ACCEPTS_PER_TURN = 64;
+/** The receive buffers of windows. The kernel doubles the values, because half of a buffer is for its own structures. */
+const RECEIVE_BUFFER_BYTES = { reduced: 32_768, small: 4_096 } as const;
 /** How long a listen socket stops accepting when no descriptor is left. */
 const ACCEPT_PAUSE_MS = 100;
 /** The results of connect(2) that are not failures: 0, EINPROGRESS, EALREADY and EISCONN. */
@@ -123,7 +127,7 @@ class EpollListenSocket implements TcpListenSocket {
       family === AF_INET6 ? setOption(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, 1) : 0,
       // On Linux, accepted sockets inherit both options from the listen socket. That saves two system calls per connection.
       setOption(descriptor, IPPROTO_TCP, TCP_NODELAY, 1),
-      limitUnsentBytes(descriptor, MAX_UNSENT_BYTES),
+      limitUnsentBytes(descriptor, 'full'),
       bindSocket(descriptor, address, port),
     ];
     const error =
@@ -144,14 +148,17 @@ class EpollListenSocket implements TcpListenSocket {
   }
 }
 
-function connect({ address, port }: SocketAddress, events: StreamEvents): EpollStream {
+function connect({ address, port }: SocketAddress, events: StreamEvents, window: Window = 'full'): EpollStream {
   const descriptor = openSocket(familyOf(address), SOCK_STREAM);
-  const stream = new EpollStream(descriptor, { peer: undefined, isConnecting: true });
+  const stream = new EpollStream(descriptor, { peer: undefined, isConnecting: true, window });
   stream.accept(events);
   if (descriptor < 0) {
     stream.failToOpen(descriptor);
     return stream;
   }
+  limitUnsentBytes(descriptor, window);
+  // Before connect(2), because the peer then also sends segments that fit into the window.
+  if (window !== 'full') setOption(descriptor, SOL_SOCKET, SO_RCVBUF, RECEIVE_BUFFER_BYTES[window]);
   const connecting = connectSocket(descriptor, address, port);
   const error = CONNECT_STARTED.has(connecting) ? eventLoop.register(descriptor, STREAM_EVENTS, stream) : connecting;
   if (error < 0) stream.fail(error);

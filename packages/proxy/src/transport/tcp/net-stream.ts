@@ -16,6 +16,9 @@ const READ_BUFFER_BYTES = 65_536;
  */
 const READ_QUANTUM_BYTES = 262_144;
 
+/** How many bytes the kernel holds at least while bytes are queued: the limit that `send-buffer.ts` sets. */
+const MIN_BYTES_IN_FULL_KERNEL = 131_072;
+
 const shared = Buffer.allocUnsafeSlow(READ_BUFFER_BYTES);
 /**
  * The chunk that `onData` is handling, unless the chunk is in the shared buffer. A write may keep this chunk without a
@@ -110,8 +113,17 @@ export class NetTcpStream implements AcceptedStream {
     return this.#queued;
   }
 
+  get awaitsDrain(): boolean {
+    return this.#queued > 0;
+  }
+
   unacknowledgedBytes(): number {
     return this.queuedBytes;
+  }
+
+  /** An estimate. */
+  bufferedBytes(): number {
+    return this.#queued === 0 ? 0 : this.#queued + MIN_BYTES_IN_FULL_KERNEL;
   }
 
   get maxWriteBytes(): number {

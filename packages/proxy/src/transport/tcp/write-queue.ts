@@ -36,6 +36,14 @@ export class WriteQueue {
     return this.#length;
   }
 
+  /** The size of the memory that holds the queued bytes. */
+  get memoryBytes(): number {
+    let bytes = 0;
+    for (let index = this.#first; index < this.#pieces.length; index += 1)
+      bytes += (this.#pieces[index] as Piece).memory.bytes.length;
+    return bytes;
+  }
+
   /** Copies the bytes to the end of the queue. */
   push(bytes: Uint8Array): void {
     for (let start = 0; start < bytes.length; ) {
