@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ManualClock } from '@weir/runtime';
 import { openLiveStream } from '../fixtures/live-stream.ts';
+import { SHOP_ENTRIES, seededStore } from '../fixtures/seeded-store.ts';
 import { startTestConsole } from '../fixtures/test-console.ts';
 
 test('sends the rates of each second', async () => {
@@ -50,9 +51,10 @@ test('sends the history at once to a watcher that connects later', async () => {
   );
 });
 
-test('does not read the ledger without watchers', async () => {
+test('does not read the ledger without watchers, if no tenant has a limit of traffic', async () => {
   const clock = new ManualClock();
-  await using console = await startTestConsole({ clock });
+  const entries = SHOP_ENTRIES.map((entry) => (entry.kind === 'tenant' ? { ...entry, limits: {} } : entry));
+  await using console = await startTestConsole({ clock, seeded: await seededStore(clock, entries) });
   let reads = 0;
   const { usage } = console.store;
   const rows = usage.rows.bind(usage);
