@@ -53,8 +53,8 @@ export async function startIsolationFleet(): Promise<IsolationFleet> {
   files.write('b-secure.yaml', secure, endpointSlice('secure', tlsOfB.port, inB));
   files.write(
     'policies.yaml',
-    withAllowedHosts(tenantPolicy('a', { services: 2, ports: 4 }), ['*.example.com']),
-    withAllowedHosts(tenantPolicy('b', { services: 3, ports: 3 }), ['b.example.com', '*.b.test']),
+    withAllowedHosts(tenantPolicy('a', { services: 2, ports: 8 }), ['*.example.com']),
+    withAllowedHosts(tenantPolicy('b', { services: 3, ports: 6 }), ['b.example.com', '*.b.test']),
   );
 
   const log = silentLogger();
