@@ -239,7 +239,11 @@ describe('edge cases', { ...requirement, timeout: 300_000 }, () => {
     await served('place/later', two);
     await kubectl('label', 'node', 'node-2', 'node.kubernetes.io/exclude-from-external-load-balancers=');
     await served('place/tcp', ADDRESSES.slice(0, 1));
+    // The Service without a node goes before the Service that has one.
     await kubectl('label', 'node', 'node-2', 'node.kubernetes.io/exclude-from-external-load-balancers-');
+    await served('rival/tcp', ADDRESSES.slice(1, 2));
+    await served('place/tcp', ADDRESSES.slice(0, 1));
+    await kubectl('delete', 'service', 'tcp', '-n', 'rival');
     await served('place/tcp', two);
   });
 });
