@@ -33,7 +33,9 @@ export function createUsageLoop(
   const loop = createLeaderLoop(context, USAGE_LOOP, {
     async run() {
       const { translation } = table;
-      if (translation !== undefined) await metrics.measure('ledger', () => usage.reconcile(translation.table));
+      if (translation === undefined) return;
+      await metrics.measure('ledger', () => usage.reconcile(translation.table));
+      if (usage.awaitsReports) loop.trigger();
     },
     onError: logLoopFailure(log, 'failed to update the usage ledger; retrying'),
   });
@@ -97,6 +99,11 @@ export class UsageReconciler {
   /** The message for each tenant that has used up its traffic of this month, by tenant. */
   get exhausted(): ReadonlyMap<string, string> {
     return this.#exhausted;
+  }
+
+  /** Whether a due round waits for reports of the proxies, so that `reconcile` should run again soon. */
+  get awaitsReports(): boolean {
+    return this.#waitingSince !== undefined && !this.#hasWaited();
   }
 
   /** Forgets the archived usage. Must be called when leadership is lost, because another controller may then archive newer usage. */

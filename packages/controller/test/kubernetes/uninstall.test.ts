@@ -93,6 +93,8 @@ describe('the uninstall of a fleet', {
     await using edge = startRunningController(cluster, { fleet: 'edge', serviceClass: OTHER });
     await served(running, `web-${SERVICES - 1}`);
     const before = await served(edge, 'theirs');
+    // The controllers write the first TenantUsages when all proxies have reported.
+    for (const { store } of [running, edge]) await store.usage.flush({ node: 'a', life: 1, slots: [], isFull: true });
     await eventually(async () => {
       await cluster.get('tenantusage', '-n', 'left', 'weir');
       await cluster.get('tenantusage', '-n', 'left', 'edge');
