@@ -26,6 +26,13 @@ interface EventList {
   }[];
 }
 
+interface ServiceList {
+  readonly items: readonly {
+    readonly metadata: { readonly namespace: string };
+    readonly spec: { readonly type: string };
+  }[];
+}
+
 describe(
   'a controller on a real API server',
   requireProgram('etcd', 'kube-apiserver', 'kube-controller-manager', 'kubectl'),
@@ -34,6 +41,10 @@ describe(
     const eventsOf = async (namespace: string, name: string): Promise<string[]> => {
       const { items } = await cluster.get<EventList>('events.v1.events.k8s.io', '-n', namespace);
       return items.filter((each) => each.regarding.name === name).map((each) => `${each.reason}: ${each.note}`);
+    };
+    const namespacesOfLoadBalancers = async (): Promise<string[]> => {
+      const { items } = await cluster.get<ServiceList>('services', '-A');
+      return items.flatMap(({ metadata, spec }) => (spec.type === 'LoadBalancer' ? [metadata.namespace] : []));
     };
     before(async () => {
       cluster = await startCluster();
@@ -191,6 +202,8 @@ describe(
 
     test('leads alone, and the other controller takes over its table', async () => {
       await cluster.apply(namespace('two'), service('web', 'two', 120));
+      // Every controller serves the Services of all namespaces, and the namespaces of earlier tests are still being deleted.
+      await eventually(async () => assert.deepEqual(await namespacesOfLoadBalancers(), ['two']));
       await using first = startRunningController(cluster, { fleet: 'two' });
       await eventuallyWithHeartbeats(first, async () => assert.ok(first.controller.isLeader));
       await first.controller.idle();

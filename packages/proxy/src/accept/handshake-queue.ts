@@ -2,6 +2,7 @@
 // signature takes up to milliseconds, and thousands of clients can send their ClientHellos at the same moment. So the worker serves only a
 // few clients in each turn of the event loop, and the tenants take turns.
 import { countProgress } from '../transport/progress.ts';
+import type { Turns } from '../transport/tcp-transport.ts';
 
 /** How long the handshakes of all tenants together may occupy one turn of the event loop. */
 const SLICE_MS = 2;
@@ -20,8 +21,7 @@ export interface WaitingHandshake {
 }
 
 export interface HandshakeQueueOptions {
-  /** Calls `task` in the next turn of the event loop. */
-  runLater(task: () => void): void;
+  readonly turns: Turns;
   /** Returns milliseconds of a clock that never goes back. */
   now(): number;
 }
@@ -30,11 +30,12 @@ export class HandshakeQueue {
   readonly #options: HandshakeQueueOptions;
   readonly #tenants = new Map<object, TenantHandshakes>();
   /** The tenants with waiting handshakes, in the order of their turns. */
-  readonly #turns = new Fifo<TenantHandshakes>();
+  readonly #waitingTenants = new Fifo<TenantHandshakes>();
   #isRunning = false;
-  /** Whether a slice has begun in this turn of the event loop. The slice ends at `#sliceEndsAt`. */
-  #hasSlice = false;
+  /** The turn of the event loop in which the last slice began. The slice ends at `#sliceEndsAt`. */
+  #sliceTurn = -1;
   #sliceEndsAt = 0;
+  #isScheduled = false;
 
   constructor(options: HandshakeQueueOptions) {
     this.#options = options;
@@ -67,28 +68,27 @@ export class HandshakeQueue {
     if (known !== undefined) return known;
     const waiting = new TenantHandshakes(tenant);
     this.#tenants.set(tenant, waiting);
-    this.#turns.push(waiting);
+    this.#waitingTenants.push(waiting);
     return waiting;
   }
 
   /** Continues handshakes at once if this turn of the event loop has time left, otherwise in the next turn. */
   #start(): void {
     if (this.#isRunning) return;
-    if (!this.#hasSlice) this.#beginSlice();
+    const { turns, now } = this.#options;
+    if (this.#sliceTurn !== turns.current) {
+      this.#sliceTurn = turns.current;
+      this.#sliceEndsAt = now() + SLICE_MS;
+    }
     this.#run();
-  }
-
-  #beginSlice(): void {
-    this.#hasSlice = true;
-    this.#sliceEndsAt = this.#options.now() + SLICE_MS;
-    this.#options.runLater(this.#onNextTurn);
+    if (this.#waitingTenants.length === 0 || this.#isScheduled) return;
+    this.#isScheduled = true;
+    turns.runInNext(this.#onNextTurn);
   }
 
   readonly #onNextTurn = (): void => {
-    this.#hasSlice = false;
-    if (this.#turns.length === 0) return;
-    this.#beginSlice();
-    this.#run();
+    this.#isScheduled = false;
+    this.#start();
   };
 
   #run(): void {
@@ -112,16 +112,16 @@ export class HandshakeQueue {
   /** Returns the tenant whose turn it is, or undefined if no handshake waits (deficit round robin, Shreedhar and Varghese 1996). */
   #nextTenant(): TenantHandshakes | undefined {
     for (;;) {
-      const tenant = this.#turns.first;
+      const tenant = this.#waitingTenants.first;
       if (tenant === undefined) return undefined;
       if (tenant.isEmpty) {
-        this.#turns.shift();
+        this.#waitingTenants.shift();
         this.#tenants.delete(tenant.key);
       } else if (tenant.creditMs > 0) return tenant;
       else {
         tenant.creditMs += QUANTUM_MS;
-        this.#turns.shift();
-        this.#turns.push(tenant);
+        this.#waitingTenants.shift();
+        this.#waitingTenants.push(tenant);
       }
     }
   }

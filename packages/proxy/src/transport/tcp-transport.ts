@@ -17,8 +17,15 @@ export interface TcpTransport {
    * `readStart`. With another `window` than `full`, the kernel also receives fewer bytes before they are read.
    */
   connect(to: SocketAddress, events: StreamEvents, window?: Window): TcpStream;
-  /** Calls `task` in the next turn of the transport's event loop. Absent if the transport uses the loop of Node.js only. */
-  runLater?(task: () => void): void;
+  readonly turns: Turns;
+}
+
+/** The turns of the event loop that reads the sockets of a transport. */
+export interface Turns {
+  /** The number of the current turn. */
+  readonly current: number;
+  /** Calls `task` in the next turn. */
+  runInNext(task: () => void): void;
 }
 
 /** How many bytes a connection may buffer. A smaller window takes less memory, and more CPU time per byte. */

@@ -97,10 +97,7 @@ export class RelayWorker {
       wheel: this.#wheel,
       shaper: new Shaper(),
       sending: new SendingSessions(),
-      handshakes: new HandshakeQueue({
-        runLater: (task) => (options.transport.runLater ?? setImmediate)(task),
-        now: sliceClock,
-      }),
+      handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),

@@ -6,12 +6,16 @@ import { HandshakeQueue, MAX_WAITING_HANDSHAKES, type WaitingHandshake } from '.
 class QueueInTest {
   /** The names of the handshakes that have run, in order. */
   readonly ran: string[] = [];
-  readonly queue: HandshakeQueue = new HandshakeQueue({
-    now: () => this.#now,
-    runLater: (task) => {
+  readonly #turns = {
+    current: 0,
+    runInNext: (task: () => void): void => {
       assert.equal(this.#task, undefined);
       this.#task = task;
     },
+  };
+  readonly queue: HandshakeQueue = new HandshakeQueue({
+    now: () => this.#now,
+    turns: this.#turns,
   });
   #now = 0;
   #task: (() => void) | undefined;
@@ -41,6 +45,7 @@ class QueueInTest {
     const task = this.#task;
     if (task === undefined) return undefined;
     this.#task = undefined;
+    this.#turns.current += 1;
     const before = this.ran.length;
     task();
     return this.ran.slice(before);
@@ -53,7 +58,7 @@ test('runs about 2 ms of handshakes in each turn', () => {
   const test = new QueueInTest();
   test.add(a, 'a', { count: 20 });
   assert.equal(test.ran.length, 7);
-  assert.deepEqual([test.turn()?.length, test.turn()?.length, test.turn(), test.turn()], [7, 6, [], undefined]);
+  assert.deepEqual([test.turn()?.length, test.turn()?.length, test.turn(), test.turn()], [7, 6, undefined, undefined]);
 });
 
 test('runs one handshake in a turn even if the handshake takes longer than a turn may take', () => {

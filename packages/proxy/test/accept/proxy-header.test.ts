@@ -109,7 +109,7 @@ test('sends the client address of a received header to the endpoint', async () =
  * of such a client.
  */
 const CLIENTS_ARE_GONE: TcpTransport = {
-  connect: netTransport.connect,
+  ...netTransport,
   listen: (at, events) =>
     netTransport.listen(at, {
       onListening: () => events.onListening(),

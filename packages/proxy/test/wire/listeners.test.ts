@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { connectClient, echoServer, eventually } from '@weir/testkit';
-import { startFleet, waitForListenerReport } from '../fixtures/fleet.ts';
+import { startFleet, waitForListenerReport, waitForTable } from '../fixtures/fleet.ts';
 import { PORT } from '../fixtures/listen-address.ts';
 import { endpointOf, outcomesFor, startServing, webService } from '../fixtures/services.ts';
 import { uidOf } from '../fixtures/tables.ts';
@@ -35,8 +35,7 @@ test('a listener is open at the end of a series of endpoint changes', async () =
     await fleet.serve(webService([]));
     await fleet.serve(webService([endpointOf(backend)]));
   }
-  const last = await fleet.store.table.meta();
-  await eventually(() => assert.equal(proxy.view().applied?.revision, last?.revision));
+  await waitForTable(fleet, proxy);
   await waitForListenerReport(proxy, { bound: true, listening: true, error: null });
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
@@ -141,6 +140,7 @@ test('a port given to another Service is confirmed without being closed', async 
     listening: true,
     service: uidOf({ name: 'successor', namespace: 'games' }),
   });
+  await waitForTable(fleet, proxy);
   await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
   await client.send('x');
   await client.take(1);

@@ -60,7 +60,12 @@ const ceiling = descriptorCeiling();
 export const epollTransport: TcpTransport = {
   listen: (at, events) => new EpollListenSocket(at, events),
   connect,
-  runLater: (task) => eventLoop.resumeLater({ resume: task }),
+  turns: {
+    get current() {
+      return eventLoop.turn;
+    },
+    runInNext: (task) => eventLoop.resumeLater({ resume: task }),
+  },
 };
 
 class EpollListenSocket implements TcpListenSocket {

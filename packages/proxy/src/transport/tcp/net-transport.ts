@@ -8,12 +8,22 @@ import {
   type TcpListenSocketEvents,
   type TcpTransport,
 } from '../tcp-transport.ts';
+import { currentLoopIteration } from './loop-iteration.ts';
 import { acceptedStream, connectedStream } from './net-stream.ts';
 
 const ceiling = descriptorCeiling();
 
 /** TCP on the public `net` module: works on every version of Node.js, but is slower than system calls. */
-export const netTransport: TcpTransport = { listen, connect: connectedStream };
+export const netTransport: TcpTransport = {
+  listen,
+  connect: connectedStream,
+  turns: {
+    get current() {
+      return currentLoopIteration();
+    },
+    runInNext: setImmediate,
+  },
+};
 
 function listen(at: TcpListenOptions, events: TcpListenSocketEvents): TcpListenSocket {
   // `pauseOnConnect`, because nothing may be read before the connection has an owner.
