@@ -28,8 +28,8 @@ export function descriptorsForConnections(limit: number): number {
 }
 
 /**
- * Returns the number of descriptors that listeners may use: half of the descriptors that are not reserved, so that the
- * ports of the tenants leave room for connections. Infinity if the limit is not known.
+ * Returns the number of descriptors that listeners may use: half of the descriptors that are not reserved. The other
+ * half remains for connections. Infinity if the limit is not known.
  */
 export function descriptorsForListeners(limit: number | undefined): number {
   return limit === undefined ? Number.POSITIVE_INFINITY : Math.floor(descriptorsForConnections(limit) / 2);
