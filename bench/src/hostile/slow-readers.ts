@@ -15,7 +15,7 @@ import type { Attacker } from './scenarios.ts';
 /** How much each client reads before it stops. */
 const BYTES_TO_READ = 64_000;
 const DOWNLOAD_BYTES = 300_000_000;
-const DOWNLOADS = 3;
+const DOWNLOADS = 7;
 /** The send buffers of the hostile endpoint are small, because all sockets of the machine share the kernel's memory for TCP. */
 const SOURCE_BUFFER_BYTES = 16_384;
 /** So few that a call does not reach its time limit. */

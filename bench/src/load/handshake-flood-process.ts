@@ -1,7 +1,9 @@
 // Serves the methods of `HandshakeFlood` over IPC: opens connections, and sends a ClientHello on all of them at the same moment. The clients
-// never continue their handshakes, so an attack costs this process almost nothing.
+// never continue their handshakes, so an attack costs this process almost nothing. The process has the lowest priority, because real
+// attackers have processors of their own.
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
 import { duplexPair } from 'node:stream';
 import { connect as connectTls } from 'node:tls';
 import { serveRpc } from '../processes/rpc.ts';
@@ -21,6 +23,7 @@ const MAX_PENDING_CONNECTIONS = 64;
 const open = new Set<Socket>();
 const count = { sent: 0, answered: 0, ended: 0 };
 
+setPriority(constants.priority.PRIORITY_LOW);
 serveRpc<HandshakeFlood>({
   async open(port, connections) {
     Object.assign(count, { sent: 0, answered: 0, ended: 0 });

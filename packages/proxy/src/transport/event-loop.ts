@@ -5,7 +5,7 @@
 // A handler is found by descriptor and generation, so an event of a closed descriptor never reaches the socket that took its number.
 
 import { countProgress } from './progress.ts';
-import { EventPoll, isLibuvAlive, libuvDescriptor, libuvTimeoutMs } from './syscalls/event-poll.ts';
+import { EventPoll, isLibuvAlive, libuvDescriptor, libuvTimeoutMs, MAX_EVENTS } from './syscalls/event-poll.ts';
 import { EPOLLIN } from './syscalls/layouts.ts';
 
 /** The longest wait. A wait ends early when libuv has work, for example a message from another thread. */
@@ -15,6 +15,8 @@ const MAX_WAIT_MS = 1_000;
  * run.
  */
 const MAX_UNCERTAIN_WAIT_MS = 10;
+/** How long one turn goes on handling events if each wait receives as many events as it can. */
+const MAX_HANDLE_MS = 2;
 /** The generation of the registration of libuv's descriptor. Sockets begin at 1. */
 const LIBUV_GENERATION = 0;
 const MAX_GENERATION = 0xffffffff;
@@ -59,11 +61,15 @@ export class EventLoop {
   #idleRuns = 0;
   #turn = 0;
 
-  constructor() {
+  readonly #now: () => number;
+
+  /** `now` returns milliseconds of a clock that never goes back. */
+  constructor(now: () => number = () => performance.now()) {
+    this.#now = now;
     this.#poll.add(libuvDescriptor(), EPOLLIN, LIBUV_GENERATION);
   }
 
-  /** The number of the current turn. In one turn, each socket handles its events at most once. */
+  /** The number of the current turn. In one turn, each socket reads at most once. */
   get turn(): number {
     return this.#turn;
   }
@@ -138,12 +144,25 @@ export class EventLoop {
     this.#turn += 1;
     this.#emitClosed();
     this.#resumeAll();
-    const count = this.#poll.wait(this.#waitMs());
-    for (let index = 0; index < count; index += 1) this.#handle(index);
+    this.#handleEvents();
     while (this.#flushable.length > 0) this.#flushable.pop()?.flush();
     this.#isRunning = false;
     if (this.#registrationCount > 0 || this.#resumable.length > 0 || this.#closing.length > 0) this.#schedule();
   };
+
+  /**
+   * Handles the events that are ready. If there are more than one wait receives, waits again for a short time, because a socket whose event
+   * comes after thousands of others would otherwise also wait for what these sockets do in the next turns.
+   */
+  #handleEvents(): void {
+    let count = this.#poll.wait(this.#waitMs());
+    for (let index = 0; index < count; index += 1) this.#handle(index);
+    if (count < MAX_EVENTS) return;
+    for (const endsAt = this.#now() + MAX_HANDLE_MS; count === MAX_EVENTS && this.#now() < endsAt; ) {
+      count = this.#poll.wait(0);
+      for (let index = 0; index < count; index += 1) this.#handle(index);
+    }
+  }
 
   #handle(index: number): void {
     const registration = this.#registrations[this.#poll.descriptorAt(index)];

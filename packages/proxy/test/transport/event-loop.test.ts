@@ -8,7 +8,8 @@ import { connectClient, eventually } from '@weir/testkit';
 import { closeAbandonedDescriptors, createDescriptorMemory } from '../../src/transport/choose-transport.ts';
 import { EventLoop } from '../../src/transport/event-loop.ts';
 import { checkSyscalls } from '../../src/transport/syscalls/check-syscalls.ts';
-import { AF_INET, EPOLLIN, SOCK_STREAM } from '../../src/transport/syscalls/layouts.ts';
+import { MAX_EVENTS } from '../../src/transport/syscalls/event-poll.ts';
+import { AF_INET, EPOLLET, EPOLLIN, SOCK_STREAM } from '../../src/transport/syscalls/layouts.ts';
 import {
   bindSocket,
   closeDescriptor,
@@ -60,6 +61,30 @@ test('an event of a closed descriptor never reaches the socket that reuses its n
   for (const descriptor of [first.descriptor, second.descriptor, ...clients]) {
     loop.unregister(descriptor);
     closeDescriptor(descriptor);
+  }
+});
+
+test('one turn handles more events than one wait receives, but only for a short time', async () => {
+  for (const [msPerEvent, expected] of [
+    [0, MAX_EVENTS * 3 + 1],
+    [1, MAX_EVENTS * 2],
+  ] as const) {
+    let now = 0;
+    const loop = new EventLoop(() => now);
+    const turns: number[] = [];
+    // A TCP socket that is not connected has an event (EPOLLHUP) at once.
+    const descriptors = Array.from({ length: MAX_EVENTS * 3 + 1 }, () => openSocket(AF_INET, SOCK_STREAM));
+    const onEvents = (): void => {
+      turns.push(loop.turn);
+      now += msPerEvent;
+    };
+    for (const descriptor of descriptors) loop.register(descriptor, EPOLLIN | EPOLLET, { onEvents });
+    await eventually(() => assert.equal(turns.length, descriptors.length));
+    assert.equal(turns.filter((turn) => turn === turns[0]).length, expected);
+    for (const descriptor of descriptors) {
+      loop.unregister(descriptor);
+      closeDescriptor(descriptor);
+    }
   }
 });
 

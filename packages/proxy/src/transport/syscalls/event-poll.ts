@@ -23,7 +23,7 @@ const {
 const layout = epollEventLayoutFor(process.arch);
 
 /** The maximum number of events that one `EventPoll.wait` receives. */
-const MAX_EVENTS = 256;
+export const MAX_EVENTS = 256;
 
 /** An epoll instance, see epoll(7). The data of an event is the descriptor and the generation of its registration. */
 export class EventPoll {
