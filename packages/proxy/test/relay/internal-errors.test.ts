@@ -99,7 +99,7 @@ function transportWithFailingAccept(shouldThrow: () => boolean): TcpTransport {
 /** Returns a transport whose streams to endpoints throw from the method `where` when `shouldThrow` returns true. */
 function transportThrowingOn(where: 'write' | 'reset', shouldThrow: () => boolean): TcpTransport {
   return {
-    listen: netTransport.listen,
+    ...netTransport,
     connect(to, events) {
       const stream = netTransport.connect(to, events);
       const original = stream[where].bind(stream) as (bytes: Uint8Array) => number;

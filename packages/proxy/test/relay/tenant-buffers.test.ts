@@ -140,6 +140,7 @@ function observed(inner: TcpTransport): { readonly transport: TcpTransport; buff
   };
   return {
     transport: {
+      turns: inner.turns,
       listen: (at, events) =>
         inner.listen(at, {
           onListening: () => events.onListening(),

@@ -17,6 +17,7 @@ export function tlsTransport(name: string, below: TcpTransport): StreamSetup {
   return {
     name: `TLS on ${name}`,
     transport: {
+      turns: below.turns,
       listen: (at, events) => below.listen(at, handshakeFirst(events)),
       connect: (to, events) => below.connect(to, events),
     },
