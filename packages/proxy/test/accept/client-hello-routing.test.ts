@@ -109,7 +109,7 @@ test('relays port 80 of a TLS passthrough Service without reading a ClientHello'
 /** Returns a transport that calls `onReset` before a client's stream is reset. */
 function observingResets(onReset: () => void): TcpTransport {
   return {
-    connect: netTransport.connect,
+    ...netTransport,
     listen: (at, events) =>
       netTransport.listen(at, {
         onListening: () => events.onListening(),

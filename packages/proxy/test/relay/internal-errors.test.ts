@@ -78,7 +78,7 @@ for (const { name, options } of [
 /** Returns a transport whose accepted streams throw from `accept` when `shouldThrow` returns true. */
 function transportWithFailingAccept(shouldThrow: () => boolean): TcpTransport {
   return {
-    connect: netTransport.connect,
+    ...netTransport,
     listen: (at, events) =>
       netTransport.listen(at, {
         onListening: () => events.onListening(),
