@@ -4,22 +4,14 @@ import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import type { Direction } from '../limits/limiter-state.ts';
 import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
-import { MAX_ASSUMED_BYTES, MAX_UNMEASURED_BYTES, type TenantBuffers } from '../limits/tenant-buffers.ts';
-import {
-  ACTIVE,
-  addToCounter,
-  CONNECTIONS,
-  countOutcome,
-  RECEIVED,
-  SENT,
-  UNACKNOWLEDGED,
-} from '../metering/counters.ts';
+import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
-import type { StreamEvents, TcpStream, Window } from '../transport/tcp-transport.ts';
+import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
 import { MAX_ENDPOINT_ATTEMPTS, type Upstream } from '../upstream/upstream.ts';
+import { CountedConnection } from './counted-connection.ts';
 import { type DownstreamInfo, upstreamPreambleFor } from './downstream-info.ts';
-import type { RelayContext, SendingSession, Session } from './session.ts';
+import type { RelayContext, Session } from './session.ts';
 import { ticksFor } from './timeout-wheel.ts';
 
 /**
@@ -40,17 +32,12 @@ export interface TcpSessionOptions {
   readonly admission: Admission;
 }
 
-export class TcpSession implements StreamEvents, Session, SendingSession, ThrottledReader {
+export class TcpSession extends CountedConnection implements StreamEvents, Session, ThrottledReader {
   deadline = 0;
   wheelSlot = 0;
   wheelIndex = -1;
   sessionIndex = -1;
-  sendingIndex = -1;
-  readonly #context: RelayContext;
   readonly #upstream: Upstream;
-  /** The counters of this session. They do not change, even if the Service gets other counters later. */
-  readonly #counters: Float64Array;
-  readonly #client: TcpStream;
   readonly #downstreamInfo: DownstreamInfo;
   readonly #admission: Admission;
   readonly #throttle: SessionThrottle;
@@ -64,31 +51,28 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   #isEnded = false;
   #hasClientClosed = false;
   #hasEndpointClosed = false;
-  /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
-  #uncountedBytes = 0;
-  /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */
-  #bytesInKernel = 0;
-  readonly #buffers: TenantBuffers;
-  /** How many bytes of this session `#buffers` includes. */
-  #bufferedBytes = 0;
-  #window: Window = 'full';
   /** How many consecutive idle timeouts have passed while the session was throttled. */
   #throttledIdleTimeouts = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, { context, upstream, counters, admission }: TcpSessionOptions) {
     const { settings } = upstream.route;
-    this.#client = client;
+    super(client, { context, counters, tenant: admission.limiters.tenant });
     this.#downstreamInfo = info;
-    this.#context = context;
     this.#upstream = upstream;
-    this.#counters = counters;
     this.#admission = admission;
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
-    this.#buffers = context.buffers.of(admission.limiters.tenant);
     this.#idleTicks = ticksFor(settings.idleTimeoutMs);
     this.#retryDeadline = context.wheel.now + ticksFor(settings.connectTimeoutMs) * CONNECT_RETRY_WINDOW;
     addToCounter(counters, CONNECTIONS, 1);
     addToCounter(counters, ACTIVE, 1);
+  }
+
+  protected override get endpointStream(): TcpStream | undefined {
+    return this.#endpointStream;
+  }
+
+  protected override get isEnded(): boolean {
+    return this.#isEnded;
   }
 
   get endpointStats(): EndpointStats | undefined {
@@ -100,11 +84,11 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
    * client's bytes wait in the kernel.
    */
   start(): void {
-    const { wheel } = this.#context;
+    const { wheel } = this.context;
     this.#guarded(() => {
       this.#upstream.service.sessions.add(this);
-      this.#client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
-      this.#client.accept(this);
+      this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
+      this.client.accept(this);
       this.deadline = wheel.now + ticksFor(this.#upstream.route.settings.connectTimeoutMs);
       wheel.add(this);
       this.#connect('connect-failed');
@@ -124,8 +108,8 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     } finally {
       // Nothing comes between these two lines: if the worker is terminated in between, the session counts twice, because
       // open sessions of a terminated worker count with the outcome `internal`.
-      countOutcome(this.#counters, outcome);
-      addToCounter(this.#counters, ACTIVE, -1);
+      countOutcome(this.counters, outcome);
+      addToCounter(this.counters, ACTIVE, -1);
     }
   }
 
@@ -152,41 +136,41 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     if (stream !== this.#endpointStream || this.#isEnded || this.#endpointStats === undefined) return;
     this.#isConnected = true;
     this.#upstream.onConnected(this.#endpointStats);
-    this.#extendIdleDeadline();
+    this.extendIdleDeadline();
     // The wheel has the session in the slot of the connect timeout, but the idle timeout may end before the connect
     // timeout.
-    if (this.deadline < this.wheelSlot) this.#context.wheel.advance(this);
+    if (this.deadline < this.wheelSlot) this.context.wheel.advance(this);
     this.#readUnlessThrottled(stream);
     const preamble = upstreamPreambleFor(this.#upstream.route.settings, this.#downstreamInfo);
-    if (preamble.length === 0 || stream.write(preamble) === 0) this.#readUnlessThrottled(this.#client);
+    if (preamble.length === 0 || stream.write(preamble) === 0) this.#readUnlessThrottled(this.client);
   }
 
   onData(from: TcpStream, bytes: Uint8Array): void {
     if (this.#isEnded) return;
-    this.#extendIdleDeadline();
-    if (from === this.#client) this.#sendToEndpoint(bytes);
+    this.extendIdleDeadline();
+    if (from === this.client) this.#sendToEndpoint(bytes);
     else if (from === this.#endpointStream) this.#sendToClient(bytes);
   }
 
   onEnd(from: TcpStream): void {
     if (this.#isEnded) return;
-    this.#extendIdleDeadline();
+    this.extendIdleDeadline();
     this.#peerOf(from)?.shutdown();
   }
 
   onDrain(drained: TcpStream): void {
     if (this.#isEnded) return;
-    this.#extendIdleDeadline();
+    this.extendIdleDeadline();
     const source = this.#peerOf(drained);
     if (source !== undefined) this.#readUnlessThrottled(source);
   }
 
   onClose(stream: TcpStream, code: string | undefined): void {
     if (this.#isEnded) return;
-    const isClient = stream === this.#client;
+    const isClient = stream === this.client;
     if (!isClient && stream !== this.#endpointStream) return;
     if (!isClient && !this.#isConnected) {
-      this.#context.onConnectError(code);
+      this.context.onConnectError(code);
       this.#guarded(() => this.#tryNextEndpoint('connect-failed', code));
     } else if (code !== undefined) this.end(isClient ? 'reset-by-client' : 'reset-by-endpoint');
     else this.#onCleanClose(isClient);
@@ -197,13 +181,13 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
    * bytes are sent.
    */
   onReadAllowed(direction: Direction): void {
-    const source = direction === 'in' ? this.#client : this.#endpointStream;
-    const target = direction === 'in' ? this.#endpointStream : this.#client;
+    const source = direction === 'in' ? this.client : this.#endpointStream;
+    const target = direction === 'in' ? this.#endpointStream : this.client;
     if (source !== undefined && target?.awaitsDrain === false) this.#guarded(() => source.readStart());
   }
 
   onThrow(_stream: TcpStream, thrown: unknown): void {
-    this.#context.onInternalError(thrown);
+    this.context.onInternalError(thrown);
     this.end('internal');
   }
 
@@ -218,10 +202,9 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#triedEndpoints.push(endpointStats);
     this.#endpointStats = endpointStats;
     endpointStats.activeConnections += 1;
-    if (this.#window !== this.#buffers.window) this.#adaptWindow();
-    this.#endpointStream = this.#context.transport.connect(endpointStats.endpoint, this, this.#window);
+    this.#endpointStream = this.context.transport.connect(endpointStats.endpoint, this, this.currentWindow());
     this.#endpointStream.limitReadBytes?.(
-      Math.min(this.#throttle.quantumBytes('out'), this.#client.maxWriteBytes ?? Infinity),
+      Math.min(this.#throttle.quantumBytes('out'), this.client.maxWriteBytes ?? Infinity),
     );
   }
 
@@ -236,7 +219,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   }
 
   #mayRetry(): boolean {
-    return this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS && this.#context.wheel.now < this.#retryDeadline;
+    return this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS && this.context.wheel.now < this.#retryDeadline;
   }
 
   /**
@@ -244,7 +227,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
    * failed, and undefined after a timeout or if the endpoint became unavailable.
    */
   #tryNextEndpoint(failure: Outcome, code?: string): void {
-    const { wheel } = this.#context;
+    const { wheel } = this.context;
     const failed = this.#endpointStream;
     this.#endpointStream = undefined;
     failed?.reset();
@@ -259,38 +242,18 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     this.#connect(failure);
   }
 
-  /** Counts the bytes that the client has acknowledged. Acknowledgements also show that the session is not idle. */
-  countSent(): boolean {
-    const unacknowledged = this.#client.unacknowledgedBytes();
-    if (unacknowledged !== this.#uncountedBytes) {
-      addToCounter(this.#counters, SENT, this.#uncountedBytes - unacknowledged);
-      this.#uncountedBytes = unacknowledged;
-      this.#extendIdleDeadline();
-    }
-    this.#countInKernel(this.#isEnded ? 0 : unacknowledged - this.#client.queuedBytes);
-    if (this.#bufferedBytes > MAX_UNMEASURED_BYTES) this.#measureBuffers();
-    return unacknowledged > 0 || this.#bufferedBytes > MAX_UNMEASURED_BYTES;
-  }
-
-  #countInKernel(bytes: number): void {
-    addToCounter(this.#counters, UNACKNOWLEDGED, bytes - this.#bytesInKernel);
-    this.#bytesInKernel = bytes;
-  }
-
   #release(): void {
-    this.#context.wheel.remove(this);
+    this.context.wheel.remove(this);
     this.#upstream.service.sessions.delete(this);
     this.#releaseEndpoint();
     this.#admission.release();
     this.#throttle.end();
-    this.#context.sending.delete(this);
-    this.#setBufferedBytes(0);
-    if (this.#uncountedBytes > 0) this.countSent();
+    this.endCounting();
   }
 
   #resetStreams(): void {
     try {
-      this.#client.reset();
+      this.client.reset();
     } finally {
       this.#endpointStream?.reset();
     }
@@ -302,57 +265,18 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   }
 
   #sendToEndpoint(bytes: Uint8Array): void {
-    addToCounter(this.#counters, RECEIVED, bytes.length);
+    addToCounter(this.counters, RECEIVED, bytes.length);
     if (this.#endpointStream === undefined) return;
-    this.#addBufferedBytes(bytes.length);
+    this.addBufferedBytes(bytes.length);
     this.#endpointStream.write(bytes);
-    if (!this.#throttle.mayRead('in', bytes.length)) this.#client.readStop();
-    if (this.#endpointStream.awaitsDrain) this.#pause(this.#client);
+    if (!this.#throttle.mayRead('in', bytes.length)) this.client.readStop();
+    if (this.#endpointStream.awaitsDrain) this.pause(this.client);
   }
 
   #sendToClient(bytes: Uint8Array): void {
-    this.#uncountedBytes += bytes.length;
-    this.#addBufferedBytes(bytes.length);
-    const queued = this.#client.write(bytes);
-    this.#countInKernel(this.#uncountedBytes - queued);
+    this.writeToClient(bytes);
     if (!this.#throttle.mayRead('out', bytes.length)) this.#endpointStream?.readStop();
-    if (this.#client.awaitsDrain) this.#pause(this.#endpointStream);
-  }
-
-  /**
-   * Counts relayed bytes as buffered until the next measurement. Measures soon if the tenant is above its share, because
-   * the peers may have read the bytes.
-   */
-  #addBufferedBytes(bytes: number): void {
-    this.#context.sending.add(this);
-    if (this.#bufferedBytes < MAX_ASSUMED_BYTES)
-      this.#setBufferedBytes(Math.min(this.#bufferedBytes + bytes, MAX_ASSUMED_BYTES));
-    else if (this.#buffers.window !== 'full') this.#measureBuffers();
-    if (this.#window !== this.#buffers.window) this.#adaptWindow();
-  }
-
-  /** Stops reading `source`, because its bytes fill the buffers. */
-  #pause(source: TcpStream | undefined): void {
-    source?.readStop();
-    if (this.#window === 'full') this.#measureBuffers();
-  }
-
-  #measureBuffers(): void {
-    const client = this.#client.bufferedBytes?.() ?? 0;
-    this.#setBufferedBytes(client + (this.#endpointStream?.bufferedBytes?.() ?? 0));
-    if (this.#window !== this.#buffers.window) this.#adaptWindow();
-  }
-
-  #setBufferedBytes(bytes: number): void {
-    if (bytes === this.#bufferedBytes) return;
-    this.#buffers.add(bytes - this.#bufferedBytes);
-    this.#bufferedBytes = bytes;
-  }
-
-  #adaptWindow(): void {
-    this.#window = this.#buffers.window;
-    this.#client.setWindow?.(this.#window);
-    this.#endpointStream?.setWindow?.(this.#window);
+    if (this.client.awaitsDrain) this.pause(this.#endpointStream);
   }
 
   #onCleanClose(isClient: boolean): void {
@@ -362,24 +286,24 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
   }
 
   #peerOf(stream: TcpStream): TcpStream | undefined {
-    return stream === this.#client ? this.#endpointStream : this.#client;
+    return stream === this.client ? this.#endpointStream : this.client;
   }
 
   /** Starts reading the stream unless it is throttled. `onReadAllowed` starts reading a throttled stream later. */
   #readUnlessThrottled(source: TcpStream): void {
-    if (this.#throttle.mayRead(source === this.#client ? 'in' : 'out', 0)) source.readStart();
+    if (this.#throttle.mayRead(source === this.client ? 'in' : 'out', 0)) source.readStart();
   }
 
   /** Extends the deadline of a throttled session, because a throttled session is not idle. */
   #extendThrottledDeadline(): void {
     this.#throttledIdleTimeouts += 1;
-    this.deadline = this.#context.wheel.now + this.#idleTicks;
-    this.#context.wheel.add(this);
+    this.deadline = this.context.wheel.now + this.#idleTicks;
+    this.context.wheel.add(this);
   }
 
-  #extendIdleDeadline(): void {
+  protected override extendIdleDeadline(): void {
     this.#throttledIdleTimeouts = 0;
-    this.deadline = this.#context.wheel.now + this.#idleTicks;
+    this.deadline = this.context.wheel.now + this.#idleTicks;
   }
 
   /**
@@ -390,7 +314,7 @@ export class TcpSession implements StreamEvents, Session, SendingSession, Thrott
     try {
       run();
     } catch (thrown) {
-      this.onThrow(this.#client, thrown);
+      this.onThrow(this.client, thrown);
     }
   }
 }

@@ -1,0 +1,119 @@
+import type { Limiter } from '../limits/limiter.ts';
+import { MAX_ASSUMED_BYTES, MAX_UNMEASURED_BYTES, type TenantBuffers } from '../limits/tenant-buffers.ts';
+import { addToCounter, SENT, UNACKNOWLEDGED } from '../metering/counters.ts';
+import type { TcpStream, Window } from '../transport/tcp-transport.ts';
+import type { RelayContext, SendingSession } from './session.ts';
+
+export interface CountedConnectionOptions {
+  readonly context: RelayContext;
+  readonly counters: Float64Array;
+  /** The limiter of the tenant that owns the Service. */
+  readonly tenant: Limiter;
+}
+
+/**
+ * A client connection whose sent and buffered bytes are counted. A base class and not a part of each session, because a
+ * part would cost one more object per connection.
+ */
+export abstract class CountedConnection implements SendingSession {
+  sendingIndex = -1;
+  protected readonly context: RelayContext;
+  protected readonly client: TcpStream;
+  /** The counters of this connection. They do not change, even if the Service gets other counters later. */
+  protected readonly counters: Float64Array;
+  /** The number of bytes that were written to the client's stream and are not counted as sent yet. */
+  #uncountedBytes = 0;
+  /** The part of `#uncountedBytes` that the kernel has taken, as last added to the counters. */
+  #bytesInKernel = 0;
+  readonly #buffers: TenantBuffers;
+  /** How many bytes of this connection `#buffers` includes. */
+  #bufferedBytes = 0;
+  #window: Window = 'full';
+
+  constructor(client: TcpStream, { context, counters, tenant }: CountedConnectionOptions) {
+    this.client = client;
+    this.context = context;
+    this.counters = counters;
+    this.#buffers = context.buffers.of(tenant);
+  }
+
+  /** The stream to the endpoint, if there is one. */
+  protected abstract get endpointStream(): TcpStream | undefined;
+  protected abstract get isEnded(): boolean;
+  /** Called when the client has acknowledged bytes, because the connection is not idle then. */
+  protected abstract extendIdleDeadline(): void;
+
+  countSent(): boolean {
+    const unacknowledged = this.client.unacknowledgedBytes();
+    if (unacknowledged !== this.#uncountedBytes) {
+      addToCounter(this.counters, SENT, this.#uncountedBytes - unacknowledged);
+      this.#uncountedBytes = unacknowledged;
+      this.extendIdleDeadline();
+    }
+    this.#countInKernel(this.isEnded ? 0 : unacknowledged - this.client.queuedBytes);
+    if (this.#bufferedBytes > MAX_UNMEASURED_BYTES) this.#measureBuffers();
+    return unacknowledged > 0 || this.#bufferedBytes > MAX_UNMEASURED_BYTES;
+  }
+
+  /** Writes to the client, and counts the bytes as sent when the client has acknowledged them. */
+  protected writeToClient(bytes: Uint8Array): void {
+    this.#uncountedBytes += bytes.length;
+    this.addBufferedBytes(bytes.length);
+    const queued = this.client.write(bytes);
+    this.#countInKernel(this.#uncountedBytes - queued);
+  }
+
+  /**
+   * Counts relayed bytes as buffered until the next measurement. Measures soon if the tenant is above its share, because
+   * the peers may have read the bytes.
+   */
+  protected addBufferedBytes(bytes: number): void {
+    this.context.sending.add(this);
+    if (this.#bufferedBytes < MAX_ASSUMED_BYTES)
+      this.#setBufferedBytes(Math.min(this.#bufferedBytes + bytes, MAX_ASSUMED_BYTES));
+    else if (this.#buffers.window !== 'full') this.#measureBuffers();
+    if (this.#window !== this.#buffers.window) this.#adaptWindow();
+  }
+
+  /** Stops reading `source`, because its bytes fill the buffers. */
+  protected pause(source: TcpStream | undefined): void {
+    source?.readStop();
+    if (this.#window === 'full') this.#measureBuffers();
+  }
+
+  /** Returns the window for a new stream to an endpoint. Adapts the client's window if the tenant's has changed. */
+  protected currentWindow(): Window {
+    if (this.#window !== this.#buffers.window) this.#adaptWindow();
+    return this.#window;
+  }
+
+  /** Must be called when the connection ends. */
+  protected endCounting(): void {
+    this.context.sending.delete(this);
+    this.#setBufferedBytes(0);
+    if (this.#uncountedBytes > 0) this.countSent();
+  }
+
+  #countInKernel(bytes: number): void {
+    addToCounter(this.counters, UNACKNOWLEDGED, bytes - this.#bytesInKernel);
+    this.#bytesInKernel = bytes;
+  }
+
+  #measureBuffers(): void {
+    const client = this.client.bufferedBytes?.() ?? 0;
+    this.#setBufferedBytes(client + (this.endpointStream?.bufferedBytes?.() ?? 0));
+    if (this.#window !== this.#buffers.window) this.#adaptWindow();
+  }
+
+  #setBufferedBytes(bytes: number): void {
+    if (bytes === this.#bufferedBytes) return;
+    this.#buffers.add(bytes - this.#bufferedBytes);
+    this.#bufferedBytes = bytes;
+  }
+
+  #adaptWindow(): void {
+    this.#window = this.#buffers.window;
+    this.client.setWindow?.(this.#window);
+    this.endpointStream?.setWindow?.(this.#window);
+  }
+}
