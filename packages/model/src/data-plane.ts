@@ -39,6 +39,7 @@ export {
   type Route,
   type RouteKey,
   type RouteRefusal,
+  relaysHttp,
   routeKey,
   routeRefusalFor,
   terminatingTlsPort,

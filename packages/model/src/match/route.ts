@@ -44,6 +44,11 @@ export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings
   return listener.protocol === 'TCP' ? settings.tls?.ports.find(({ port }) => port === listener.port) : undefined;
 }
 
+/** Whether the proxies relay HTTP requests at the listener. */
+export function relaysHttp({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
+  return listener.protocol === 'TCP' && settings.httpPorts?.includes(listener.port) === true;
+}
+
 /** The identity of a listener on its node, such as `TCP/192.0.2.7/443`. */
 export type ListenerKey = string;
 /** The identity of a route: the listener key, followed by `/` and the UID of the Service if Services share the listener. */

@@ -56,6 +56,7 @@ function parseSettings(service: ServiceObject): ParsedSettings {
     sourceRanges: sourceRangesFor(service, mistakes),
     affinity: affinityFor(service),
     preferSameZone: zonePreferenceOf(service) !== 'none',
+    ...httpPortsOf(service),
   };
   mistakes.push(...tcpOnlyMistakes(service, settings));
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };
@@ -106,6 +107,16 @@ function parseSourceRanges(service: ServiceObject): ParsedRanges {
     else ranges.add(cidr.text);
   }
   return { ranges: [...ranges].sort(), mistakes };
+}
+
+/** The values of appProtocol for endpoints that speak HTTP/1.1. */
+const HTTP_APP_PROTOCOLS: readonly (string | null)[] = ['http', 'kubernetes.io/ws'];
+
+function httpPortsOf({ ports }: ServiceObject): Pick<ServiceSettings, 'httpPorts'> {
+  const httpPorts = ports.flatMap(({ port, protocol, appProtocol }) =>
+    protocol === 'TCP' && HTTP_APP_PROTOCOLS.includes(appProtocol) ? [port] : [],
+  );
+  return httpPorts.length === 0 ? {} : { httpPorts };
 }
 
 function affinityFor(service: ServiceObject): Affinity {

@@ -20,6 +20,8 @@ export interface ServiceSettings {
   readonly tlsPassthrough: boolean;
   /** The TLS termination of the Service; absent if the proxies terminate no TLS. */
   readonly tls?: TlsTermination;
+  /** The TCP ports at which the proxies relay HTTP requests, not bytes; absent if there are none. */
+  readonly httpPorts?: readonly number[];
   /** Lower case, with a leading `*.` for a wildcard. An empty list matches every server name, and clients that send none. */
   readonly hosts: readonly string[];
   /** The requested node pool; null for the first pool of the tenant. */

@@ -140,6 +140,7 @@ const SETTINGS = objectOf({
       clientCaSecret: nullOr(isText),
     }),
   ),
+  httpPorts: optional(listOf(isPort)),
   hosts: listOf(isText),
   pool: nullOr(isText),
   nodes: nullOr(isCount),

@@ -1,7 +1,8 @@
 // Starts the session of a connection that is routed and admitted, after a TLS handshake if Weir terminates TLS. Checks
 // the route again, because the Service may have lost the listener or may have been suspended while the proxy waited for
 // the client.
-import { routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import { relaysHttp, routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import { HttpSession } from '../http/http-session.ts';
 import type { TlsContexts } from '../protocol/tls-contexts.ts';
 import type { RelayContext } from '../relay/session.ts';
 import { TcpSession } from '../relay/tcp-session.ts';
@@ -134,7 +135,9 @@ export class SessionStarter {
   #startSession(stream: TcpStream, upstream: Upstream, { info, admission }: AdmittedConnection): void {
     const { context } = this.#options;
     const { counters } = upstream.service;
-    new TcpSession(stream, info, { context, upstream, counters, admission }).start();
+    const options = { context, upstream, counters, admission };
+    if (relaysHttp(upstream.route)) new HttpSession(stream, info, options).start();
+    else new TcpSession(stream, info, options).start();
   }
 }
 

@@ -1,5 +1,6 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { HandshakeQueue } from '../accept/handshake-queue.ts';
+import type { EndpointConnections } from '../http/endpoint-connections.ts';
 import type { Shaper } from '../limits/shaper.ts';
 import type { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -109,6 +110,7 @@ export interface RelayContext {
   readonly sending: SendingSessions;
   readonly handshakes: HandshakeQueue;
   readonly buffers: WorkerBuffers;
+  readonly endpointConnections: EndpointConnections;
   /** Called with an unexpected exception that ends a connection. */
   onInternalError(thrown: unknown): void;
   /**

@@ -10,6 +10,7 @@ import {
 } from '@weir/model/data-plane';
 import { HandshakeQueue } from '../accept/handshake-queue.ts';
 import { PendingConnections } from '../accept/pending-connection.ts';
+import { EndpointConnections } from '../http/endpoint-connections.ts';
 import { AdmissionController } from '../limits/admission.ts';
 import type { WorkerLimiterMemory } from '../limits/limiter-state.ts';
 import { Shaper } from '../limits/shaper.ts';
@@ -99,6 +100,7 @@ export class RelayWorker {
       sending: new SendingSessions(),
       handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
+      endpointConnections: new EndpointConnections(options.transport),
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };
@@ -126,6 +128,7 @@ export class RelayWorker {
     this.#unhealthyDrainer.tick(this.#wheel.now);
     this.#reportDraining();
     this.#services.removeIdle();
+    this.#context.endpointConnections.tick(this.#wheel.now);
     this.#listeners.tick();
   }
 
