@@ -153,10 +153,16 @@ export class RequestHeadParser {
         state = VERSION;
         continue;
       }
-      const refusal = this.#checkVersionByte(bytes[at] as number, at - this.#versionStart);
+      const index = at - this.#versionStart;
+      if (index === 0 && end - at >= VERSION_LINE.length && isVersionLine(bytes, at)) {
+        this.minorVersion = 1;
+        this.#position = at + VERSION_LINE.length;
+        return 'done';
+      }
+      const refusal = this.#checkVersionByte(bytes[at] as number, index);
       if (refusal !== undefined) return refusal;
       at += 1;
-      if (at - this.#versionStart === VERSION_LINE.length) {
+      if (index === VERSION_LINE.length - 1) {
         this.#position = at;
         return 'done';
       }
@@ -236,15 +242,10 @@ export class RequestHeadParser {
 
   #checkHead(bytes: Uint8Array): RequestHeadRefusal | undefined {
     const { fields } = this;
-    let hostIndex = -1;
-    for (let index = 0; index < fields.count; index += 1) {
-      const id = fields.ids[index];
-      if (id === FIELD.underscored) return 'ambiguous-field-name';
-      if (id !== FIELD.host) continue;
-      // RFC 9112 §3.2: a server must answer a request with several Host fields with a 400.
-      if (hostIndex !== -1) return 'several-hosts';
-      hostIndex = index;
-    }
+    if ((fields.seen & (1 << FIELD.underscored)) !== 0) return 'ambiguous-field-name';
+    // RFC 9112 §3.2: a server must answer a request with several Host fields with a 400.
+    if ((fields.repeated & (1 << FIELD.host)) !== 0) return 'several-hosts';
+    const hostIndex = fields.indexOf(FIELD.host);
     // RFC 9112 §3.2: a server must answer an HTTP/1.1 request without Host with a 400, whatever the form of its target.
     if (hostIndex === -1 && this.minorVersion === 1) return 'missing-host';
     const refusal = hostIndex === -1 ? undefined : this.#checkHost(bytes, hostIndex);
@@ -276,6 +277,12 @@ export class RequestHeadParser {
   #defaultPort(bytes: Uint8Array): number {
     return startsWith(bytes, this.targetStart, HTTP_SCHEME) ? 80 : 443;
   }
+}
+
+/** Reports whether the most frequent end of a request line is at `start`. */
+function isVersionLine(bytes: Uint8Array, start: number): boolean {
+  for (let at = 0; at < VERSION_LINE.length; at += 1) if (bytes[start + at] !== VERSION_LINE[at]) return false;
+  return true;
 }
 
 function bytesOf(text: string): Uint8Array {
