@@ -4,7 +4,8 @@ import { MAX_FIELD_BYTES } from '../../../src/http/h1/field-lines.ts';
 import { MAX_FIELDS } from '../../../src/http/h1/head-fields.ts';
 import { METHOD, METHOD_NAMES } from '../../../src/http/h1/methods.ts';
 import { REFUSAL_STATUS } from '../../../src/http/h1/refusals.ts';
-import { MAX_HEAD_BYTES, MAX_TARGET_BYTES, RequestHeadParser } from '../../../src/http/h1/request-head.ts';
+import { MAX_HEAD_BYTES, RequestHeadParser } from '../../../src/http/h1/request-head.ts';
+import { MAX_TARGET_BYTES } from '../../../src/http/h1/request-line.ts';
 import { type ReadMessage, readRequests } from './read-messages.ts';
 
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1');
