@@ -17,6 +17,9 @@ export interface ResponseContext {
 
 const CHUNKED: Uint8Array = Uint8Array.from('chunked', (char) => char.charCodeAt(0));
 const ZERO = 0x30;
+const CONTENT_LENGTH_BIT = 1 << FIELD.contentLength;
+const TRANSFER_ENCODING_BIT = 1 << FIELD.transferEncoding;
+const FRAMING_BITS = CONTENT_LENGTH_BIT | TRANSFER_ENCODING_BIT;
 
 /** The framing of one message (RFC 9112 §6). One instance is allocated per parser and reused for each message. */
 export class BodyFraming {
@@ -67,19 +70,21 @@ export class BodyFraming {
   #decide(fields: HeadFields): FramingRefusal | undefined {
     this.#setNone();
     this.endsConnection = false;
-    const lengthIndex = fields.indexOf(FIELD.contentLength);
-    const codingIndex = fields.indexOf(FIELD.transferEncoding);
-    if (codingIndex !== -1) {
-      // RFC 9112 §6.3 rule 3: a message with both fields might be an attempt of request smuggling or response splitting.
-      if (lengthIndex !== -1) return 'content-length-with-transfer-encoding';
-      if (!isChunked(fields, codingIndex)) return 'invalid-transfer-encoding';
+    const { seen, repeated } = fields;
+    if ((seen & FRAMING_BITS) === 0) return undefined;
+    // RFC 9112 §6.3 rule 3: a message with both fields might be an attempt of request smuggling or response splitting.
+    if ((seen & FRAMING_BITS) === FRAMING_BITS) return 'content-length-with-transfer-encoding';
+    if ((seen & TRANSFER_ENCODING_BIT) !== 0) {
+      // RFC 9112 §6.1: chunked must be applied once and last, otherwise the length of the body is unknown. Weir does not
+      // offer other transfer codings.
+      const isSingle = (repeated & TRANSFER_ENCODING_BIT) === 0;
+      if (!isSingle || !isChunked(fields, fields.indexOf(FIELD.transferEncoding))) return 'invalid-transfer-encoding';
       this.kind = 'chunked';
       return undefined;
     }
-    if (lengthIndex === -1) return undefined;
     // RFC 9112 §6.3 rule 5 allows several equal lengths. They are refused, because no sender has a reason for them.
-    if (fields.indexOf(FIELD.contentLength, lengthIndex + 1) !== -1) return 'several-content-lengths';
-    const length = parseLength(fields, lengthIndex);
+    if ((repeated & CONTENT_LENGTH_BIT) !== 0) return 'several-content-lengths';
+    const length = parseLength(fields, fields.indexOf(FIELD.contentLength));
     if (length === -1) return 'invalid-content-length';
     this.kind = 'length';
     this.length = length;
@@ -87,12 +92,8 @@ export class BodyFraming {
   }
 }
 
-/**
- * Reports whether the message has one Transfer-Encoding field with the value `chunked`. Weir does not offer other
- * transfer codings. RFC 9112 §6.1: chunked must be applied once and last, otherwise the length is unknown.
- */
+/** Reports whether the value of a field is `chunked`, whatever its case. */
 function isChunked(fields: HeadFields, index: number): boolean {
-  if (fields.indexOf(FIELD.transferEncoding, index + 1) !== -1) return false;
   const { bytes } = fields;
   const start = fields.valueStart[index] as number;
   if ((fields.valueEnd[index] as number) - start !== CHUNKED.length) return false;

@@ -58,7 +58,8 @@ export class ChunkedBody {
   /**
    * Scans the bytes from `at` to `end` (exclusive) up to the next range of data. `data`: relay `dataStart` to `dataEnd`,
    * and continue at `position`. `more`: all bytes are consumed. `done`: the body ends at `position`. A refusal: the end
-   * of the body is unknown, so both connections must be closed. A data range may be a part of a chunk.
+   * of the body is unknown, so both connections must be closed. A data range may be a part of a chunk. After `done` and
+   * after a refusal, only `reset` may be called.
    */
   next(bytes: Uint8Array, at: number, end: number): 'data' | 'more' | 'done' | ChunkRefusal {
     let position = at;

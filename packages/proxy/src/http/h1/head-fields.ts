@@ -34,18 +34,18 @@ export const FIELD = {
   location: 26,
   setCookie: 27,
   strictTransportSecurity: 28,
-  retryAfter: 29,
-  accept: 30,
-  contentType: 31,
-  http2Settings: 32,
+  accept: 29,
+  http2Settings: 30,
   /**
    * A known name with `_` in place of `-`, such as `X_Forwarded_For`. CGI and its successors give both spellings the same
    * variable, so an endpoint could take this field for the field that the proxy checked.
    */
-  underscored: 33,
+  underscored: 31,
+  contentType: 32,
+  retryAfter: 33,
 } as const;
 
-/** The name of each known field in lower case, by id. The name of `FIELD.other` is empty. */
+/** The name of each known field in lower case, by id. The names of `FIELD.other` and `FIELD.underscored` are empty. */
 export const FIELD_NAMES: readonly string[] = [
   '',
   'host',
@@ -76,10 +76,11 @@ export const FIELD_NAMES: readonly string[] = [
   'location',
   'set-cookie',
   'strict-transport-security',
-  'retry-after',
   'accept',
-  'content-type',
   'http2-settings',
+  '',
+  'content-type',
+  'retry-after',
 ];
 
 /**
@@ -98,6 +99,10 @@ export class HeadFields {
   readonly nameEnd: Int32Array = new Int32Array(MAX_FIELDS);
   readonly valueStart: Int32Array = new Int32Array(MAX_FIELDS);
   readonly valueEnd: Int32Array = new Int32Array(MAX_FIELDS);
+  /** For each id below 32, the bit `1 << id` is set if the head has a field with this id. */
+  seen = 0;
+  /** For each id below 32, the bit `1 << id` is set if the head has several fields with this id. */
+  repeated = 0;
 
   /** Returns the index of the first field with this id at or after `from`, or -1. */
   indexOf(id: number, from = 0): number {
@@ -142,6 +147,7 @@ function bucketOf(length: number, first: number, lastButOne: number): number {
 
 for (let id = 1, offset = 0; id < FIELD_NAMES.length; id += 1) {
   const name = FIELD_NAMES[id] as string;
+  if (name === '') continue;
   const bucket = bucketOf(name.length, name.charCodeAt(0), name.charCodeAt(name.length - 2));
   if (ID_BY_BUCKET[bucket] !== 0) throw new Error(`field name "${name}" shares its bucket: change bucketOf`);
   ID_BY_BUCKET[bucket] = id;

@@ -5,9 +5,9 @@ import { FIELD, FIELD_NAMES, fieldIdOf } from '../../../src/http/h1/head-fields.
 const idOf = (name: string): number => fieldIdOf(Buffer.from(`<${name}>`, 'latin1'), 1, name.length + 1);
 
 test('each known name has its id in any case', () => {
-  assert.equal(FIELD_NAMES.length, FIELD.underscored);
+  assert.equal(FIELD_NAMES.length, Object.keys(FIELD).length);
   for (const [id, name] of FIELD_NAMES.entries()) {
-    if (id === FIELD.other) continue;
+    if (id === FIELD.other || id === FIELD.underscored) continue;
     assert.equal(idOf(name), id, name);
     assert.equal(idOf(name.toUpperCase()), id, name);
     const key = name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
@@ -16,7 +16,7 @@ test('each known name has its id in any case', () => {
 });
 
 test('a name that differs from a known name in one byte has the id of other fields', () => {
-  for (const name of FIELD_NAMES.slice(1)) {
+  for (const name of FIELD_NAMES.filter((each) => each !== '')) {
     for (let at = 0; at < name.length; at += 1) {
       // 0x0d and 0x2d (`-`) differ only in the bit of upper and lower case, as do 0x12 and 0x32 (`2`).
       for (const byte of ['x', '0', '~', String.fromCharCode(name.charCodeAt(at) ^ 0x80)]) {

@@ -23,6 +23,8 @@ export interface ReadMessage {
 export interface ReadResult {
   /** The messages that were read to their end. */
   readonly messages: readonly ReadMessage[];
+  /** The position after each of these messages. */
+  readonly ends: readonly number[];
   /** Why reading ended: a refusal, all bytes are used up, or the bytes end inside of a message. */
   readonly end: string;
   /** The message that was not read to its end, if its head is complete. */
@@ -79,6 +81,7 @@ function readMessages(
   { parser, reset, describe }: MessageParser,
 ): ReadResult {
   const messages: ReadMessage[] = [];
+  const messageEnds: number[] = [];
   // A parser that reads behind the bytes that have arrived would find the ends of many lines.
   const memory = new Uint8Array(bytes.length + 16).fill(0x0d);
   const body = new BodyReader();
@@ -92,6 +95,7 @@ function readMessages(
   let isInBody = false;
   const ending = (end: string): ReadResult => ({
     messages,
+    ends: messageEnds,
     end,
     partial: isInBody ? { ...head, ...body.taken } : undefined,
     lastStart: start,
@@ -118,6 +122,7 @@ function readMessages(
       if (result === 'done') {
         messages.push({ ...head, ...body.taken });
         start = body.position;
+        messageEnds.push(start);
         isInBody = false;
         reset();
       }
