@@ -1,0 +1,140 @@
+// Tells endpoints who the client is: X-Forwarded-For, -Proto, -Host and -Port, and Forwarded (RFC 7239).
+import { FIELD } from '../h1/head-fields.ts';
+import { asciiBytes, fieldLine } from './byte-writer.ts';
+import type { HeadEdit } from './head-edit.ts';
+import type { RequestContext, RequestHead } from './request-context.ts';
+
+/** The peer of a client's connection and what endpoints are told about the peer, built once per connection. */
+export interface ForwardedPeer {
+  /** Whether the operator has named a range of proxies that contains the peer. Only then the peer's fields are believed. */
+  readonly isTrusted: boolean;
+  readonly isTls: boolean;
+  /** The text of the peer's address. */
+  readonly address: Uint8Array;
+  readonly forLine: Uint8Array;
+  readonly protoLine: Uint8Array;
+  readonly portLine: Uint8Array;
+  /** The three lines one after the other. */
+  readonly lines: Uint8Array;
+  /** The element of Forwarded without `host`. */
+  readonly element: Uint8Array;
+}
+
+/**
+ * Returns what endpoints are told about a peer. `address` is an IPv4 or IPv6 address without a zone, `port` the port of
+ * the listener.
+ */
+export function forwardedPeer({
+  address,
+  port,
+  isTls,
+  isTrusted,
+}: {
+  readonly address: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  readonly isTrusted: boolean;
+}): ForwardedPeer {
+  const proto = isTls ? 'https' : 'http';
+  const forLine = fieldLine('X-Forwarded-For', address);
+  const protoLine = fieldLine('X-Forwarded-Proto', proto);
+  const portLine = fieldLine('X-Forwarded-Port', `${port}`);
+  // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
+  const node = address.includes(':') ? `"[${address}]"` : address;
+  return {
+    isTrusted,
+    isTls,
+    address: asciiBytes(address),
+    forLine,
+    protoLine,
+    portLine,
+    lines: Uint8Array.of(...forLine, ...protoLine, ...portLine),
+    element: asciiBytes(`for=${node};proto=${proto}`),
+  };
+}
+
+const FOR_PREFIX: Uint8Array = asciiBytes('X-Forwarded-For: ');
+const HOST_PREFIX: Uint8Array = asciiBytes('X-Forwarded-Host: ');
+const FORWARDED_PREFIX: Uint8Array = asciiBytes('Forwarded: ');
+const HOST_PARAMETER: Uint8Array = asciiBytes(';host="');
+const SEPARATOR: Uint8Array = asciiBytes(', ');
+const CRLF: Uint8Array = asciiBytes('\r\n');
+const QUOTE = 0x22;
+
+/**
+ * Writes X-Forwarded-For, -Proto, -Host and -Port. The fields of an untrusted client are replaced. If the peer is
+ * trusted, its address is appended to the received X-Forwarded-For, and the other received fields are kept.
+ */
+export function writeXForwarded(edit: HeadEdit, { head, peer }: RequestContext): void {
+  const { appended } = edit;
+  if (!peer.isTrusted) {
+    edit.drop(FIELD.xForwardedFor);
+    edit.drop(FIELD.xForwardedProto);
+    edit.drop(FIELD.xForwardedHost);
+    edit.drop(FIELD.xForwardedPort);
+    appended.bytes(peer.lines);
+    writeXForwardedHost(edit, head);
+    return;
+  }
+  if (edit.countOf(FIELD.xForwardedFor) === 0) appended.bytes(peer.forLine);
+  else {
+    // One line, because many endpoints read only the first line of a list field.
+    appended.bytes(FOR_PREFIX);
+    joinValues(edit, FIELD.xForwardedFor);
+    appended.bytes(peer.address);
+    appended.bytes(CRLF);
+  }
+  if (edit.countOf(FIELD.xForwardedProto) === 0) {
+    appended.bytes(peer.protoLine);
+    // The port of this listener would be wrong beside the scheme of another listener.
+    if (edit.countOf(FIELD.xForwardedPort) === 0) appended.bytes(peer.portLine);
+  }
+  if (edit.countOf(FIELD.xForwardedHost) === 0) writeXForwardedHost(edit, head);
+}
+
+/**
+ * Writes Forwarded (RFC 7239) if the operator asks for the field. The field of an untrusted client is dropped in any
+ * case. The field of a trusted peer is kept, and the peer's element is appended if the operator asks for the field.
+ */
+export function writeForwarded(edit: HeadEdit, { head, peer, writesForwarded }: RequestContext): void {
+  if (!peer.isTrusted) edit.drop(FIELD.forwarded);
+  if (!writesForwarded) return;
+  const { appended } = edit;
+  appended.bytes(FORWARDED_PREFIX);
+  if (peer.isTrusted) joinValues(edit, FIELD.forwarded);
+  appended.bytes(peer.element);
+  if (head.hostStart < head.hostEnd) appendHostParameter(edit, head);
+  appended.bytes(CRLF);
+}
+
+/** Appends the host that the client asked for, with its port. */
+function writeXForwardedHost({ appended }: HeadEdit, head: RequestHead): void {
+  if (head.hostStart === head.hostEnd) return;
+  appended.bytes(HOST_PREFIX);
+  appended.range(head.fields.bytes, head.hostStart, authorityEndOf(head));
+  appended.bytes(CRLF);
+}
+
+/** Appends `host` as a quoted string (RFC 7239 §4), because a host with a port contains a colon. */
+function appendHostParameter({ appended }: HeadEdit, head: RequestHead): void {
+  appended.bytes(HOST_PARAMETER);
+  // The parser accepts no quote and no backslash in a host.
+  appended.range(head.fields.bytes, head.hostStart, authorityEndOf(head));
+  appended.byte(QUOTE);
+}
+
+/** Returns the end of the authority whose host the parser found: in the target, or the value of Host. */
+function authorityEndOf({ fields, targetForm, pathStart }: RequestHead): number {
+  return targetForm === 'absolute' ? pathStart : (fields.valueEnd[fields.indexOf(FIELD.host)] as number);
+}
+
+/** Drops all fields of this id and appends their values as one list that ends with a separator. */
+function joinValues(edit: HeadEdit, id: number): void {
+  const { ids, count, valueStart, valueEnd } = edit.fields;
+  edit.drop(id);
+  for (let index = 0; index < count; index += 1) {
+    if (ids[index] !== id || valueStart[index] === valueEnd[index]) continue;
+    edit.appendValue(index);
+    edit.appended.bytes(SEPARATOR);
+  }
+}

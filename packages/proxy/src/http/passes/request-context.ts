@@ -1,0 +1,49 @@
+import type { RequestHeadParser } from '../h1/request-head.ts';
+import type { ForwardedPeer } from './forwarded.ts';
+import type { CompiledFilters } from './header-filters.ts';
+
+/** A parsed request head. */
+export type RequestHead = Pick<
+  RequestHeadParser,
+  | 'fields'
+  | 'framing'
+  | 'methodId'
+  | 'methodStart'
+  | 'methodEnd'
+  | 'minorVersion'
+  | 'targetForm'
+  | 'targetStart'
+  | 'targetEnd'
+  | 'pathStart'
+  | 'hostStart'
+  | 'hostEnd'
+>;
+
+/** What the request passes need to know, and what they find out. One record is allocated per connection and reused. */
+export interface RequestContext {
+  /** The request as it was parsed; the parser of the connection. */
+  readonly head: RequestHead;
+  /** The client's side of the connection. */
+  peer: ForwardedPeer;
+  /** Whether the operator wants Forwarded (RFC 7239) beside X-Forwarded-For. */
+  writesForwarded: boolean;
+  /** The Host that the route asks for instead of the client's. */
+  hostRewrite: Uint8Array | undefined;
+  /** The target in origin-form that the route asks for, or whose normal form differs from the received target. */
+  targetRewrite: Uint8Array | undefined;
+  /** The header filters of the route. */
+  filters: CompiledFilters | undefined;
+  /** Fills 16 bytes with random values. */
+  fillRandom(this: void, memory: Uint8Array): void;
+
+  /** Result: the options of Connection that the client sent, as bits of `CONNECTION_OPTION`. */
+  connectionOptions: number;
+  /** Result: whether the client waits for 100 (Continue). The caller answers `unknown` with 417. */
+  expectation: 'none' | 'continue' | 'unknown';
+  /** Result: whether the client asks for a WebSocket, so that the endpoint may answer 101. */
+  isWebSocket: boolean;
+  /** Result: whether the proxy made the request id. Otherwise the id is the received X-Request-Id. */
+  isRequestIdMade: boolean;
+  /** Result: the 16 bytes of the request id if `isRequestIdMade`. */
+  readonly requestId: Uint8Array;
+}
