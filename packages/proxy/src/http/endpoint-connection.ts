@@ -1,57 +1,47 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
-import { ChunkedBody } from './h1/chunked-body.ts';
 import type { HeadFields } from './h1/head-fields.ts';
-import { ResponseHeadParser } from './h1/response-head.ts';
-import { PartialHead } from './partial-head.ts';
+import type { ResponseHeadParser } from './h1/response-head.ts';
+import { type MessageHandler, type MessageReader, responseReader } from './message-reader.ts';
+import { CONNECTION_OPTION } from './passes/connection-options.ts';
 
-/** The request that a connection to an endpoint carries. The methods are called in the order of the response. */
+/** The request that a connection carries. The methods are called in the order of the response. */
 export interface Exchange {
-  onEndpointConnected(): void;
-  /** Called with each head: any number of interim responses (1xx), then the final response. */
-  onResponseHead(head: ResponseHeadParser): void;
+  onConnected(): void;
+  /**
+   * Called with each head: any number of interim responses (1xx), then the final response. Returns the options of
+   * Connection that the endpoint sent (bits of `CONNECTION_OPTION`), or undefined if the response cannot be relayed.
+   */
+  onResponseHead(head: ResponseHeadParser): number | undefined;
   /** Called with data of the body, without framing, that are valid until the method returns. */
   onResponseData(bytes: Uint8Array, start: number, end: number): void;
-  /**
-   * Called when the response is complete, after which the connection carries no request any more. `isReusable` is false
-   * if the connection cannot carry another one.
-   */
+  /** Called when the response is complete. The connection carries no request any more. */
   onResponseEnd(trailers: HeadFields | undefined, isReusable: boolean): void;
-  /** Called when everything that `onResponseData` wrote during one read may be sent. */
-  onResponseRead(): void;
+  /** Called after the other methods that belong to one read. */
+  onReadEnd(): void;
   /** Called with bytes of another protocol, after a 101. */
-  onTunnelData(bytes: Uint8Array): void;
-  onTunnelEnd(): void;
-  onEndpointDrain(): void;
+  onOtherData(bytes: Uint8Array): void;
+  onOtherEnd(): void;
+  onDrain(): void;
   /**
-   * Called instead of `onResponseEnd` if the connection ends or the response is invalid. The connection is closed.
-   * `code` is the errno name of a failure.
+   * Called instead of `onResponseEnd` if the connection has failed or the response is not valid. The connection is
+   * closed. `code` is the errno name of a failure.
    */
-  onEndpointFailed(failure: EndpointFailure, code: string | undefined): void;
+  onFailed(failure: EndpointFailure, code: string | undefined): void;
   onThrow(thrown: unknown): void;
 }
 
 export type EndpointFailure = 'not-connected' | 'closed' | 'invalid-response';
 
 /** Called when an idle connection cannot be used any more. */
-export interface ConnectionOwner {
+export interface IdleConnectionOwner {
   onIdleConnectionEnd(connection: EndpointConnection): void;
 }
 
-// What the next byte of the endpoint belongs to.
-const IDLE = 0;
-const HEAD = 1;
-const LENGTH_BODY = 2;
-const CHUNKED_BODY = 3;
-const BODY_UNTIL_CLOSE = 4;
-const TUNNEL = 5;
-const CLOSED = 6;
-
 const SWITCHING_PROTOCOLS = 101;
-const parser: ResponseHeadParser = new ResponseHeadParser();
 
 /** One connection to an endpoint. Carries one request at a time, and waits for the next in `EndpointConnections`. */
-export class EndpointConnection implements StreamEvents {
+export class EndpointConnection implements StreamEvents, MessageHandler<ResponseHeadParser> {
   readonly stats: EndpointStats;
   /** Set right after the constructor, because the stream needs its event handler first. */
   stream!: TcpStream;
@@ -59,17 +49,14 @@ export class EndpointConnection implements StreamEvents {
   requests = 0;
   /** The tick in which the connection became idle. */
   idleSince = 0;
-  readonly #owner: ConnectionOwner;
+  readonly #owner: IdleConnectionOwner;
+  readonly #reader: MessageReader<ResponseHeadParser> = responseReader();
   #exchange: Exchange | undefined;
   #isConnected = false;
-  #state = IDLE;
-  #requestMethod = 0;
-  #remainingBytes = 0;
+  #isClosed = false;
   #isReusable = true;
-  #partialHead: PartialHead<ResponseHeadParser> | undefined;
-  #chunks: ChunkedBody | undefined;
 
-  constructor(stats: EndpointStats, owner: ConnectionOwner) {
+  constructor(stats: EndpointStats, owner: IdleConnectionOwner) {
     this.stats = stats;
     this.#owner = owner;
   }
@@ -81,59 +68,49 @@ export class EndpointConnection implements StreamEvents {
   /** Carries a request from now on. `requestMethod` (`METHOD`) decides which responses have no body. */
   begin(exchange: Exchange, requestMethod: number): void {
     this.#exchange = exchange;
-    this.#requestMethod = requestMethod;
-    this.#state = HEAD;
+    this.#reader.next(requestMethod);
     this.requests += 1;
   }
 
   /** Resets the connection. No method of the exchange is called any more. */
   reset(): void {
-    if (this.#state === CLOSED) return;
-    this.#state = CLOSED;
-    this.#exchange = undefined;
-    this.stream.reset();
+    if (this.#release()) this.stream.reset();
   }
 
   /** Closes the connection after the bytes that were written. */
   close(): void {
-    if (this.#state === CLOSED) return;
-    this.#state = CLOSED;
-    this.#exchange = undefined;
-    this.stream.shutdown();
+    if (this.#release()) this.stream.shutdown();
   }
 
   onConnect(): void {
     this.#isConnected = true;
     this.stream.readStart();
-    this.#exchange?.onEndpointConnected();
+    this.#exchange?.onConnected();
   }
 
   onData(_stream: TcpStream, bytes: Uint8Array): void {
     const exchange = this.#exchange;
-    // RFC 9112 §9.3: bytes that belong to no response end the connection.
+    // RFC 9112 §9.3: an endpoint must not send anything without a request.
     if (exchange === undefined) {
       this.#endIdle();
       return;
     }
-    if (this.#state === TUNNEL) exchange.onTunnelData(bytes);
-    else {
-      this.#read(exchange, bytes);
-      exchange.onResponseRead();
-    }
+    this.#reader.read(bytes, 0, this);
+    exchange.onReadEnd();
   }
 
   onEnd(): void {
     const exchange = this.#exchange;
     if (exchange === undefined) this.#endIdle();
-    else if (this.#state === TUNNEL) exchange.onTunnelEnd();
-    else if (this.#state === BODY_UNTIL_CLOSE) {
-      this.#end(exchange, undefined, false);
-      exchange.onResponseRead();
+    else if (this.#reader.readsOtherProtocol) exchange.onOtherEnd();
+    else if (this.#reader.endsWithConnection) {
+      this.onMessageEnd(undefined, false);
+      exchange.onReadEnd();
     } else this.#fail(exchange, 'closed', undefined);
   }
 
   onDrain(): void {
-    this.#exchange?.onEndpointDrain();
+    this.#exchange?.onDrain();
   }
 
   onClose(_stream: TcpStream, code: string | undefined): void {
@@ -148,106 +125,56 @@ export class EndpointConnection implements StreamEvents {
     exchange?.onThrow(thrown);
   }
 
-  #read(exchange: Exchange, bytes: Uint8Array): void {
-    let at = 0;
-    while (this.#exchange === exchange && (at < bytes.length || this.#state === LENGTH_BODY)) {
-      if (this.#state === HEAD) at = this.#readHead(exchange, bytes, at);
-      else if (this.#state === LENGTH_BODY) {
-        const end = Math.min(bytes.length, at + this.#remainingBytes);
-        this.#remainingBytes -= end - at;
-        if (end > at) exchange.onResponseData(bytes, at, end);
-        at = end;
-        if (this.#remainingBytes > 0) return;
-        this.#end(exchange, undefined, at === bytes.length);
-      } else if (this.#state === CHUNKED_BODY) at = this.#readChunks(exchange, bytes, at);
-      else {
-        if (this.#state === TUNNEL) exchange.onTunnelData(bytes.subarray(at));
-        else exchange.onResponseData(bytes, at, bytes.length);
-        return;
-      }
+  onHead(head: ResponseHeadParser): 'body' | 'head' | 'other' {
+    const { status, framing, minorVersion } = head;
+    const options = this.#exchange?.onResponseHead(head);
+    if (options === undefined) {
+      if (this.#exchange !== undefined) this.#fail(this.#exchange, 'invalid-response', undefined);
+      return 'body';
     }
+    if (status === SWITCHING_PROTOCOLS) return 'other';
+    if (status < 200) return 'head';
+    // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
+    this.#isReusable =
+      !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
+    return 'body';
   }
 
-  /** Reads a head. Returns the position after the head, or the end of the bytes. */
-  #readHead(exchange: Exchange, bytes: Uint8Array, at: number): number {
-    const partial = this.#partialHead;
-    const head = partial === undefined ? parser : partial.parser;
-    if (partial === undefined) head.reset(this.#requestMethod);
-    const result = partial === undefined ? head.parse(bytes, at, bytes.length) : partial.parse(bytes, at);
-    if (result === 'more') {
-      if (partial === undefined) {
-        this.#partialHead = new PartialHead(new ResponseHeadParser(), (own) => own.reset(this.#requestMethod));
-        this.#partialHead.parse(bytes, at);
-      }
-      return bytes.length;
-    }
-    if (result !== 'done') {
-      this.#fail(exchange, 'invalid-response', undefined);
-      return bytes.length;
-    }
-    const bodyStart = partial === undefined ? head.bodyStart : partial.positionAfter(head.bodyStart);
-    this.#partialHead = undefined;
-    this.#startBody(exchange, head, bodyStart === bytes.length);
-    return bodyStart;
+  onBodyData(bytes: Uint8Array, start: number, end: number): void {
+    this.#exchange?.onResponseData(bytes, start, end);
   }
 
-  #startBody(exchange: Exchange, head: ResponseHeadParser, isAtEnd: boolean): void {
-    const { status, framing } = head;
-    if (status === SWITCHING_PROTOCOLS) this.#state = TUNNEL;
-    this.#isReusable = !framing.endsConnection && head.minorVersion > 0;
-    exchange.onResponseHead(head);
-    if (status < 200 || this.#exchange !== exchange) return;
-    switch (framing.kind) {
-      case 'none':
-        this.#end(exchange, undefined, isAtEnd);
-        return;
-      case 'length':
-        this.#state = LENGTH_BODY;
-        this.#remainingBytes = framing.length;
-        return;
-      case 'chunked':
-        this.#state = CHUNKED_BODY;
-        this.#chunks ??= new ChunkedBody();
-        this.#chunks.reset();
-        return;
-      case 'until-close':
-        this.#state = BODY_UNTIL_CLOSE;
-    }
-  }
-
-  #readChunks(exchange: Exchange, bytes: Uint8Array, start: number): number {
-    const chunks = this.#chunks as ChunkedBody;
-    const result = chunks.next(bytes, start, bytes.length);
-    if (result === 'data') exchange.onResponseData(bytes, chunks.dataStart, chunks.dataEnd);
-    else if (result === 'done') this.#end(exchange, chunks.trailers, chunks.position === bytes.length);
-    else if (result !== 'more') {
-      this.#fail(exchange, 'invalid-response', undefined);
-      return bytes.length;
-    }
-    return chunks.position;
-  }
-
-  /** Marks the connection as not reusable, because the endpoint has asked for its end. */
-  endAfterResponse(): void {
-    this.#isReusable = false;
-  }
-
-  /** Ends the response. The connection is reusable only if nothing follows the response. */
-  #end(exchange: Exchange, trailers: HeadFields | undefined, isAtEnd: boolean): void {
+  onMessageEnd(trailers: HeadFields | undefined, hasMore: boolean): void {
+    const exchange = this.#exchange;
     this.#exchange = undefined;
-    this.#state = IDLE;
-    exchange.onResponseEnd(trailers, this.#isReusable && isAtEnd);
+    // RFC 9112 §9.3: bytes behind the response belong to no request, so the connection cannot be trusted any more.
+    exchange?.onResponseEnd(trailers, this.#isReusable && !hasMore);
+  }
+
+  onOtherData(bytes: Uint8Array): void {
+    this.#exchange?.onOtherData(bytes);
+  }
+
+  onRefusal(): void {
+    if (this.#exchange !== undefined) this.#fail(this.#exchange, 'invalid-response', undefined);
   }
 
   #fail(exchange: Exchange, failure: EndpointFailure, code: string | undefined): void {
     this.reset();
-    exchange.onEndpointFailed(failure, code);
+    exchange.onFailed(failure, code);
   }
 
   #endIdle(): void {
-    if (this.#state === CLOSED) return;
-    this.#state = CLOSED;
     this.#owner.onIdleConnectionEnd(this);
-    this.stream.reset();
+    this.reset();
+  }
+
+  /** Returns false if the connection was closed before. */
+  #release(): boolean {
+    if (this.#isClosed) return false;
+    this.#isClosed = true;
+    this.#exchange = undefined;
+    this.#reader.stop();
+    return true;
   }
 }

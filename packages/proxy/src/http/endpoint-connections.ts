@@ -1,7 +1,7 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
-import { type ConnectionOwner, EndpointConnection } from './endpoint-connection.ts';
+import { EndpointConnection, type IdleConnectionOwner } from './endpoint-connection.ts';
 
 /** How many connections to one endpoint may be idle in one worker. */
 const MAX_IDLE_PER_ENDPOINT = 32;
@@ -16,7 +16,7 @@ const MAX_REQUESTS = 10_000;
  * The connections of one worker to the endpoints of all Services. Each `EndpointStats` belongs to one Service, so Services
  * never share a connection.
  */
-export class EndpointConnections implements ConnectionOwner {
+export class EndpointConnections implements IdleConnectionOwner {
   readonly #transport: TcpTransport;
   readonly #idle = new Map<EndpointStats, EndpointConnection[]>();
   #idleCount = 0;

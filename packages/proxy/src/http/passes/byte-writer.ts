@@ -1,7 +1,9 @@
 import { IS_VALUE_BYTE, TOKEN_LOWER } from '../h1/byte-classes.ts';
 
-/** Up to this length a loop is faster than `set`, which needs a view of the source. */
-const MAX_LOOP_BYTES = 64;
+/** Up to this length a loop is faster than `set` of a whole array. */
+const MAX_LOOP_ARRAY_BYTES = 16;
+/** Up to this length a loop is faster than `set` of a part of an array, which needs a view of this part. */
+const MAX_LOOP_RANGE_BYTES = 64;
 /** The number of decimal digits of `Number.MAX_SAFE_INTEGER`. */
 const MAX_DIGITS = 16;
 const HEX_DIGITS: Uint8Array = asciiBytes('0123456789abcdef');
@@ -31,18 +33,18 @@ export class ByteWriter {
   }
 
   bytes(source: Uint8Array): void {
-    this.range(source, 0, source.length);
+    const { length } = source;
+    if (!this.#reserve(length)) return;
+    if (length <= MAX_LOOP_ARRAY_BYTES) this.#copy(source, 0, length);
+    else this.memory.set(source, this.at - length);
   }
 
   /** Copies the bytes from `start` to `end` (exclusive) of `source`. */
   range(source: Uint8Array, start: number, end: number): void {
     const length = end - start;
     if (!this.#reserve(length)) return;
-    const { memory } = this;
-    let to = this.at - length;
-    if (length <= MAX_LOOP_BYTES)
-      for (let from = start; from < end; from += 1, to += 1) memory[to] = source[from] as number;
-    else memory.set(source.subarray(start, end), to);
+    if (length <= MAX_LOOP_RANGE_BYTES) this.#copy(source, start, end);
+    else this.memory.set(source.subarray(start, end), this.at - length);
   }
 
   /** Writes a whole number from 0 to `Number.MAX_SAFE_INTEGER` in decimal digits. */
@@ -68,6 +70,13 @@ export class ByteWriter {
       this.memory[to + 1] = HEX_DIGITS[byte & 15] as number;
       to += 2;
     }
+  }
+
+  /** Copies bytes to the reserved memory before the position. */
+  #copy(source: Uint8Array, start: number, end: number): void {
+    const { memory } = this;
+    let to = this.at - end + start;
+    for (let from = start; from < end; from += 1, to += 1) memory[to] = source[from] as number;
   }
 
   /** Moves the position by `count` bytes. Returns false if the memory is too small. */

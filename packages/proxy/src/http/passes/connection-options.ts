@@ -78,13 +78,22 @@ export function hasListMember(edit: HeadEdit, id: number, token: Uint8Array): bo
   return false;
 }
 
+/** Whether the value of a received field is `token`, which is in lower case. */
+export function isValue(
+  { fields: { bytes, valueStart, valueEnd } }: HeadEdit,
+  index: number,
+  token: Uint8Array,
+): boolean {
+  return isToken(bytes, { start: valueStart[index] as number, end: valueEnd[index] as number, token });
+}
+
 /** Drops the unknown fields whose name is the bytes from `start` to `end` of the head. */
 function dropNamedFields(edit: HeadEdit, start: number, end: number): void {
-  const { bytes, ids, count, nameStart, nameEnd } = edit.fields;
+  const { bytes, count, nameStart, nameEnd } = edit.fields;
   const length = end - start;
   for (let index = 0; index < count; index += 1) {
     const from = nameStart[index] as number;
-    if (ids[index] !== FIELD.other || (nameEnd[index] as number) - from !== length) continue;
+    if ((nameEnd[index] as number) - from !== length) continue;
     let at = 0;
     while (at < length && TOKEN_LOWER[bytes[from + at] as number] === TOKEN_LOWER[bytes[start + at] as number]) at += 1;
     if (at === length) edit.dropped[index] = 1;

@@ -64,7 +64,7 @@ export const ERROR_REASONS: Readonly<Record<ErrorReason, Reason>> = {
     closes: true,
   },
   'target-too-long': { status: 414, message: 'The target of the request is too long.', closes: true },
-  'unknown-expectation': { status: 417, message: 'The field Expect of the request is not supported.' },
+  'unknown-expectation': { status: 417, message: 'The field Expect of the request is not supported.', closes: true },
   'misdirected-request': { status: 421, message: 'This connection is for another host. Open a new connection.' },
   'upgrade-required': { status: 426, message: 'This service answers only WebSocket requests.' },
   'too-many-requests': { status: 429, message: 'There were too many requests. Try again later.' },
@@ -92,10 +92,10 @@ export interface ErrorAnswer {
   readonly format: AnswerFormat;
   /** Whether the request has the method HEAD. */
   readonly isHead: boolean;
-  /** Whether the connection ends after the answer, even if the reason does not need this. */
+  /** Whether the connection ends after the answer for another reason, such as a body that was not read. */
   readonly closes: boolean;
-  /** Whether the client sent HTTP/1.0. */
-  readonly isHttp10: boolean;
+  /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
+  readonly clientMinorVersion: number;
   /** The current time as Date wants it. */
   readonly dateText: Uint8Array;
   /** The 16 bytes of the request id that Weir made. Undefined if the client has chosen the id: answers echo nothing. */
@@ -253,13 +253,13 @@ function writeBody(writer: ByteWriter, template: Template, requestId: Uint8Array
   writer.bytes(template.bodyEnd);
 }
 
-function connectionLinesOf({ reason, closes, isHttp10 }: ErrorAnswer): Uint8Array {
+function connectionLinesOf({ reason, closes, clientMinorVersion }: ErrorAnswer): Uint8Array {
   const ends = closes || closesConnection(reason);
   // RFC 9110 §15.5.22: 426 names the protocol to which the client must upgrade.
   if (reason === 'upgrade-required') return ends ? UPGRADE_CLOSE_LINES : UPGRADE_LINES;
   if (ends) return CLOSE_LINE;
   // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the answer says so.
-  return isHttp10 ? KEEP_ALIVE_LINE : NO_LINES;
+  return clientMinorVersion === 0 ? KEEP_ALIVE_LINE : NO_LINES;
 }
 
 function escapeHtml(text: string): string {

@@ -2,8 +2,8 @@ import { TOKEN_LOWER } from '../h1/byte-classes.ts';
 import { FIELD, HeadFields, MAX_FIELDS } from '../h1/head-fields.ts';
 import { ByteWriter } from './byte-writer.ts';
 
-/** The memory for the lines that passes append to one head. Larger heads are refused. */
-const MAX_APPENDED_BYTES = 16_384;
+/** The memory for the lines that passes append to one head: those of the proxy and those of a route's filters. */
+const MAX_APPENDED_BYTES = 65_536;
 const LF = 0x0a;
 const COLON = 0x3a;
 

@@ -1,11 +1,13 @@
 // Writes the head that a peer receives: the start line, the kept fields of the received head, the appended lines.
 import type { HeadFields } from '../h1/head-fields.ts';
+import { METHOD } from '../h1/methods.ts';
 import { asciiBytes, type ByteWriter } from './byte-writer.ts';
 import type { HeadEdit } from './head-edit.ts';
 import type { RequestHead } from './request-context.ts';
 import type { ResponseHead } from './response-passes.ts';
 
 const SPACE = 0x20;
+const ASTERISK = 0x2a;
 const SLASH = 0x2f;
 const LF = 0x0a;
 const DIGIT_ONE = 0x31;
@@ -37,6 +39,8 @@ export function writeRequestHead(writer: ByteWriter, edit: HeadEdit, head: Reque
   writer.range(bytes, head.methodStart, head.methodEnd);
   writer.byte(SPACE);
   if (edit.target !== undefined) writer.bytes(edit.target);
+  // RFC 9112 §3.2.4: OPTIONS with neither path nor query is sent in asterisk-form.
+  else if (head.methodId === METHOD.options && head.pathStart === head.targetEnd) writer.byte(ASTERISK);
   else {
     // RFC 9112 §3.2.1: an endpoint gets the origin-form, in which an empty path is `/`.
     if (bytes[head.pathStart] !== SLASH) writer.byte(SLASH);

@@ -4,6 +4,9 @@ import { FIELD } from '../h1/head-fields.ts';
 import { asciiBytes } from './byte-writer.ts';
 import type { HeadEdit } from './head-edit.ts';
 
+/** The only protocol to which the proxy lets a connection upgrade. */
+export const WEBSOCKET: Uint8Array = asciiBytes('websocket');
+
 const VIA_1_0: Uint8Array = asciiBytes('Via: 1.0 weir\r\n');
 const VIA_1_1: Uint8Array = asciiBytes('Via: 1.1 weir\r\n');
 const UPGRADE_LINES: Uint8Array = asciiBytes('Connection: Upgrade\r\nUpgrade: websocket\r\n');

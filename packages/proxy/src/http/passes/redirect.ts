@@ -17,8 +17,8 @@ export interface Redirect {
   /** The current time as Date wants it. */
   readonly dateText: Uint8Array;
   readonly closes: boolean;
-  /** Whether the client sent HTTP/1.0. */
-  readonly isHttp10: boolean;
+  /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
+  readonly clientMinorVersion: number;
 }
 
 const HEAD_STARTS: Readonly<Record<RedirectStatus, Uint8Array>> = {
@@ -61,7 +61,7 @@ export function writeRedirect(writer: ByteWriter, redirect: Redirect): number {
   writer.bytes(redirect.dateText);
   if (redirect.closes) writer.bytes(CLOSE_HEAD_END);
   // RFC 9112 §9.3: a connection of HTTP/1.0 stays open only if the answer says so.
-  else writer.bytes(redirect.isHttp10 ? KEEP_ALIVE_HEAD_END : HEAD_END);
+  else writer.bytes(redirect.clientMinorVersion === 0 ? KEEP_ALIVE_HEAD_END : HEAD_END);
   return writer.at;
 }
 

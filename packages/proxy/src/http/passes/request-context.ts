@@ -38,6 +38,8 @@ export interface RequestContext {
 
   /** Result: the options of Connection that the client sent, as bits of `CONNECTION_OPTION`. */
   connectionOptions: number;
+  /** Result: whether the client waits for 100 (Continue). The caller answers `unknown` with 417. */
+  expectation: 'none' | 'continue' | 'unknown';
   /** Result: whether the client asks for a WebSocket, so that the endpoint may answer 101. */
   isWebSocket: boolean;
   /** Result: whether the proxy made the request id. Otherwise the id is the received X-Request-Id. */

@@ -2,11 +2,11 @@
 import { FIELD } from '../h1/head-fields.ts';
 import { METHOD } from '../h1/methods.ts';
 import { asciiBytes } from './byte-writer.ts';
-import { CONNECTION_OPTION, dropHopByHop, hasListMember } from './connection-options.ts';
+import { CONNECTION_OPTION, dropHopByHop, hasListMember, isValue } from './connection-options.ts';
 import { writeForwarded, writeXForwarded } from './forwarded.ts';
 import type { HeadEdit } from './head-edit.ts';
 import { applyHeaderFilters } from './header-filters.ts';
-import { appendUpgrade, appendVia, replaceFraming } from './message-fields.ts';
+import { appendUpgrade, appendVia, replaceFraming, WEBSOCKET } from './message-fields.ts';
 import type { RequestContext } from './request-context.ts';
 import { writeRequestId, writeTraceContext } from './request-ids.ts';
 
@@ -17,7 +17,7 @@ export const REQUEST_PASSES: readonly RequestPass[] = [
   dropConnectionFields,
   keepWebSocketUpgrade,
   keepTrailersOption,
-  dropExpectOfHttp10,
+  checkExpectation,
   writeXForwarded,
   writeForwarded,
   rewriteTarget,
@@ -35,7 +35,7 @@ export function editRequest(edit: HeadEdit, context: RequestContext): void {
   for (const pass of REQUEST_PASSES) pass(edit, context);
 }
 
-const WEBSOCKET: Uint8Array = asciiBytes('websocket');
+const CONTINUE: Uint8Array = asciiBytes('100-continue');
 const TRAILERS: Uint8Array = asciiBytes('trailers');
 const TRAILERS_LINES: Uint8Array = asciiBytes('Connection: TE\r\nTE: trailers\r\n');
 
@@ -65,10 +65,19 @@ function keepTrailersOption(edit: HeadEdit, { isWebSocket }: RequestContext): vo
   edit.appended.bytes(TRAILERS_LINES);
 }
 
-/** Keeps Expect, except that of an HTTP/1.0 client. */
-function dropExpectOfHttp10(edit: HeadEdit, { head }: RequestContext): void {
-  // RFC 9110 §10.1.1: 100-continue in an HTTP/1.0 request is ignored, because the client understands no 1xx answer.
-  if (head.minorVersion === 0) edit.drop(FIELD.expect);
+/**
+ * Keeps Expect if an HTTP/1.1 client announces a body with `100-continue`. The caller refuses other expectations with 417,
+ * because proxies and endpoints that read them differently also disagree about where the body starts.
+ */
+function checkExpectation(edit: HeadEdit, context: RequestContext): void {
+  const { head } = context;
+  const index = edit.firstOf(FIELD.expect);
+  context.expectation = 'none';
+  if (index < 0) return;
+  // RFC 9110 §10.1.1: 100-continue is ignored in an HTTP/1.0 request, and a client must not send it without a body.
+  if (head.minorVersion === 0 || head.framing.kind === 'none') edit.drop(FIELD.expect);
+  else if (edit.countOf(FIELD.expect) === 1 && isValue(edit, index, CONTINUE)) context.expectation = 'continue';
+  else context.expectation = 'unknown';
 }
 
 /** Sends the target that the route asks for, for example without the path prefix of the route. */

@@ -4,10 +4,10 @@ import { FIELD } from '../h1/head-fields.ts';
 import { METHOD } from '../h1/methods.ts';
 import type { ResponseHeadParser } from '../h1/response-head.ts';
 import { asciiBytes } from './byte-writer.ts';
-import { dropHopByHop } from './connection-options.ts';
+import { CONNECTION_OPTION, dropHopByHop, hasListMember } from './connection-options.ts';
 import type { HeadEdit } from './head-edit.ts';
 import { applyHeaderFilters, type CompiledFilters } from './header-filters.ts';
-import { appendUpgrade, appendVia, replaceFraming } from './message-fields.ts';
+import { appendUpgrade, appendVia, replaceFraming, WEBSOCKET } from './message-fields.ts';
 
 /** A parsed response head. */
 export type ResponseHead = Pick<
@@ -23,7 +23,7 @@ export interface ResponseContext {
   clientMinorVersion: number;
   /** Whether the client's connection is encrypted. */
   isTls: boolean;
-  /** Whether the client asked for a WebSocket. The caller refuses any other 101. */
+  /** Whether the client asked for a WebSocket. */
   isWebSocket: boolean;
   /** The current time as Date wants it, such as `Sun, 06 Nov 1994 08:49:37 GMT`. */
   dateText: Uint8Array;
@@ -43,6 +43,8 @@ export interface ResponseContext {
   connectionOptions: number;
   /** Result: how the caller must send the body to the client. */
   bodyKind: BodyKind;
+  /** Result: whether the response is a 101 that starts the WebSocket. The caller answers any other 101 with 502. */
+  startsWebSocket: boolean;
 }
 
 type ResponsePass = (edit: HeadEdit, context: ResponseContext) => void;
@@ -50,6 +52,7 @@ type ResponsePass = (edit: HeadEdit, context: ResponseContext) => void;
 /** All passes in their order. Filters come late, so that a route has the last word about every field but Connection. */
 export const RESPONSE_PASSES: readonly ResponsePass[] = [
   dropConnectionFields,
+  checkWebSocket,
   writeVia,
   writeFraming,
   writeDate,
@@ -59,7 +62,10 @@ export const RESPONSE_PASSES: readonly ResponsePass[] = [
   writeConnection,
 ];
 
-/** Applies all response passes to the head of `context`. The result is in `edit` and in the results of `context`. */
+/**
+ * Applies all response passes to the head of `context`. The result is in `edit` and in the results of `context`. RFC 9110
+ * §15.2: the caller sends no interim response (1xx) to a client of HTTP/1.0.
+ */
 export function editResponse(edit: HeadEdit, context: ResponseContext): void {
   edit.begin(context.head.fields);
   for (const pass of RESPONSE_PASSES) pass(edit, context);
@@ -76,6 +82,16 @@ const CRLF: Uint8Array = asciiBytes('\r\n');
 /** Drops the fields that concern only the endpoint's connection (RFC 9110 §7.6.1). */
 function dropConnectionFields(edit: HeadEdit, context: ResponseContext): void {
   context.connectionOptions = dropHopByHop(edit);
+}
+
+/** Finds out whether the response starts the WebSocket that the client asked for. */
+function checkWebSocket(edit: HeadEdit, context: ResponseContext): void {
+  context.startsWebSocket =
+    context.head.status === SWITCHING_PROTOCOLS &&
+    context.isWebSocket &&
+    // RFC 9110 §15.2.2: a 101 names in Upgrade the protocol that follows.
+    (context.connectionOptions & CONNECTION_OPTION.upgrade) !== 0 &&
+    hasListMember(edit, FIELD.upgrade, WEBSOCKET);
 }
 
 /** Appends this proxy to Via of a final response (RFC 9110 §7.6.3). */
@@ -116,7 +132,7 @@ function writeDate(edit: HeadEdit, { head, dateText }: ResponseContext): void {
 
 /** Replaces Strict-Transport-Security if the Service asks for the field. */
 function writeHsts(edit: HeadEdit, { head, isTls, hstsLine }: ResponseContext): void {
-  // RFC 6797 §7.2: an response over an unencrypted connection does not contain the field.
+  // RFC 6797 §7.2: a response over an unencrypted connection does not contain the field.
   if (hstsLine === undefined || !isTls || head.status < 200) return;
   edit.drop(FIELD.strictTransportSecurity);
   edit.appended.bytes(hstsLine);
@@ -133,8 +149,8 @@ function applyFilters(edit: HeadEdit, { head, filters }: ResponseContext): void 
 }
 
 /** Says what follows the response: a WebSocket, the end of the connection or, to an HTTP/1.0 client, another response. */
-function writeConnection(edit: HeadEdit, { head, isWebSocket, closes, clientMinorVersion }: ResponseContext): void {
-  if (head.status === SWITCHING_PROTOCOLS && isWebSocket) appendUpgrade(edit);
+function writeConnection(edit: HeadEdit, { head, startsWebSocket, closes, clientMinorVersion }: ResponseContext): void {
+  if (startsWebSocket) appendUpgrade(edit);
   if (head.status < 200) return;
   // RFC 9112 §9.6: the last response of a connection says that the connection is closed.
   if (closes) edit.appended.bytes(CLOSE_LINE);

@@ -24,7 +24,7 @@ function answer(options: Partial<ErrorAnswer> = {}): string {
     format: 'text',
     isHead: false,
     closes: false,
-    isHttp10: false,
+    clientMinorVersion: 1,
     dateText: DATE_TEXT,
     requestId: new Uint8Array(16).fill(10),
     ...options,
@@ -93,8 +93,8 @@ describe('answers of Weir itself', () => {
       parseAnswer(answer(options)).fields.get('connection');
     assert.equal(connection({ reason: 'invalid-request' }), 'close');
     assert.equal(connection({ closes: true }), 'close');
-    assert.equal(connection({ isHttp10: true }), 'keep-alive');
-    assert.equal(connection({ isHttp10: true, closes: true }), 'close');
+    assert.equal(connection({ clientMinorVersion: 0 }), 'keep-alive');
+    assert.equal(connection({ clientMinorVersion: 0, closes: true }), 'close');
     assert.equal(connection({ reason: 'upgrade-required' }), 'Upgrade');
     assert.equal(connection({ reason: 'upgrade-required', closes: true }), 'Upgrade, close');
   });
@@ -136,7 +136,7 @@ describe('answers of Weir itself', () => {
         format: 'text',
         isHead: false,
         closes: false,
-        isHttp10: false,
+        clientMinorVersion: 1,
         dateText: DATE_TEXT,
         requestId: new Uint8Array(16),
       });
@@ -189,7 +189,7 @@ describe('redirects', () => {
       targetEnd: target.length,
       dateText: DATE_TEXT,
       closes: false,
-      isHttp10: false,
+      clientMinorVersion: 1,
       ...options,
     });
     return Buffer.from(writer.memory.subarray(0, end)).toString();
@@ -235,6 +235,6 @@ describe('redirects', () => {
       assert.ok(redirect({ status }).startsWith(`HTTP/1.1 ${text}\r\n`));
     }
     assert.equal(parseAnswer(redirect({ closes: true })).fields.get('connection'), 'close');
-    assert.equal(parseAnswer(redirect({ isHttp10: true })).fields.get('connection'), 'keep-alive');
+    assert.equal(parseAnswer(redirect({ clientMinorVersion: 0 })).fields.get('connection'), 'keep-alive');
   });
 });

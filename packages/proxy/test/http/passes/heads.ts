@@ -72,6 +72,7 @@ export function requestContext(
       memory.fill(next);
     },
     connectionOptions: 0,
+    expectation: 'none',
     isWebSocket: false,
     isRequestIdMade: false,
     requestId: new Uint8Array(16),
@@ -95,6 +96,7 @@ export function responseContext(
     closes: false,
     connectionOptions: 0,
     bodyKind: 'none',
+    startsWebSocket: false,
     ...options,
   };
 }

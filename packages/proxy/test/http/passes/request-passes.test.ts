@@ -3,8 +3,9 @@ import { describe, test } from 'node:test';
 import { CONNECTION_OPTION } from '../../../src/http/passes/connection-options.ts';
 import { forwardedPeer } from '../../../src/http/passes/forwarded.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
+import type { RequestContext } from '../../../src/http/passes/request-context.ts';
 import { editRequest, REQUEST_PASSES } from '../../../src/http/passes/request-passes.ts';
-import { forwardRequest, headBytes, PEER, parseRequest, requestContext, writeRequest } from './heads.ts';
+import { forwardRequest, headBytes, headLines, PEER, parseRequest, requestContext, writeRequest } from './heads.ts';
 
 const LINE = 'GET /a?b=c HTTP/1.1';
 const HOST = 'Host: shop.example';
@@ -38,7 +39,7 @@ test('the passes run in the documented order', () => {
       'dropConnectionFields',
       'keepWebSocketUpgrade',
       'keepTrailersOption',
-      'dropExpectOfHttp10',
+      'checkExpectation',
       'writeXForwarded',
       'writeForwarded',
       'rewriteTarget',
@@ -140,13 +141,25 @@ describe('fields of one connection', () => {
 });
 
 describe('Expect', () => {
-  test('Expect of an HTTP/1.1 client is kept', () =>
-    assertForwards(['Expect: 100-continue'], ['Expect: 100-continue']));
-  test('Expect of an HTTP/1.0 client is dropped', () => {
-    const lines = forwardRequest(['POST / HTTP/1.0', HOST, 'Expect: 100-continue', 'Content-Length: 1']);
-    assert.deepEqual(lines.slice(0, 2), ['POST / HTTP/1.1', HOST]);
-    assert.ok(!lines.includes('Expect: 100-continue'));
-  });
+  const cases: readonly (readonly [string, string, readonly string[], RequestContext['expectation'], boolean])[] = [
+    ['100-continue', '1.1', ['Expect: 100-Continue', 'Content-Length: 3'], 'continue', true],
+    ['100-continue of HTTP/1.0', '1.0', ['Expect: 100-continue', 'Content-Length: 3'], 'none', false],
+    ['100-continue without a body', '1.1', ['Expect: 100-continue'], 'none', false],
+    ['another value', '1.1', ['Expect: y 100-continue', 'Content-Length: 3'], 'unknown', true],
+    ['two fields', '1.1', ['Expect: 100-continue', 'Expect: 100-continue', 'Content-Length: 3'], 'unknown', true],
+    ['no field', '1.1', ['Content-Length: 3'], 'none', false],
+  ];
+  for (const [name, version, fields, expectation, isKept] of cases) {
+    test(`${name}: the expectation is "${expectation}"`, () => {
+      const context = requestContext(parseRequest(headBytes([`POST / HTTP/${version}`, HOST, ...fields])));
+      const lines = headLines(writeRequest(context) as Uint8Array);
+      assert.equal(context.expectation, expectation);
+      assert.equal(
+        lines.some((line) => line.startsWith('Expect')),
+        isKept,
+      );
+    });
+  }
 });
 
 describe('request line and Host', () => {
@@ -167,6 +180,11 @@ describe('request line and Host', () => {
       name: 'absolute-form of HTTP/1.0 gives the Host',
       lines: ['GET http://shop.example:81/x HTTP/1.0', 'A: 1'],
       expected: ['GET /x HTTP/1.1', 'Host: shop.example:81', 'A: 1'],
+    },
+    {
+      name: 'OPTIONS of absolute-form without a path becomes asterisk-form',
+      lines: ['OPTIONS http://shop.example HTTP/1.1', HOST],
+      expected: ['OPTIONS * HTTP/1.1', HOST],
     },
     { name: 'asterisk-form is kept', lines: ['OPTIONS * HTTP/1.1', HOST], expected: ['OPTIONS * HTTP/1.1', HOST] },
   ];

@@ -17,6 +17,7 @@ test('the passes run in the documented order', () => {
     RESPONSE_PASSES.map(({ name }) => name),
     [
       'dropConnectionFields',
+      'checkWebSocket',
       'writeVia',
       'writeFraming',
       'writeDate',
@@ -153,6 +154,19 @@ describe('interim responses', () => {
       'Connection: Upgrade',
       'Upgrade: websocket',
     ]);
+  });
+
+  test('the caller learns which 101 starts a WebSocket', () => {
+    const startsWebSocket = (isWebSocket: boolean, ...fields: readonly string[]): boolean => {
+      const head = parseResponse(headBytes(['HTTP/1.1 101 Switching Protocols', ...fields]));
+      const context = responseContext(head, { isWebSocket });
+      editResponse(new HeadEdit(), context);
+      return context.startsWebSocket;
+    };
+    assert.equal(startsWebSocket(true, 'Connection: upgrade', 'Upgrade: WebSocket'), true);
+    assert.equal(startsWebSocket(false, 'Connection: upgrade', 'Upgrade: websocket'), false);
+    assert.equal(startsWebSocket(true, 'Connection: upgrade', 'Upgrade: foo'), false);
+    assert.equal(startsWebSocket(true, 'Upgrade: websocket'), false);
   });
 });
 

@@ -1,0 +1,67 @@
+// Composes what one event handler sends in the `output` of this thread, so that a head and the data that arrived with the
+// head leave in one write.
+import { writeChunkHeader } from './h1/chunked-body.ts';
+import type { HeadFields } from './h1/head-fields.ts';
+import { output } from './worker-memory.ts';
+
+/** The stream to which the output is sent. */
+export interface Sink {
+  send(bytes: Uint8Array): void;
+}
+
+/** Longer data are not copied into the output. */
+const MAX_COPIED_BYTES = 65_536;
+/** The line before the data of a chunk, and the line end after the data. */
+const CHUNK_FRAMING_BYTES = 18;
+const CR = 0x0d;
+const LF = 0x0a;
+const ZERO = 0x30;
+
+/** Sends the output, if there is any. */
+export function flush(sink: Sink): void {
+  if (output.at <= 0) return;
+  const bytes = output.memory.subarray(0, output.at);
+  output.at = 0;
+  sink.send(bytes);
+}
+
+export function writeData(sink: Sink, isChunked: boolean, bytes: Uint8Array, start: number, end: number): void {
+  const length = end - start;
+  reserve(sink, Math.min(length, MAX_COPIED_BYTES) + CHUNK_FRAMING_BYTES);
+  if (isChunked) output.at = writeChunkHeader(output.memory, output.at, length);
+  if (length <= MAX_COPIED_BYTES) output.range(bytes, start, end);
+  else {
+    flush(sink);
+    sink.send(bytes.subarray(start, end));
+  }
+  if (isChunked) writeLineEnd();
+}
+
+/** Writes the end of a chunked body with its trailer fields. */
+export function writeChunkedEnd(sink: Sink, trailers: HeadFields | undefined): void {
+  reserve(sink, MAX_COPIED_BYTES);
+  output.byte(ZERO);
+  writeLineEnd();
+  if (trailers !== undefined) {
+    const { bytes, count, nameStart, valueEnd } = trailers;
+    for (let index = 0; index < count; index += 1) {
+      output.range(bytes, nameStart[index] as number, valueEnd[index] as number);
+      writeLineEnd();
+    }
+  }
+  writeLineEnd();
+}
+
+/** Makes space for a head, whatever its length. */
+export function reserveHead(sink: Sink): void {
+  reserve(sink, MAX_COPIED_BYTES);
+}
+
+function reserve(sink: Sink, length: number): void {
+  if (output.at + length > output.memory.length) flush(sink);
+}
+
+function writeLineEnd(): void {
+  output.byte(CR);
+  output.byte(LF);
+}
