@@ -135,8 +135,7 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     if (status === SWITCHING_PROTOCOLS) return 'other';
     if (status < 200) return 'head';
     // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
-    this.#isReusable =
-      !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
+    this.#isReusable = !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
     return 'body';
   }
 

@@ -11,7 +11,8 @@ import type { Sink } from './message-output.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
 
 /** The session whose requests are sent. */
-export interface RequestOwner extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
+export interface RequestOwner
+  extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
   /** The window for a new connection. */
   currentWindow(): Window;
   /** Called when the endpoint can take more of the request. */

@@ -189,7 +189,6 @@ export class HttpSession
         this.end('reset-by-client');
         return;
       case 'response':
-        this.#closesAfterResponse = true;
         return;
       case 'other':
         this.#request.shutdown();
@@ -235,7 +234,6 @@ export class HttpSession
   onHead(head: RequestHeadParser): 'body' {
     addToCounter(this.counters, REQUESTS, 1);
     this.#phase = 'body';
-    this.#hasResponse = false;
     this.#method = head.methodId;
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
@@ -251,7 +249,8 @@ export class HttpSession
       (head.minorVersion === 0 && (connectionOptions & CONNECTION_OPTION.keepAlive) === 0);
     this.#setDeadline(this.#idleTicks);
     output.at = 0;
-    if (writeRequestHead(output, edit, head) < 0) this.#answer('head-too-large');
+    if (requestContext.expectation === 'unknown') this.#answer('unknown-expectation');
+    else if (writeRequestHead(output, edit, head) < 0) this.#answer('head-too-large');
     else this.#request.begin(this.#method);
     return 'body';
   }
@@ -296,7 +295,6 @@ export class HttpSession
   onResponseHead(head: ResponseHeadParser): number | undefined {
     const { status } = head;
     const isSwitch = status === SWITCHING_PROTOCOLS;
-    if (isSwitch && !this.#isWebSocket) return undefined;
     this.extendIdleDeadline();
     // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
     if (status < 200 && !isSwitch && this.#clientMinorVersion === 0) return 0;
@@ -309,7 +307,7 @@ export class HttpSession
     responseContext.closes = status >= 200 && (this.#closesAfterResponse || this.#phase === 'body');
     editResponse(edit, responseContext);
     reserveHead(this);
-    if (writeResponseHead(output, edit, head) < 0) {
+    if ((isSwitch && !responseContext.startsWebSocket) || writeResponseHead(output, edit, head) < 0) {
       output.at = 0;
       return undefined;
     }
@@ -375,7 +373,7 @@ export class HttpSession
       format: this.#answerFormat,
       isHead: this.#method === METHOD.head,
       closes: this.#closesAfterResponse,
-      isHttp10: this.#clientMinorVersion === 0,
+      clientMinorVersion: this.#clientMinorVersion,
       dateText: dateText(Date.now()),
     });
     flush(this);
@@ -391,12 +389,15 @@ export class HttpSession
   #startNextRequest(): void {
     this.#phase = 'head';
     this.#reader.next(METHOD.other);
+    this.#hasResponse = false;
     this.#setDeadline(ticksFor(KEEP_ALIVE_MS));
     const bytes = this.#nextRequest;
-    if (bytes === undefined) return;
     this.#nextRequest = undefined;
-    this.#read(bytes);
-    if (!this.#isEnded && this.#nextRequest === undefined) this.#readClient();
+    if (bytes !== undefined) this.#read(bytes);
+    if (this.#isEnded || this.#nextRequest !== undefined) return;
+    // RFC 9112 §9.6: a client that has sent FIN still reads the responses to the requests before.
+    if (this.#hasClientEnded && (this.#phase === 'head' || this.#phase === 'body')) this.#linger();
+    else if (bytes !== undefined) this.#readClient();
   }
 
   /** Keeps bytes behind a request, and reads nothing more until its response is complete. */
@@ -418,6 +419,7 @@ export class HttpSession
   #linger(): void {
     this.#phase = 'linger';
     this.#reader.stop();
+    this.#request.cancel();
     this.#nextRequest = undefined;
     this.client.shutdown();
     this.#setDeadline(ticksFor(LINGER_MS));

@@ -55,6 +55,7 @@ export const requestContext: Mutable<RequestContext> = {
   fillRandom,
   connectionOptions: 0,
   isWebSocket: false,
+  expectation: 'none',
   isRequestIdMade: false,
   requestId: new Uint8Array(16),
 };
@@ -71,5 +72,6 @@ export const responseContext: ResponseContext = {
   filters: undefined,
   closes: false,
   connectionOptions: 0,
+  startsWebSocket: false,
   bodyKind: 'none',
 };

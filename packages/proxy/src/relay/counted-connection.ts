@@ -82,7 +82,7 @@ export abstract class CountedConnection implements SendingSession {
   }
 
   /** Returns the window for a new stream to an endpoint. Adapts the client's window if the tenant's has changed. */
-  protected currentWindow(): Window {
+  currentWindow(): Window {
     if (this.#window !== this.#buffers.window) this.#adaptWindow();
     return this.#window;
   }
