@@ -20,17 +20,14 @@ import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
+import { writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
 import { flush, reserveHead, type Sink, writeChunkedEnd, writeData } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
-import { CONNECTION_OPTION } from './passes/connection-options.ts';
-import { closesConnection, type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
+import { closesConnection, type ErrorReason } from './passes/error-answer.ts';
 import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
-import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
-import { editRequest } from './passes/request-passes.ts';
-import { editResponse } from './passes/response-passes.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
-import { dateText, edit, output, requestContext, responseContext } from './worker-memory.ts';
+import { output } from './worker-memory.ts';
 
 export interface HttpSessionOptions {
   readonly context: RelayContext;
@@ -238,20 +235,12 @@ export class HttpSession
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
     this.#isChunkedRequest = head.framing.kind === 'chunked';
-    requestContext.head = head;
-    requestContext.peer = this.#peer;
-    editRequest(edit, requestContext);
-    this.#isWebSocket = requestContext.isWebSocket;
-    const { connectionOptions } = requestContext;
-    // RFC 9112 §9.3: a connection of HTTP/1.1 persists without `close`, a connection of HTTP/1.0 only with `keep-alive`.
-    this.#closesAfterResponse =
-      (connectionOptions & CONNECTION_OPTION.close) !== 0 ||
-      (head.minorVersion === 0 && (connectionOptions & CONNECTION_OPTION.keepAlive) === 0);
+    const refusal = writeRequest(head, this.#peer);
+    this.#isWebSocket = writtenRequest.isWebSocket;
+    this.#closesAfterResponse = writtenRequest.closes;
     this.#setDeadline(this.#idleTicks);
-    output.at = 0;
-    if (requestContext.expectation === 'unknown') this.#answer('unknown-expectation');
-    else if (writeRequestHead(output, edit, head) < 0) this.#answer('head-too-large');
-    else this.#request.begin(this.#method);
+    if (refusal === undefined) this.#request.begin(this.#method);
+    else this.#answer(refusal);
     return 'body';
   }
 
@@ -298,26 +287,18 @@ export class HttpSession
     this.extendIdleDeadline();
     // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
     if (status < 200 && !isSwitch && this.#clientMinorVersion === 0) return 0;
-    responseContext.head = head;
-    responseContext.clientMinorVersion = this.#clientMinorVersion;
-    responseContext.isTls = this.#peer.isTls;
-    responseContext.isWebSocket = this.#isWebSocket;
-    responseContext.dateText = dateText(Date.now());
-    // If the endpoint answers before the request is complete, nobody reads the rest of the request.
-    responseContext.closes = status >= 200 && (this.#closesAfterResponse || this.#phase === 'body');
-    editResponse(edit, responseContext);
     reserveHead(this);
-    if ((isSwitch && !responseContext.startsWebSocket) || writeResponseHead(output, edit, head) < 0) {
-      output.at = 0;
-      return undefined;
-    }
+    const client = { minorVersion: this.#clientMinorVersion, isTls: this.#peer.isTls, isWebSocket: this.#isWebSocket };
+    // If the endpoint answers before the request is complete, nobody reads the rest of the request.
+    const written = writeResponse(head, client, status >= 200 && (this.#closesAfterResponse || this.#phase === 'body'));
+    if (written === undefined) return undefined;
     if (status >= 200 || isSwitch) {
       this.#hasResponse = true;
-      this.#closesAfterResponse = responseContext.closes;
-      this.#isChunkedResponse = responseContext.bodyKind === 'chunked';
+      this.#closesAfterResponse = written.closes;
+      this.#isChunkedResponse = written.bodyKind === 'chunked';
     }
     if (isSwitch) this.#startOtherProtocol();
-    return responseContext.connectionOptions;
+    return written.connectionOptions;
   }
 
   onResponseData(bytes: Uint8Array, start: number, end: number): void {
@@ -367,14 +348,11 @@ export class HttpSession
   #answer(reason: ErrorReason): void {
     this.#request.cancel();
     this.#closesAfterResponse ||= this.#phase !== 'response' || closesConnection(reason);
-    output.at = 0;
-    writeErrorAnswer(output, {
-      reason,
+    writeAnswer(reason, {
       format: this.#answerFormat,
-      isHead: this.#method === METHOD.head,
-      closes: this.#closesAfterResponse,
+      method: this.#method,
       clientMinorVersion: this.#clientMinorVersion,
-      dateText: dateText(Date.now()),
+      closes: this.#closesAfterResponse,
     });
     flush(this);
     this.#endRequest();

@@ -1,13 +1,8 @@
 // Memory that all HTTP connections of this thread share. A parser, an edit and the output are used only until the event
 // handler returns, so that an idle connection has none of them.
 import { randomFillSync } from 'node:crypto';
-import { RequestHeadParser } from './h1/request-head.ts';
-import { ResponseHeadParser } from './h1/response-head.ts';
 import { ByteWriter } from './passes/byte-writer.ts';
-import { forwardedPeer } from './passes/forwarded.ts';
 import { HeadEdit } from './passes/head-edit.ts';
-import type { RequestContext } from './passes/request-context.ts';
-import type { ResponseContext } from './passes/response-passes.ts';
 
 /** Large enough for the largest head after the passes, and for the data that one write joins to a head. */
 const OUTPUT_BYTES = 131_072;
@@ -41,37 +36,3 @@ export function dateText(now: number): Uint8Array {
   }
   return date;
 }
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] };
-
-/** What the request passes need. The caller sets `head` and `peer` before each use. */
-export const requestContext: Mutable<RequestContext> = {
-  head: new RequestHeadParser(),
-  peer: forwardedPeer({ address: '0.0.0.0', port: 0, isTls: false, isTrusted: false }),
-  writesForwarded: false,
-  hostRewrite: undefined,
-  targetRewrite: undefined,
-  filters: undefined,
-  fillRandom,
-  connectionOptions: 0,
-  isWebSocket: false,
-  expectation: 'none',
-  isRequestIdMade: false,
-  requestId: new Uint8Array(16),
-};
-
-/** What the response passes need. The caller sets the fields that depend on the response before each use. */
-export const responseContext: ResponseContext = {
-  head: new ResponseHeadParser(),
-  clientMinorVersion: 1,
-  isTls: false,
-  isWebSocket: false,
-  dateText: date,
-  hstsLine: undefined,
-  stickyCookieLine: undefined,
-  filters: undefined,
-  closes: false,
-  connectionOptions: 0,
-  startsWebSocket: false,
-  bodyKind: 'none',
-};

@@ -1,0 +1,120 @@
+// Applies the passes to heads, and writes the results and the answers of the proxy itself into the `output` of this thread.
+import { METHOD } from './h1/methods.ts';
+import { RequestHeadParser } from './h1/request-head.ts';
+import { ResponseHeadParser } from './h1/response-head.ts';
+import type { AnswerFormat } from './passes/answer-format.ts';
+import { CONNECTION_OPTION } from './passes/connection-options.ts';
+import { type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
+import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
+import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
+import type { RequestContext } from './passes/request-context.ts';
+import { editRequest } from './passes/request-passes.ts';
+import { editResponse, type ResponseContext } from './passes/response-passes.ts';
+import { dateText, edit, fillRandom, output } from './worker-memory.ts';
+
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** What the request passes need. The caller sets `head` and `peer` before each use. */
+const requestContext: Mutable<RequestContext> = {
+  head: new RequestHeadParser(),
+  peer: forwardedPeer({ address: '0.0.0.0', port: 0, isTls: false, isTrusted: false }),
+  writesForwarded: false,
+  hostRewrite: undefined,
+  targetRewrite: undefined,
+  filters: undefined,
+  fillRandom,
+  connectionOptions: 0,
+  isWebSocket: false,
+  expectation: 'none',
+  isRequestIdMade: false,
+  requestId: new Uint8Array(16),
+};
+
+/** What the response passes need. The caller sets the fields that depend on the response before each use. */
+const responseContext: ResponseContext = {
+  head: new ResponseHeadParser(),
+  clientMinorVersion: 1,
+  isTls: false,
+  isWebSocket: false,
+  dateText: NO_BYTES,
+  hstsLine: undefined,
+  stickyCookieLine: undefined,
+  filters: undefined,
+  closes: false,
+  connectionOptions: 0,
+  startsWebSocket: false,
+  bodyKind: 'none',
+};
+
+/** What `writeRequest` has found out about a request. Valid until the next call. */
+export const writtenRequest: { readonly isWebSocket: boolean; readonly closes: boolean } = {
+  get isWebSocket() {
+    return requestContext.isWebSocket;
+  },
+  /** Whether the client wants no further response on the connection. */
+  get closes() {
+    const { connectionOptions, head } = requestContext;
+    // RFC 9112 §9.3: a connection of HTTP/1.1 persists without `close`, a connection of HTTP/1.0 only with `keep-alive`.
+    if ((connectionOptions & CONNECTION_OPTION.close) !== 0) return true;
+    return head.minorVersion === 0 && (connectionOptions & CONNECTION_OPTION.keepAlive) === 0;
+  },
+};
+
+/** Writes the head that an endpoint receives. Returns a reason if the request must be refused. */
+export function writeRequest(head: RequestHeadParser, peer: ForwardedPeer): ErrorReason | undefined {
+  requestContext.head = head;
+  requestContext.peer = peer;
+  editRequest(edit, requestContext);
+  output.at = 0;
+  if (requestContext.expectation === 'unknown') return 'unknown-expectation';
+  return writeRequestHead(output, edit, head) < 0 ? 'head-too-large' : undefined;
+}
+
+/** The client that receives a response. */
+export interface ResponseClient {
+  /** 0 if the client sent HTTP/1.0, 1 for HTTP/1.1. */
+  readonly minorVersion: number;
+  readonly isTls: boolean;
+  /** Whether the client has asked for a WebSocket. */
+  readonly isWebSocket: boolean;
+}
+
+/**
+ * Adds the head that the client receives to the output. Returns what the passes have found out, which is valid until the
+ * next call, or undefined if the response cannot be relayed. `closes`: the connection ends after this response.
+ */
+export function writeResponse(
+  head: ResponseHeadParser,
+  { minorVersion, isTls, isWebSocket }: ResponseClient,
+  closes: boolean,
+): Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'> | undefined {
+  responseContext.head = head;
+  responseContext.clientMinorVersion = minorVersion;
+  responseContext.isTls = isTls;
+  responseContext.isWebSocket = isWebSocket;
+  responseContext.dateText = dateText(Date.now());
+  responseContext.closes = closes;
+  editResponse(edit, responseContext);
+  const isUnasked = head.status === 101 && !responseContext.startsWebSocket;
+  if (!isUnasked && writeResponseHead(output, edit, head) >= 0) return responseContext;
+  output.at = 0;
+  return undefined;
+}
+
+/** Replaces the output by an answer of the proxy itself. `method` is that of the request (`METHOD`). */
+export function writeAnswer(
+  reason: ErrorReason,
+  answer: {
+    readonly format: AnswerFormat;
+    readonly method: number;
+    readonly clientMinorVersion: number;
+    readonly closes: boolean;
+  },
+): void {
+  const { format, method, clientMinorVersion, closes } = answer;
+  const isHead = method === METHOD.head;
+  output.at = 0;
+  writeErrorAnswer(output, { reason, format, isHead, closes, clientMinorVersion, dateText: dateText(Date.now()) });
+}
