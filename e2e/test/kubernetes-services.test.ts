@@ -1,6 +1,7 @@
 // Tests the fields of a Service, which a user writes and changes with kubectl on a real API server.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import { eventually } from '@weir/testkit';
 import { insideNamespace, requireProgram } from '@weir/tools';
 import { DUAL_STACK_ADDRESSES, NODES, nodeAddress, nodeAddress6, podAddress } from '../src/addresses.ts';
@@ -88,11 +89,12 @@ describe('the fields of a Service', { ...requirement, timeout: 300_000 }, () => 
     await patch('edits/web', { spec: { ports: [{ name: 'b', port: 1011, targetPort: 'main' }] } });
     await assertEchoed(ADDRESSES, 1011);
     await assertRefused(ADDRESSES, 1010);
-    const status = await when('edits/web', (now) => now.loadBalancer?.ingress?.[0]?.ports?.[0]?.port === 1011);
-    assert.deepEqual(addressesIn(status), ADDRESSES);
+    await when('edits/web', (now) => now.loadBalancer?.ingress?.[0]?.ports?.[0]?.port === 1011);
+    // A proxy publishes its address for the new port when the proxy listens there.
+    await published('edits/web', ADDRESSES);
     await patch('edits/web', { spec: { type: 'NodePort' } });
     await assertRefused(ADDRESSES, 1011);
-    assert.deepEqual(await serviceStatus(fleet.cluster, 'edits/web'), { loadBalancer: {} });
+    await when('edits/web', (now) => isDeepStrictEqual(now, { loadBalancer: {} }));
   });
 
   test('is cleaned up after a deletion without a running controller, and its port becomes free', async () => {

@@ -25,9 +25,16 @@ export type HostileReading = {
   readonly workerEnds: number;
   /** How much of the attack the proxy has accepted. */
   readonly accepted: string;
-  /** The targets of the scenario that were missed, besides the target of the latency. */
-  readonly missedTargets: readonly string[];
+  /** What else the scenario measures, in the same order in each round. */
+  readonly bounded: readonly BoundedValue[];
 };
+
+/** A measured value with its target: a highest or a lowest value. */
+export type BoundedValue = {
+  readonly value: number;
+  /** What is wrong if the value misses its target, such as `more than 256 MiB`. */
+  readonly miss: string;
+} & ({ readonly max: number } | { readonly min: number });
 
 /** The summary of a scenario, as stored in a result. Latencies are in ms. */
 export type HostileRow = {
@@ -43,7 +50,7 @@ export type HostileRow = {
   readonly workerEnds: number;
   /** In the last round. */
   readonly accepted: string;
-  /** In any round. */
+  /** The targets, besides the target of the latency, that the medians of the rounds miss. */
   readonly missedTargets: readonly string[];
 };
 
@@ -62,7 +69,11 @@ export function summarizeHostile(
     memoryMiB: of(({ memoryMiB }) => memoryMiB),
     workerEnds: readings.reduce((sum, { workerEnds }) => sum + workerEnds, 0),
     accepted: readings.at(-1)?.accepted ?? '',
-    missedTargets: [...new Set(readings.flatMap(({ missedTargets }) => missedTargets))],
+    missedTargets: (readings[0]?.bounded ?? []).flatMap((target, index) => {
+      const { median } = of(({ bounded }) => bounded[index]?.value ?? Number.NaN);
+      const isMet = 'max' in target ? median <= target.max : median >= target.min;
+      return isMet ? [] : [target.miss];
+    }),
   };
 }
 

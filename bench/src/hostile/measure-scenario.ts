@@ -62,7 +62,7 @@ export async function measureScenario(scenario: HostileScenario, run: ScenarioRu
       memoryMiB,
       workerEnds: workerEnds() - before.workerEnds,
       accepted,
-      missedTargets: attacker.missedTargets?.() ?? [],
+      bounded: attacker.bounded?.() ?? [],
     };
     readings.push(reading);
     onReading(reading, round);

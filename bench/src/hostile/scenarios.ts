@@ -1,6 +1,7 @@
 import { startDeadEndpoints } from './dead-endpoints.ts';
 import { startFlowFlood } from './flow-flood.ts';
 import { startHandshakeBurst } from './handshake-burst.ts';
+import type { BoundedValue } from './hostile-result.ts';
 import type { HostileScenarioName } from './options.ts';
 import { startSlowReaders } from './slow-readers.ts';
 
@@ -12,8 +13,8 @@ export type Attacker = AsyncDisposable & {
   arm(pid: number): Promise<void>;
   /** Attacks for at most `seconds`. Resolves with a text that says how much of the attack the proxy has accepted. */
   attack(seconds: number): Promise<string>;
-  /** Returns which targets the last attack has missed, besides the target of the latency. */
-  missedTargets?(): readonly string[];
+  /** Returns what else the last attack has measured. */
+  bounded?(): readonly BoundedValue[];
   /** Ends the attack, for example by closing the connections. Called after the measurement. */
   disarm(): Promise<void>;
 };

@@ -10,6 +10,7 @@ import { socketMemoryOf } from '../measure/socket-memory.ts';
 import { summarize } from '../measure/statistics.ts';
 import { RpcProcess } from '../processes/rpc.ts';
 import { serviceManifest } from '../subjects/weir-manifests.ts';
+import type { BoundedValue } from './hostile-result.ts';
 import type { Attacker } from './scenarios.ts';
 
 /** How much each client reads before it stops. */
@@ -36,7 +37,7 @@ export async function startSlowReaders(): Promise<Attacker> {
   const program = new URL('../load/slow-readers-process.ts', import.meta.url);
   const readers = cleanup.use(new RpcProcess<SlowReaders>(program, []));
   let report = '';
-  let missedTargets: string[] = [];
+  let bounded: BoundedValue[] = [];
   const started = cleanup.move();
   return {
     manifests: [
@@ -60,16 +61,16 @@ export async function startSlowReaders(): Promise<Attacker> {
       const share = (await downloadRate(calmPort)) / quietRate;
       const count = await readers.call('count');
       report = `${count} slow readers take ${memoryMiB.toFixed(0)} MiB, of which the kernel's buffers are ${kernelMiB.toFixed(0)} MiB; the other tenant's stream has ${(share * 100).toFixed(0)} % of its rate`;
-      missedTargets = [
-        ...(memoryMiB <= MAX_MEMORY_MIB ? [] : [`more than ${MAX_MEMORY_MIB} MiB`]),
-        ...(share >= MIN_RATE_SHARE ? [] : [`less than ${MIN_RATE_SHARE * 100} % of the rate`]),
+      bounded = [
+        { value: memoryMiB, max: MAX_MEMORY_MIB, miss: `more than ${MAX_MEMORY_MIB} MiB` },
+        { value: share, min: MIN_RATE_SHARE, miss: `less than ${MIN_RATE_SHARE * 100} % of the rate` },
       ];
     },
     async attack(seconds) {
       await setTimeout(seconds * 1000);
       return report;
     },
-    missedTargets: () => missedTargets,
+    bounded: () => bounded,
     disarm: () => readers.call('close'),
     [Symbol.asyncDispose]: () => started.disposeAsync(),
   };

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { type HostileReading, hostileTable, meetsTarget, summarizeHostile } from '../../src/hostile/hostile-result.ts';
+import {
+  type HostileReading,
+  type HostileRow,
+  hostileTable,
+  meetsTarget,
+  summarizeHostile,
+} from '../../src/hostile/hostile-result.ts';
 
 const reading = (attackedP99: number, workerEnds = 0): HostileReading => ({
   quiet: { p50: 0.2, p99: 2 },
@@ -9,7 +15,7 @@ const reading = (attackedP99: number, workerEnds = 0): HostileReading => ({
   memoryMiB: 100,
   workerEnds,
   accepted: 'half',
-  missedTargets: [],
+  bounded: [],
 });
 
 const row = (...readings: HostileReading[]) => summarizeHostile('handshakes', { readings, maxP99RiseMs: 25 });
@@ -29,6 +35,13 @@ describe('hostile', () => {
     assert.equal(meetsTarget(row(reading(27))), true);
     assert.equal(meetsTarget(row(reading(27.1))), false);
     assert.equal(meetsTarget(row(reading(2), reading(2, 1))), false);
-    assert.equal(meetsTarget(row(reading(2), { ...reading(2), missedTargets: ['too much memory'] })), false);
+  });
+
+  test('compares the medians of the other values with their targets', () => {
+    const withShares = (...shares: readonly number[]): HostileRow =>
+      row(...shares.map((value) => ({ ...reading(2), bounded: [{ value, min: 0.8, miss: 'too slow' }] })));
+    assert.deepEqual(withShares(0.7, 0.8, 0.9).missedTargets, []);
+    assert.deepEqual(withShares(0.7, 0.79, 0.9).missedTargets, ['too slow']);
+    assert.equal(meetsTarget(withShares(0.7)), false);
   });
 });

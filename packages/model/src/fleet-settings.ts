@@ -1,4 +1,4 @@
-import { type TenantPolicySpec, UNRESTRICTED_POLICY } from './policy.ts';
+import { DEFAULT_POLICY, type TenantPolicySpec } from './policy.ts';
 import type { PortRange } from './port-range.ts';
 
 // The settings of a fleet. The operator of the fleet configures them in the chart.
@@ -41,7 +41,7 @@ export type EndpointTrust =
 export const DEFAULT_FLEET_SETTINGS: FleetSettings = {
   loadBalancerClass: 'weir.dev/weir',
   classless: false,
-  defaultPolicy: UNRESTRICTED_POLICY,
+  defaultPolicy: DEFAULT_POLICY,
   reservedPorts: [],
   sharedPorts: [],
   nodesPerService: 2,

@@ -92,3 +92,6 @@ export const UNRESTRICTED_POLICY: TenantPolicySpec = {
   grants: UNRESTRICTED_GRANTS,
   limits: {},
 };
+
+/** Applies to namespaces that no TenantPolicy selects, unless the operator names another default policy. */
+export const DEFAULT_POLICY: TenantPolicySpec = { ...UNRESTRICTED_POLICY, limits: { tableBytes: DEFAULT_TABLE_BYTES } };

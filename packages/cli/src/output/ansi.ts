@@ -36,10 +36,13 @@ export function serviceStateText(
   return state === 'Programmed' && isDegraded ? paint('yellow', state) : stateText(paint, state);
 }
 
-/** Matches the control characters that could hide text: all except line feeds and the colour sequences of `Colourize`. */
+/**
+ * Matches the control characters that could hide or reverse text: all except line feeds and the colour sequences of `Colourize`. The
+ * characters from U+202A on change the direction of text.
+ */
 const CONTROL_CHARACTERS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: the expression is about control characters
-  /\u001b(?!\[(?:[012]|22|3[1-5]|39)m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
+  /\u001b(?!\[(?:[012]|22|3[1-5]|39)m)|[\u0000-\u0009\u000b-\u001a\u001c-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g;
 
 /** Removes escape sequences from text that a tenant wrote, so that the text cannot manipulate an operator's terminal. */
 export function stripControlCharacters(text: string): string {

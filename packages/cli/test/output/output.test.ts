@@ -50,7 +50,7 @@ test('makes columns as wide as their widest cell without counting colour codes',
 });
 
 test('removes control characters that a tenant wrote from table cells', () => {
-  const evil = 'a\u001b[2J\u001b]0;title\u0007b\nc\u009bd';
+  const evil = 'a\u001b[2J\u001b]0;title\u0007b\nc\u009bd\u202e\u2066';
   const text = tableText([{ title: 'MESSAGE', value: (row: string) => row }], [evil]);
   assert.equal(text, 'MESSAGE\na[2J]0;titleb cd\n');
 });

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { type Problem, type TenantPolicySpec, UNRESTRICTED_POLICY } from '@weir/model';
+import { DEFAULT_POLICY, type Problem, type TenantPolicySpec } from '@weir/model';
 import { errorMessage, fileError, UsageError } from '@weir/runtime';
 import { parse } from 'yaml';
 import { Fields } from '../parse/fields.ts';
@@ -7,11 +7,11 @@ import { readTenantPolicySpec, unenforcedProblems } from '../parse/tenant-policy
 
 /**
  * Reads the default policy from a YAML or JSON file. The default policy applies to namespaces that no TenantPolicy selects. The file
- * holds either the `spec` of a TenantPolicy or a complete TenantPolicy. If `path` is undefined, returns a policy without limits.
+ * holds either the `spec` of a TenantPolicy or a complete TenantPolicy. If `path` is undefined, returns a policy whose only limit is the default of `tableBytes`.
  * Throws a `UsageError` that lists all mistakes.
  */
 export function loadDefaultPolicy(path: string | undefined): DefaultPolicy {
-  return path === undefined ? { policy: UNRESTRICTED_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));
+  return path === undefined ? { policy: DEFAULT_POLICY, problems: [] } : parseDefaultPolicy(path, readText(path));
 }
 
 export interface DefaultPolicy {

@@ -24,6 +24,7 @@ test('reports all mistakes in the default tenant policy, and fields that are not
     /^UsageError: default tenant policy p.yaml: limit is unknown; did you mean limits\?; limits.services is "x"; use a whole number/,
   );
   assert.throws(() => parseDefaultPolicy('p.yaml', 'a: b: c'), /p.yaml is not valid YAML/);
+  assert.deepEqual(loadDefaultPolicy(undefined).policy.limits, { tableBytes: DEFAULT_TABLE_BYTES });
   assert.throws(() => loadDefaultPolicy('/nowhere/p.yaml'), /cannot read \/nowhere\/p.yaml/);
   assert.deepEqual(
     parseDefaultPolicy('p.yaml', 'limits: {requestsPerSecond: 5}').problems.map((each) => each.message),

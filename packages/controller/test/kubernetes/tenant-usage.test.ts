@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { minuteOf, monthOf } from '@weir/model';
+import { DEFAULT_TABLE_BYTES, minuteOf, monthOf } from '@weir/model';
 import { silentLogger } from '@weir/runtime';
 import { eventually } from '@weir/testkit';
 import { requireProgram } from '@weir/tools';
@@ -39,7 +39,8 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     await using second = startRunningController(cluster, { fleet: 'used', store: first.store });
     await eventually(async () => {
       const usage = await cluster.get<{ status: { tenant: object } }>('tenantusage', '-n', 'used', 'used');
-      const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1 };
+      const limits = { tableBytes: DEFAULT_TABLE_BYTES };
+      const total = { name: 'used', month: monthOf(Date.now()), ...counters, services: 1, ports: 1, limits };
       assert.deepEqual(usage.status.tenant, total);
     });
     await second[Symbol.asyncDispose]();

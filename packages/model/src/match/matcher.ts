@@ -35,13 +35,13 @@ interface MutableMatcher extends Matcher {
   readonly routes: Map<RouteKey, Route>;
   readonly listeners: Map<ListenerKey, ListenerRoutes>;
   readonly entries: Map<string, Entry>;
-  readonly partsByService: Map<string, ServiceParts>;
+  readonly partsByService: Map<string, SettingsAndCertificate>;
   /** The zone of the node; null if the node has none. */
   zone: string | null;
 }
 
 /** The table entries of one Service. */
-interface ServiceParts {
+interface SettingsAndCertificate {
   service: ServiceEntry | undefined;
   certificate: CertificateEntry | undefined;
   sourceRangeCheck: SourceRangeCheck | undefined;
@@ -155,11 +155,11 @@ function unlink(index: MutableMatcher, entry: Entry): string {
   return uid;
 }
 
-function isEmptyPart({ service, certificate, endpoints, listeners }: ServiceParts): boolean {
+function isEmptyPart({ service, certificate, endpoints, listeners }: SettingsAndCertificate): boolean {
   return service === undefined && certificate === undefined && endpoints.isEmpty && listeners.isEmpty;
 }
 
-function partsOf(index: MutableMatcher, uid: string): ServiceParts {
+function partsOf(index: MutableMatcher, uid: string): SettingsAndCertificate {
   let parts = index.partsByService.get(uid);
   if (parts === undefined) {
     parts = {

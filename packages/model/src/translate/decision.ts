@@ -32,7 +32,7 @@ import {
   servedResult,
   withStillServedText,
 } from './service-result.ts';
-import { partsBytes, type ServiceParts } from './table-bytes.ts';
+import { type SettingsAndCertificate, settingsAndCertificateBytes } from './table-bytes.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 
 export interface Decision extends ServiceResult {
@@ -40,13 +40,13 @@ export interface Decision extends ServiceResult {
   readonly wantedResources: readonly string[];
   /** The questions about the tenant's limits; undefined if the decision does not depend on the tenant's usage. */
   readonly quotaDependency: QuotaDependency | undefined;
-  /** Whether the Service could have further nodes, but `DecisionContext.mayGrow` was false. */
-  readonly canGrow: boolean;
+  /** Whether the Service could have further nodes, but `DecisionContext.mayAddNodes` was false. */
+  readonly wantsMoreNodes: boolean;
   /** The placement that was refused. If undefined, every change of a wanted resource requires a new decision. */
   readonly refusedPlacement?: RefusedPlacement | undefined;
 }
 
-type Outcome = ServiceResult & Partial<Pick<Decision, 'refusedPlacement' | 'canGrow'>>;
+type Outcome = ServiceResult & Partial<Pick<Decision, 'refusedPlacement' | 'wantsMoreNodes'>>;
 
 export interface DecisionContext {
   readonly fleet: FleetSettings;
@@ -61,7 +61,7 @@ export interface DecisionContext {
   readonly portAllocations: PortAllocations;
   readonly ownerText: OwnerText;
   /** Whether the Service may get more nodes than it has: see `PlacementRequest`. */
-  readonly mayGrow: boolean;
+  readonly mayAddNodes: boolean;
 }
 
 /**
@@ -83,7 +83,7 @@ export function decideService(
   const allocation = isAllocationLost ? undefined : context.allocation;
   const wantedResources = wantedResourcesOf(service, { ...context, allocation });
   const accepted = result.accepted.reason === 'Accepted' ? (portLimitRefusal ?? result.accepted) : result.accepted;
-  return { canGrow: false, ...result, accepted, wantedResources, quotaDependency: quota.dependency };
+  return { wantsMoreNodes: false, ...result, accepted, wantedResources, quotaDependency: quota.dependency };
 }
 
 function wantedResourcesOf(
@@ -142,7 +142,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const { secrets } = context;
   const config = { tenant, settings, placement, portRefusals, requirements, modes, secrets };
   const input = { ...config, refusal: keptRefusal };
-  return { ...servedResult(service, input, context), canGrow: placement.canGrow };
+  return { ...servedResult(service, input, context), wantsMoreNodes: placement.wantsMoreNodes };
 }
 
 /** Returns what the Service requests, for which tenant, and why the request is refused. */
@@ -180,11 +180,11 @@ function requestOf(
 
 /** Returns a refusal if the requested settings of a served Service take more bytes in the table than the tenant has left. */
 function tableBytesRefusal(
-  requested: ServiceParts,
+  requested: SettingsAndCertificate,
   allocation: ServiceAllocation,
   { tenant, quota }: { readonly tenant: Tenant; readonly quota: QuotaRecorder },
 ): Refusal | undefined {
-  const bytes = partsBytes(requested) - partsBytes(allocation);
+  const bytes = settingsAndCertificateBytes(requested) - settingsAndCertificateBytes(allocation);
   const message = bytes > 0 ? quota.settingsRefusalFor(tenant, bytes) : undefined;
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
 }
@@ -200,7 +200,13 @@ function modesFor(
 }
 
 const NO_MODES: PortModes = new Map();
-const NO_PLACEMENT: Placement = { listeners: [], nodes: [], conflicts: new Map(), canGrow: false, isLimited: false };
+const NO_PLACEMENT: Placement = {
+  listeners: [],
+  nodes: [],
+  conflicts: new Map(),
+  wantsMoreNodes: false,
+  isLimited: false,
+};
 
 function settingsRefusal(membership: Membership, parsed: ParsedSettings): Refusal | undefined {
   if (membership.kind === 'disputed') return { reason: 'TenantConflict', message: membership.message };

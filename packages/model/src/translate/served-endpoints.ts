@@ -53,7 +53,7 @@ export class ServedEndpointIndex {
         ports.add(portKey({ port, protocol }));
         const owners = nodes.flatMap((node) => this.#ownersAt({ node, address, protocol, port }));
         if (owners.length === 0) return undefined;
-        const isOwnTenant = owners.some((uid) => this.#services.byUid(uid)?.tenant === record.tenant);
+        const isOwnTenant = owners.some((uid) => isOfSameTenant(this.#services.byUid(uid), record));
         return isOwnTenant || !isUsedBy(record, endpoint, protocol) ? SERVED_BY_FLEET : undefined;
       },
     };
@@ -71,6 +71,17 @@ export class ServedEndpointIndex {
   *withEndpointsAt(ports: Iterable<string>): Iterable<ServiceRecord> {
     for (const port of ports) yield* this.#servicesByPort.get(port);
   }
+}
+
+/**
+ * Reports whether two Services have the same tenant. Compares the memberships and not the names: while two policies claim one tenant name,
+ * a disputed Service keeps its tenant name, and the other tenant has the same name.
+ */
+function isOfSameTenant(a: ServiceRecord | undefined, b: ServiceRecord): boolean {
+  if (a === undefined) return false;
+  if (a.service.namespace === b.service.namespace) return true;
+  const [one, other] = [a.membership, b.membership];
+  return one?.kind === 'tenant' && other?.kind === 'tenant' && one.tenant.name === other.tenant.name;
 }
 
 /** Reports whether the last table has the endpoint for the Service. */

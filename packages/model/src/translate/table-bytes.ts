@@ -12,7 +12,7 @@ const LISTENER_BYTES = 250;
 const ENDPOINT_BYTES = 28;
 const ZONE_BYTES = 10;
 
-export interface ServiceParts {
+export interface SettingsAndCertificate {
   readonly settings: ServiceSettings;
   readonly certificate: CertificateEntry | undefined;
 }
@@ -24,12 +24,12 @@ export interface PortCounts {
 }
 
 /** Returns the estimated bytes of a Service's entry, its certificate and its listeners. */
-export function serviceBytes(parts: ServiceParts, { ports, portsOnNodes }: PortCounts): number {
-  return SERVICE_BYTES + partsBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
+export function serviceBytes(parts: SettingsAndCertificate, { ports, portsOnNodes }: PortCounts): number {
+  return SERVICE_BYTES + settingsAndCertificateBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
 }
 
 /** Returns the estimated bytes of the settings and the certificate of a Service. */
-export function partsBytes({ settings, certificate }: ServiceParts): number {
+export function settingsAndCertificateBytes({ settings, certificate }: SettingsAndCertificate): number {
   const ofCertificate =
     certificate === undefined
       ? 0

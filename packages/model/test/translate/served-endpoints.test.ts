@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { type FleetSettings, NO_ALLOCATIONS, type ServiceObject, type Snapshot, Translator } from '@weir/model';
-import { node, pod, port, service, slice, snapshotOf } from '../fixtures/snapshot.ts';
+import { namespace, node, pod, policy, port, service, slice, snapshotOf, team } from '../fixtures/snapshot.ts';
 import { endpointsOf, messageOf, reasonOf, translateAfter, translateFresh } from '../fixtures/translation.ts';
 
 const N1 = '192.0.2.1';
@@ -87,6 +87,22 @@ for (const [what, settings] of [
     });
   });
 }
+
+test('keeps an endpoint in use when a policy takes the name of its tenant, and a Service of this policy gets its port', () => {
+  const yields = (name: string, priority: number) =>
+    policy(name, { namespaceSelector: team(name), tenantFrom: { kind: 'name', name: 'gold' }, priority });
+  const parts = {
+    settings: PODS,
+    pods: [pod('b/host', N1, true)],
+    namespaces: [namespace('a', { team: 'a' }), namespace('b', { team: 'b' })],
+    slices: [endpoint('b/web', 8_001)],
+  };
+  const before = translateFresh({ ...parts, policies: [yields('b', 1)], services: [at('b/web', 80)] });
+  const policies = [yields('b', 1), yields('a', 2)];
+  const after = translateAfter(before, { ...parts, policies, services: [at('b/web', 80), at('a/api', 8_001)] });
+  assert.deepEqual([reasonOf(after, 'b/web'), reasonOf(after, 'a/api')], ['TenantConflict', 'Accepted']);
+  assert.deepEqual(endpointsOf(after), [`${N1}:8001`]);
+});
 
 test('refuses the unspecified address in files', () => {
   const slices = [slice('a/web', ['0.0.0.0', '10.0.0.1'])];

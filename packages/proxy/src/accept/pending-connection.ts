@@ -29,6 +29,8 @@ export interface PrereadSteps {
 export interface PendingConnectionOptions {
   readonly destination: SocketAddress;
   readonly preread: PrereadSteps;
+  /** Whether Weir terminates TLS at the listener, so that only decrypted bytes count. */
+  readonly terminatesTls?: boolean;
   /** The Service of the listener, or the `PendingConnections` if the listener is shared. */
   readonly owner: CountedSessions;
   /** The admission is released if the connection is refused, and passed to `onRouted` if the connection is routed. */
@@ -94,7 +96,8 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
    * may be known only after the ClientHello.
    */
   #uncountedBytes = 0;
-  #countsAlert = true;
+  /** Whether the bytes before the session count: not if Weir terminates TLS, because only plaintext counts then. */
+  #countsBytes: boolean;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
   #info: DownstreamInfo;
@@ -113,6 +116,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     this.#owner = owner;
     this.#counters = owner.counters;
     this.#admission = admission;
+    this.#countsBytes = options.terminatesTls !== true;
     this.#proxyHeaderReader = preread.proxyHeader ? new ProxyHeaderReader() : undefined;
     this.#clientHelloReader = preread.clientHello ? new ClientHelloReader() : undefined;
     this.#info = downstreamInfoOf(destination, stream);
@@ -212,7 +216,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     this.#info = { ...this.#info, serverName: result.hello.serverName, hasClientHello: true };
     const decision = this.#options.route(this.#info);
     if (decision.newOwner !== undefined) this.#moveTo(decision.newOwner);
-    if (decision.terminatesTls) this.#discardUncounted();
+    if (decision.terminatesTls) this.#countsBytes = false;
     if (decision.kind === 'admitted') this.#handOver(reader.bytes);
     else this.#refuse(decision.outcome, decision.alert);
   }
@@ -240,17 +244,8 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   }
 
   #countReceived(): void {
-    addToCounter(this.#counters, RECEIVED, this.#uncountedBytes);
+    if (this.#countsBytes) addToCounter(this.#counters, RECEIVED, this.#uncountedBytes);
     this.#uncountedBytes = 0;
-  }
-
-  /**
-   * Discards the bytes that are not counted yet. Called if Weir terminates TLS, because only plaintext is counted then:
-   * a ClientHello or an alert is not plaintext.
-   */
-  #discardUncounted(): void {
-    this.#uncountedBytes = 0;
-    this.#countsAlert = false;
   }
 
   #handOver(prereadBytes: Uint8Array): void {
@@ -280,7 +275,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     const record = encodeTlsAlert(alert);
     this.#lingerOutcome = outcome;
     const sent = record.length - this.#stream.write(record);
-    if (this.#countsAlert) addToCounter(this.#counters, SENT, sent);
+    if (this.#countsBytes) addToCounter(this.#counters, SENT, sent);
     this.#stream.shutdown();
     this.deadline = wheel.now + ticksFor(ALERT_LINGER_MS);
     wheel.advance(this);

@@ -180,6 +180,7 @@ export class TcpListener implements TcpListenSocketEvents {
     }
     this.#startPreread(stream, {
       preread,
+      terminatesTls: terminatingTlsPort(upstream.route) !== undefined,
       owner: service,
       admission,
       route: (info) => routeOnOwnListener(upstream, info, { admission, hasCertificate: this.#hasCertificate }),
@@ -215,7 +216,7 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #startPreread(
     stream: AcceptedStream,
-    options: Pick<PendingConnectionOptions, 'preread' | 'owner' | 'admission' | 'route' | 'onRouted'>,
+    options: Pick<PendingConnectionOptions, 'preread' | 'terminatesTls' | 'owner' | 'admission' | 'route' | 'onRouted'>,
   ): void {
     const { wheel, handshakes: queue, onInternalError } = this.#options.context;
     try {

@@ -1,5 +1,6 @@
 // Stores the usage journals in the state directory, one file per incarnation. Usage that the ledger has not
 // acknowledged thereby survives a restart of the proxy.
+import { randomUUID } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { decodeJournal, encodeJournal, type Journal } from '@weir/model/data-plane';
@@ -19,7 +20,7 @@ export interface IncarnationFile {
   readonly record: IncarnationRecord;
 }
 
-const JOURNAL_FILE_NAME = /^usage-(\d+|unnumbered-\d+)\.json$/;
+const JOURNAL_FILE_NAME = /^usage-(\d+|unnumbered-[\w-]+)\.json$/;
 
 export class JournalFiles {
   readonly #directory: string;
@@ -31,7 +32,7 @@ export class JournalFiles {
   }
 
   /**
-   * Reads all records, sorted by incarnation. `damaged` lists the paths of files that cannot be decoded. These files
+   * Reads all records, sorted by incarnation; the records without a number come first, sorted by time. `damaged` lists the paths of files that cannot be decoded. These files
    * stay on the disk.
    */
   async read(): Promise<{
@@ -51,7 +52,9 @@ export class JournalFiles {
       if (record === undefined) damaged.push(join(this.#directory, file));
       else found.push({ file, record });
     }
-    found.sort((a, b) => (a.record.incarnation ?? 0) - (b.record.incarnation ?? 0));
+    found.sort(
+      ({ record: a }, { record: b }) => (a.incarnation ?? 0) - (b.incarnation ?? 0) || a.recordedAt - b.recordedAt,
+    );
     return { found, damaged, highestIncarnation };
   }
 
@@ -72,8 +75,16 @@ export class JournalFiles {
   }
 }
 
-export function journalFileName(life: number | undefined, startedAt: number): string {
-  return life === undefined ? `usage-unnumbered-${startedAt}.json` : `usage-${life}.json`;
+export function journalFileName(incarnation: number): string {
+  return `usage-${incarnation}.json`;
+}
+
+/**
+ * Returns a new file name for an incarnation that has no number yet. The name is random and not a time, because two
+ * processes may start at the same time of a clock that was set back.
+ */
+export function unnumberedJournalFileName(): string {
+  return `usage-unnumbered-${randomUUID()}.json`;
 }
 
 function parseRecord(text: string | undefined): IncarnationRecord | undefined {

@@ -98,7 +98,7 @@ export class PastIncarnations {
   async #assignNumber(past: PastIncarnation): Promise<number> {
     const { store, node, files } = this.#options;
     const incarnation = await store.heartbeats.beginIncarnation(node, 1);
-    const file = journalFileName(incarnation, 0);
+    const file = journalFileName(incarnation);
     past.record = { ...past.record, incarnation };
     await files.write(file, past.record);
     await files.remove(past.file);

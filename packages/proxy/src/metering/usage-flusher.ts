@@ -16,7 +16,7 @@ import {
 } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
-import { type JournalFiles, journalFileName } from './journal-files.ts';
+import { type JournalFiles, journalFileName, unnumberedJournalFileName } from './journal-files.ts';
 import { fullReportFor, PastIncarnations } from './past-incarnations.ts';
 import type { SlotRegistry } from './slot-registry.ts';
 
@@ -42,7 +42,6 @@ export interface UsageFlusherOptions {
   readonly slots: SlotRegistry;
   readonly clock: Clock;
   readonly log: Logger;
-  readonly startedAt: number;
   /** The highest incarnation found in the state directory, or 0. */
   readonly highestIncarnation: number;
   readonly state: { readonly journalFiles: JournalFiles; readonly pastIncarnations: PastIncarnations } | undefined;
@@ -56,6 +55,8 @@ export class UsageFlusher {
   #incarnation: number | undefined;
   #minNextIncarnation: number;
   #file: string;
+  /** The file of this incarnation before it had a number. Removed as soon as the numbered file is written. */
+  #unnumberedFile: string | undefined;
   #written: Journal = EMPTY_JOURNAL;
   #hasDiskFailed = false;
   #nextWriteAt = Number.NEGATIVE_INFINITY;
@@ -70,7 +71,7 @@ export class UsageFlusher {
     this.#pastIncarnations =
       options.state?.pastIncarnations ?? new PastIncarnations([], { ...options, files: NO_FILES });
     this.#minNextIncarnation = options.highestIncarnation + 1;
-    this.#file = journalFileName(undefined, options.startedAt);
+    this.#file = unnumberedJournalFileName();
   }
 
   get incarnation(): number | undefined {
@@ -178,50 +179,55 @@ export class UsageFlusher {
 
   /** Passes the usage so far to `PastIncarnations`. Later usage belongs to the next incarnation. */
   async #endIncarnation(life: number): Promise<void> {
-    const { slots, clock, startedAt } = this.#options;
+    const { slots, clock } = this.#options;
     this.#record(slots.startIncarnation());
     const ended = { file: this.#file, record: { incarnation: life, journal: this.#journal, recordedAt: clock.now() } };
     this.#journal = EMPTY_JOURNAL;
     this.#written = EMPTY_JOURNAL;
     this.#incarnation = undefined;
     this.#firstFreedAt = undefined;
-    this.#file = journalFileName(undefined, startedAt);
+    this.#file = unnumberedJournalFileName();
     await this.#pastIncarnations.add(ended);
   }
 
-  /** Writes the journal to the file of the current incarnation. Returns whether the file has this journal. */
-  async #write(): Promise<boolean> {
+  /** Writes the journal to the file of the current incarnation. Logs a failure; a later call tries again. */
+  async #write(): Promise<void> {
     const { state, clock, log } = this.#options;
     const journal = this.#journal;
-    if (state === undefined || journal === this.#written) return true;
+    if (state === undefined || journal === this.#written) return;
     const startedAt = clock.monotonic();
     const file = this.#file;
     try {
       await state.journalFiles.write(file, { incarnation: this.#incarnation, journal, recordedAt: clock.now() });
       // Another incarnation, with another file, may have begun during the write.
       if (file === this.#file) this.#written = journal;
+      if (file === this.#file && this.#incarnation !== undefined) await this.#removeUnnumberedFile(state.journalFiles);
       this.#hasDiskFailed = false;
-      return true;
     } catch (error) {
       if (!this.#hasDiskFailed)
         log.error({ reason: errorMessage(error) }, 'failed to write the usage journal; retrying');
       this.#hasDiskFailed = true;
-      return false;
     } finally {
       this.#nextWriteAt = clock.monotonic() + (clock.monotonic() - startedAt) * WRITE_TIME_DIVISOR;
     }
   }
 
+  async #removeUnnumberedFile(files: JournalFiles): Promise<void> {
+    if (this.#unnumberedFile === undefined) return;
+    await files.remove(this.#unnumberedFile);
+    this.#unnumberedFile = undefined;
+  }
+
   async #beginIncarnation(): Promise<number> {
-    const { store, node, state, startedAt, onIncarnation } = this.#options;
+    const { store, node, onIncarnation } = this.#options;
     const life = await store.heartbeats.beginIncarnation(node, this.#minNextIncarnation);
-    const unnumbered = this.#file;
+    this.#unnumberedFile = this.#file;
     this.#incarnation = life;
     this.#minNextIncarnation = life + 1;
-    this.#file = journalFileName(life, startedAt);
+    this.#file = journalFileName(life);
     this.#written = EMPTY_JOURNAL;
     this.#pendingResends += 1;
-    if (await this.#write()) await state?.journalFiles.remove(unnumbered);
+    await this.#write();
     onIncarnation(life);
     return life;
   }

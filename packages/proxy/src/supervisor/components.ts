@@ -164,7 +164,6 @@ export function createComponents(
     slots,
     clock,
     log: log.child({ part: 'flush' }),
-    startedAt,
     highestIncarnation: state?.highestIncarnation ?? 0,
     state,
     onIncarnation: () => heartbeatLoop.trigger(),

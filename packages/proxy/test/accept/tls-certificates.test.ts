@@ -227,6 +227,8 @@ test('sends an alert for an unknown server name, and nothing to a client without
   assert.equal((await plain.ended).kind, 'error');
   await eventually(() => assert.deepEqual(worker.outcomes(), { 'unknown-host': 1, 'bad-client-hello': 1 }));
   assert.equal(backend.acceptedConnections, 0);
+  // Only decrypted bytes are counted.
+  assert.deepEqual([worker.row[RECEIVED], worker.row[SENT]], [0, 0]);
 });
 
 const HEADER = 'PROXY TCP4 192.0.2.7 198.51.100.1 4711 443\r\n';

@@ -45,6 +45,16 @@ for (const maxFormerOwners of [TENANTS.length * SERVICES.length, 0]) {
   });
 }
 
+test('counts the usage of two incarnations that crashed at the same time of the clock without a number', async () => {
+  await using directory = temporaryDirectory('ledger');
+  const scenario = new LedgerScenario(directory.path, 0);
+  await scenario.begin();
+  const count: Step = { kind: 'count', service: 'web', bytes: 1 };
+  for (const each of [count, { kind: 'crash' }, count, { kind: 'crash' }] as const) await scenario.apply(each);
+  await scenario.end();
+  assert.deepEqual(await usageByService(scenario.store, START), scenario.counted());
+});
+
 test('counts a Service in a new incarnation when it returns to a tenant whose total was dropped', async () => {
   await using directory = temporaryDirectory('ledger');
   const scenario = new LedgerScenario(directory.path, 0);
@@ -123,7 +133,6 @@ class LedgerScenario {
     this.#flusher = new UsageFlusher({
       ...common,
       slots: this.#slots,
-      startedAt: this.#clock.now(),
       highestIncarnation: state.highestIncarnation,
       state,
       onIncarnation: () => {

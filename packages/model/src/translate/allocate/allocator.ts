@@ -96,7 +96,7 @@ export class Allocator {
     for (const record of dirty) this.#dropLostListeners(record, context, changed);
     let queue = new RoundQueue(priorities, dirty);
     /** The Services that could have further nodes. */
-    let waitingToGrow = new Set<ServiceRecord>();
+    let waitingForNodes = new Set<ServiceRecord>();
     const maxRounds = MAX_ROUNDS_PER_SERVICE * (1 + this.#waitList.size + dirty.size);
     for (let round = 0; round < maxRounds; round += 1) {
       this.#queueWaiters(queue, changed);
@@ -105,17 +105,17 @@ export class Allocator {
       let growing: ReadonlySet<ServiceRecord> = new Set();
       let record = queue.next(isDue);
       if (record === undefined) {
-        growing = waitingToGrow;
-        waitingToGrow = new Set();
+        growing = waitingForNodes;
+        waitingForNodes = new Set();
         queue = new RoundQueue(priorities, growing);
         record = queue.next(isDue);
       }
       if (record === undefined) break;
       for (; record !== undefined; record = queue.next(isDue)) {
-        const change = this.#decide(record, { ...context, mayGrow: growing.has(record) });
+        const change = this.#decide(record, { ...context, mayAddNodes: growing.has(record) });
         decided.add(record);
-        if (record.decision?.canGrow) waitingToGrow.add(record);
-        else waitingToGrow.delete(record);
+        if (record.decision?.wantsMoreNodes) waitingForNodes.add(record);
+        else waitingForNodes.delete(record);
         this.#queueWaiters(queue, change);
         addAll(changed, change);
       }
@@ -216,9 +216,9 @@ export class Allocator {
   /**
    * Decides which nodes, ports and hosts one Service gets, and applies the decision. Returns the ports, hosts and tenants that changed.
    */
-  #decide(record: ServiceRecord, context: AllocationContext & { readonly mayGrow: boolean }): ChangedResources {
+  #decide(record: ServiceRecord, context: AllocationContext & { readonly mayAddNodes: boolean }): ChangedResources {
     const { uid, service } = record;
-    const { fleet, nodes, tenancy, secrets, mayGrow } = context;
+    const { fleet, nodes, tenancy, secrets, mayAddNodes } = context;
     const membership = tenancy.membershipOf(service.namespace);
     const changed = noChange();
     this.#noteUsageChange(uid, changed, () => {
@@ -233,7 +233,7 @@ export class Allocator {
         quota: this.quota,
         portAllocations: this.#portAllocations,
         ownerText: this.#ownerTextFor(service, tenancy),
-        mayGrow,
+        mayAddNodes,
       });
       const servedPorts = record.decision.ports.filter(({ error }) => error === null).length;
       if (record.decision.settings === null) this.quota.uncount(uid);
@@ -246,7 +246,7 @@ export class Allocator {
       }
     });
     const decision = record.decision as Decision;
-    const isWaiting = hasUnmetDemand(record, nodes) && !decision.canGrow;
+    const isWaiting = hasUnmetDemand(record, nodes) && !decision.wantsMoreNodes;
     this.#updateWaitList(record, isWaiting ? decision : undefined, changed);
     this.#allocatePorts(uid, { listeners: decision.listeners, hosts: decision.settings?.hosts ?? [] }, changed);
     return changed;

@@ -26,8 +26,8 @@ export interface Placement {
   readonly nodes: readonly string[];
   /** The reason for each port that is not served although other ports of the Service are served. */
   readonly conflicts: ReadonlyMap<ServicePort, StatusReason<RefusalReason>>;
-  /** True if the Service could have a further node, but `mayGrow` was false. */
-  readonly canGrow: boolean;
+  /** True if the Service could have a further node, but `mayAddNodes` was false. */
+  readonly wantsMoreNodes: boolean;
   /** True if the Service has fewer nodes because of the tenant's limit of ports. */
   readonly isLimited: boolean;
 }
@@ -58,7 +58,7 @@ export interface PlacementRequest extends Omit<HostConflictInput, 'pools'> {
    * Whether the Service may get more nodes than it has. If false, a Service without nodes gets one node. Further nodes are given only
    * after every Service that can have a node has one.
    */
-  readonly mayGrow: boolean;
+  readonly mayAddNodes: boolean;
   /** Returns on how many nodes the tenant may have this number of ports of the Service. Called only if the Service gets further nodes. */
   readonly affordableNodes: (ports: number) => number;
 }
@@ -88,16 +88,17 @@ export function placeService(placementRequest: PlacementRequest): PlacementResul
   const ports = request.ports.filter((port) => !conflicts.has(port));
   const wanted = ports.length === 0 ? [] : chooseNodes(usable, { kept, ports, nodeCount }, request);
   const firstNodes = Math.max(1, kept.length);
-  const canGrow = !request.mayGrow && wanted.length > firstNodes;
-  const affordable = request.mayGrow && wanted.length > firstNodes ? request.affordableNodes(ports.length) : firstNodes;
+  const wantsMoreNodes = !request.mayAddNodes && wanted.length > firstNodes;
+  const affordable =
+    request.mayAddNodes && wanted.length > firstNodes ? request.affordableNodes(ports.length) : firstNodes;
   const chosen = wanted.slice(0, Math.max(firstNodes, affordable));
-  const isLimited = !canGrow && chosen.length < wanted.length;
+  const isLimited = !wantsMoreNodes && chosen.length < wanted.length;
   chosen.sort((a, b) => (a.name < b.name ? -1 : 1));
   if (chosen.length === 0)
     return { kind: 'conflict', refusal: first ?? portConflictRefusal(usable, request.ports, request) };
   const listeners = chosen.flatMap((node) => ports.flatMap((port) => listenersFor(node, port, request)));
   const nodeNames = chosen.map((node) => node.name);
-  return { kind: 'placed', placement: { listeners, nodes: nodeNames, conflicts, canGrow, isLimited } };
+  return { kind: 'placed', placement: { listeners, nodes: nodeNames, conflicts, wantsMoreNodes, isLimited } };
 }
 
 /** Returns the names of the nodes that have a listener for at least one of the ports. */

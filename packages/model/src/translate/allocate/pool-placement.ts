@@ -111,7 +111,7 @@ export function isRefusedAlike(
   { requirements, request, refusal }: RefusedPlacement,
   context: Pick<PoolPlacementRequest, 'fleet' | 'nodes' | 'portAllocations' | 'ownerText'>,
 ): boolean {
-  const result = placeInPool(requirements, { ...request, ...context, mayGrow: false, affordableNodes: () => 1 });
+  const result = placeInPool(requirements, { ...request, ...context, mayAddNodes: false, affordableNodes: () => 1 });
   return (
     result.kind === 'conflict' && result.refusal.reason === refusal.reason && result.refusal.message === refusal.message
   );
