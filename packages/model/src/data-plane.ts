@@ -12,6 +12,7 @@ export { formatDuration, parseDuration } from './duration.ts';
 export * from './health/ejection.ts';
 export * from './health/port-health.ts';
 export * from './heartbeat.ts';
+export * from './http/request-target.ts';
 export * from './limits/token-bucket.ts';
 export {
   type Cidr,
