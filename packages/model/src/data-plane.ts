@@ -12,6 +12,19 @@ export { formatDuration, parseDuration } from './duration.ts';
 export * from './health/ejection.ts';
 export * from './health/port-health.ts';
 export * from './heartbeat.ts';
+export {
+  type ClientSide,
+  type HeaderEdit,
+  locationFor,
+  type RewrittenRequest,
+  type RouteFilters,
+  rewriteRequest,
+} from './http/apply-filters.ts';
+export { chooseBackend } from './http/backend-choice.ts';
+export type { RoutedRequest, RouteMatch } from './http/path-index.ts';
+export * from './http/request-target.ts';
+export * from './http/route.ts';
+export * from './http/router.ts';
 export * from './limits/token-bucket.ts';
 export {
   type Cidr,

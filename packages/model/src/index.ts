@@ -2,6 +2,8 @@ export * from './certificate-validity.ts';
 export { closestName } from './closest-name.ts';
 export * from './data-plane.ts';
 export * from './fleet-settings.ts';
+export { type HostConflict, type HostOwners, hostOwners } from './http/host-owners.ts';
+export { httpRouteMistakes } from './http/route-mistakes.ts';
 export * from './policy.ts';
 export * from './policy-selection.ts';
 export * from './port-range.ts';
