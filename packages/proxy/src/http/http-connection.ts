@@ -1,0 +1,181 @@
+import type { EndpointStats } from '@weir/model/data-plane';
+import type { Admission } from '../limits/admission.ts';
+import type { Direction } from '../limits/limiter-state.ts';
+import { SessionThrottle, type ThrottledReader } from '../limits/shaper.ts';
+import { ACTIVE, addToCounter, CONNECTIONS, countOutcome, RECEIVED } from '../metering/counters.ts';
+import type { Outcome } from '../metering/outcome.ts';
+import { CountedConnection } from '../relay/counted-connection.ts';
+import type { DownstreamInfo } from '../relay/downstream-info.ts';
+import type { RelayContext, Session } from '../relay/session.ts';
+import { ticksFor } from '../relay/timeout-wheel.ts';
+import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { Sink } from './message-output.ts';
+
+export interface HttpConnectionOptions {
+  readonly context: RelayContext;
+  readonly upstream: Upstream;
+  readonly counters: Float64Array;
+  readonly admission: Admission;
+}
+
+/**
+ * A client connection whose requests belong to one Service: its counters, limits and deadline, and when its client is
+ * read. The subclass reads the requests and writes the responses.
+ */
+export abstract class HttpConnection extends CountedConnection implements StreamEvents, Session, ThrottledReader, Sink {
+  deadline = 0;
+  wheelSlot = 0;
+  wheelIndex = -1;
+  sessionIndex = -1;
+  protected readonly upstream: Upstream;
+  protected readonly info: DownstreamInfo;
+  readonly #admission: Admission;
+  readonly #throttle: SessionThrottle;
+  readonly #idleTicks: number;
+  #hasEnded = false;
+
+  constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
+    const { context, upstream, counters, admission } = options;
+    super(client, { context, counters, tenant: admission.limiters.tenant });
+    this.upstream = upstream;
+    this.info = info;
+    this.#admission = admission;
+    this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
+    this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
+    addToCounter(counters, CONNECTIONS, 1);
+    addToCounter(counters, ACTIVE, 1);
+  }
+
+  abstract get endpointStats(): EndpointStats | undefined;
+  abstract onEndpointUnavailable(): void;
+  abstract onEnd(): void;
+
+  /** Whether a request is open, so that the idle timeout of the Service applies. */
+  protected abstract get hasRequest(): boolean;
+  /** Processes bytes of the client. */
+  protected abstract read(bytes: Uint8Array): void;
+  /** Called when a timeout has passed that `setDeadline` has begun. */
+  protected abstract onTimeout(): void;
+  /** Gives up the open request. */
+  protected abstract cancelRequest(): void;
+  /** Called when the client may be read again. */
+  abstract onEndpointReady(): void;
+
+  protected override get isEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Reads the client from now on. The first head must arrive within `headTimeoutMs`. */
+  protected startReading(headTimeoutMs: number): void {
+    const { wheel } = this.context;
+    this.guarded(() => {
+      this.upstream.service.sessions.add(this);
+      this.client.limitReadBytes?.(this.#throttle.quantumBytes('in'));
+      this.client.accept(this);
+      this.deadline = wheel.now + ticksFor(headTimeoutMs);
+      wheel.add(this);
+      this.read(this.info.prereadBytes);
+      if (!this.hasRequest) this.readClient();
+    });
+  }
+
+  end(outcome: Outcome): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    try {
+      this.#release();
+      if (outcome !== 'completed') this.client.reset();
+    } finally {
+      // Nothing comes between these two lines, see `TcpSession.end`.
+      countOutcome(this.counters, outcome);
+      addToCounter(this.counters, ACTIVE, -1);
+    }
+  }
+
+  onExpired(): void {
+    this.guarded(() => this.onTimeout());
+  }
+
+  onReadAllowed(direction: Direction): void {
+    if (direction === 'in') this.guarded(() => this.onEndpointReady());
+    else if (!this.client.awaitsDrain) this.guarded(() => this.endpointStream?.readStart());
+  }
+
+  onThrow(...args: readonly unknown[]): void {
+    this.context.onInternalError(args.at(-1));
+    this.end('internal');
+  }
+
+  onConnect(): void {}
+
+  onData(_stream: TcpStream, bytes: Uint8Array): void {
+    if (this.#hasEnded) return;
+    addToCounter(this.counters, RECEIVED, bytes.length);
+    this.read(bytes);
+    if (!this.#hasEnded && !this.#throttle.mayRead('in', bytes.length)) this.client.readStop();
+  }
+
+  onDrain(): void {
+    if (this.#hasEnded) return;
+    this.extendIdleDeadline();
+    if (this.#throttle.mayRead('out', 0)) this.endpointStream?.readStart();
+  }
+
+  onClose(_stream: TcpStream, code: string | undefined): void {
+    if (!this.#hasEnded) this.end(code === undefined ? 'completed' : 'reset-by-client');
+  }
+
+  send(bytes: Uint8Array): void {
+    if (!this.#hasEnded) this.writeToClient(bytes);
+  }
+
+  /** Called after the parts of a response that one read has delivered. Stops reading the endpoint if the client is slow. */
+  onReadEnd(): void {
+    const stream = this.endpointStream;
+    if (this.#hasEnded || stream === undefined) return;
+    this.extendIdleDeadline();
+    if (!this.#throttle.mayRead('out', 0)) stream.readStop();
+    if (this.client.awaitsDrain) this.pause(stream);
+  }
+
+  protected readClient(): void {
+    if (!this.#hasEnded && this.#throttle.mayRead('in', 0)) this.client.readStart();
+  }
+
+  protected setDeadline(timeoutMs: number): void {
+    this.#setDeadlineTicks(ticksFor(timeoutMs));
+  }
+
+  /** Begins the idle timeout of the Service. */
+  protected startIdleTimeout(): void {
+    this.#setDeadlineTicks(this.#idleTicks);
+  }
+
+  protected override extendIdleDeadline(): void {
+    if (this.hasRequest) this.deadline = this.context.wheel.now + this.#idleTicks;
+  }
+
+  protected guarded(run: () => void): void {
+    try {
+      run();
+    } catch (thrown) {
+      this.onThrow(thrown);
+    }
+  }
+
+  #setDeadlineTicks(ticks: number): void {
+    const { wheel } = this.context;
+    this.deadline = wheel.now + ticks;
+    if (this.deadline < this.wheelSlot) wheel.advance(this);
+  }
+
+  #release(): void {
+    this.context.wheel.remove(this);
+    this.upstream.service.sessions.delete(this);
+    this.cancelRequest();
+    this.#admission.release();
+    this.#throttle.end();
+    this.endCounting();
+  }
+}
