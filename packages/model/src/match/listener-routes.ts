@@ -1,9 +1,12 @@
 // The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by server
 // name. Routes are patched in place, because thousands of Services may share a listener and a change usually affects only one of their
 // routes.
+import { httpRouteOf } from '../http/http-route-of.ts';
+import type { RoutedRequest, RouteMatch } from '../http/path-index.ts';
+import { compileRouter, findRoute, patchRouter, type Router } from '../http/router.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
-import { type Route, type RouteKey, routeKey } from './route.ts';
+import { type Route, type RouteKey, relaysHttp, routeKey, terminatingTlsPort } from './route.ts';
 
 /**
  * Routes by host. The first route owns the host. A host has a second route only while the changes that move the host to another Service are
@@ -17,6 +20,10 @@ export class ListenerRoutes {
   #exclusive: Route | undefined;
   /** Created when a Service shares the listener. Most listeners have one exclusive Service and need no maps. */
   #shared: { readonly routes: Map<RouteKey, Route>; readonly owners: RoutesByHost } | undefined;
+  /** The routes of HTTP requests. Created for the first request, because only workers need them. */
+  #router: Router | undefined;
+  /** The shared routes whose requests come without TLS. */
+  readonly #plainHttp = new Set<RouteKey>();
 
   /** The route of the Service that gets all clients; undefined if Services share the listener. */
   get exclusive(): Route | undefined {
@@ -43,9 +50,22 @@ export class ListenerRoutes {
     return route.listener;
   }
 
+  /** Whether Services that share the listener get HTTP requests without TLS. */
+  get sharesPlainHttp(): boolean {
+    return this.#plainHttp.size > 0;
+  }
+
   /** Returns the shared route that owns the server name; undefined if no route owns the name. */
   findByServerName(serverName: string): Route | undefined {
     return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
+  }
+
+  /** Returns the route that gets an HTTP request; undefined if no route matches the request. */
+  findByRequest(request: RoutedRequest): RouteOfRequest | undefined {
+    this.#router ??= compileRouter(this.#all().filter(relaysHttp).map(httpRouteOf));
+    const match = findRoute(this.#router, request);
+    const route = match && (this.#exclusive ?? this.shared.get(match.route.id));
+    return route && { route, match };
   }
 
   /** Returns the route of the Service with this UID; undefined if the Service has no route at this listener. */
@@ -55,6 +75,7 @@ export class ListenerRoutes {
   }
 
   put(route: Route): void {
+    this.#patchRouter(route.key, relaysHttp(route) ? [route] : []);
     if (route.listener.shared !== true) {
       this.#exclusive = route;
       return;
@@ -63,6 +84,8 @@ export class ListenerRoutes {
     const { routes, owners } = this.#shared;
     this.#releaseHosts(route.key);
     routes.set(route.key, route);
+    if (relaysHttp(route) && terminatingTlsPort(route) === undefined) this.#plainHttp.add(route.key);
+    else this.#plainHttp.delete(route.key);
     for (const host of route.settings.hosts) {
       const others = owners.get(host) ?? [];
       // Sorted by key, so that the owner does not depend on the order of changes.
@@ -71,9 +94,19 @@ export class ListenerRoutes {
   }
 
   remove(key: RouteKey): void {
+    this.#patchRouter(key, []);
+    this.#plainHttp.delete(key);
     if (this.#exclusive?.key === key) this.#exclusive = undefined;
     this.#releaseHosts(key);
     this.#shared?.routes.delete(key);
+  }
+
+  #all(): Route[] {
+    return this.#exclusive === undefined ? [...this.shared.values()] : [this.#exclusive];
+  }
+
+  #patchRouter(removed: RouteKey, put: readonly Route[]): void {
+    if (this.#router !== undefined) patchRouter(this.#router, { removed: [removed], put: put.map(httpRouteOf) });
   }
 
   #releaseHosts(key: RouteKey): void {
@@ -85,6 +118,12 @@ export class ListenerRoutes {
       else owners.set(host, others);
     }
   }
+}
+
+/** The route of a request, and the condition that the request has met. */
+export interface RouteOfRequest {
+  readonly route: Route;
+  readonly match: RouteMatch;
 }
 
 function byKey(a: Route, b: Route): number {

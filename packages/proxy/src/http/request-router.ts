@@ -1,0 +1,193 @@
+// Finds the Service of each request by its host and path. What is matched is what the endpoint receives: the target is
+// replaced by its normal form.
+import {
+  type HeaderEdit,
+  type ListenerKey,
+  type Matcher,
+  parseRequestTarget,
+  REQUEST_TARGET_REFUSAL_STATUS,
+  type RequestTarget,
+  type Route,
+  type RouteFilters,
+  type RoutedRequest,
+  type RouteMatch,
+  rewriteRequest,
+  terminatingTlsPort,
+} from '@weir/model/data-plane';
+import type { Upstream } from '../upstream/upstream.ts';
+import type { UpstreamRegistry } from '../upstream/upstream-registry.ts';
+import { FIELD, type HeadFields } from './h1/head-fields.ts';
+import type { RequestHeadParser } from './h1/request-head.ts';
+import type { ErrorReason } from './passes/error-answer.ts';
+import { type CompiledFilters, compileHeaderFilters } from './passes/header-filters.ts';
+
+/** Where a request goes, and how its head changes. */
+export interface RoutedTo {
+  readonly upstream: Upstream;
+  /** Undefined if the endpoint receives the target as the client sent it. */
+  readonly targetRewrite: Uint8Array | undefined;
+  /** Undefined if the endpoint receives the Host that the client sent. */
+  readonly hostRewrite: Uint8Array | undefined;
+  readonly requestFilters: CompiledFilters | undefined;
+  readonly responseFilters: CompiledFilters | undefined;
+}
+
+export interface RequestRouterOptions {
+  readonly listener: ListenerKey;
+  readonly matcher: Matcher;
+  readonly upstreams: Pick<UpstreamRegistry, 'get'>;
+}
+
+/** Routes the requests of one listener. */
+export class RequestRouter {
+  readonly #options: RequestRouterOptions;
+
+  constructor(options: RequestRouterOptions) {
+    this.#options = options;
+  }
+
+  /** Whether connections without TLS carry HTTP requests of the Services that share the listener. */
+  get sharesPlainHttp(): boolean {
+    return this.#options.matcher.listeners.get(this.#options.listener)?.sharesPlainHttp === true;
+  }
+
+  /**
+   * Returns where a request goes, or why it is refused. The result is valid until the next call. `connection` is the
+   * upstream that the TLS handshake has chosen; undefined for a connection without TLS.
+   */
+  route(head: RequestHeadParser, connection: Upstream | undefined): RoutedTo | ErrorReason {
+    const { listener, matcher, upstreams } = this.#options;
+    const routes = matcher.listeners.get(listener);
+    if (routes === undefined) return 'no-route';
+    const own = routes.exclusive;
+    if (own !== undefined && getsEveryRequest(own)) return unchanged(upstreams.get(own.key));
+    const host = hostOf(head);
+    const target = requestTargetOf(head, host);
+    if (typeof target === 'string') return target;
+    const found = routes.findByRequest(routedRequest(head, target));
+    if (connection !== undefined && !belongsTo(connection, target, found?.route)) return 'misdirected-request';
+    if (found === undefined || (connection === undefined) !== (terminatingTlsPort(found.route) === undefined))
+      return 'no-route';
+    return changed(upstreams.get(found.route.key), head, { host, target, match: found.match });
+  }
+}
+
+function getsEveryRequest({ settings }: Route): boolean {
+  return settings.hosts.length === 0 && settings.pathPrefix === undefined;
+}
+
+/**
+ * Whether a request may use the TLS connection of another request. RFC 9110 §7.4: the certificate and the client's
+ * certificate were chosen for the server name, so the Service of the request must have the same ones.
+ */
+function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
+  if (scheme === 'http') return false;
+  if (found === undefined) return connection.servesHost(host);
+  const { service, settings } = connection.route;
+  return (
+    found.service.namespace === service.namespace &&
+    found.settings.tls?.secret === settings.tls?.secret &&
+    found.settings.tls?.clientCaSecret === settings.tls?.clientCaSecret
+  );
+}
+
+const STATUS_REASONS: Readonly<Record<number, ErrorReason>> = { 414: 'target-too-long', 501: 'not-implemented' };
+
+/** Returns the value of Host; empty without Host. */
+function hostOf({ fields }: RequestHeadParser): string {
+  const index = fields.indexOf(FIELD.host);
+  return index < 0 ? '' : latin1(fields.bytes, fields.valueStart[index] as number, fields.valueEnd[index] as number);
+}
+
+function requestTargetOf(head: RequestHeadParser, host: string): RequestTarget | ErrorReason {
+  const { bytes } = head.fields;
+  const target = parseRequestTarget(
+    latin1(bytes, head.methodStart, head.methodEnd),
+    latin1(bytes, head.targetStart, head.targetEnd),
+    host,
+  );
+  if (typeof target !== 'string') return target;
+  return STATUS_REASONS[REQUEST_TARGET_REFUSAL_STATUS[target]] ?? 'invalid-request';
+}
+
+function routedRequest(head: RequestHeadParser, { host, path, query }: RequestTarget): RoutedRequest {
+  return {
+    method: latin1(head.fields.bytes, head.methodStart, head.methodEnd),
+    host,
+    path,
+    query,
+    header: (name) => valueOf(head.fields, name),
+  };
+}
+
+/** Returns the value of the first field with this name in lower case. */
+function valueOf(fields: HeadFields, name: string): string | undefined {
+  for (let index = 0; index < fields.count; index += 1)
+    if (fields.nameText(index).toLowerCase() === name) return fields.valueText(index);
+  return undefined;
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** The last result of this thread. The caller reads it before the next request. */
+const result: Mutable<Omit<RoutedTo, 'upstream'>> & { upstream: Upstream | undefined } = {
+  upstream: undefined,
+  targetRewrite: undefined,
+  hostRewrite: undefined,
+  requestFilters: undefined,
+  responseFilters: undefined,
+};
+
+function unchanged(upstream: Upstream | undefined): RoutedTo | ErrorReason {
+  result.upstream = upstream;
+  result.targetRewrite = undefined;
+  result.hostRewrite = undefined;
+  result.requestFilters = undefined;
+  result.responseFilters = undefined;
+  return upstream === undefined ? 'no-route' : (result as RoutedTo);
+}
+
+interface MatchedRequest {
+  /** The value of Host that the client sent. */
+  readonly host: string;
+  readonly target: RequestTarget;
+  readonly match: RouteMatch;
+}
+
+function changed(
+  upstream: Upstream | undefined,
+  head: RequestHeadParser,
+  { host, target, match: { match, filters } }: MatchedRequest,
+): RoutedTo | ErrorReason {
+  const sent = filters.rewrite === undefined ? target : rewriteRequest(filters.rewrite, match, target);
+  result.upstream = upstream;
+  result.targetRewrite = isPathOf(head, sent.text) ? undefined : Buffer.from(sent.text, 'latin1');
+  result.hostRewrite = sent.authority === host ? undefined : Buffer.from(sent.authority, 'latin1');
+  result.requestFilters = filtersOf(filters, 'requestHeaders');
+  result.responseFilters = filtersOf(filters, 'responseHeaders');
+  return upstream === undefined ? 'no-route' : (result as RoutedTo);
+}
+
+/** Whether the path and query in the head are this text. */
+function isPathOf({ fields, targetForm, pathStart, targetEnd }: RequestHeadParser, text: string): boolean {
+  if (targetForm !== 'origin' || targetEnd - pathStart !== text.length) return false;
+  for (let index = 0; index < text.length; index += 1)
+    if (fields.bytes[pathStart + index] !== text.charCodeAt(index)) return false;
+  return true;
+}
+
+const COMPILED_FILTERS = new WeakMap<readonly HeaderEdit[], CompiledFilters>();
+
+function filtersOf(filters: RouteFilters, kind: 'requestHeaders' | 'responseHeaders'): CompiledFilters | undefined {
+  const edits = filters[kind];
+  if (edits.length === 0) return undefined;
+  const known = COMPILED_FILTERS.get(edits);
+  if (known !== undefined) return known;
+  const { compiled } = compileHeaderFilters(edits);
+  COMPILED_FILTERS.set(edits, compiled);
+  return compiled;
+}
+
+function latin1(bytes: Uint8Array, start: number, end: number): string {
+  return Buffer.prototype.latin1Slice.call(bytes, start, end);
+}
