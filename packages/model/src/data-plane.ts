@@ -25,6 +25,7 @@ export type { RoutedRequest, RouteMatch } from './http/path-index.ts';
 export * from './http/request-target.ts';
 export * from './http/route.ts';
 export * from './http/router.ts';
+export { httpRouteOf } from './http/service-route.ts';
 export * from './limits/token-bucket.ts';
 export {
   type Cidr,

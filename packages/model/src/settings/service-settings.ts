@@ -24,6 +24,13 @@ export interface ServiceSettings {
   readonly httpPorts?: readonly number[];
   /** Lower case, with a leading `*.` for a wildcard. An empty list matches every server name, and clients that send none. */
   readonly hosts: readonly string[];
+  /**
+   * The path prefix of the requests that the Service gets at its HTTP ports, in the normal form of `parsePathAndQuery` and without a trailing
+   * slash, such as `/api`. Absent for all paths.
+   */
+  readonly pathPrefix?: string;
+  /** Present if the proxies remove the path prefix from requests before the endpoints get the requests. */
+  readonly stripPrefix?: true;
   /** The requested node pool; null for the first pool of the tenant. */
   readonly pool: string | null;
   /** The requested number of nodes; null for the tenant's number. */

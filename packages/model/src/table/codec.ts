@@ -14,6 +14,12 @@ const SHARED_LISTENER_SCHEMA_VERSION = 2;
  */
 const TLS_TERMINATION_SCHEMA_VERSION = 3;
 
+/**
+ * The schema version of Services with a path prefix. A reader without support for path prefixes must skip such Services, because that reader
+ * would give all requests to one Service, whatever the path is.
+ */
+const PATH_PREFIX_SCHEMA_VERSION = 4;
+
 type Check = (value: unknown) => boolean;
 
 /** Returns the entry as JSON, with the schema version in an additional field `v`. */
@@ -23,6 +29,7 @@ export function encodeEntry(entry: Entry): string {
 
 function versionOf(entry: Entry): number {
   if (entry.kind === 'listener' && entry.shared === true) return SHARED_LISTENER_SCHEMA_VERSION;
+  if (entry.kind === 'service' && entry.settings?.pathPrefix !== undefined) return PATH_PREFIX_SCHEMA_VERSION;
   if (entry.kind === 'service' && entry.settings?.tls !== undefined) return TLS_TERMINATION_SCHEMA_VERSION;
   return SCHEMA_VERSION;
 }
@@ -87,7 +94,12 @@ const isOneOf =
   (value) =>
     allowed.includes(value);
 const isBoolean = isOneOf(true, false);
-const isVersion = isOneOf(SCHEMA_VERSION, SHARED_LISTENER_SCHEMA_VERSION, TLS_TERMINATION_SCHEMA_VERSION);
+const isVersion = isOneOf(
+  SCHEMA_VERSION,
+  SHARED_LISTENER_SCHEMA_VERSION,
+  TLS_TERMINATION_SCHEMA_VERSION,
+  PATH_PREFIX_SCHEMA_VERSION,
+);
 const optional =
   (check: Check): Check =>
   (value) =>
@@ -142,6 +154,8 @@ const SETTINGS = objectOf({
   ),
   httpPorts: optional(listOf(isPort)),
   hosts: listOf(isText),
+  pathPrefix: optional(isText),
+  stripPrefix: optional(isOneOf(true)),
   pool: nullOr(isText),
   nodes: nullOr(isCount),
 });
