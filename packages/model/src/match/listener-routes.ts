@@ -1,9 +1,10 @@
 // The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by server
 // name. Routes are patched in place, because thousands of Services may share a listener and a change usually affects only one of their
 // routes.
-import { httpRouteOf } from '../http/http-route-of.ts';
+
 import type { RoutedRequest, RouteMatch } from '../http/path-index.ts';
 import { compileRouter, findRoute, patchRouter, type Router } from '../http/router.ts';
+import { httpRouteOf } from '../http/service-route.ts';
 import type { ListenerEntry } from '../table/entry.ts';
 import { findHost } from './hosts.ts';
 import { type Route, type RouteKey, relaysHttp, routeKey, terminatingTlsPort } from './route.ts';

@@ -1,3 +1,6 @@
+import type { RequestHeadRefusal } from '../http/h1/refusals.ts';
+import type { RequestHeadParser } from '../http/h1/request-head.ts';
+import { RequestHeadReader } from '../http/request-head-reader.ts';
 import type { Admission } from '../limits/admission.ts';
 import { ACTIVE, addToCounter, countOutcome, RECEIVED, SENT } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -15,6 +18,8 @@ import type { HandshakeQueue, WaitingHandshake } from './handshake-queue.ts';
 const PREREAD_TIMEOUT_MS = 10_000;
 /** How long a refused client may take to read the TLS alert and close the connection. */
 const ALERT_LINGER_MS = 2_000;
+/** The first byte of a TLS record with a ClientHello (RFC 8446 §5.1). No request begins with this byte. */
+const TLS_HANDSHAKE = 22;
 
 /** What must be read from a connection before it is routed. */
 export interface PrereadSteps {
@@ -24,6 +29,8 @@ export interface PrereadSteps {
    */
   readonly proxyHeader: boolean;
   readonly clientHello: boolean;
+  /** Whether the head of an HTTP request may come in place of the ClientHello. The first byte decides. */
+  readonly requestHead: boolean;
 }
 
 export interface PendingConnectionOptions {
@@ -39,8 +46,10 @@ export interface PendingConnectionOptions {
   readonly queue: HandshakeQueue;
   /** Decides whether the client is routed or refused. Called when the ClientHello has been read. */
   route(info: DownstreamInfo): RoutingDecision;
+  /** The same for a client that has sent a request without TLS. `head` is a reason if the head is not valid. */
+  routeRequest(info: DownstreamInfo, head: RequestHeadParser | RequestHeadRefusal): RoutingDecision;
   /**
-   * Called when the PROXY header and the ClientHello, if required, have been read and the client is routed. The callee
+   * Called when the PROXY header and the ClientHello or request head, if required, have been read and the client is routed. The callee
    * owns the paused stream.
    */
   onRouted(stream: AcceptedStream, info: DownstreamInfo, admission: Admission): void;
@@ -62,6 +71,8 @@ export type RoutingDecision = {
       readonly outcome: Outcome;
       /** The alert for the client. If undefined, the connection is reset without an alert. */
       readonly alert: TlsAlert | undefined;
+      /** The HTTP response for the client, in place of an alert. */
+      readonly answer?: Uint8Array;
     }
 );
 
@@ -100,6 +111,7 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   #countsBytes: boolean;
   #proxyHeaderReader: ProxyHeaderReader | undefined;
   #clientHelloReader: ClientHelloReader | undefined;
+  #requestHeadReader: RequestHeadReader | undefined;
   #info: DownstreamInfo;
   /**
    * Set for a refused client that got an alert and may still close the connection: the outcome with which the
@@ -169,7 +181,12 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     if (rest === undefined) return;
     this.#uncountedBytes += rest.length;
     if (this.#clientHelloReader === undefined) this.#handOver(Uint8Array.from(rest));
-    else if (rest.length > 0) this.#readClientHello(this.#clientHelloReader, rest);
+    else if (rest.length > 0) {
+      if (this.#options.preread.requestHead && this.#uncountedBytes === rest.length && rest[0] !== TLS_HANDSHAKE)
+        this.#requestHeadReader = new RequestHeadReader();
+      if (this.#requestHeadReader !== undefined) this.#readRequestHead(this.#requestHeadReader, rest);
+      else this.#readClientHello(this.#clientHelloReader, rest);
+    }
   }
 
   /**
@@ -210,15 +227,26 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
     const result = reader.push(bytes);
     if (result === 'more') return;
     if (result.kind === 'refused') {
-      this.#refuse('bad-client-hello', tlsAlertFor(result.why));
+      const alert = tlsAlertFor(result.why);
+      this.#refuse('bad-client-hello', alert && encodeTlsAlert(alert));
       return;
     }
     this.#info = { ...this.#info, serverName: result.hello.serverName, hasClientHello: true };
-    const decision = this.#options.route(this.#info);
+    this.#follow(this.#options.route(this.#info), reader.bytes);
+  }
+
+  #readRequestHead(reader: RequestHeadReader, piece: Uint8Array): void {
+    const result = reader.push(piece);
+    if (result === 'more') return;
+    this.#follow(this.#options.routeRequest(this.#info, result === 'done' ? reader.head : result), reader.bytes);
+  }
+
+  /** Routes or refuses the client, whose bytes so far are `bytes`. */
+  #follow(decision: RoutingDecision, bytes: Uint8Array): void {
     if (decision.newOwner !== undefined) this.#moveTo(decision.newOwner);
     if (decision.terminatesTls) this.#countsBytes = false;
-    if (decision.kind === 'admitted') this.#handOver(reader.bytes);
-    else this.#refuse(decision.outcome, decision.alert);
+    if (decision.kind === 'admitted') this.#handOver(bytes);
+    else this.#refuse(decision.outcome, decision.answer ?? (decision.alert && encodeTlsAlert(decision.alert)));
   }
 
   /**
@@ -262,19 +290,18 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   }
 
   /**
-   * Refuses the client. If an alert is sent, continues to read: if the proxy closed the connection while unread bytes
-   * wait, the kernel would send RST, and the client would not see the alert.
+   * Refuses the client. If an answer is sent, continues to read: if the proxy closed the connection while unread bytes
+   * wait, the kernel would send RST, and the client would not see the answer.
    */
-  #refuse(outcome: Outcome, alert: TlsAlert | undefined): void {
+  #refuse(outcome: Outcome, answer: Uint8Array | undefined): void {
     this.#countReceived();
-    if (alert === undefined) {
+    if (answer === undefined) {
       this.end(outcome);
       return;
     }
     const { wheel } = this.#options;
-    const record = encodeTlsAlert(alert);
     this.#lingerOutcome = outcome;
-    const sent = record.length - this.#stream.write(record);
+    const sent = answer.length - this.#stream.write(answer);
     if (this.#countsBytes) addToCounter(this.#counters, SENT, sent);
     this.#stream.shutdown();
     this.deadline = wheel.now + ticksFor(ALERT_LINGER_MS);

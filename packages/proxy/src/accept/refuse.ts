@@ -1,3 +1,5 @@
+import { type Client, routeRefusalFor } from '@weir/model/data-plane';
+import type { ErrorReason } from '../http/passes/error-answer.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -24,3 +26,26 @@ export function refuseAdmitted(
   admission.release();
   refuse(stream, service.counters, outcome);
 }
+
+/** Admits a connection to a Service that is found by its first request, or returns why the connection is refused. */
+export function admitRequest(
+  { service, route }: Upstream,
+  client: Client,
+  admit: (uid: string) => Admission | Outcome,
+): Admission | Outcome {
+  const outcome = service.isSuspended ? 'cut-off' : routeRefusalFor(route, client);
+  return outcome ?? admit(service.entry.uid);
+}
+
+/** Returns the reason of the answer to a request whose connection is refused with this outcome. */
+export function reasonForOutcome(outcome: Outcome): ErrorReason {
+  return REASON_BY_OUTCOME[outcome] ?? 'overloaded';
+}
+
+const REASON_BY_OUTCOME: Partial<Record<Outcome, ErrorReason>> = {
+  'cut-off': 'suspended',
+  'source-range': 'forbidden',
+  'no-endpoints': 'no-endpoint',
+  'rate-limit': 'too-many-requests',
+  'client-limit': 'too-many-requests',
+};

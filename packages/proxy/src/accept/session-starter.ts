@@ -1,19 +1,28 @@
 // Starts the session of a connection that is routed and admitted, after a TLS handshake if Weir terminates TLS. Checks
 // the route again, because the Service may have lost the listener or may have been suspended while the proxy waited for
 // the client.
-import { relaysHttp, routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import { type Client, relaysHttp, routeRefusalFor, terminatingTlsPort } from '@weir/model/data-plane';
+import type { HttpConnectionOptions } from '../http/http-connection.ts';
 import { HttpSession } from '../http/http-session.ts';
+import type { ErrorReason } from '../http/passes/error-answer.ts';
+import type { RequestRouter } from '../http/request-router.ts';
+import type { Admission } from '../limits/admission.ts';
+import { countOutcome } from '../metering/counters.ts';
+import type { Outcome } from '../metering/outcome.ts';
 import type { TlsContexts } from '../protocol/tls-contexts.ts';
 import type { RelayContext } from '../relay/session.ts';
 import { TcpSession } from '../relay/tcp-session.ts';
 import type { AcceptedStream, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
-import { type AdmittedConnection, refuseAdmitted } from './refuse.ts';
+import { type AdmittedConnection, admitRequest, reasonForOutcome, refuseAdmitted } from './refuse.ts';
 import { TlsHandshake } from './tls-handshake.ts';
 
 export interface SessionStarterOptions {
   readonly context: RelayContext;
   readonly certificates: TlsContexts;
+  readonly router: RequestRouter;
+  /** Admits one more connection of this Service, or returns why it is refused. */
+  admit(uid: string): Admission | Outcome;
   /** Called after an unexpected exception, when the admission has been released. The callee must close the stream. */
   onError(stream: TcpStream, thrown: unknown): void;
 }
@@ -34,9 +43,16 @@ interface SecuredRoute extends PendingRoute {
 
 export class SessionStarter {
   readonly #options: SessionStarterOptions;
+  /** What all HTTP sessions of the listener need. */
+  readonly #http: Pick<HttpConnectionOptions, 'router' | 'admitTo' | 'startOther'>;
 
   constructor(options: SessionStarterOptions) {
     this.#options = options;
+    this.#http = {
+      router: options.router,
+      admitTo: (upstream, { client }) => this.#admitTo(upstream, client),
+      startOther: (stream, upstream, admitted) => this.#startSession(stream, upstream, admitted),
+    };
   }
 
   /**
@@ -132,11 +148,22 @@ export class SessionStarter {
     this.#recheckRoute(stream, securedRoute, { admitted, proceed });
   }
 
+  /** Admits the client of a session of another Service, or returns why its request is refused. */
+  #admitTo(upstream: Upstream, client: Client): Admission | ErrorReason {
+    const { route, service } = upstream;
+    const admission = admitRequest(upstream, client, this.#options.admit);
+    if (typeof admission !== 'string' && admission.admitClient(route, client)) return admission;
+    if (typeof admission !== 'string') admission.release();
+    const outcome = typeof admission === 'string' ? admission : 'client-limit';
+    countOutcome(service.counters, outcome);
+    return reasonForOutcome(outcome);
+  }
+
   #startSession(stream: TcpStream, upstream: Upstream, { info, admission }: AdmittedConnection): void {
     const { context } = this.#options;
     const { counters } = upstream.service;
     const options = { context, upstream, counters, admission };
-    if (relaysHttp(upstream.route)) new HttpSession(stream, info, options).start();
+    if (relaysHttp(upstream.route)) new HttpSession(stream, info, { ...options, ...this.#http }).start();
     else new TcpSession(stream, info, options).start();
   }
 }

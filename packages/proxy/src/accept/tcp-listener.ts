@@ -10,6 +10,7 @@ import {
   routeRefusalFor,
   terminatingTlsPort,
 } from '@weir/model/data-plane';
+import type { RequestRouter } from '../http/request-router.ts';
 import type { Admission } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import type { Outcome } from '../metering/outcome.ts';
@@ -25,6 +26,7 @@ import type {
   TcpStream,
 } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { routeFirstRequest } from './first-request.ts';
 import {
   PendingConnection,
   type PendingConnectionOptions,
@@ -54,6 +56,7 @@ export interface TcpListenerOptions {
    */
   upstreamFor(serverName: string | null): Upstream | undefined;
   readonly certificates: TlsContexts;
+  readonly router: RequestRouter;
   readonly pendingConnections: PendingConnections;
   /**
    * Admits one more connection of the Service with this UID, or returns why the connection is refused. `uid` is null if
@@ -77,9 +80,11 @@ export class TcpListener implements TcpListenSocketEvents {
     this.#address = address;
     this.#options = options;
     this.#socket = options.context.transport.listen(address, this);
-    const { context, certificates } = options;
+    const { context, certificates, router, admit } = options;
     this.#sessionStarter = new SessionStarter({
       context,
+      router,
+      admit,
       certificates,
       onError: (stream, thrown) => this.#fail(stream, thrown),
     });
@@ -156,10 +161,11 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 
   #prereadStepsFor(stream: TcpStream, upstream: Upstream | 'shared'): PrereadSteps {
-    const { trustedProxies } = this.#options;
+    const { trustedProxies, router } = this.#options;
     return {
       proxyHeader: !trustedProxies.isEmpty && trustedProxies.contains(stream.remoteAddress),
       clientHello: upstream === 'shared' || expectsClientHello(upstream.route),
+      requestHead: upstream === 'shared' && router.sharesPlainHttp,
     };
   }
 
@@ -183,6 +189,7 @@ export class TcpListener implements TcpListenSocketEvents {
       terminatesTls: terminatingTlsPort(upstream.route) !== undefined,
       owner: service,
       admission,
+      routeRequest: () => REFUSED_UNKNOWN_HOST,
       route: (info) => routeOnOwnListener(upstream, info, { admission, hasCertificate: this.#hasCertificate }),
       onRouted: (_stream, info) =>
         this.#sessionStarter.relayAfterPreread(
@@ -194,15 +201,21 @@ export class TcpListener implements TcpListenSocketEvents {
   }
 
   #prereadShared(stream: AcceptedStream, admission: Admission): void {
-    const { pendingConnections, upstreamFor, admit } = this.#options;
+    const { pendingConnections, upstreamFor, admit, router } = this.#options;
+    let routedTo: Upstream | undefined;
     this.#startPreread(stream, {
       preread: this.#prereadStepsFor(stream, 'shared'),
       owner: pendingConnections,
       admission,
       route: (info) =>
         routeOnSharedListener(upstreamFor(info.serverName), info, { admit, hasCertificate: this.#hasCertificate }),
+      routeRequest: (info, head) => {
+        const decision = routeFirstRequest(head, info, { router, admit });
+        routedTo = decision.upstream;
+        return decision;
+      },
       onRouted: (_stream, info, admissionOfService) => {
-        const findCurrent = (): Upstream | undefined => upstreamFor(info.serverName);
+        const findCurrent = (): Upstream | undefined => routedTo ?? upstreamFor(info.serverName);
         // `onRouted` is called in the same turn as `route`, so `findCurrent` still returns the upstream to which the
         // client was routed.
         this.#sessionStarter.relayAfterPreread(
@@ -216,7 +229,7 @@ export class TcpListener implements TcpListenSocketEvents {
 
   #startPreread(
     stream: AcceptedStream,
-    options: Pick<PendingConnectionOptions, 'preread' | 'terminatesTls' | 'owner' | 'admission' | 'route' | 'onRouted'>,
+    options: Omit<PendingConnectionOptions, 'destination' | 'wheel' | 'queue' | 'onInternalError'>,
   ): void {
     const { wheel, handshakes: queue, onInternalError } = this.#options.context;
     try {

@@ -7,9 +7,11 @@ import { CONNECTION_OPTION } from './passes/connection-options.ts';
 import { type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
 import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
 import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
+import type { CompiledFilters } from './passes/header-filters.ts';
 import type { RequestContext } from './passes/request-context.ts';
 import { editRequest } from './passes/request-passes.ts';
 import { editResponse, type ResponseContext } from './passes/response-passes.ts';
+import type { RoutedTo } from './request-router.ts';
 import { dateText, edit, fillRandom, output } from './worker-memory.ts';
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);
@@ -62,9 +64,16 @@ export const writtenRequest: { readonly isWebSocket: boolean; readonly closes: b
   },
 };
 
-/** Writes the head that an endpoint receives. Returns a reason if the request must be refused. */
-export function writeRequest(head: RequestHeadParser, peer: ForwardedPeer): ErrorReason | undefined {
+/** Writes the head that an endpoint receives. `routed` is undefined for a request that gets no endpoint. Returns a reason if the request must be refused. */
+export function writeRequest(
+  head: RequestHeadParser,
+  peer: ForwardedPeer,
+  routed: RoutedTo | undefined,
+): ErrorReason | undefined {
   requestContext.head = head;
+  requestContext.hostRewrite = routed?.hostRewrite;
+  requestContext.targetRewrite = routed?.targetRewrite;
+  requestContext.filters = routed?.requestFilters;
   requestContext.peer = peer;
   editRequest(edit, requestContext);
   output.at = 0;
@@ -79,6 +88,7 @@ export interface ResponseClient {
   readonly isTls: boolean;
   /** Whether the client has asked for a WebSocket. */
   readonly isWebSocket: boolean;
+  readonly filters: CompiledFilters | undefined;
 }
 
 /**
@@ -87,13 +97,14 @@ export interface ResponseClient {
  */
 export function writeResponse(
   head: ResponseHeadParser,
-  { minorVersion, isTls, isWebSocket }: ResponseClient,
+  { minorVersion, isTls, isWebSocket, filters }: ResponseClient,
   closes: boolean,
 ): Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'> | undefined {
   responseContext.head = head;
   responseContext.clientMinorVersion = minorVersion;
   responseContext.isTls = isTls;
   responseContext.isWebSocket = isWebSocket;
+  responseContext.filters = filters;
   responseContext.dateText = dateText(Date.now());
   responseContext.closes = closes;
   editResponse(edit, responseContext);

@@ -11,12 +11,22 @@ import { ticksFor } from '../relay/timeout-wheel.ts';
 import type { StreamEvents, TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
 import type { Sink } from './message-output.ts';
+import type { ErrorReason } from './passes/error-answer.ts';
+import type { RequestRouter } from './request-router.ts';
 
 export interface HttpConnectionOptions {
   readonly context: RelayContext;
   readonly upstream: Upstream;
   readonly counters: Float64Array;
   readonly admission: Admission;
+  readonly router: RequestRouter;
+  /** Admits a connection to another Service, or returns why its requests are refused. */
+  admitTo(upstream: Upstream, info: DownstreamInfo): Admission | ErrorReason;
+  /**
+   * Starts the session of another Service with the client of this session. `info.prereadBytes` begin with the head of a
+   * request, and are counted.
+   */
+  startOther(client: TcpStream, upstream: Upstream, admitted: { info: DownstreamInfo; admission: Admission }): void;
 }
 
 /**
@@ -30,17 +40,22 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   sessionIndex = -1;
   protected readonly upstream: Upstream;
   protected readonly info: DownstreamInfo;
-  readonly #admission: Admission;
+  protected readonly options: HttpConnectionOptions;
   readonly #throttle: SessionThrottle;
   readonly #idleTicks: number;
   #hasEnded = false;
+  /** How many of the next bytes to be processed were counted before this session. */
+  #countedBefore: number;
+  /** How many bytes were read from the client and not counted yet: their request may belong to another Service. */
+  #uncountedInput = 0;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     const { context, upstream, counters, admission } = options;
     super(client, { context, counters, tenant: admission.limiters.tenant });
     this.upstream = upstream;
     this.info = info;
-    this.#admission = admission;
+    this.options = options;
+    this.#countedBefore = info.prereadBytes.length;
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
     this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
     addToCounter(counters, CONNECTIONS, 1);
@@ -111,7 +126,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
 
   onData(_stream: TcpStream, bytes: Uint8Array): void {
     if (this.#hasEnded) return;
-    addToCounter(this.counters, RECEIVED, bytes.length);
+    this.#uncountedInput += bytes.length;
     this.read(bytes);
     if (!this.#hasEnded && !this.#throttle.mayRead('in', bytes.length)) this.client.readStop();
   }
@@ -137,6 +152,31 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.extendIdleDeadline();
     if (!this.#throttle.mayRead('out', 0)) stream.readStop();
     if (this.client.awaitsDrain) this.pause(stream);
+  }
+
+  /** Counts processed bytes of the client as received by the Service. */
+  protected countReceived(bytes: number): void {
+    const counted = bytes - Math.min(bytes, this.#countedBefore);
+    this.#countedBefore -= bytes - counted;
+    this.#uncountedInput -= counted;
+    addToCounter(this.counters, RECEIVED, counted);
+  }
+
+  /** Ends this session, and gives its client to a session of another Service. `bytes` begin with the head of a request. */
+  protected handOver(upstream: Upstream, admission: Admission, bytes: Uint8Array): void {
+    const received = this.#uncountedInput;
+    this.#uncountedInput = 0;
+    this.#hasEnded = true;
+    try {
+      this.client.readStop();
+      this.countAllAsSent();
+      this.#release();
+      addToCounter(upstream.service.counters, RECEIVED, received);
+      this.options.startOther(this.client, upstream, { info: { ...this.info, prereadBytes: bytes }, admission });
+    } finally {
+      countOutcome(this.counters, 'completed');
+      addToCounter(this.counters, ACTIVE, -1);
+    }
   }
 
   protected readClient(): void {
@@ -171,10 +211,12 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   }
 
   #release(): void {
+    addToCounter(this.counters, RECEIVED, this.#uncountedInput);
+    this.#uncountedInput = 0;
     this.context.wheel.remove(this);
     this.upstream.service.sessions.delete(this);
     this.cancelRequest();
-    this.#admission.release();
+    this.options.admission.release();
     this.#throttle.end();
     this.endCounting();
   }

@@ -5,9 +5,11 @@
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
 
 import type { EndpointStats } from '@weir/model/data-plane';
+import type { Admission } from '../limits/admission.ts';
 import { addToCounter, REQUESTS } from '../metering/counters.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
+import type { Upstream } from '../upstream/upstream.ts';
 import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
@@ -20,6 +22,7 @@ import { type MessageHandler, type MessageReader, type MessageRefusal, requestRe
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
 import { closesConnection, type ErrorReason } from './passes/error-answer.ts';
 import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
+import type { CompiledFilters } from './passes/header-filters.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import { output } from './worker-memory.ts';
 
@@ -30,6 +33,13 @@ const KEEP_ALIVE_MS = 60_000;
 /** How long the proxy waits for the client's FIN after the last response. */
 const LINGER_MS = 2_000;
 const SWITCHING_PROTOCOLS = 101;
+
+/** The Service that gets the client, and the head of its first request. */
+interface NextSession {
+  readonly upstream: Upstream;
+  readonly admission: Admission;
+  readonly head: Uint8Array;
+}
 
 /** What the connection does: which bytes the client sends next, and what the proxy waits for. */
 type Phase =
@@ -60,6 +70,13 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   #hasResponse = false;
   #closesAfterResponse = false;
   #answerFormat: AnswerFormat = 'text';
+  /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
+  #answerAtEnd: ErrorReason | undefined;
+  #responseFilters: CompiledFilters | undefined;
+  /** Bytes of the present message that are not counted yet: those of an incomplete head. */
+  #messageBytes = 0;
+  /** Set while the client is given to another Service: its upstream, and a copy of the head of the request. */
+  #next: NextSession | undefined;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     super(client, info, options);
@@ -131,11 +148,21 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
       }
       if (this.#phase === 'other') {
         this.extendIdleDeadline();
+        this.countReceived(bytes.length - at);
         this.#request.send(at === 0 ? bytes : bytes.subarray(at));
         return;
       }
       const wasInHead = this.#reader.isInHead;
-      at = this.#reader.read(bytes, at, this);
+      const start = at;
+      at = this.#reader.read(bytes, start, this);
+      if (this.#next !== undefined) {
+        const { upstream, admission, head } = this.#next;
+        this.handOver(upstream, admission, Buffer.concat([head, bytes.subarray(at)]));
+        return;
+      }
+      if (this.isEnded) return;
+      this.#messageBytes += at - start;
+      if (!this.#reader.isInHead) this.#countMessageBytes();
       // Otherwise the deadline is that of the time without a request.
       if (this.#reader.isInHead && !wasInHead) this.setDeadline(HEAD_TIMEOUT_MS);
       flush(this.#request);
@@ -143,19 +170,40 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   }
 
   onHead(head: RequestHeadParser): 'body' {
+    const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
+    const refusal = typeof routed === 'string' ? routed : this.#moveTo(routed.upstream, head);
+    if (this.#next !== undefined) return 'body';
     addToCounter(this.counters, REQUESTS, 1);
     this.#phase = 'body';
     this.#method = head.methodId;
     this.#clientMinorVersion = head.minorVersion;
     this.#answerFormat = answerFormatFor(head.fields);
     this.#isChunkedRequest = head.framing.kind === 'chunked';
-    const refusal = writeRequest(head, this.#peer);
+    const written = writeRequest(head, this.#peer, typeof routed === 'string' ? undefined : routed);
+    this.#responseFilters = typeof routed === 'string' ? undefined : routed.responseFilters;
     this.#isWebSocket = writtenRequest.isWebSocket;
     this.#closesAfterResponse = writtenRequest.closes;
     this.startIdleTimeout();
-    if (refusal === undefined) this.#request.begin(this.#method);
-    else this.#answer(refusal);
+    const reason = refusal ?? written;
+    if (reason === undefined) this.#request.begin(this.#method);
+    else if (head.framing.kind === 'none') this.#answerAtEnd = reason;
+    else this.#answer(reason);
     return 'body';
+  }
+
+  /** Prepares to give the client to another Service. Does nothing if the request is for the Service of this session. */
+  #moveTo(upstream: Upstream, { fields, methodStart, bodyStart }: RequestHeadParser): ErrorReason | undefined {
+    if (upstream === this.upstream) return undefined;
+    const admission = this.options.admitTo(upstream, this.info);
+    if (typeof admission === 'string') return admission;
+    this.#next = { upstream, admission, head: fields.bytes.slice(methodStart, bodyStart) };
+    this.#reader.stop();
+    return undefined;
+  }
+
+  #countMessageBytes(): void {
+    this.countReceived(this.#messageBytes);
+    this.#messageBytes = 0;
   }
 
   onBodyData(bytes: Uint8Array, start: number, end: number): void {
@@ -166,7 +214,10 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   onMessageEnd(trailers: HeadFields | undefined): void {
     if (this.#isChunkedRequest) writeChunkedEnd(this.#request, trailers);
     this.#phase = 'response';
-    this.#request.complete();
+    const reason = this.#answerAtEnd;
+    this.#answerAtEnd = undefined;
+    if (reason === undefined) this.#request.complete();
+    else this.#answer(reason);
   }
 
   onRefusal(refusal: MessageRefusal): void {
@@ -202,7 +253,12 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
     if (status < 200 && !isSwitch && this.#clientMinorVersion === 0) return 0;
     reserveHead(this);
-    const client = { minorVersion: this.#clientMinorVersion, isTls: this.#peer.isTls, isWebSocket: this.#isWebSocket };
+    const client = {
+      minorVersion: this.#clientMinorVersion,
+      isTls: this.#peer.isTls,
+      isWebSocket: this.#isWebSocket,
+      filters: this.#responseFilters,
+    };
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
     const written = writeResponse(head, client, status >= 200 && (this.#closesAfterResponse || this.#phase === 'body'));
     if (written === undefined) return undefined;

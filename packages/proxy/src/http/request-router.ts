@@ -8,8 +8,8 @@ import {
   REQUEST_TARGET_REFUSAL_STATUS,
   type RequestTarget,
   type Route,
-  type RouteFilters,
   type RoutedRequest,
+  type RouteFilters,
   type RouteMatch,
   rewriteRequest,
   terminatingTlsPort,
@@ -116,12 +116,12 @@ function routedRequest(head: RequestHeadParser, { host, path, query }: RequestTa
     host,
     path,
     query,
-    header: (name) => valueOf(head.fields, name),
+    header: (name) => fieldValue(head.fields, name),
   };
 }
 
 /** Returns the value of the first field with this name in lower case. */
-function valueOf(fields: HeadFields, name: string): string | undefined {
+function fieldValue(fields: HeadFields, name: string): string | undefined {
   for (let index = 0; index < fields.count; index += 1)
     if (fields.nameText(index).toLowerCase() === name) return fields.valueText(index);
   return undefined;

@@ -26,7 +26,9 @@ export const REFUSAL_OUTCOMES = [
   'bad-proxy-header',
   /** The connection did not begin with a valid TLS ClientHello. */
   'bad-client-hello',
-  /** The server name of the ClientHello is not a host of the Service. */
+  /** The connection to a shared listener did not begin with a valid HTTP request. */
+  'bad-request',
+  /** The server name of the ClientHello, or the host of the first request, is not a host of the Service. */
   'unknown-host',
   /** This proxy terminates TLS for the Service but has no usable certificate. */
   'no-certificate',

@@ -44,13 +44,14 @@ export abstract class CountedConnection implements SendingSession {
   protected abstract extendIdleDeadline(): void;
 
   countSent(): boolean {
-    const unacknowledged = this.client.unacknowledgedBytes();
+    // The stream may also wait for bytes of a former session, which the client acknowledges first.
+    const unacknowledged = Math.min(this.client.unacknowledgedBytes(), this.#uncountedBytes);
     if (unacknowledged !== this.#uncountedBytes) {
       addToCounter(this.counters, SENT, this.#uncountedBytes - unacknowledged);
       this.#uncountedBytes = unacknowledged;
       this.extendIdleDeadline();
     }
-    this.#countInKernel(this.isEnded ? 0 : unacknowledged - this.client.queuedBytes);
+    this.#countInKernel(this.isEnded ? 0 : Math.max(0, unacknowledged - this.client.queuedBytes));
     if (this.#bufferedBytes > MAX_UNMEASURED_BYTES) this.#measureBuffers();
     return unacknowledged > 0 || this.#bufferedBytes > MAX_UNMEASURED_BYTES;
   }
@@ -60,7 +61,7 @@ export abstract class CountedConnection implements SendingSession {
     this.#uncountedBytes += bytes.length;
     this.addBufferedBytes(bytes.length);
     const queued = this.client.write(bytes);
-    this.#countInKernel(this.#uncountedBytes - queued);
+    this.#countInKernel(Math.max(0, this.#uncountedBytes - queued));
   }
 
   /**
@@ -92,6 +93,13 @@ export abstract class CountedConnection implements SendingSession {
     this.context.sending.delete(this);
     this.#setBufferedBytes(0);
     if (this.#uncountedBytes > 0) this.countSent();
+  }
+
+  /** Counts all written bytes as sent. To be called before another session gets the client's stream. */
+  protected countAllAsSent(): void {
+    addToCounter(this.counters, SENT, this.#uncountedBytes);
+    this.#uncountedBytes = 0;
+    this.#countInKernel(0);
   }
 
   #countInKernel(bytes: number): void {

@@ -4,6 +4,7 @@ import type { Sealer } from '@weir/runtime/sealing';
 import type { PendingConnections } from '../accept/pending-connection.ts';
 import { TcpListener, type TcpListenerOptions } from '../accept/tcp-listener.ts';
 import { UdpFlowListener } from '../accept/udp-flow-listener.ts';
+import { RequestRouter } from '../http/request-router.ts';
 import type { AdmissionController } from '../limits/admission.ts';
 import type { DescriptorLimiter } from '../limits/descriptor-limit.ts';
 import { descriptorCeiling } from '../limits/descriptor-limit.ts';
@@ -109,6 +110,7 @@ export class WorkerListeners {
       upstreamFor: (serverName) => upstreams.findByServerName(key, serverName),
       pendingConnections,
       certificates: this.#tlsContexts,
+      router: new RequestRouter({ listener: key, matcher, upstreams }),
       context,
       descriptorLimiter,
       trustedProxies: this.#trustedProxies,
