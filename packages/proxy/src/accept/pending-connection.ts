@@ -277,12 +277,14 @@ export class PendingConnection implements StreamEvents, Session, WaitingHandshak
   }
 
   #handOver(prereadBytes: Uint8Array): void {
-    this.#countReceived();
+    // The session counts HTTP requests, because each may belong to another Service.
+    const uncountedBytes = this.#requestHeadReader === undefined ? 0 : this.#uncountedBytes;
+    if (uncountedBytes === 0) this.#countReceived();
     this.#stream.readStop();
     this.#stream.deferReads?.(undefined);
     this.#unregister();
     try {
-      this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes }, this.#admission);
+      this.#options.onRouted(this.#stream, { ...this.#info, prereadBytes, uncountedBytes }, this.#admission);
     } finally {
       // Must come last: when no connection is active, the counters may be reused for another tenant, and a drain ends.
       addToCounter(this.#counters, ACTIVE, -1);

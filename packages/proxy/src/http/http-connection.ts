@@ -24,7 +24,7 @@ export interface HttpConnectionOptions {
   admitTo(upstream: Upstream, info: DownstreamInfo): Admission | ErrorReason;
   /**
    * Starts the session of another Service with the client of this session. `info.prereadBytes` begin with the head of a
-   * request, and are counted.
+   * request.
    */
   startOther(client: TcpStream, upstream: Upstream, admitted: { info: DownstreamInfo; admission: Admission }): void;
 }
@@ -47,7 +47,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   /** How many of the next bytes to be processed were counted before this session. */
   #countedBefore: number;
   /** How many bytes were read from the client and not counted yet: their request may belong to another Service. */
-  #uncountedInput = 0;
+  #uncountedInput: number;
 
   constructor(client: TcpStream, info: DownstreamInfo, options: HttpConnectionOptions) {
     const { context, upstream, counters, admission } = options;
@@ -55,7 +55,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
     this.upstream = upstream;
     this.info = info;
     this.options = options;
-    this.#countedBefore = info.prereadBytes.length;
+    this.#uncountedInput = info.uncountedBytes ?? 0;
+    this.#countedBefore = Math.max(0, info.prereadBytes.length - this.#uncountedInput);
     this.#throttle = new SessionThrottle(context.shaper.limitersFor(admission.limiters), this);
     this.#idleTicks = ticksFor(upstream.route.settings.idleTimeoutMs);
     addToCounter(counters, CONNECTIONS, 1);
@@ -66,6 +67,8 @@ export abstract class HttpConnection extends CountedConnection implements Stream
   abstract onEndpointUnavailable(): void;
   abstract onEnd(): void;
 
+  /** Whether bytes of the client can be processed now. */
+  protected abstract get canTakeInput(): boolean;
   /** Whether a request is open, so that the idle timeout of the Service applies. */
   protected abstract get hasRequest(): boolean;
   /** Processes bytes of the client. */
@@ -91,7 +94,7 @@ export abstract class HttpConnection extends CountedConnection implements Stream
       this.deadline = wheel.now + ticksFor(headTimeoutMs);
       wheel.add(this);
       this.read(this.info.prereadBytes);
-      if (!this.hasRequest) this.readClient();
+      if (this.canTakeInput) this.readClient();
     });
   }
 
@@ -164,15 +167,14 @@ export abstract class HttpConnection extends CountedConnection implements Stream
 
   /** Ends this session, and gives its client to a session of another Service. `bytes` begin with the head of a request. */
   protected handOver(upstream: Upstream, admission: Admission, bytes: Uint8Array): void {
-    const received = this.#uncountedInput;
+    const info = { ...this.info, prereadBytes: bytes, uncountedBytes: this.#uncountedInput };
     this.#uncountedInput = 0;
     this.#hasEnded = true;
     try {
       this.client.readStop();
       this.countAllAsSent();
       this.#release();
-      addToCounter(upstream.service.counters, RECEIVED, received);
-      this.options.startOther(this.client, upstream, { info: { ...this.info, prereadBytes: bytes }, admission });
+      this.options.startOther(this.client, upstream, { info, admission });
     } finally {
       countOutcome(this.counters, 'completed');
       addToCounter(this.counters, ACTIVE, -1);

@@ -99,6 +99,10 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     return this.#phase !== 'head' && this.#phase !== 'linger';
   }
 
+  protected override get canTakeInput(): boolean {
+    return this.#nextRequest === undefined && !this.#request.isConnecting && this.#request.stream?.awaitsDrain !== true;
+  }
+
   get endpointStats(): EndpointStats | undefined {
     return this.#request.stats;
   }
@@ -237,7 +241,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   onEndpointReady(): void {
     if (this.isEnded) return;
     this.extendIdleDeadline();
-    if (this.#nextRequest === undefined && this.#request.stream?.awaitsDrain !== true) this.readClient();
+    if (this.canTakeInput) this.readClient();
   }
 
   onEndpointFull(): void {

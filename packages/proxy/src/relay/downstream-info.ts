@@ -15,10 +15,12 @@ export interface DownstreamInfo {
   /** The result of the TLS handshake. Absent if Weir did not terminate TLS. */
   readonly tls?: NegotiatedTls;
   /**
-   * Bytes that were read from the client, and counted, before the session starts. They must be sent to the endpoint
-   * first.
+   * Bytes that were read from the client before the session starts. They must be sent to the endpoint first. They are
+   * counted, except `uncountedBytes`.
    */
   readonly prereadBytes: Uint8Array;
+  /** How many of the last bytes that were read from the client are not counted yet; absent for none. */
+  readonly uncountedBytes?: number;
 }
 
 const NO_BYTES = new Uint8Array(0);
