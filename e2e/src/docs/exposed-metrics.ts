@@ -7,6 +7,7 @@ import {
   echoServer,
   eventually,
   freePort,
+  httpBackend,
   type SpawnedProcess,
   spawnProcess,
   temporaryDirectory,
@@ -30,11 +31,13 @@ const FLEET = 'standalone';
 export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, readonly ExposedMetric[]>>> {
   await using redis = await startRedis();
   await using backend = await echoServer();
+  await using web = await httpBackend();
   await using directory = temporaryDirectory('metrics');
-  const [served, refused] = [await freePort(), await freePort()];
+  const [served, refused, http] = [await freePort(), await freePort(), await freePort()];
   await publishManifests(redis, directory.path, [
     manifest('web', served, backend.port),
     manifest('down', refused, await freePort()),
+    manifest('http', http, web.port, 'http'),
     POLICY,
   ]);
   const kubeconfig = join(directory.path, 'kubeconfig');
@@ -57,6 +60,7 @@ export async function exposedMetrics(): Promise<Readonly<Record<ProcessName, rea
   });
   await using _client = await connectClientWhenServed(served);
   await eventually(() => connectRefusedClient(refused), METRICS_WAIT);
+  await (await fetch(`http://${local(http)}/`)).text();
   const proxy = await metricsOf(proxyAddress ?? '', ['weir_service_refused_total{', 'weir_worker_heap_bytes{']);
   return {
     proxy,
@@ -126,11 +130,11 @@ function labelsOf(name: string, text: string): readonly string[] | undefined {
   return [...(series[1] ?? '').matchAll(/(\w+)="/g)].map(([, label = '']) => label).filter((label) => label !== 'le');
 }
 
-function manifest(name: string, port: number, endpoint: number): string {
+function manifest(name: string, port: number, endpoint: number, appProtocol = 'tcp'): string {
   return `apiVersion: v1
 kind: Service
 metadata: { name: ${name}, namespace: shop }
-spec: { type: LoadBalancer, ports: [{ port: ${port} }] }
+spec: { type: LoadBalancer, ports: [{ port: ${port}, appProtocol: ${appProtocol} }] }
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice

@@ -76,11 +76,13 @@ export {
 export { Loop, type LoopOptions } from './loop.ts';
 export { ManualClock } from './manual-clock.ts';
 export type {
+  CollectedHistogramOptions,
   CollectedOptions,
   Counter,
   Gauge,
   Histogram,
   HistogramOptions,
+  HistogramSample,
   Labels,
   MetricOptions,
   Metrics,

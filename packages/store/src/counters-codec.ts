@@ -1,15 +1,19 @@
-import type { Counters } from '@weir/model/data-plane';
+import { CODE_CLASSES, COUNTER_NAMES, type Counters, countersFrom, counterValues } from '@weir/model/data-plane';
 
-/** Encodes counters as a list: received bytes, sent bytes, connections, requests. */
-export function encodeCounters({ receivedBytes, sentBytes, connections, requests }: Counters): number[] {
-  return [receivedBytes, sentBytes, connections, requests];
+/**
+ * Encodes counters as a list: received bytes, sent bytes, connections, requests, and the requests of each code class in
+ * the order of `CODE_CLASSES` if any request was counted by code class.
+ */
+export function encodeCounters(counters: Counters): number[] {
+  const values = counterValues(counters);
+  return counters.requestsByCodeClass === undefined ? values.slice(0, COUNTER_NAMES.length) : values;
 }
 
-/** Decodes the list of `encodeCounters`. Returns undefined unless the list has four non-negative integers. */
+/** Decodes the list of `encodeCounters`. Returns undefined unless the list has non-negative integers for all counters. */
 export function decodeCounters(numbers: readonly unknown[]): Counters | undefined {
-  if (numbers.length !== 4 || !numbers.every(isAmount)) return undefined;
-  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0] = numbers as number[];
-  return { receivedBytes, sentBytes, connections, requests };
+  const hasClasses = numbers.length === COUNTER_NAMES.length + CODE_CLASSES.length;
+  if ((!hasClasses && numbers.length !== COUNTER_NAMES.length) || !numbers.every(isAmount)) return undefined;
+  return countersFrom(numbers);
 }
 
 /**

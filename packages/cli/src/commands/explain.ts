@@ -10,7 +10,15 @@ import type { ServiceExplanation } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import { parseServiceName } from '../client/target.ts';
 import { type CommandContext, EXIT_OK, EXIT_PROBLEM } from '../command-context.ts';
-import { bitRateText, bytesText, countText, joinList, MAX_LISTED_ITEMS, pluralize } from '../output/amounts.ts';
+import {
+  bitRateText,
+  bytesText,
+  codeClassesText,
+  countText,
+  joinList,
+  MAX_LISTED_ITEMS,
+  pluralize,
+} from '../output/amounts.ts';
 import { colourizeFor, serviceStateText, toSingleLine } from '../output/ansi.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { tableText } from '../output/table.ts';
@@ -199,8 +207,10 @@ function trafficLines({ month, rate }: ServiceExplanation): string[] {
     month === null
       ? UNKNOWN_WHILE_STORE_UNREACHABLE
       : `${bytesText(month.receivedBytes)} in, ${bytesText(month.sentBytes)} out, ${countText(month.connections)} connections, ${countText(month.requests)} requests`;
+  const classes = month?.requestsByCodeClass;
   return [
     `this month: ${monthText}`,
+    ...(classes === undefined ? [] : [`requests by code class: ${codeClassesText(classes)}`]),
     `now: ${bitRateText(rate.inBitsPerSecond)} in, ${bitRateText(rate.outBitsPerSecond)} out (\`weir top\` for live figures)`,
   ];
 }

@@ -11,7 +11,10 @@ const EXAMPLES = `
 Examples:
   weir top                               live view; Ctrl-C ends it
   weir top --tenant shop --sort in
-  weir top --once -o json                one frame, for scripts`;
+  weir top --once -o json                one frame, for scripts
+
+CONN/S and REQ/S count new connections and HTTP requests per second. 5XX is the share of these requests that were
+answered with a status of 500 to 599.`;
 
 interface TopOptions extends ServerOptions {
   readonly tenant?: string;

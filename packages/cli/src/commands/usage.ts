@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { ItemList } from '../client/responses.ts';
 import { clientFor, type ServerOptions, serverOption } from '../client/server-options.ts';
 import type { CommandContext } from '../command-context.ts';
-import { bytesText, countText, percentText } from '../output/amounts.ts';
+import { bytesText, countText, percentText, shareText } from '../output/amounts.ts';
 import { type OutputFormat, outputOption, printResult } from '../output/format.ts';
 import { tableText } from '../output/table.ts';
 
@@ -11,9 +11,10 @@ const EXAMPLES = `
 Examples:
   weir usage                             the current month, by tenant and Service
   weir usage shop --month 2026-01        one tenant in one month (UTC)
-  weir usage -o json                     exact bytes, for billing
+  weir usage -o json                     exact bytes and requests by code class, for billing
 
-IN counts the bytes that clients sent (receivedBytes), OUT the bytes that clients received (sentBytes).`;
+IN counts the bytes that clients sent (receivedBytes), OUT the bytes that clients received (sentBytes).
+5XX is the share of the HTTP requests that were answered with a status of 500 to 599.`;
 
 interface UsageOptions extends ServerOptions {
   readonly month?: string;
@@ -65,6 +66,11 @@ function usageText(items: readonly UsageItem[]): string {
       { title: 'LIMIT', value: limitText, align: 'right' },
       { title: 'CONNECTIONS', value: ({ item }) => countText(item.connections), align: 'right' },
       { title: 'REQUESTS', value: ({ item }) => countText(item.requests), align: 'right' },
+      {
+        title: '5XX',
+        value: ({ item }) => shareText(item.requestsByCodeClass?.['5xx'] ?? 0, item.requests),
+        align: 'right',
+      },
     ],
     lines,
   );

@@ -1,5 +1,7 @@
 // Formats numbers and lists. Units are powers of 1,000, as is usual for networks and quotas.
 
+import { CODE_CLASSES, type RequestsByCodeClass } from '@weir/model';
+
 const PREFIXES = ['', 'k', 'M', 'G', 'T', 'P'] as const;
 
 /** Returns a count with its noun: `1 node`, `2 nodes`. */
@@ -36,6 +38,20 @@ export function countText(count: number): string {
 /** Returns the used part of a limit as text, such as `37 %`. Returns `100 %` for a limit of 0. */
 export function percentText(used: number, limit: number): string {
   return limit === 0 ? '100 %' : `${Math.floor((used / limit) * 100)} %`;
+}
+
+/** Returns the requests of each code class as text: `1,234 2xx, 5 none`. Leaves out classes without requests. */
+export function codeClassesText(requests: RequestsByCodeClass): string {
+  return CODE_CLASSES.filter((codeClass) => requests[codeClass] > 0)
+    .map((codeClass) => `${countText(requests[codeClass])} ${codeClass}`)
+    .join(', ');
+}
+
+/** Returns a share as text, such as `0.4 %` or `37 %`. Returns `-` if the whole is 0. */
+export function shareText(part: number, whole: number): string {
+  if (whole === 0) return '-';
+  const percent = (part / whole) * 100;
+  return percent > 0 && percent < 9.95 ? `${percent.toFixed(1)} %` : `${Math.round(percent)} %`;
 }
 
 /** Returns up to three digits, a space and the prefix of the unit: `12.4 M`. */

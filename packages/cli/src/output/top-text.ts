@@ -1,5 +1,5 @@
 import type { LiveFrame, Rate } from '@weir/console';
-import { bitRateText, countText } from './amounts.ts';
+import { bitRateText, countText, shareText } from './amounts.ts';
 import { colourizeFor } from './ansi.ts';
 import { tableText } from './table.ts';
 
@@ -51,8 +51,14 @@ export function topText({ at, tenants, services }: LiveFrame, colour: boolean): 
       { title: 'TENANT / SERVICE', value: (line) => line.name },
       { title: 'IN', value: ({ rate }) => bitRateText(rate.inBitsPerSecond), align: 'right' },
       { title: 'OUT', value: ({ rate }) => bitRateText(rate.outBitsPerSecond), align: 'right' },
-      { title: 'CONNECTIONS/S', value: ({ rate }) => countText(rate.newConnectionsPerSecond), align: 'right' },
-      { title: 'REQUESTS/S', value: ({ rate }) => countText(rate.requestsPerSecond), align: 'right' },
+      { title: 'CONN/S', value: ({ rate }) => countText(rate.newConnectionsPerSecond), align: 'right' },
+      { title: 'REQ/S', value: ({ rate }) => countText(rate.requestsPerSecond), align: 'right' },
+      {
+        title: '5XX',
+        // An older console sends no server errors.
+        value: ({ rate }) => shareText(rate.serverErrorsPerSecond ?? 0, rate.requestsPerSecond),
+        align: 'right',
+      },
     ],
     lines,
   );

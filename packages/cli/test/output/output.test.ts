@@ -1,13 +1,22 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { DEFAULT_SERVICE_SETTINGS, EMPTY_TABLE, type HealthCheckSettings, tableToJson } from '@weir/model';
+import {
+  type Counters,
+  countersFrom,
+  DEFAULT_SERVICE_SETTINGS,
+  EMPTY_TABLE,
+  type HealthCheckSettings,
+  tableToJson,
+  ZERO_COUNTERS,
+} from '@weir/model';
 import type { ServiceExplanation } from '../../src/client/responses.ts';
 import { explanationText } from '../../src/commands/explain.ts';
 import { dryRunText } from '../../src/commands/translate.ts';
-import { bitRateText, bytesText, countText, percentText } from '../../src/output/amounts.ts';
+import { bitRateText, bytesText, countText, percentText, shareText } from '../../src/output/amounts.ts';
 import { colourizeFor } from '../../src/output/ansi.ts';
 import { resolvedProblemText } from '../../src/output/problem-text.ts';
 import { tableText } from '../../src/output/table.ts';
+import { topText } from '../../src/output/top-text.ts';
 import { wantsColour } from '../../src/terminal.ts';
 
 test('prints amounts with three digits and a unit', () => {
@@ -32,6 +41,48 @@ test('prints amounts with three digits and a unit', () => {
 test('rounds large counts to integers and never rounds a used part up to 100 %', () => {
   assert.deepEqual([0, 0.34, 3, 12.6, 1_234_567].map(countText), ['0', '0.3', '3', '13', '1,234,567']);
   assert.deepEqual([percentText(999, 1_000), percentText(1, 0), percentText(3_000, 1_000)], ['99 %', '100 %', '300 %']);
+});
+
+test('prints shares with a digit below 10 %, and none of nothing', () => {
+  assert.deepEqual(
+    [shareText(0, 0), shareText(0, 7), shareText(4, 1_000), shareText(1, 2), shareText(9_999, 10_000)],
+    ['-', '0 %', '0.4 %', '50 %', '100 %'],
+  );
+});
+
+test('weir top shows requests per second and the share of 5xx within 80 columns', () => {
+  const rate = {
+    inBitsPerSecond: 987_600_000,
+    outBitsPerSecond: 998_700_000,
+    newConnectionsPerSecond: 12_345,
+    requestsPerSecond: 98_765,
+    serverErrorsPerSecond: 1_234,
+  };
+  const text = topText(
+    {
+      at: '2026-01-01T00:00:00Z',
+      tenants: [{ name: 'shop', ...rate }],
+      services: [{ tenant: 'shop', namespace: 'shop', name: 'checkout-frontend', ...rate }],
+    },
+    false,
+  );
+  const [, header = '', , service = ''] = text.split('\n');
+  assert.match(header, /^TENANT \/ SERVICE +IN +OUT +CONN\/S +REQ\/S +5XX$/);
+  assert.match(service, /^ {2}shop\/checkout-frontend +988 Mbit\/s +999 Mbit\/s +12,345 +98,765 +1\.2 %$/);
+  assert.ok(Math.max(...text.split('\n').map((line) => line.length)) <= 80, text);
+});
+
+test('weir explain shows the requests of the month by code class if there are any', () => {
+  const linesOf = (month: Counters): string[] =>
+    explanationText({ ...EXPLAINED, month }, false)
+      .split('\n')
+      .filter((line) => line.includes('request'));
+  const total = '  this month: 0 B in, 0 B out, 0 connections, ';
+  assert.deepEqual(linesOf(ZERO_COUNTERS), [`${total}0 requests`]);
+  assert.deepEqual(linesOf(countersFrom([0, 0, 0, 1_236, 1_234, 0, 0, 0, 2])), [
+    `${total}1,236 requests`,
+    '  requests by code class: 1,234 2xx, 2 none',
+  ]);
 });
 
 test('makes columns as wide as their widest cell without counting colour codes', () => {
@@ -151,5 +202,11 @@ const EXPLAINED: ServiceExplanation = {
   limits: {},
   used: { services: 1, ports: 1, trafficThisMonth: 0 },
   month: null,
-  rate: { inBitsPerSecond: 0, outBitsPerSecond: 0, newConnectionsPerSecond: 0, requestsPerSecond: 0 },
+  rate: {
+    inBitsPerSecond: 0,
+    outBitsPerSecond: 0,
+    newConnectionsPerSecond: 0,
+    requestsPerSecond: 0,
+    serverErrorsPerSecond: 0,
+  },
 };

@@ -2,6 +2,7 @@ import {
   addCounters,
   type Counters,
   counterIncrease,
+  hasIncrease,
   maxCounters,
   type UsagePeriod,
   type UsageRow,
@@ -58,7 +59,7 @@ export function addSample(history: RateHistory, sample: UsageSample): RateHistor
     const previous = previousTotals.get(key) ?? ZERO_COUNTERS;
     totals.set(key, maxCounters(previous, row.counters));
     const increase = counterIncrease(previous, row.counters);
-    if (isZero(increase)) continue;
+    if (!hasIncrease(ZERO_COUNTERS, increase)) continue;
     tenants.set(row.tenant, addCounters(tenants.get(row.tenant) ?? ZERO_COUNTERS, increase));
     services.set(row.service, addCounters(services.get(row.service) ?? ZERO_COUNTERS, increase));
   }
@@ -75,18 +76,14 @@ function recentFrames(history: RateHistory, now: number): readonly RateFrame[] {
   return history.frames.filter((frame) => frame.at < now && frame.at > now - MAX_RATE_FRAMES * 1_000);
 }
 
-function isZero(counters: Counters): boolean {
-  return (
-    counters.receivedBytes === 0 && counters.sentBytes === 0 && counters.connections === 0 && counters.requests === 0
-  );
-}
-
 /** Rates of a tenant or a Service. "In" is what clients send and "out" is what clients receive, as in the limits of a TenantPolicy. */
 export interface Rate {
   readonly inBitsPerSecond: number;
   readonly outBitsPerSecond: number;
   readonly newConnectionsPerSecond: number;
   readonly requestsPerSecond: number;
+  /** The requests that were answered with a status of the class 5xx. */
+  readonly serverErrorsPerSecond: number;
 }
 
 export interface RatePoint extends Rate {
@@ -106,6 +103,7 @@ export const ZERO_RATE: Rate = {
   outBitsPerSecond: 0,
   newConnectionsPerSecond: 0,
   requestsPerSecond: 0,
+  serverErrorsPerSecond: 0,
 };
 
 /**
@@ -162,5 +160,6 @@ function rateFor(increase: Counters, spanMs: number): Rate {
     outBitsPerSecond: Math.round(perSecond(increase.sentBytes * 8)),
     newConnectionsPerSecond: perSecond(increase.connections),
     requestsPerSecond: perSecond(increase.requests),
+    serverErrorsPerSecond: perSecond(increase.requestsByCodeClass?.['5xx'] ?? 0),
   };
 }

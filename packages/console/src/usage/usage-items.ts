@@ -80,7 +80,8 @@ export function visibleUsage(
     const services = item.services.filter(({ namespace }) => isNamespaceVisible(scope, namespace));
     if (tenants?.has(item.tenant)) return [{ ...item, services }];
     if (services.length === 0) return [];
-    const { receivedBytes, sentBytes, connections, requests } = services.reduce(addCounters, ZERO_COUNTERS);
-    return [{ ...item, receivedBytes, sentBytes, connections, requests, trafficPerMonth: null, services }];
+    // Lists the properties one by one, because no counter of the whole tenant may remain.
+    const { tenant, month } = item;
+    return [{ tenant, month, ...sumCounters(services), trafficPerMonth: null, services }];
   });
 }

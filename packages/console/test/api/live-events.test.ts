@@ -17,6 +17,7 @@ test('returns one item of two minutes per tenant with traffic in that time', () 
     outBitsPerSecond: 0,
     newConnectionsPerSecond: 0,
     requestsPerSecond: 0,
+    serverErrorsPerSecond: 0,
   });
 });
 

@@ -20,6 +20,7 @@ test('sends the rates of each second', async () => {
       outBitsPerSecond: 16_000,
       newConnectionsPerSecond: 4,
       requestsPerSecond: 0,
+      serverErrorsPerSecond: 0,
     },
   ]);
   assert.deepEqual(

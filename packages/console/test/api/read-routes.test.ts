@@ -96,6 +96,20 @@ test('reports usage by tenant and Service, exact to the byte', async () => {
   );
 });
 
+test('reports requests by code class, and omits them if there are none', async () => {
+  await using console = await startTestConsole();
+  const requestsByCodeClass = { '2xx': 2, '3xx': 0, '4xx': 0, '5xx': 1, none: 0 };
+  await console.flushUsage({ receivedBytes: 1, requests: 3, requestsByCodeClass });
+  const [shop] = (await console.request('/api/v1/usage')).json.items;
+  assert.deepEqual(shop.requestsByCodeClass, requestsByCodeClass);
+  assert.deepEqual(shop.services[0].requestsByCodeClass, requestsByCodeClass);
+  const [empty] = (await console.request('/api/v1/usage?month=2001-01')).json.items;
+  assert.equal(empty.requests, 0);
+  assert.ok(!('requestsByCodeClass' in empty));
+  const { json } = await console.request('/api/v1/services/shop/web');
+  assert.deepEqual(json.month.requestsByCodeClass, requestsByCodeClass);
+});
+
 test('reports zero usage for a month without traffic', async () => {
   await using console = await startTestConsole();
   const { json } = await console.request('/api/v1/usage?month=2001-01&tenant=shop');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Counters, UsageRow } from '@weir/model';
+import { type Counters, countersFrom, type UsageRow } from '@weir/model';
 import {
   addSample,
   currentRatesFor,
@@ -9,6 +9,7 @@ import {
   type RateHistory,
   ratePointsFor,
   type UsageSample,
+  ZERO_RATE,
 } from '../../src/rates/rate-history.ts';
 
 const START = 1_000_000;
@@ -59,6 +60,14 @@ test('counts from zero in a new month', () => {
   const before = sample(0, row('web', { sentBytes: 1_000_000 }));
   const after = { ...sample(1_000, row('web', { sentBytes: 125 })), month: '1970-02' };
   assert.equal(currentRatesFor(historyOf(before, after))?.services.get('web')?.outBitsPerSecond, 1_000);
+});
+
+test('shows the requests per second, and those with an answer of the class 5xx', () => {
+  const requests = (count: number, errors: number): UsageSample['rows'][number] =>
+    row('web', countersFrom([0, 0, 0, count, count - errors, 0, 0, errors, 0]));
+  const history = historyOf(sample(0, requests(10, 5)), sample(1_000, requests(14, 6)));
+  const { requestsPerSecond, serverErrorsPerSecond } = currentRatesFor(history)?.services.get('web') ?? ZERO_RATE;
+  assert.deepEqual([requestsPerSecond, serverErrorsPerSecond], [4, 1]);
 });
 
 test('adds no point after a long gap between two samples', () => {

@@ -1,4 +1,4 @@
-import type { Counters } from '@weir/model';
+import type { Counters, RequestsByCodeClass } from '@weir/model';
 import { errorMessage, type Logger } from '@weir/runtime';
 import {
   FIELD_MANAGER,
@@ -164,5 +164,19 @@ function readCounters(fields: Fields): Counters {
     sentBytes: fields.requiredInteger('sentBytes', COUNT),
     connections: fields.requiredInteger('connections', COUNT),
     requests: fields.requiredInteger('requests', COUNT),
+    // A version without code classes wrote no such field.
+    ...(fields.has('requestsByCodeClass') && {
+      requestsByCodeClass: readClasses(fields.object('requestsByCodeClass')),
+    }),
+  };
+}
+
+function readClasses(fields: Fields): RequestsByCodeClass {
+  return {
+    '2xx': fields.requiredInteger('2xx', COUNT),
+    '3xx': fields.requiredInteger('3xx', COUNT),
+    '4xx': fields.requiredInteger('4xx', COUNT),
+    '5xx': fields.requiredInteger('5xx', COUNT),
+    none: fields.requiredInteger('none', COUNT),
   };
 }

@@ -159,8 +159,8 @@ export function seedFor(usages: readonly TenantUsage[]): UsageSeed {
   return { months: [...months].sort().map(([month, rows]) => ({ month, rows })), bases };
 }
 
-function countersOf({ receivedBytes, sentBytes, connections, requests }: Counters): Counters {
-  return { receivedBytes, sentBytes, connections, requests };
+function countersOf({ receivedBytes, sentBytes, connections, requests, requestsByCodeClass }: Counters): Counters {
+  return { receivedBytes, sentBytes, connections, requests, ...(requestsByCodeClass && { requestsByCodeClass }) };
 }
 
 /** How much of `trafficPerMonth` a tenant has used. When a tenant reaches 80 % or 100 %, its TenantUsages are written at once. */

@@ -2,8 +2,9 @@
 // Services share one row per tenant and month, and bases share one base per tenant and incarnation (see `UsageBase`).
 import {
   addCounters,
-  COUNTER_NAMES,
   type Counters,
+  countersFrom,
+  counterValues,
   namespaceOfOtherServices,
   OTHER_SERVICES_NAME,
   otherServicesUid,
@@ -62,9 +63,7 @@ function limitBases(
     life,
     ...sum,
   });
-  const largest = Object.fromEntries(
-    COUNTER_NAMES.map((name) => [name, Number.MAX_SAFE_INTEGER]),
-  ) as unknown as Counters;
+  const largest = countersFrom(counterValues(ZERO_COUNTERS).map(() => Number.MAX_SAFE_INTEGER));
   const worstCase = new Map(bases.map((base) => [keyOf(base), sharedFor(base, largest)]));
   const isGone = ({ uid }: IncarnationUsage): number => Number(!existing.has(uid));
   const inOrder = [...bases].sort((a, b) => isGone(b) - isGone(a) || trafficOf(b) - trafficOf(a));

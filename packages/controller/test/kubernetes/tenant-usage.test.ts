@@ -29,7 +29,8 @@ describe('TenantUsage', requireProgram('etcd', 'kube-apiserver', 'kube-controlle
     await using first = startRunningController(cluster, { fleet: 'used' });
     const { uid } = (await serviceNow(cluster, 'used', 'web')).metadata;
     const slot = { service: uid, tenant: 'used', namespace: 'used', name: 'web' };
-    const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 0 };
+    const requestsByCodeClass = { '2xx': 2, '3xx': 0, '4xx': 1, '5xx': 0, none: 0 };
+    const counters = { receivedBytes: 2 ** 50 + 1, sentBytes: 7, connections: 1, requests: 3, requestsByCodeClass };
     const now = minuteOf(Date.now());
     const report = { node: 'a', life: 1, slots: [{ ...slot, points: [{ minute: now, counters }] }] };
     await eventually(async () => assert.equal(await first.store.usage.isSeeded(), true));

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { monthOf } from '@weir/model';
+import { countersFrom, minuteOf, monthOf } from '@weir/model';
 import { createHarness, TABLE } from '../fixtures/usage-harness.ts';
 
 describe('the ledger', () => {
@@ -24,6 +24,37 @@ describe('the ledger', () => {
     assert.deepEqual(await received(), { arena: 70, web: 1_000 });
     await store.usage.flush(report('web', 'shop', 1_500));
     assert.deepEqual(await received(), { arena: 70, web: 1_500 });
+  });
+
+  test('of a wiped store has requests by code class, also after a TenantUsage without code classes', async () => {
+    const { store, reconciler, newReconciler, clock, report, archive } = createHarness();
+    await reconciler.reconcile(TABLE);
+    const flush = async (values: readonly number[]): Promise<void> => {
+      const counters = countersFrom(values);
+      const { slots, ...rest } = report('web', 'shop', 0);
+      const points = [{ minute: minuteOf(clock.now()), counters }];
+      await store.usage.flush({ ...rest, slots: slots.map((slot) => ({ ...slot, points })) });
+    };
+    const wipe = async (): Promise<void> => {
+      store.faults.wipe();
+      await newReconciler().reconcile(TABLE);
+    };
+    const requests = async (): Promise<unknown> => {
+      const [row] = await store.usage.rows(monthOf(clock.now()));
+      return [row?.counters.requests, row?.counters.requestsByCodeClass];
+    };
+    await flush([1, 1, 1, 6, 3, 0, 2, 0, 1]);
+    await clock.advance(5 * 60_000);
+    await reconciler.reconcile(TABLE);
+    await wipe();
+    await flush([1, 1, 1, 7, 4, 0, 2, 0, 1]);
+    assert.deepEqual(await requests(), [7, { '2xx': 4, '3xx': 0, '4xx': 2, '5xx': 0, none: 1 }]);
+    const text = archive.textByNamespace.get('shop') ?? '';
+    archive.textByNamespace.set('shop', text.replaceAll(/,"requestsByCodeClass":\{[^}]*\}/g, ''));
+    await wipe();
+    assert.deepEqual(await requests(), [6, undefined]);
+    await flush([1, 1, 1, 8, 5, 0, 2, 0, 1]);
+    assert.deepEqual(await requests(), [8, { '2xx': 5, '3xx': 0, '4xx': 2, '5xx': 0, none: 1 }]);
   });
 
   test('is not seeded while the archive is unreachable, because an empty ledger would count everything again', async () => {

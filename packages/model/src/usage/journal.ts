@@ -1,6 +1,8 @@
 import {
+  CODE_CLASSES,
   COUNTER_NAMES,
   type Counters,
+  hasIncrease,
   maxCounters,
   type SlotReport,
   type UsagePoint,
@@ -47,7 +49,7 @@ export function recordUsage(journal: Journal, readings: readonly SlotReading[], 
     const key = slotKey(reading);
     const old = journal.slots.get(key);
     const last = old?.points.at(-1)?.counters ?? old?.acknowledged ?? ZERO_COUNTERS;
-    if (COUNTER_NAMES.every((name) => reading.counters[name] <= last[name])) continue;
+    if (!hasIncrease(last, reading.counters)) continue;
     slots ??= new Map(journal.slots);
     slots.set(key, {
       service: reading.service,
@@ -106,8 +108,7 @@ export function acknowledgeReport(journal: Journal, report: UsageReport): Journa
     const slot = slots.get(key);
     const accepted = sent.points.at(-1);
     if (slot === undefined || accepted === undefined) continue;
-    const isNewer = (point: UsagePoint): boolean =>
-      COUNTER_NAMES.some((name) => point.counters[name] > accepted.counters[name]);
+    const isNewer = (point: UsagePoint): boolean => hasIncrease(accepted.counters, point.counters);
     slots.set(key, {
       ...slot,
       acknowledged: maxCounters(slot.acknowledged, accepted.counters),
@@ -134,7 +135,10 @@ export function encodeJournal(journal: Journal): string {
   return JSON.stringify({ version: 1, slots: [...journal.slots.values()] });
 }
 
-/** Decodes the JSON of `encodeJournal`. Returns undefined if any part of the text is damaged, so that no partial journal is used. */
+/**
+ * Decodes the JSON of `encodeJournal`, also of a version without code classes. Returns undefined if any part of the text is damaged, so
+ * that no partial journal is used.
+ */
 export function decodeJournal(text: string): Journal | undefined {
   let value: unknown;
   try {
@@ -162,9 +166,13 @@ function isSlot(value: unknown): value is JournalSlot {
 }
 
 function isCounters(value: unknown): boolean {
-  return (
-    isRecord(value) && COUNTER_NAMES.every((name) => Number.isSafeInteger(value[name]) && Number(value[name]) >= 0)
-  );
+  if (!isRecord(value) || !areCounts(value, COUNTER_NAMES)) return false;
+  const { requestsByCodeClass: classes } = value;
+  return classes === undefined || (isRecord(classes) && areCounts(classes, CODE_CLASSES));
+}
+
+function areCounts(value: Record<string, unknown>, names: readonly string[]): boolean {
+  return names.every((name) => Number.isSafeInteger(value[name]) && Number(value[name]) >= 0);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

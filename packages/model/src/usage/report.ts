@@ -48,12 +48,41 @@ export interface Counters {
   readonly receivedBytes: number;
   readonly sentBytes: number;
   readonly connections: number;
+  /** All requests, including those that a version without code classes counted. */
   readonly requests: number;
+  /** Absent if no request was counted by code class. */
+  readonly requestsByCodeClass?: RequestsByCodeClass;
 }
 
+/**
+ * The classes of the status codes that clients received. A 101 counts as `2xx`, because the request was granted; other
+ * interim responses do not count. `none`: the request ended without an answer to the client.
+ */
+export const CODE_CLASSES = ['2xx', '3xx', '4xx', '5xx', 'none'] as const;
+export type CodeClass = (typeof CODE_CLASSES)[number];
+export type RequestsByCodeClass = Readonly<Record<CodeClass, number>>;
+
+/** The counters that are always present. */
 export const COUNTER_NAMES = ['receivedBytes', 'sentBytes', 'connections', 'requests'] as const;
 export type CounterName = (typeof COUNTER_NAMES)[number];
 export const ZERO_COUNTERS: Counters = { receivedBytes: 0, sentBytes: 0, connections: 0, requests: 0 };
+const ZERO_CLASSES: RequestsByCodeClass = { '2xx': 0, '3xx': 0, '4xx': 0, '5xx': 0, none: 0 };
+
+/** Returns all counters in the order of `COUNTER_NAMES` and `CODE_CLASSES`. The classes are 0 if they are absent. */
+export function counterValues(counters: Counters): number[] {
+  const { requestsByCodeClass: classes = ZERO_CLASSES } = counters;
+  return [...COUNTER_NAMES.map((name) => counters[name]), ...CODE_CLASSES.map((codeClass) => classes[codeClass])];
+}
+
+/** Returns the counters of a list as `counterValues` returns it. Missing values are 0. */
+export function countersFrom(values: readonly number[]): Counters {
+  const [receivedBytes = 0, sentBytes = 0, connections = 0, requests = 0, ...classes] = values;
+  const counters = { receivedBytes, sentBytes, connections, requests };
+  if (classes.every((count) => count === 0)) return counters;
+  const [success = 0, redirection = 0, clientError = 0, serverError = 0, none = 0] = classes;
+  const requestsByCodeClass = { '2xx': success, '3xx': redirection, '4xx': clientError, '5xx': serverError, none };
+  return { ...counters, requestsByCodeClass };
+}
 
 /** Returns the sum of each counter. */
 export function addCounters(a: Counters, b: Counters): Counters {
@@ -73,11 +102,32 @@ export function maxCounters(a: Counters, b: Counters): Counters {
   return combineCounters(a, b, Math.max);
 }
 
+/** Whether any counter is larger in `later` than in `earlier`. */
+export function hasIncrease(earlier: Counters, later: Counters): boolean {
+  if (COUNTER_NAMES.some((name) => later[name] > earlier[name])) return true;
+  const { requestsByCodeClass: old = ZERO_CLASSES } = earlier;
+  const { requestsByCodeClass: classes } = later;
+  return classes !== undefined && CODE_CLASSES.some((codeClass) => classes[codeClass] > old[codeClass]);
+}
+
 function combineCounters(a: Counters, b: Counters, combine: (x: number, y: number) => number): Counters {
+  const classes = combineClasses(a.requestsByCodeClass, b.requestsByCodeClass, combine);
   return {
     receivedBytes: combine(a.receivedBytes, b.receivedBytes),
     sentBytes: combine(a.sentBytes, b.sentBytes),
     connections: combine(a.connections, b.connections),
     requests: combine(a.requests, b.requests),
+    ...(classes && { requestsByCodeClass: classes }),
   };
+}
+
+function combineClasses(
+  a: RequestsByCodeClass | undefined,
+  b: RequestsByCodeClass | undefined,
+  combine: (x: number, y: number) => number,
+): RequestsByCodeClass | undefined {
+  if (a === undefined && b === undefined) return undefined;
+  const of = (codeClass: CodeClass): number => combine(a?.[codeClass] ?? 0, b?.[codeClass] ?? 0);
+  const classes = { '2xx': of('2xx'), '3xx': of('3xx'), '4xx': of('4xx'), '5xx': of('5xx'), none: of('none') };
+  return CODE_CLASSES.some((codeClass) => classes[codeClass] !== 0) ? classes : undefined;
 }

@@ -3,8 +3,10 @@ import { test } from 'node:test';
 import {
   acknowledgeReport,
   addCounters,
+  CODE_CLASSES,
   type Counters,
   counterIncrease,
+  countersFrom,
   decodeJournal,
   EMPTY_JOURNAL,
   encodeJournal,
@@ -22,14 +24,18 @@ const SLOT = { service: 'uid', tenant: 'shop', namespace: 'shop', name: 'web' };
 const LIFE = { node: 'n1', life: 1 };
 
 type Step =
-  | { readonly kind: 'relay'; readonly bytes: number }
+  | { readonly kind: 'relay'; readonly bytes: number; readonly requests: readonly number[] }
   | { readonly kind: 'minute' }
   | { readonly kind: 'send'; readonly fate: 'answered' | 'answer lost' | 'lost' | 'delayed' }
   | { readonly kind: 'restart' };
 
 const steps: fc.Arbitrary<Step[]> = fc.array(
   fc.oneof(
-    fc.record({ kind: fc.constant('relay' as const), bytes: fc.nat(1000) }),
+    fc.record({
+      kind: fc.constant('relay' as const),
+      bytes: fc.nat(1000),
+      requests: fc.array(fc.nat(3), { minLength: CODE_CLASSES.length, maxLength: CODE_CLASSES.length }),
+    }),
     fc.record({ kind: fc.constant('minute' as const) }),
     fc.record({
       kind: fc.constant('send' as const),
@@ -82,7 +88,7 @@ test('the ledger equals the relayed traffic although reports are lost, repeated 
       };
       for (const step of history) {
         if (step.kind === 'relay')
-          counters = addCounters(counters, { ...ZERO_COUNTERS, receivedBytes: step.bytes, connections: 1 });
+          counters = addCounters(counters, countersFrom([step.bytes, 0, 1, sumOf(step.requests), ...step.requests]));
         else if (step.kind === 'minute') minute += 1;
         else if (step.kind === 'send') send(step.fate);
         else journal = decodeJournal(encodeJournal(journal)) ?? assert.fail('the journal is not readable');
@@ -90,10 +96,42 @@ test('the ledger equals the relayed traffic although reports are lost, repeated 
       for (const report of late) ledger.take(report);
       send('answered');
       assert.deepEqual(ledger.total(), counters);
+      assert.equal(sumOf(Object.values(counters.requestsByCodeClass ?? {})), counters.requests);
       assert.equal(usageReportFor(journal, LIFE), undefined);
       assert.ok(isSlotAcknowledged(journal, SLOT));
     }),
   );
+});
+
+function sumOf(counts: readonly number[]): number {
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+test('a journal without code classes keeps its requests, and later requests are counted by code class', () => {
+  const old = { receivedBytes: 7, sentBytes: 0, connections: 1, requests: 5 };
+  const text = JSON.stringify({
+    version: 1,
+    slots: [{ ...SLOT, acknowledged: old, points: [{ minute: 1, counters: old }] }],
+  });
+  const journal = decodeJournal(text) ?? assert.fail('the journal is not readable');
+  assert.deepEqual(usageReportFor(journal, LIFE)?.slots[0]?.points, [{ minute: 1, counters: old }]);
+  const ledger = createLedger();
+  ledger.take(usageReportFor(journal, LIFE) ?? assert.fail('nothing to report'));
+  const counters = countersFrom([7, 0, 1, 8, 2, 0, 0, 1, 0]);
+  ledger.take(
+    usageReportFor(recordUsage(journal, [{ ...SLOT, counters }], 2), LIFE) ?? assert.fail('nothing to report'),
+  );
+  assert.deepEqual(ledger.total(), {
+    ...old,
+    requests: 8,
+    requestsByCodeClass: { '2xx': 2, '3xx': 0, '4xx': 0, '5xx': 1, none: 0 },
+  });
+});
+
+test('rejects a journal with damaged code classes', () => {
+  const counters = { ...ZERO_COUNTERS, requests: 1, requestsByCodeClass: { '2xx': 1 } };
+  const text = JSON.stringify({ version: 1, slots: [{ ...SLOT, acknowledged: counters, points: [] }] });
+  assert.equal(decodeJournal(text), undefined);
 });
 
 test('usage that is reported after an outage counts for the minutes in which it occurred', () => {

@@ -54,6 +54,7 @@ export class EndpointRequest implements Exchange, Sink {
   #isReused = false;
   #isComplete = false;
   #hasResponse = false;
+  #sentAt = Number.NaN;
 
   constructor(owner: RequestOwner, { context, upstream, client }: EndpointRequestOptions) {
     this.#owner = owner;
@@ -68,6 +69,11 @@ export class EndpointRequest implements Exchange, Sink {
 
   get stats(): EndpointStats | undefined {
     return this.#connection?.stats;
+  }
+
+  /** When the first bytes of the request were written to the present endpoint, in milliseconds of `Turns.nowMs`. */
+  get sentAt(): number {
+    return this.#sentAt;
   }
 
   get isConnecting(): boolean {
@@ -207,6 +213,7 @@ export class EndpointRequest implements Exchange, Sink {
       return;
     }
     this.#triedEndpoints.push(stats);
+    this.#sentAt = Number.NaN;
     stats.activeConnections += 1;
     const { endpointConnections } = this.#context;
     const idle = mayReuse ? endpointConnections.takeIdle(stats) : undefined;
@@ -228,6 +235,7 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   #write(connection: EndpointConnection, bytes: Uint8Array): void {
+    if (Number.isNaN(this.#sentAt)) this.#sentAt = this.#context.transport.turns.nowMs;
     connection.stream.write(bytes);
     if (connection.stream.awaitsDrain) this.#owner.onEndpointFull();
   }

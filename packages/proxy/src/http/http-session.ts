@@ -6,7 +6,7 @@
 
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
-import { addToCounter, REQUESTS } from '../metering/counters.ts';
+import { RequestMeter } from '../metering/request-meter.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
@@ -20,7 +20,7 @@ import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts
 import { flush, reserveHead, writeChunkedEnd, writeData } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
-import { closesConnection, type ErrorReason } from './passes/error-answer.ts';
+import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
 import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
@@ -58,6 +58,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   readonly #peer: ForwardedPeer;
   readonly #reader: MessageReader<RequestHeadParser> = requestReader();
   readonly #request: EndpointRequest;
+  readonly #meter = new RequestMeter();
   #phase: Phase = 'head';
   /** Bytes of the next request that arrived before the response was complete. At most one read. */
   #nextRequest: Uint8Array | undefined;
@@ -85,6 +86,10 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     const { port } = info.destination;
     this.#peer = forwardedPeer({ address, port, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
+  }
+
+  get #now(): number {
+    return this.context.transport.turns.nowMs;
   }
 
   start(): void {
@@ -115,6 +120,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   }
 
   protected override cancelRequest(): void {
+    this.#meter.abandon();
     this.#request.cancel();
   }
 
@@ -177,7 +183,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
     const refusal = typeof routed === 'string' ? routed : this.#moveTo(routed.upstream, head);
     if (this.#next !== undefined) return 'body';
-    addToCounter(this.counters, REQUESTS, 1);
+    this.#meter.begin(this.counters, this.#now);
     this.#phase = 'body';
     this.#method = head.methodId;
     this.#clientMinorVersion = head.minorVersion;
@@ -270,6 +276,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
       this.#hasResponse = true;
       this.#closesAfterResponse = written.closes;
       this.#isChunkedResponse = written.bodyKind === 'chunked';
+      this.#meter.relayAnswer(status, this.#request.sentAt, this.#now);
     }
     if (isSwitch) this.#startOtherProtocol();
     return written.connectionOptions;
@@ -284,6 +291,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     if (this.#isChunkedResponse) writeChunkedEnd(this, trailers);
     flush(this);
     this.#isChunkedResponse = false;
+    this.#meter.complete(this.#now);
     this.#endRequest();
   }
 
@@ -324,6 +332,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
       clientMinorVersion: this.#clientMinorVersion,
       closes: this.#closesAfterResponse,
     });
+    this.#meter.answer(ERROR_REASONS[reason].status, this.counters, this.#now);
     flush(this);
     this.#endRequest();
   }

@@ -1,9 +1,17 @@
 // Assigns counter slots to Services, and adds up the counts of all workers in each slot. Totals are kept for the whole
 // incarnation, even if a worker ends or a slot is reused. Only a new incarnation starts from 0.
-import { type SlotReading, slotKey } from '@weir/model/data-plane';
+import {
+  type Counters,
+  countersFrom,
+  hasIncrease,
+  type SlotReading,
+  slotKey,
+  ZERO_COUNTERS,
+} from '@weir/model/data-plane';
 import {
   ACTIVE,
   addToCounter,
+  CODE_CLASS_COLUMNS,
   COLUMN_COUNT,
   CONNECTIONS,
   counterAt,
@@ -11,7 +19,6 @@ import {
   createCounterBlock,
   outcomeColumn,
   RECEIVED,
-  REQUESTS,
   ROWS_PER_BLOCK,
   SENT,
   UNACKNOWLEDGED,
@@ -36,7 +43,7 @@ export interface SlotOwner {
  */
 const MAX_FORMER_OWNERS = 4_096;
 
-const ZERO_COUNTERS = new Float64Array(COLUMN_COUNT);
+const ZERO_ROW = new Float64Array(COLUMN_COUNT);
 
 interface Slot {
   readonly index: number;
@@ -108,7 +115,7 @@ export class SlotRegistry {
     const grows = index >= this.#baseBlocks.length * ROWS_PER_BLOCK;
     if (grows) this.#baseBlocks.push(createCounterBlock());
     const base = counterRow(this.#baseBlocks, index);
-    base.set(this.#formerTotals.get(key) ?? ZERO_COUNTERS);
+    base.set(this.#formerTotals.get(key) ?? ZERO_ROW);
     this.#formerTotals.delete(key);
     // Only a reused index needs this subtraction, because the rows of a new index are 0.
     if (reused !== undefined) this.#forEachRow(index, (row) => addRow(base, row, -1));
@@ -190,12 +197,8 @@ export class SlotRegistry {
     const readings: SlotReading[] = [];
     const workers = this.#viewBlocks();
     for (const slot of this.#slots.values()) {
-      const receivedBytes = countOf(slot, RECEIVED, workers);
-      const sentBytes = countOf(slot, SENT, workers);
-      const connections = countOf(slot, CONNECTIONS, workers);
-      const requests = countOf(slot, REQUESTS, workers);
-      if (receivedBytes + sentBytes + connections + requests === 0) continue;
-      readings.push({ ...slot.owner, counters: { receivedBytes, sentBytes, connections, requests } });
+      const counters = countersOf((column) => countOf(slot, column, workers));
+      if (hasIncrease(ZERO_COUNTERS, counters)) readings.push({ ...slot.owner, counters });
     }
     return readings;
   }
@@ -236,15 +239,13 @@ function countOf({ base, index }: Slot, column: number, workers: WorkerCounterVi
 }
 
 export function readingOf(owner: SlotOwner, total: Float64Array): SlotReading {
-  return {
-    ...owner,
-    counters: {
-      receivedBytes: total[RECEIVED] as number,
-      sentBytes: total[SENT] as number,
-      connections: total[CONNECTIONS] as number,
-      requests: total[REQUESTS] as number,
-    },
-  };
+  return { ...owner, counters: countersOf((column) => total[column] as number) };
+}
+
+function countersOf(countIn: (column: number) => number): Counters {
+  const classes = CODE_CLASS_COLUMNS.map(countIn);
+  const requests = classes.reduce((sum, count) => sum + count, 0);
+  return countersFrom([countIn(RECEIVED), countIn(SENT), countIn(CONNECTIONS), requests, ...classes]);
 }
 
 function addRow(sum: Float64Array, row: Float64Array, sign: 1 | -1): void {

@@ -4,6 +4,7 @@
 import {
   acknowledgeReport,
   EMPTY_JOURNAL,
+  hasIncrease,
   isSlotAcknowledged,
   type Journal,
   minuteOf,
@@ -13,6 +14,7 @@ import {
   slotKey,
   type UsageReport,
   usageReportFor,
+  ZERO_COUNTERS,
 } from '@weir/model/data-plane';
 import { type Clock, errorMessage, type Logger, wait } from '@weir/runtime';
 import type { Store } from '@weir/store';
@@ -132,18 +134,10 @@ export class UsageFlusher {
 
   /** Reports whether the ledger has acknowledged this reading of a released slot. */
   isSlotAcknowledged(reading: SlotReading): boolean {
+    const { counters } = reading;
+    if (!hasIncrease(ZERO_COUNTERS, counters)) return true;
     const known = this.#journal.slots.get(slotKey(reading))?.acknowledged;
-    const { receivedBytes, sentBytes, connections, requests } = reading.counters;
-    const hasNothing = receivedBytes + sentBytes + connections + requests === 0;
-    return (
-      hasNothing ||
-      (isSlotAcknowledged(this.#journal, reading) &&
-        known !== undefined &&
-        known.receivedBytes >= receivedBytes &&
-        known.sentBytes >= sentBytes &&
-        known.connections >= connections &&
-        known.requests >= requests)
-    );
+    return known !== undefined && isSlotAcknowledged(this.#journal, reading) && !hasIncrease(known, counters);
   }
 
   /**

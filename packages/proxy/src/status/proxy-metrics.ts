@@ -12,6 +12,7 @@ import type { TableDistributor } from '../supervisor/table/table-distributor.ts'
 import type { WorkerPool } from '../supervisor/worker-pool.ts';
 import type { HealthMonitor } from '../upstream/health/health-monitor.ts';
 import { DELAY_QUANTILES } from '../worker/event-loop-delay.ts';
+import { addRequestMetrics } from './request-metrics.ts';
 import { addWorkerMetrics } from './worker-metrics.ts';
 
 // The metrics of a proxy. Counters are read from shared memory on each scrape. The number of series grows only with the
@@ -74,6 +75,7 @@ export function createProxyMetrics(sources: ProxyMetricsSources): Metrics {
     labels: [...SERVICE, 'reason'],
     collect: () => refusals(slots),
   });
+  addRequestMetrics(metrics, slots);
   metrics.collectGauge({
     name: 'weir_tenant_used',
     help: 'Connections and UDP flows that the tenant has open on this proxy, as counted for its limit.',

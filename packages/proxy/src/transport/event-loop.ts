@@ -60,6 +60,8 @@ export class EventLoop {
   /** The number of consecutive runs in which no socket had an event. */
   #idleRuns = 0;
   #turn = 0;
+  /** The time at which the current wait returned, or NaN if the time was not needed since. */
+  #waitedAt = Number.NaN;
 
   readonly #now: () => number;
 
@@ -72,6 +74,16 @@ export class EventLoop {
   /** The number of the current turn. In one turn, each socket reads at most once. */
   get turn(): number {
     return this.#turn;
+  }
+
+  /**
+   * The time in milliseconds of a monotonic clock. The handlers of the events that one wait receives share one reading of
+   * the clock, which costs about as much as a small handler.
+   */
+  get nowMs(): number {
+    if (!this.#isRunning) return this.#now();
+    if (Number.isNaN(this.#waitedAt)) this.#waitedAt = this.#now();
+    return this.#waitedAt;
   }
 
   /** Registers a socket for a set of `EPOLL…` events. Returns 0, or the negative errno of epoll_ctl(2). */
@@ -142,6 +154,7 @@ export class EventLoop {
     this.#isScheduled = false;
     this.#isRunning = true;
     this.#turn += 1;
+    this.#waitedAt = Number.NaN;
     this.#emitClosed();
     this.#resumeAll();
     this.#handleEvents();
@@ -156,10 +169,12 @@ export class EventLoop {
    */
   #handleEvents(): void {
     let count = this.#poll.wait(this.#waitMs());
+    this.#waitedAt = Number.NaN;
     for (let index = 0; index < count; index += 1) this.#handle(index);
     if (count < MAX_EVENTS) return;
     for (const endsAt = this.#now() + MAX_HANDLE_MS; count === MAX_EVENTS && this.#now() < endsAt; ) {
       count = this.#poll.wait(0);
+      this.#waitedAt = Number.NaN;
       for (let index = 0; index < count; index += 1) this.#handle(index);
     }
   }

@@ -24,6 +24,8 @@ export interface TcpTransport {
 export interface Turns {
   /** The number of the current turn. */
   readonly current: number;
+  /** The time in milliseconds of a monotonic clock. May be as old as the events that are being handled. */
+  readonly nowMs: number;
   /** Calls `task` in the next turn. */
   runInNext(task: () => void): void;
 }

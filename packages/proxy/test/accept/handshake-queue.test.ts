@@ -8,6 +8,7 @@ class QueueInTest {
   readonly ran: string[] = [];
   readonly #turns = {
     current: 0,
+    nowMs: 0,
     runInNext: (task: () => void): void => {
       assert.equal(this.#task, undefined);
       this.#task = task;

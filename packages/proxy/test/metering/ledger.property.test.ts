@@ -1,11 +1,19 @@
 // Tests that the ledger ends with exactly the counted usage, whatever happens to reports, workers and processes.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countersFrom } from '@weir/model';
 import { ManualClock, silentLogger } from '@weir/runtime';
 import { MemoryStore, type Store } from '@weir/store';
 import { temporaryDirectory } from '@weir/testkit';
 import fc from 'fast-check';
-import { CONNECTIONS, counterRow, RECEIVED, SENT } from '../../src/metering/counters.ts';
+import {
+  addToCounter,
+  CODE_CLASS_COLUMNS,
+  CONNECTIONS,
+  counterRow,
+  RECEIVED,
+  SENT,
+} from '../../src/metering/counters.ts';
 import { SlotRegistry } from '../../src/metering/slot-registry.ts';
 import { UsageFlusher } from '../../src/metering/usage-flusher.ts';
 import { openStateDirectory } from '../../src/supervisor/state-directory.ts';
@@ -186,9 +194,9 @@ class LedgerScenario {
 
   counted(): Record<string, unknown> {
     return Object.fromEntries(
-      [...this.#expected].map(([name, [bytes = 0, connections = 0]]) => [
+      [...this.#expected].map(([name, [bytes = 0, connections = 0, ...codeClasses]]) => [
         name,
-        { receivedBytes: bytes, sentBytes: 2 * bytes, connections, requests: 0 },
+        countersFrom([bytes, 2 * bytes, connections, connections, ...codeClasses]),
       ]),
     );
   }
@@ -199,8 +207,11 @@ class LedgerScenario {
     row[RECEIVED] = (row[RECEIVED] as number) + bytes;
     row[SENT] = (row[SENT] as number) + 2 * bytes;
     row[CONNECTIONS] = (row[CONNECTIONS] as number) + 1;
-    const [before = 0, connections = 0] = this.#expected.get(name) ?? [];
-    this.#expected.set(name, [before + bytes, connections + 1]);
+    const codeClass = bytes % CODE_CLASS_COLUMNS.length;
+    addToCounter(row, CODE_CLASS_COLUMNS[codeClass] as number, 1);
+    const [before = 0, connections = 0, ...codeClasses] = this.#expected.get(name) ?? [0, 0, 0, 0, 0, 0, 0];
+    codeClasses[codeClass] = (codeClasses[codeClass] ?? 0) + 1;
+    this.#expected.set(name, [before + bytes, connections + 1, ...codeClasses]);
   }
 
   #owner(name: Service): { service: string; tenant: string; namespace: string; name: string } {

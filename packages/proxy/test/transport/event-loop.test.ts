@@ -88,6 +88,29 @@ test('one turn handles more events than one wait receives, but only for a short 
   }
 });
 
+test('reads the clock once for the events of one wait, and again after the wait', async () => {
+  let readings = 0;
+  const loop = new EventLoop(() => ++readings);
+  const seen: { readonly turn: number; readonly now: number }[] = [];
+  const record = (): void => {
+    seen.push({ turn: loop.turn, now: loop.nowMs }, { turn: loop.turn, now: loop.nowMs });
+  };
+  const descriptors = [1, 2].map(() => openSocket(AF_INET, SOCK_STREAM));
+  for (const descriptor of descriptors) loop.register(descriptor, EPOLLIN | EPOLLET, { onEvents: record });
+  loop.resumeLater({ resume: record });
+  await eventually(() => assert.equal(seen.length, 6));
+  assert.deepEqual(
+    seen.map(({ now }) => now),
+    [1, 1, 2, 2, 2, 2],
+  );
+  assert.equal(new Set(seen.map(({ turn }) => turn)).size, 1);
+  assert.equal(loop.nowMs, 3, 'no event is being handled');
+  for (const descriptor of descriptors) {
+    loop.unregister(descriptor);
+    closeDescriptor(descriptor);
+  }
+});
+
 test('the release of a closed descriptor does not end the registration of the socket that reuses its number', async () => {
   const loop = new EventLoop();
   const former = openListener();

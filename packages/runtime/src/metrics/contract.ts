@@ -23,6 +23,18 @@ export interface CollectedOptions<Name extends string> extends MetricOptions<Nam
   collect(): Iterable<Sample<Name>>;
 }
 
+export interface HistogramSample<Name extends string> {
+  readonly labels: Labels<Name>;
+  /** The number of values in each bucket, and at last of the values above all buckets. Not added up over the buckets. */
+  readonly counts: readonly number[];
+  readonly sum: number;
+}
+
+export interface CollectedHistogramOptions<Name extends string> extends HistogramOptions<Name> {
+  /** As `collect` of a counter. Samples with equal labels are added up. The buckets of the options are upper bounds. */
+  collect(): Iterable<HistogramSample<Name>>;
+}
+
 export interface Counter<Name extends string> {
   add(labels: Labels<Name>, amount?: number): void;
   remove(labels: Labels<Name>): void;
@@ -45,6 +57,7 @@ export interface Metrics {
   histogram<Name extends string = never>(options: HistogramOptions<Name>): Histogram<Name>;
   collectCounter<Name extends string = never>(options: CollectedOptions<Name>): void;
   collectGauge<Name extends string = never>(options: CollectedOptions<Name>): void;
+  collectHistogram<Name extends string = never>(options: CollectedHistogramOptions<Name>): void;
   /** Renders all metrics as exposition text. Calls `collect` of each collected metric. */
   render(): Promise<string>;
 }

@@ -1,12 +1,12 @@
 import type { Logger } from '../log.ts';
-import type { CollectedOptions, Sample } from './contract.ts';
+import type { CollectedHistogramOptions, CollectedOptions, HistogramSample, Sample } from './contract.ts';
 import type { SeriesCapOptions } from './series-cap.ts';
 
 // Renders metrics in the Prometheus text exposition format 0.0.4.
 
 export function renderHeader(
   { name, help }: { readonly name: string; readonly help: string },
-  kind: MetricKind,
+  kind: MetricKind | 'histogram',
 ): string {
   return `# HELP ${name} ${help.replaceAll('\\', '\\\\').replaceAll('\n', '\\n')}\n# TYPE ${name} ${kind}\n`;
 }
@@ -68,7 +68,10 @@ export function* renderCollected(metric: CollectedMetric, options: RenderOptions
   yield* renderSeries(metric.name, series);
 }
 
-function collectSamples(metric: CollectedMetric, { cap, log }: RenderOptions): readonly Sample<string>[] {
+function collectSamples<T>(
+  metric: { readonly name: string; collect(): Iterable<T> },
+  { cap, log }: RenderOptions,
+): readonly T[] {
   try {
     return [...metric.collect()];
   } catch (error) {
@@ -108,4 +111,48 @@ function* renderSeries(name: string, series: ReadonlyMap<string, number>): Gener
     remaining = SERIES_PER_CHUNK;
   }
   yield `${text}\n`;
+}
+
+export interface CollectedHistogram extends CollectedHistogramOptions<string> {
+  readonly kind: 'histogram';
+}
+
+/**
+ * Renders a histogram in chunks, as `renderCollected`. The cap counts the combinations of label values, each of which
+ * has one line per bucket.
+ */
+export function* renderHistogram(metric: CollectedHistogram, options: RenderOptions): Generator<string> {
+  const { name, labels: names = [], buckets } = metric;
+  const { cap } = options;
+  const samples = collectSamples(metric, options);
+  yield renderHeader(metric, metric.kind);
+  const series = new Map<string, HistogramSample<string>>();
+  for (const sample of samples) {
+    const key = renderLabels(names, sample.labels);
+    const known = series.get(key);
+    if (known !== undefined) series.set(key, addHistograms(known, sample));
+    else if (series.size < cap.maxSeries) series.set(key, sample);
+    else cap.drop(name, 'cap');
+  }
+  let remaining = SERIES_PER_CHUNK;
+  let text = '';
+  for (const [key, { labels, counts, sum }] of series) {
+    let count = 0;
+    for (const [index, bound] of [...buckets, Number.POSITIVE_INFINITY].entries()) {
+      count += counts[index] ?? 0;
+      text += `${name}_bucket${renderLabels([...names, 'le'], { ...labels, le: renderValue(bound) })} ${count}\n`;
+    }
+    text += `${name}_sum${key} ${renderValue(sum)}\n${name}_count${key} ${count}\n`;
+    remaining -= buckets.length;
+    if (remaining > 0) continue;
+    yield text;
+    text = '';
+    remaining = SERIES_PER_CHUNK;
+  }
+  yield `${text}\n`;
+}
+
+function addHistograms(a: HistogramSample<string>, b: HistogramSample<string>): HistogramSample<string> {
+  const counts = a.counts.map((count, index) => count + (b.counts[index] ?? 0));
+  return { labels: a.labels, counts, sum: a.sum + b.sum };
 }

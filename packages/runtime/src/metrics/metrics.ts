@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Logger } from '../log.ts';
 import type { MetricOptions, Metrics } from './contract.ts';
-import { type CollectedMetric, renderCollected } from './exposition.ts';
+import { type CollectedHistogram, type CollectedMetric, renderCollected, renderHistogram } from './exposition.ts';
 import { type SeriesCapOptions, withSeriesCap } from './series-cap.ts';
 
 export interface MetricsOptions {
@@ -34,7 +34,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const registry = new Registry();
   const dropped = createDroppedCounter(registry);
   const cap: SeriesCapOptions = { maxSeries, drop: (metric, reason) => dropped.inc({ metric, reason }) };
-  const collected = new Map<string, CollectedMetric>();
+  const collected = new Map<string, CollectedMetric | CollectedHistogram>();
   let rendering: Promise<string> | undefined;
   if (processMetrics === 'on') collectDefaultMetrics({ register: registry });
   if (openDescriptors !== undefined) replaceOpenDescriptors(registry, openDescriptors);
@@ -60,6 +60,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     collectGauge(options) {
       add({ ...options, kind: 'gauge' });
     },
+    collectHistogram(options) {
+      add({ ...options, kind: 'histogram' });
+    },
     render() {
       // Concurrent scrapes share one rendering, because several renderings at once would delay each other.
       rendering ??= renderAll().finally(() => {
@@ -69,7 +72,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     },
   };
 
-  function add(metric: CollectedMetric): void {
+  function add(metric: CollectedMetric | CollectedHistogram): void {
     claim(metric.name);
     collected.set(metric.name, metric);
   }
@@ -92,7 +95,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     const chunks: string[] = [];
     let yieldAt = performance.now() + RENDER_QUANTUM_MS;
     for (const metric of collected.values()) {
-      for (const chunk of renderCollected(metric, { cap, log })) {
+      const options = { cap, log };
+      const rendered =
+        metric.kind === 'histogram' ? renderHistogram(metric, options) : renderCollected(metric, options);
+      for (const chunk of rendered) {
         chunks.push(chunk);
         if (performance.now() < yieldAt) continue;
         await nextTurn();

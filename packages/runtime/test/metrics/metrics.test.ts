@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createLogger, type Metrics, type Sample } from '../../src/index.ts';
+import { createLogger, type HistogramSample, type Metrics, type Sample } from '../../src/index.ts';
 import { createMetrics } from '../../src/metrics/metrics.ts';
 
 async function seriesOf(metrics: Metrics, name: string): Promise<string[]> {
@@ -37,6 +37,45 @@ test('renders collected metrics with the series at the time of the scrape', asyn
   samples = [];
   assert.deepEqual(await seriesOf(metrics, 'received_total'), []);
   assert.deepEqual(await seriesOf(metrics, 'active'), []);
+});
+
+test('renders a collected histogram with cumulative buckets, adds up equal labels, and drops labels above the cap', async () => {
+  const metrics = createMetrics({ maxSeries: 2 });
+  const sample = (service: string, counts: readonly number[], sum: number): HistogramSample<'service'> => ({
+    labels: { service },
+    counts,
+    sum,
+  });
+  metrics.collectHistogram({
+    name: 'duration_seconds',
+    help: 'Time.',
+    labels: ['service'],
+    buckets: [0.005, 1],
+    collect: () => [
+      sample('a', [1, 2, 3], 10),
+      sample('b', [0, 0, 0], 0),
+      sample('a', [1, 0, 1], 2.5),
+      sample('c', [1, 0, 0], 1),
+    ],
+  });
+  const text = await metrics.render();
+  assert.match(text, /^# TYPE duration_seconds histogram$/m);
+  assert.deepEqual(
+    text.split('\n').filter((line) => line.startsWith('duration_seconds')),
+    [
+      'duration_seconds_bucket{service="a",le="0.005"} 2',
+      'duration_seconds_bucket{service="a",le="1"} 4',
+      'duration_seconds_bucket{service="a",le="+Inf"} 8',
+      'duration_seconds_sum{service="a"} 12.5',
+      'duration_seconds_count{service="a"} 8',
+      'duration_seconds_bucket{service="b",le="0.005"} 0',
+      'duration_seconds_bucket{service="b",le="1"} 0',
+      'duration_seconds_bucket{service="b",le="+Inf"} 0',
+      'duration_seconds_sum{service="b"} 0',
+      'duration_seconds_count{service="b"} 0',
+    ],
+  );
+  assert.match(text, /^weir_metrics_dropped_total\{metric="duration_seconds",reason="cap"\} 1$/m);
 });
 
 test('keeps the first series up to the cap and counts dropped updates', async () => {

@@ -6,7 +6,7 @@
 -- ARGV: node; incarnation; 1 if this call ends a full report, else 0; number of months, then the months; per sum the end of its
 --       retention (seconds since the Unix epoch, '' if kept forever); then per slot: service, tenant, '<namespace>/<name>', number of
 --       points; per point: the indexes in KEYS of the sums of its minute, hour, day and month, and the cumulative received bytes, sent
---       bytes, connections and requests
+--       bytes, connections, requests, and requests with the code classes 2xx, 3xx, 4xx, 5xx and none
 -- Result: 'accepted', 'seeding' or 'folded'
 if redis.call('EXISTS', KEYS[1]) == 0 then
   return 'seeding'
@@ -16,11 +16,19 @@ if folded and tonumber(ARGV[2]) <= tonumber(folded) then
   return 'folded'
 end
 
-local COUNTERS = { 'r', 's', 'c', 'q' }
+local COUNTERS = { 'r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn' }
 local nextArg = 4
 local function take()
   nextArg = nextArg + 1
   return ARGV[nextArg - 1]
+end
+-- Reads the counters of a base. An absent field is false.
+local function read(prefix)
+  local fields = {}
+  for counter, suffix in ipairs(COUNTERS) do
+    fields[counter] = prefix .. suffix
+  end
+  return redis.call('HMGET', KEYS[3], unpack(fields))
 end
 
 redis.call('SADD', KEYS[6], ARGV[1])
@@ -37,16 +45,16 @@ while nextArg <= #ARGV do
   local service, tenant, name = take(), take(), take()
   local points = tonumber(take())
   local base = ARGV[2] .. '/' .. service .. '/' .. tenant .. ':'
-  local seen = redis.call('HMGET', KEYS[3], base .. 'r', base .. 's', base .. 'c', base .. 'q')
-  for counter = 1, 4 do
+  local seen = read(base)
+  for counter = 1, #COUNTERS do
     seen[counter] = seen[counter] or '0'
   end
   local other = ARGV[2] .. '/other.' .. string.match(name, '^[^/]*') .. '/' .. tenant .. ':'
-  local covered = redis.call('HMGET', KEYS[3], other .. 'r', other .. 's', other .. 'c', other .. 'q')
+  local covered = read(other)
   local increased = {}
   for _ = 1, points do
     local periods = { tonumber(take()), tonumber(take()), tonumber(take()), tonumber(take()) }
-    for counter = 1, 4 do
+    for counter = 1, #COUNTERS do
       local value = take()
       local increase = tonumber(value) - tonumber(seen[counter])
       if increase > 0 then

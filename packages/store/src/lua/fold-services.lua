@@ -5,7 +5,7 @@
 local deleted = 0
 for _, sum in ipairs(KEYS) do
   for arg = 1, #ARGV, 2 do
-    for _, counter in ipairs({ 'r', 's', 'c', 'q' }) do
+    for _, counter in ipairs({ 'r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn' }) do
       local field = ARGV[arg] .. ':' .. counter
       local value = redis.call('HGET', sum, field)
       if value then

@@ -1,8 +1,9 @@
 -- Writes month totals and bases into a ledger that is not open, and opens the ledger.
 -- KEYS: open, folded, names, tenants, nodes, months, then sums and bases
 -- ARGV: number of months, then the months; number of folded incarnations, then per incarnation: node, number; number of rows,
---       then per row: its index in KEYS, service, tenant, '<namespace>/<name>', received bytes, sent bytes, connections, requests;
---       then per base: its index in KEYS, node, incarnation, service, tenant and the same four counters
+--       then per row: its index in KEYS, service, tenant, '<namespace>/<name>', received bytes, sent bytes, connections, requests, and
+--       requests with the code classes 2xx, 3xx, 4xx, 5xx and none;
+--       then per base: its index in KEYS, node, incarnation, service, tenant and the same counters
 -- Result: 'seeded'; 'already' if the ledger was open
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 'already'
@@ -13,8 +14,15 @@ local function take()
   return ARGV[nextArg - 1]
 end
 
+local COUNTERS = { 'r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn' }
+-- A Service without HTTP has no fields of code classes, so these fields take no memory.
 local function write(key, prefix)
-  redis.call('HSET', key, prefix .. 'r', take(), prefix .. 's', take(), prefix .. 'c', take(), prefix .. 'q', take())
+  for counter, suffix in ipairs(COUNTERS) do
+    local value = take()
+    if counter <= 4 or value ~= '0' then
+      redis.call('HSET', key, prefix .. suffix, value)
+    end
+  end
 end
 
 for _ = 1, tonumber(take()) do
@@ -37,7 +45,7 @@ while nextArg <= #ARGV do
   local index, node, life, service, tenant = tonumber(take()), take(), take(), take(), take()
   local folded = redis.call('HGET', KEYS[2], node)
   if folded and tonumber(life) <= tonumber(folded) then
-    nextArg = nextArg + 4
+    nextArg = nextArg + #COUNTERS
   else
     redis.call('SADD', KEYS[5], node)
     write(KEYS[index], life .. '/' .. service .. '/' .. tenant .. ':')

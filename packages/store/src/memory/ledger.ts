@@ -1,9 +1,9 @@
 // The usage ledger of the memory store. `lua/flush-usage.lua` implements the same arithmetic in Redis.
 import {
   addCounters,
-  COUNTER_NAMES,
   type Counters,
   counterIncrease,
+  hasIncrease,
   maxCounters,
   namespaceOfOtherServices,
   OTHER_SERVICES_NAME,
@@ -82,7 +82,7 @@ interface PeriodAddition {
 }
 
 function addToSums(ledger: Ledger, slot: SlotIdentity, { minute, increase, now }: PeriodAddition): void {
-  if (COUNTER_NAMES.every((name) => increase[name] === 0)) return;
+  if (!hasIncrease(ZERO_COUNTERS, increase)) return;
   for (const { period, keptUntil: end } of keptPeriodsFor(minute)) {
     if (end !== null && end <= now) continue;
     const rows = getOrCreate(ledger.sums, period);

@@ -1,23 +1,22 @@
 import {
   type Counters,
+  countersFrom,
+  counterValues,
   periodsOf,
   type SlotReport,
   type UsagePeriod,
   type UsageReport,
-  ZERO_COUNTERS,
 } from '@weir/model/data-plane';
 import type { Incarnation, UsageBase, UsageSeed } from '../contract.ts';
-import { encodeCounters } from '../counters-codec.ts';
 import { keptPeriodsFor } from '../usage-periods.ts';
 import type { Keys } from './keys.ts';
 
-/** Maps the suffix of a hash field in Redis to the counter in the field. The value of a field is decimal text. */
-const COUNTER_FIELDS: Readonly<Record<string, keyof Counters>> = {
-  r: 'receivedBytes',
-  s: 'sentBytes',
-  c: 'connections',
-  q: 'requests',
-};
+/**
+ * The suffixes of the hash fields in Redis that contain the counters, in the order of `counterValues`. The value of a field is decimal
+ * text. A field is absent if its value is 0.
+ */
+const COUNTER_FIELDS = ['r', 's', 'c', 'q', 'q2', 'q3', 'q4', 'q5', 'qn'] as const;
+const INDEX_BY_FIELD: ReadonlyMap<string, number> = new Map(COUNTER_FIELDS.map((field, index) => [field, index]));
 
 /** Decodes the hash `usage:sum` of one tenant and period. Returns the counters by Service uid. */
 export function decodeSums(hash: unknown): Map<string, Counters> {
@@ -45,15 +44,17 @@ export function decodeReported(member: string): Incarnation {
 }
 
 function countersByPrefix(hash: Readonly<Record<string, string>>): Map<string, Counters> {
-  const counters = new Map<string, Counters>();
+  const values = new Map<string, number[]>();
   for (const [field, text] of Object.entries(hash)) {
     const colon = field.lastIndexOf(':');
-    const counter = COUNTER_FIELDS[field.slice(colon + 1)];
-    if (counter === undefined) continue;
+    const index = INDEX_BY_FIELD.get(field.slice(colon + 1));
+    if (index === undefined) continue;
     const prefix = field.slice(0, colon);
-    counters.set(prefix, { ...(counters.get(prefix) ?? ZERO_COUNTERS), [counter]: Number(text) });
+    const known = values.get(prefix) ?? COUNTER_FIELDS.map(() => 0);
+    known[index] = Number(text);
+    values.set(prefix, known);
   }
-  return counters;
+  return new Map([...values].map(([prefix, list]) => [prefix, countersFrom(list)]));
 }
 
 /** The KEYS and ARGV of one call of `flush-usage.lua` or `seed-usage.lua`. The headers of these scripts describe KEYS and ARGV. */
@@ -108,7 +109,7 @@ function flushCall({ usage }: Keys, { node, life, slots, isFull }: UsageReport):
     ...points.flatMap(({ minute, counters }) => {
       months.add(periodsOf(minute).month);
       const periods = keptPeriodsFor(minute).map(({ period, keptUntil }) => sumIndexFor(tenant, period, keptUntil));
-      return [...periods, ...encodeCounters(counters)];
+      return [...periods, ...counterValues(counters)];
     }),
   ]);
   const args = [node, life, isFull ? 1 : 0, months.size, ...months, ...expiries, ...slotArgs];
@@ -126,10 +127,10 @@ export function seedCall({ usage }: Keys, { months, bases, folded = [] }: UsageS
   for (const { month, row } of rows) {
     const { service, tenant, namespace, name, counters } = row;
     const { index } = scriptKeys.add(usage.sum(tenant, month));
-    args.push(index, service, tenant, `${namespace}/${name}`, ...encodeCounters(counters));
+    args.push(index, service, tenant, `${namespace}/${name}`, ...counterValues(counters));
   }
   for (const { service, tenant, node, life, counters } of bases) {
-    args.push(scriptKeys.add(usage.bases(node)).index, node, life, service, tenant, ...encodeCounters(counters));
+    args.push(scriptKeys.add(usage.bases(node)).index, node, life, service, tenant, ...counterValues(counters));
   }
   return { keys: scriptKeys.keys, args };
 }

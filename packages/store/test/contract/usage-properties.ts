@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   addCounters,
+  CODE_CLASSES,
   type Counters,
+  countersFrom,
   minuteOf,
   otherServicesUid,
   periodsOf,
@@ -145,7 +147,9 @@ class Fleet {
   }
 
   relay({ current }: Proxy, { slot, size }: { slot: string; size: number }): void {
-    const more = { receivedBytes: size, sentBytes: 3 * size, connections: 1, requests: size % 2 };
+    // A third of the requests are those of a version that does not count by code class.
+    const codeClasses = CODE_CLASSES.map((_, index) => Number(size % 3 > 0 && size % CODE_CLASSES.length === index));
+    const more = countersFrom([size, 3 * size, 1, 1, ...codeClasses]);
     const old = current.slots.get(slot) ?? { counters: ZERO_COUNTERS, points: [] };
     const counters = addCounters(old.counters, more);
     const points = [...old.points.filter((point) => point.minute !== this.minute), { minute: this.minute, counters }];

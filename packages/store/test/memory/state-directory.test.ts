@@ -70,6 +70,30 @@ describe('a memory store with a state directory', () => {
     await after.close();
   });
 
+  test('keeps requests by code class, and reads a ledger of a version without them', async (t) => {
+    const directory = directoryOf(t);
+    const before = await open(directory);
+    const flushed = report([[NOW, 10]]);
+    const slot = flushed.slots[0] ?? assert.fail('a report has a slot');
+    const codeClasses = { '2xx': 1, '3xx': 0, '4xx': 2, '5xx': 0, none: 0 };
+    const counters = { receivedBytes: 10, sentBytes: 0, connections: 1, requests: 3, requestsByCodeClass: codeClasses };
+    await before.usage.seed({ months: [], bases: [] });
+    await before.usage.flush({ ...flushed, slots: [{ ...slot, points: [{ minute: NOW, counters }] }] });
+    await before.close();
+    const after = await open(directory);
+    const { month } = periodsOf(NOW);
+    assert.deepEqual((await after.usage.rows(month))[0]?.counters, counters);
+    await after.close();
+    const file = join(directory, 'store-ledger.json');
+    const ledger = JSON.parse(readFileSync(file, 'utf8'));
+    for (const [, rows] of ledger.sums) for (const row of rows) row.length = 8;
+    writeFileSync(file, JSON.stringify(ledger));
+    const old = await open(directory);
+    const { requestsByCodeClass: _, ...oldCounters } = counters;
+    assert.deepEqual((await old.usage.rows(month))[0]?.counters, oldCounters);
+    await old.close();
+  });
+
   test('lets a follower continue from its position after a restart', async (t) => {
     const directory = directoryOf(t);
     const before = await open(directory);

@@ -91,7 +91,7 @@ function pointsOf(keys: readonly string[], args: readonly (string | number)[]): 
   while (rest.length > 0) {
     const [service, , , count] = take(4);
     for (let point = 0; point < Number(count); point += 1) {
-      points.push({ service: String(service), receivedBytes: Number(take(8)[4]) });
+      points.push({ service: String(service), receivedBytes: Number(take(13)[4]) });
     }
   }
   return points;

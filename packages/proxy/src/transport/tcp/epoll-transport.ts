@@ -64,6 +64,9 @@ export const epollTransport: TcpTransport = {
     get current() {
       return eventLoop.turn;
     },
+    get nowMs() {
+      return eventLoop.nowMs;
+    },
     runInNext: (task) => eventLoop.resumeLater({ resume: task }),
   },
 };

@@ -21,6 +21,9 @@ export const netTransport: TcpTransport = {
     get current() {
       return currentLoopIteration();
     },
+    get nowMs() {
+      return performance.now();
+    },
     runInNext: setImmediate,
   },
 };
