@@ -57,7 +57,10 @@ describe('a host of a shared port', () => {
       'host x.shop.example on port 80/TCP of pool "default" is taken by Service a/web; both Services have the path prefix "/api"; set another weir.dev/path-prefix, or use another host, or another port',
     );
     const all = first([httpServiceOn('a/web', HOST), httpServiceOn('a/xxl', HOST)]);
-    assert.match(messageOf(all, 'a/xxl'), /; both Services ask for all paths; set weir.dev\/path-prefix for one of them/);
+    assert.match(
+      messageOf(all, 'a/xxl'),
+      /; both Services ask for all paths; set weir.dev\/path-prefix for one of them/,
+    );
   });
 
   test('is refused to another tenant, whatever the path prefix is, without a word about the owner', () => {
@@ -95,7 +98,10 @@ describe('a host of a shared port', () => {
       tlsServiceOn('a/api', '/api', 'one', 2),
     ]);
     assert.deepEqual(reasonsOf(translation, 'a/web', 'a/api'), ['Accepted', 'HostConflict']);
-    assert.match(messageOf(translation, 'a/api'), /to share the host by path, set appProtocol: http at port 443\/TCP of both Services, without weir.dev\/tls-passthrough/);
+    assert.match(
+      messageOf(translation, 'a/api'),
+      /to share the host by path, set appProtocol: http at port 443\/TCP of both Services, without weir.dev\/tls-passthrough/,
+    );
   });
 
   test('is shared with TLS only if the Services have the same Secrets', () => {
