@@ -22,6 +22,8 @@ same values.
   "tls-ports" (dict "wrong" (include "weir.cel.tlsPorts" .) "with" $tls "quotes" "itself")
   "client-ca-secret" (dict "wrong" (include "weir.cel.clientCaSecret" (index $grammar "client-ca-secret")) "with" $tls)
   "hosts" (dict "wrong" (include "weir.cel.hosts" (index $grammar "hosts")) "with" $tls "tcpOnly" "true")
+  "path-prefix" (dict "wrong" (include "weir.cel.pathPrefix" (index $grammar "path-prefix")) "with" (list "tls-passthrough"))
+  "strip-prefix" (dict "wrong" (include "weir.cel.stripPrefix" $grammar) "with" (list "path-prefix" "tls-passthrough"))
   "health-check-path" (dict "wrong" (include "weir.cel.path" (index $grammar "health-check-path")) "with" $check)
   "health-check-timeout" (dict "wrong" (include "weir.cel.ofCheck" (include "weir.cel.timeout" (index $grammar "health-check-timeout")))
     "with" (list "health-check" "health-check-interval"))

@@ -76,8 +76,8 @@ VALUE.size() <= {{ int64 .maxLength }}
   || host.matches('{{ .forbiddenPattern }}'))].map(wrong,
   wrong.size() > 0
   ? 'is not allowed: ' + {{ include "weir.cel.quoted" "wrong[0]" }} + ' is not a host; use {{ .expected }}'
-  : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' || variables.hasTls ? ''
-  : 'can be honoured only with weir.dev/tls-passthrough: "true" or weir.dev/tls-secret; add one of them, or remove this annotation')[0])[0]
+  : variables.own[?'weir.dev/tls-passthrough'].orValue('') == 'true' || variables.hasTls || variables.hasHttp ? ''
+  : 'can be honoured only where the proxies can read the host that a client asks for; set appProtocol: http at a TCP port, add weir.dev/tls-passthrough: "true" or weir.dev/tls-secret, or remove this annotation')[0])[0]
 {{- end }}
 
 {{/* CEL: `.`, a CEL string that a tenant wrote, in quotes and truncated. */}}

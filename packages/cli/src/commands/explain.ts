@@ -147,13 +147,16 @@ function healthCheckLines(check: HealthCheckSettings): string[] {
 function settingLines({ settings }: ServiceExplanation): string[] {
   if (settings === null) return ['no settings of the Service have been accepted yet, so the Service is not served'];
   const { algorithm, connectTimeoutMs, idleTimeoutMs, drainTimeoutMs, affinity, healthCheck } = settings;
-  const { sourceRanges, hosts, tls, tlsPassthrough, proxyProtocol } = settings;
+  const { sourceRanges, hosts, pathPrefix, stripPrefix, tls, tlsPassthrough, proxyProtocol } = settings;
   return [
     `algorithm ${algorithm}`,
     `connect-timeout ${formatDuration(connectTimeoutMs)}, idle-timeout ${formatDuration(idleTimeoutMs)}, drain-timeout ${formatDuration(drainTimeoutMs)}`,
     ...healthCheckLines(healthCheck),
     `clients from ${sourceRanges.length === 0 ? 'any address' : joinList(sourceRanges)}`,
     ...(hosts.length > 0 ? [`hosts ${joinList(hosts)}`] : []),
+    ...(pathPrefix === undefined
+      ? []
+      : [`path prefix ${pathPrefix}${stripPrefix === true ? ', which the endpoints do not get' : ''}`]),
     ...(tlsPassthrough
       ? ['TLS passthrough: connections are routed by the server name that the client requests, and are not decrypted']
       : []),

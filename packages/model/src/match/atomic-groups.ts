@@ -13,10 +13,11 @@ export interface AtomicGroup {
 
 /**
  * Groups changes by Service, so that all routes of a Service change at once. If an entry changes several times, only its last change
- * counts. If a listener or a host of a shared port passes from one Service to another, both Services are in the same group. Changes that
- * belong to no Service, such as the zone of the node, form the first group. `uses` is the result of `movedResources` for `changes`.
+ * counts. If a listener, or a host or path of a shared port, passes from one Service to another, both Services are in the same group. Changes
+ * that belong to no Service, such as the zone of the node, form the first group. `uses` is the result of `movedResources` for `changes`.
  *
- * Invariant: after each group, every listener has either its old or its new route, and every host name has either its old or its new owner.
+ * Invariant: after each group, every listener has either its old or its new route, and every path of every host name has either its old or
+ * its new owner.
  * (Exception: a change of the node's zone affects all routes at once.)
  */
 export function atomicGroupsFor(changes: readonly Change[], uses: Iterable<ResourceUse>): AtomicGroup[] {
@@ -92,8 +93,8 @@ class UnionFind {
   }
 }
 
-// Two kinds of resources can pass between Services although the table has no entry for them: a host name on a shared port, and a binding
-// (address, protocol, port) that becomes shared or exclusive.
+// Two kinds of resources can pass between Services although the table has no entry for them: a host name on a shared port, with all paths or
+// the paths of a prefix, and a binding (address, protocol, port) that becomes shared or exclusive.
 
 /** Records that a Service (by UID) has a resource before or after the changes. All Services that have the same resource change together. */
 export type ResourceUse = readonly [resource: string, service: string];
@@ -106,8 +107,8 @@ export interface ResourceIndex {
 }
 
 /**
- * Returns which Services gain or lose a host name on a shared port, and which Services use a binding that becomes shared or exclusive. If a
- * wildcard moves, each moved host name that the wildcard matches also counts as a use of the wildcard. All these Services must change
+ * Returns which Services gain or lose a host name on a shared port or paths of this name, and which Services use a binding that becomes shared
+ * or exclusive. If a wildcard moves, each moved host name that the wildcard matches also counts as a use of the wildcard. All these Services must change
  * together: between two changes, a client could reach no Service, or a Service that owns the host name neither before nor after. Costs
  * O(changes), and little if no port is shared.
  */
@@ -118,7 +119,7 @@ export function sharedResourceUses(changes: readonly Change[], index: ResourceIn
   for (const change of changes) {
     const before = index.entries.get(entryIdOf(change));
     const after = change.kind === 'put' ? change.entry : undefined;
-    if (hostsOf(before) !== hostsOf(after) && !isJsonEqual(hostsOf(before), hostsOf(after))) addService(before, after);
+    if (haveHostsOrPathsMoved(before, after)) addService(before, after);
     addSharer(before);
     addSharer(after);
   }
@@ -191,25 +192,38 @@ function hostNameUses(services: ReadonlySet<string>, changed: ChangedEntries): R
   });
 }
 
-/** Returns `port/host` of each host name that the Service gains or loses on this node. */
+/** Returns `port/host` of each host name that the Service gains or loses, or of which it gains or loses paths, on this node. */
 function movedHostNames(uid: string, { lastChanges, putListeners, index }: ChangedEntries): Set<string> {
   const service = lastChanges.get(serviceId(uid));
   const entryBefore = index.entries.get(serviceId(uid));
   const entryAfter = service === undefined ? entryBefore : service.kind === 'put' ? service.entry : undefined;
   const listeners = [...index.listenersOf(uid)];
   const unchanged = listeners.filter(({ id }) => !lastChanges.has(id));
-  const before = hostNamesOf(listeners, hostsOf(entryBefore));
-  const after = hostNamesOf([...unchanged, ...(putListeners.get(uid) ?? [])], hostsOf(entryAfter));
-  return new Set([...before, ...after].filter((name) => before.has(name) !== after.has(name)));
+  const before = pathsByHostName(listeners, entryBefore);
+  const after = pathsByHostName([...unchanged, ...(putListeners.get(uid) ?? [])], entryAfter);
+  return new Set([...before.keys(), ...after.keys()].filter((name) => before.get(name) !== after.get(name)));
 }
 
-function hostNamesOf(listeners: readonly ListenerEntry[], hosts: readonly string[]): Set<string> {
+/** Returns the path prefix of the Service, or `/`, by `port/host` of its host names. */
+function pathsByHostName(listeners: readonly ListenerEntry[], service: Entry | undefined): Map<string, string> {
   const ports = new Set(listeners.filter(({ shared }) => shared === true).map(({ port }) => port));
-  return new Set([...ports].flatMap((port) => hosts.map((host) => `${port}/${host}`)));
+  const hosts = hostsOf(service);
+  const path = pathPrefixOf(service) ?? '/';
+  return new Map([...ports].flatMap((port) => hosts.map((host) => [`${port}/${host}`, path] as const)));
+}
+
+function haveHostsOrPathsMoved(before: Entry | undefined, after: Entry | undefined): boolean {
+  if (pathPrefixOf(before) !== pathPrefixOf(after)) return true;
+  const [hostsBefore, hostsAfter] = [hostsOf(before), hostsOf(after)];
+  return hostsBefore !== hostsAfter && !isJsonEqual(hostsBefore, hostsAfter);
 }
 
 function hostsOf(entry: Entry | undefined): readonly string[] {
   return entry?.kind === 'service' ? (entry.settings?.hosts ?? NO_HOSTS) : NO_HOSTS;
+}
+
+function pathPrefixOf(entry: Entry | undefined): string | undefined {
+  return entry?.kind === 'service' ? entry.settings?.pathPrefix : undefined;
 }
 
 const NO_HOSTS: readonly string[] = [];

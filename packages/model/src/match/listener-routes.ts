@@ -1,7 +1,6 @@
 // The routes of one listener: the route of its exclusive Service, or the routes of the Services that share the listener, found by server
-// name. Routes are patched in place, because thousands of Services may share a listener and a change usually affects only one of their
-// routes.
-
+// name, or by the host and path of a request. Routes are patched in place, because thousands of Services may share a listener and a change
+// usually affects only one of their routes.
 import type { RoutedRequest, RouteMatch } from '../http/path-index.ts';
 import { compileRouter, findRoute, patchRouter, type Router } from '../http/router.ts';
 import { httpRouteOf } from '../http/service-route.ts';
@@ -10,8 +9,8 @@ import { findHost } from './hosts.ts';
 import { type Route, type RouteKey, relaysHttp, routeKey, terminatingTlsPort } from './route.ts';
 
 /**
- * Routes by host. The first route owns the host. A host has a second route only while the changes that move the host to another Service are
- * not all applied yet.
+ * Routes by host, sorted by key. A host has several routes if Services of one namespace share the host by path prefix, and while the changes
+ * that move the host to another Service are not all applied yet. Services that share a host with TLS have the same certificate.
  */
 type RoutesByHost = Map<string, readonly Route[]>;
 
@@ -56,14 +55,17 @@ export class ListenerRoutes {
     return this.#plainHttp.size > 0;
   }
 
-  /** Returns the shared route that owns the server name; undefined if no route owns the name. */
+  /**
+   * Returns the shared route that owns the server name; the first route by key if Services share the name by path prefix; undefined if no
+   * route owns the name.
+   */
   findByServerName(serverName: string): Route | undefined {
     return this.#shared && findHost(this.#shared.owners, serverName)?.[0];
   }
 
   /** Returns the route that gets an HTTP request; undefined if no route matches the request. */
   findByRequest(request: RoutedRequest): RouteOfRequest | undefined {
-    this.#router ??= compileRouter(this.#all().filter(relaysHttp).map(httpRouteOf));
+    this.#router ??= compileRouter(this.#all().filter(getsRequests).map(httpRouteOf));
     const match = findRoute(this.#router, request);
     const route = match && (this.#exclusive ?? this.shared.get(match.route.id));
     return route && { route, match };
@@ -76,7 +78,7 @@ export class ListenerRoutes {
   }
 
   put(route: Route): void {
-    this.#patchRouter(route.key, relaysHttp(route) ? [route] : []);
+    this.#patchRouter(route.key, getsRequests(route) ? [route] : []);
     if (route.listener.shared !== true) {
       this.#exclusive = route;
       return;
@@ -125,6 +127,11 @@ export class ListenerRoutes {
 export interface RouteOfRequest {
   readonly route: Route;
   readonly match: RouteMatch;
+}
+
+/** Whether requests are routed to the Service. A Service without hosts must never get the requests of other Services on a shared port. */
+function getsRequests(route: Route): boolean {
+  return relaysHttp(route) && (route.listener.shared !== true || route.settings.hosts.length > 0);
 }
 
 function byKey(a: Route, b: Route): number {

@@ -26,6 +26,13 @@ export type AnnotationGrammar =
       readonly maxCount: number;
       readonly expected: string;
     }
+  | {
+      readonly kind: 'path-prefix';
+      readonly pattern: string;
+      readonly forbiddenPattern: string;
+      readonly maxLength: number;
+      readonly expected: string;
+    }
   | { readonly kind: 'ports' };
 
 /**

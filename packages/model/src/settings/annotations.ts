@@ -14,6 +14,7 @@ import {
   quantity,
 } from './annotation-grammar.ts';
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
+import { HTTP_ANNOTATIONS } from './http-annotations.ts';
 import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 import { TLS_ANNOTATIONS } from './tls-annotations.ts';
@@ -43,6 +44,7 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'tls-passthrough': oneOfAnnotation(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
   ...TLS_ANNOTATIONS,
   hosts: hostsAnnotation(),
+  ...HTTP_ANNOTATIONS,
   ...HEALTH_ANNOTATIONS,
   'max-connections': limit('connections', 'connections such as 1000'),
   'max-connections-per-client': limit('connectionsPerClient', 'connections such as 20'),
@@ -108,7 +110,7 @@ function hostsAnnotation(): Annotation {
   } as const;
   return {
     grammar,
-    parse: (value, { tlsPassthrough, tls }) => {
+    parse: (value, { tlsPassthrough, tls, httpPorts }) => {
       const parts = value.split(',');
       if (parts.length > MAX_HOSTS)
         return `is not allowed: ${parts.length} hosts are too many: a Service may have at most ${MAX_HOSTS}; use wildcards such as *.example.com, or make several Services`;
@@ -116,8 +118,8 @@ function hostsAnnotation(): Annotation {
       const hosts = texts.map(parseHost);
       const invalid = hosts.indexOf(undefined);
       if (invalid >= 0) return `is not allowed: ${quote(texts[invalid] ?? '')} is not a host; use ${grammar.expected}`;
-      if (!tlsPassthrough && tls === undefined)
-        return `can be honoured only with ${ANNOTATION_PREFIX}tls-passthrough: "true" or ${ANNOTATION_PREFIX}tls-secret; add one of them, or remove this annotation`;
+      if (!tlsPassthrough && tls === undefined && httpPorts === undefined)
+        return `can be honoured only where the proxies can read the host that a client asks for; set appProtocol: http at a TCP port, add ${ANNOTATION_PREFIX}tls-passthrough: "true" or ${ANNOTATION_PREFIX}tls-secret, or remove this annotation`;
       return { hosts: [...new Set(hosts as string[])] };
     },
   };

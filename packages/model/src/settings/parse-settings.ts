@@ -2,6 +2,7 @@ import { parseCidr } from '../match/address.ts';
 import { quote } from '../message-text.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import { applyAnnotations } from './annotations.ts';
+import { httpPortsOf } from './http-annotations.ts';
 import {
   type Affinity,
   ANNOTATION_PREFIX,
@@ -51,12 +52,12 @@ function parseSettings(service: ServiceObject): ParsedSettings {
   const mistakes: string[] = [];
   const own = Object.entries(service.annotations).filter(([name]) => name.startsWith(ANNOTATION_PREFIX));
   const annotations = new Map(own.map(([name, value]) => [name.slice(ANNOTATION_PREFIX.length), value]));
+  const defaults: ServiceSettings = { ...DEFAULT_SERVICE_SETTINGS, ...httpPortsOf(service) };
   const settings: ServiceSettings = {
-    ...withTlsPorts(service, applyAnnotations(DEFAULT_SERVICE_SETTINGS, annotations, mistakes), mistakes),
+    ...withTlsPorts(service, applyAnnotations(defaults, annotations, mistakes), mistakes),
     sourceRanges: sourceRangesFor(service, mistakes),
     affinity: affinityFor(service),
     preferSameZone: zonePreferenceOf(service) !== 'none',
-    ...httpPortsOf(service),
   };
   mistakes.push(...tcpOnlyMistakes(service, settings));
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };
@@ -107,16 +108,6 @@ function parseSourceRanges(service: ServiceObject): ParsedRanges {
     else ranges.add(cidr.text);
   }
   return { ranges: [...ranges].sort(), mistakes };
-}
-
-/** The values of appProtocol for endpoints that speak HTTP/1.1. */
-const HTTP_APP_PROTOCOLS: readonly (string | null)[] = ['http', 'kubernetes.io/ws'];
-
-function httpPortsOf({ ports }: ServiceObject): Pick<ServiceSettings, 'httpPorts'> {
-  const httpPorts = ports.flatMap(({ port, protocol, appProtocol }) =>
-    protocol === 'TCP' && HTTP_APP_PROTOCOLS.includes(appProtocol) ? [port] : [],
-  );
-  return httpPorts.length === 0 ? {} : { httpPorts };
 }
 
 function affinityFor(service: ServiceObject): Affinity {

@@ -22,7 +22,10 @@ export interface ServiceSettings {
   readonly tls?: TlsTermination;
   /** The TCP ports at which the proxies relay HTTP requests, not bytes; absent if there are none. */
   readonly httpPorts?: readonly number[];
-  /** Lower case, with a leading `*.` for a wildcard. An empty list matches every server name, and clients that send none. */
+  /**
+   * Lower case, with a leading `*.` for a wildcard. An empty list matches every server name or Host, and clients that send none. On a shared
+   * port, several Services of a namespace may have the same host if each has another path prefix.
+   */
   readonly hosts: readonly string[];
   /**
    * The path prefix of the requests that the Service gets at its HTTP ports, in the normal form of `parsePathAndQuery` and without a trailing

@@ -96,7 +96,10 @@ function wantedResourcesOf(
   const currentHosts = allocation?.settings.hosts ?? [];
   const hosts = [...requestedHosts, ...currentHosts];
   const listeners = portAllocations.listenersOf(service.uid);
-  const modes = portModesFor(service, { fleet, hosts, tls: settings?.tls, listeners, isAccepted: true });
+  const modes =
+    settings === undefined
+      ? NO_MODES
+      : portModesFor(service, { fleet, settings: { ...settings, hosts }, listeners, isAccepted: true });
   // Leaves out a list with too many hosts, because each host takes an entry in the index of the wait list.
   const indexed = new Set([requestedHosts, currentHosts].filter((list) => !hasTooManyHosts(list)).flat());
   return wantedResourceKeys(service.ports, modes, [...indexed]);
@@ -127,7 +130,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
   const { nodeCount } = requirements;
   const affordableNodes = (count: number): number =>
     context.quota.nodesWithin(tenant, { uid: service.uid, ports: count, nodeCount });
-  const request = { service, ports, modes, hosts, tenant: tenant.name, allocation };
+  const request = { service, ports, modes, settings, tenant: tenant.name, allocation };
   const result = placeInPool(requirements, { ...context, ...request, affordableNodes });
   if (result.kind === 'conflict') {
     // If a Service loses its listeners now, the next decision about this Service may have another result, because that decision finds no
@@ -191,12 +194,12 @@ function tableBytesRefusal(
 
 function modesFor(
   service: ServiceObject,
-  { hosts, tls }: ServiceSettings,
+  settings: ServiceSettings,
   { fleet, allocation, portAllocations, isAccepted }: DecisionContext & { readonly isAccepted: boolean },
 ): PortModes {
   const listeners = portAllocations.listenersOf(service.uid);
   const exclusivePorts = allocation?.exclusivePorts;
-  return portModesFor(service, { fleet, hosts, tls, listeners, exclusivePorts, isAccepted });
+  return portModesFor(service, { fleet, settings, listeners, exclusivePorts, isAccepted });
 }
 
 const NO_MODES: PortModes = new Map();
@@ -222,8 +225,7 @@ function grantRefusal(
 ): Refusal | undefined {
   if (requested === undefined) return undefined;
   const { pool } = nodeRequirementsFor(requested, context.tenant, context.fleet);
-  const { hosts, tls } = requested;
-  return poolRefusal(requested, context.tenant) ?? hostRefusalFor(service, { hosts, tls, pool }, context);
+  return poolRefusal(requested, context.tenant) ?? hostRefusalFor(service, { settings: requested, pool }, context);
 }
 
 function poolRefusal({ pool }: ServiceSettings, { name, policy, grants }: Tenant): Refusal | undefined {

@@ -16,6 +16,7 @@ import {
   patchMatcher,
   type Route,
   type RoutingTable,
+  type ServiceSettings,
   serviceId,
   sharedListenerId,
   tableOf,
@@ -29,6 +30,8 @@ const SHARED_BINDING = { node: 'n1', address: '192.0.2.1', protocol: 'TCP', port
 const HOSTS = ['x.example', 'y.example', '*.example', 'z.test'];
 /** Server names that the test looks up. No Service has a host that matches `other.test`. */
 const NAMES = ['x.example', 'y.example', 'w.example', 'z.test', 'other.test'];
+const PREFIXES = [undefined, '/a', '/a/b'];
+const PATHS = ['/', '/a', '/a/b/c'];
 
 /**
  * Random tables. From one table to the next, listeners pass between Services, and Services are added, removed, refused, or get other
@@ -37,21 +40,32 @@ const NAMES = ['x.example', 'y.example', 'w.example', 'z.test', 'other.test'];
 const tables: fc.Arbitrary<RoutingTable> = fc
   .record({
     zone: fc.constantFrom(null, 'z'),
-    services: fc.tuple(...UIDS.map(() => fc.record({ state: fc.nat(3), endpoints: fc.array(fc.nat(2)) }))),
+    services: fc.tuple(
+      ...UIDS.map(() =>
+        fc.record({
+          state: fc.nat(3),
+          endpoints: fc.array(fc.nat(2)),
+          hosts: fc.subarray(HOSTS),
+          prefix: fc.constantFrom(...PREFIXES),
+        }),
+      ),
+    ),
     exclusiveOwners: fc.tuple(...PORTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
     sharers: fc.subarray([...UIDS]),
     /** The exclusive owner of `SHARED_BINDING`; null if Services may share the binding. */
     exclusiveOwner: fc.option(fc.constantFrom(...UIDS), { freq: 3 }),
-    hostOwners: fc.tuple(...HOSTS.map(() => fc.option(fc.constantFrom(...UIDS)))),
   })
-  .map(({ zone, services, exclusiveOwners, sharers, exclusiveOwner, hostOwners }) => {
+  .map(({ zone, services, exclusiveOwners, sharers, exclusiveOwner }) => {
+    /** The host and prefix of each Service so far. */
+    const owned = new Set<string>();
     const entries: Entry[] = [
       { kind: 'node', id: nodeId('n1'), name: 'n1', bindAddresses: [], publishedAddresses: [], zone, pool: 'default' },
     ];
     UIDS.forEach((uid, index) => {
-      const { state = 0, endpoints = [] } = services[index] ?? {};
-      const hosts = HOSTS.filter((_, host) => hostOwners[host] === uid);
-      if (state > 0) entries.push(serviceEntry(uid, state, hosts));
+      const { state = 0, endpoints = [], hosts = [], prefix } = services[index] ?? {};
+      const free = hosts.filter((host) => !owned.has(`${host}${prefix}`));
+      if (state > 1) for (const host of free) owned.add(`${host}${prefix}`);
+      if (state > 0) entries.push(serviceEntry(uid, state, { hosts: free, ...(prefix && { pathPrefix: prefix }) }));
       for (const port of [...PORTS, SHARED]) entries.push(...endpointsEntries(uid, port, endpoints));
     });
     PORTS.forEach((port, index) => {
@@ -68,7 +82,7 @@ const tables: fc.Arbitrary<RoutingTable> = fc
     return tableOf(entries);
   });
 
-test('atomic groups lead to the same routes as all changes at once, and each group leaves either the old or the new route and owner of every name', () => {
+test('atomic groups lead to the same routes as all changes at once, and each group leaves either the old or the new route and owner of every name and path', () => {
   fc.assert(
     fc.property(fc.array(tables, { minLength: 2, maxLength: 4 }), (history) => {
       const stepped = createMatcher(EMPTY_TABLE, 'n1');
@@ -91,6 +105,13 @@ test('atomic groups lead to the same routes as all changes at once, and each gro
               ends.some((end) => ownerOf(end, name) === now),
               `${name} is of ${now} after a group of ${group.services.join()}`,
             );
+            for (const path of PATHS) {
+              const gets = pathOwnerOf(stepped, name, path);
+              assert.ok(
+                ends.some((end) => pathOwnerOf(end, name, path) === gets),
+                `${name}${path} is of ${gets} after a group of ${group.services.join()}`,
+              );
+            }
           }
         }
         assert.deepEqual(routesOf(stepped), routesOf(createMatcher(table, 'n1')));
@@ -120,11 +141,18 @@ function ownerOf({ listeners }: Matcher, name: string): string | undefined {
   return (listener?.isShared === true ? listener.findByServerName(name) : listener?.exclusive)?.service.uid;
 }
 
+/** Returns the UID of the Service that gets a request for this host and path on the shared port. */
+function pathOwnerOf({ listeners }: Matcher, host: string, path: string): string | undefined {
+  const listener = [...listeners.values()].find(({ listener }) => listener.port === SHARED);
+  const request = { method: 'GET', host, path, query: '', header: () => undefined };
+  return (listener?.isShared === true ? listener.findByRequest(request)?.route : listener?.exclusive)?.service.uid;
+}
+
 /**
  * Returns the entry of a refused Service if `state` is 1. Other values give the entry of a served Service, with `state` as part of its
  * name.
  */
-function serviceEntry(uid: string, state: number, hosts: readonly string[]): Entry {
+function serviceEntry(uid: string, state: number, own: Partial<ServiceSettings>): Entry {
   return {
     kind: 'service',
     id: serviceId(uid),
@@ -134,7 +162,7 @@ function serviceEntry(uid: string, state: number, hosts: readonly string[]): Ent
     tenant: 'shop',
     accepted: { reason: 'Accepted', message: '' },
     degraded: [],
-    settings: state === 1 ? null : { ...DEFAULT_SERVICE_SETTINGS, hosts },
+    settings: state === 1 ? null : { ...DEFAULT_SERVICE_SETTINGS, httpPorts: [SHARED], ...own },
     ports: [],
     pool: 'default',
     nodes: ['n1'],

@@ -21,7 +21,7 @@ import {
   translate,
 } from '@weir/model';
 import fc from 'fast-check';
-import { historySettings, nodeSets, snapshotSteps } from '../fixtures/arbitrary-history.ts';
+import { histories as anyHistories, historySettings, nodeSets } from '../fixtures/arbitrary-history.ts';
 import { snapshots } from '../fixtures/arbitrary-snapshot.ts';
 import { isWithin } from '../fixtures/linear-networks.ts';
 import { snapshotOf } from '../fixtures/snapshot.ts';
@@ -38,7 +38,7 @@ function tablesOf(snapshots: readonly Snapshot[]): RoutingTable[] {
 }
 
 /** Histories of tables in which Services share a port. */
-const sharing = fc.array(snapshotSteps, { minLength: 1, maxLength: 8 }).map((history) => {
+const sharing = anyHistories({ minLength: 1 }).map((history) => {
   const translator = new Translator(historySettings, NO_ALLOCATIONS);
   let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
   return history.map((step) => {

@@ -69,11 +69,11 @@ test('refuses more than 1,000 hosts, with their number', () => {
   );
 });
 
-test('refuses hosts without tls-passthrough or tls-secret', () => {
+test('refuses hosts if the proxies cannot read at any port which host a client asks for', () => {
   for (const rest of [{}, { 'tls-passthrough': 'false' }]) {
     assert.match(
       refusalOf({ hosts: 'a.example', ...rest }),
-      /weir\.dev\/hosts: .* only with weir\.dev\/tls-passthrough: "true"/,
+      /weir\.dev\/hosts: .* can be honoured only where the proxies can read the host .*; set appProtocol: http at a TCP port, add/,
     );
   }
 });

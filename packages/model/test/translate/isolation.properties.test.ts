@@ -21,7 +21,7 @@ import { namespace, node, pod, policy, slice, snapshotOf, team } from '../fixtur
 
 const settings = {
   ...snapshotOf({}).settings,
-  sharedPorts: [82],
+  sharedPorts: [80, 82],
   defaultPolicy: { ...UNRESTRICTED_POLICY, grants: { ...UNRESTRICTED_GRANTS, allowedHosts: ['*.shop.example'] } },
   trust: { kind: 'pods' as const, serviceCidrs: ['10.96.0.0/16'] },
 };
@@ -84,8 +84,13 @@ const hostRequests: fc.Arbitrary<Requests> = fc.record({
   'weir.dev/hosts': fc.constantFrom('x.shop.example', 'y.shop.example', '*.shop.example, z.shop.example'),
   'weir.dev/tls-passthrough': fc.constant('true'),
 });
+/** Requests of a Service whose ports are HTTP ports: `someServices` sets appProtocol if there is a path prefix. */
+const pathRequests: fc.Arbitrary<Requests> = fc.record({
+  'weir.dev/hosts': fc.constantFrom('x.shop.example', 'y.shop.example', '*.shop.example, z.shop.example'),
+  'weir.dev/path-prefix': fc.constantFrom('/a', '/a/b', '/b'),
+});
 const validRequests = fc
-  .tuple(placementRequests, fc.oneof(fc.constant({}), hostRequests))
+  .tuple(placementRequests, fc.oneof(fc.constant({}), hostRequests, pathRequests))
   .map(([a, b]): Requests => ({ ...a, ...b }));
 const shapes = fc.record({
   ipFamilies: fc.constantFrom<readonly string[]>([], ['IPv4'], ['IPv6'], ['IPv4', 'IPv6']),
@@ -103,8 +108,13 @@ const someServices = (
   const more = fc.array(fc.tuple(requests, shapes), { minLength: 7, maxLength: 7 });
   return fc.tuple(services(namespaces), more).map(([some, extras]) =>
     some.map((each, index) => {
-      const [request, { nodePort, ...shape }] = extras[index] ?? [{}, { nodePort: null }];
-      const ports = each.ports.filter(({ port }) => mistakes || port !== 22).map((one) => ({ ...one, nodePort }));
+      const [request, { nodePort, ...shape }]: readonly [Requests, { readonly nodePort: number | null }] = extras[
+        index
+      ] ?? [{}, { nodePort: null }];
+      const appProtocol = request['weir.dev/path-prefix'] === undefined ? null : 'http';
+      const ports = each.ports
+        .filter(({ port }) => mistakes || port !== 22)
+        .map((one) => ({ ...one, nodePort, appProtocol: appProtocol ?? (mistakes ? one.appProtocol : null) }));
       const annotations = { ...(mistakes && each.annotations), ...request };
       return {
         ...each,

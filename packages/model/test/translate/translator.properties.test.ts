@@ -14,14 +14,14 @@ import {
   translate,
 } from '@weir/model';
 import fc from 'fast-check';
-import { historySettings, nodeSets, snapshotSteps } from '../fixtures/arbitrary-history.ts';
+import { histories, historySettings, nodeSets } from '../fixtures/arbitrary-history.ts';
 import { service, slice, snapshotOf } from '../fixtures/snapshot.ts';
 
 const sorted = ({ entries }: RoutingTable): unknown => [...entries].sort(([a], [b]) => (a < b ? -1 : 1));
 
 test('translates incrementally to the same table and problems as in full', () => {
   fc.assert(
-    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+    fc.property(histories({ minLength: 1 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
       let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
       let allocations = NO_ALLOCATIONS;
@@ -40,7 +40,7 @@ test('translates incrementally to the same table and problems as in full', () =>
 
 test('gives a certificate entry to exactly the served Services that terminate TLS', () => {
   fc.assert(
-    fc.property(fc.array(snapshotSteps, { minLength: 1, maxLength: 12 }), (history) => {
+    fc.property(histories({ minLength: 1 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
       let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
       for (const step of history) {
@@ -63,9 +63,9 @@ test('gives a certificate entry to exactly the served Services that terminate TL
   );
 });
 
-test('opens no new port without TLS for a Service that requests TLS termination', () => {
+test('opens no new port without the TLS termination or the HTTP that the Service requests', () => {
   fc.assert(
-    fc.property(fc.array(snapshotSteps, { minLength: 2, maxLength: 12 }), (history) => {
+    fc.property(histories({ minLength: 2 }), (history) => {
       const translator = new Translator(historySettings, NO_ALLOCATIONS);
       let snapshot: Snapshot = snapshotOf({ settings: historySettings, nodes: nodeSets[1] ?? [] });
       let served = new Set<string>();
@@ -75,13 +75,19 @@ test('opens no new port without TLS for a Service that requests TLS termination'
         const entries = new Map(entriesOf(table, 'service').map((each) => [each.uid, each]));
         for (const each of snapshot.services) {
           const parsed = serviceSettingsFor(each);
-          const requested = parsed.kind === 'settings' ? (parsed.settings.tls?.ports ?? []) : [];
+          const requested = parsed.kind === 'settings' ? parsed.settings : undefined;
           const given = entries.get(each.uid);
-          for (const { port } of requested) {
-            if (served.has(`${each.uid} ${port}`)) continue;
-            const isOpen = given?.ports.some((own) => own.port === port && own.error === null) === true;
+          const isNewAndOpen = (port: number): boolean =>
+            !served.has(`${each.uid} ${port}`) &&
+            given?.settings !== null &&
+            given?.ports.some((own) => own.port === port && own.error === null) === true;
+          for (const { port } of requested?.tls?.ports ?? []) {
             const isGranted = given?.settings?.tls?.ports.some((own) => own.port === port) === true;
-            if (given?.settings) assert.ok(!isOpen || isGranted, `${each.name} at ${port}`);
+            assert.ok(!isNewAndOpen(port) || isGranted, `${each.name} at ${port}`);
+          }
+          for (const port of requested?.httpPorts ?? []) {
+            const isGranted = given?.settings?.httpPorts?.includes(port) === true;
+            assert.ok(!isNewAndOpen(port) || isGranted, `${each.name} at ${port}`);
           }
         }
         const open = [...entries.values()].flatMap(({ uid, settings: own, ports }) =>

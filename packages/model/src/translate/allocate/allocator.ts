@@ -27,9 +27,10 @@ import { serviceBytes } from '../table-bytes.ts';
 import type { Tenancy } from '../tenancy.ts';
 import type { Allocations, ServiceAllocation } from './allocations.ts';
 import { portKey, resourceKeysOf } from './allocations.ts';
+import { type HostClaim, isSameClaim, type SharingSettings } from './host-claims.ts';
 import { retainedListeners } from './placement.ts';
 import { isRefusedAlike } from './pool-placement.ts';
-import { type Binding, type OwnerText, PortAllocations } from './port-allocations.ts';
+import { ANOTHER_TENANT, type Binding, type OwnerText, PortAllocations } from './port-allocations.ts';
 import { Quota } from './quota.ts';
 import { type Cause, type Priority, priorityOf, RoundQueue, WaitList } from './wait-list.ts';
 
@@ -137,9 +138,10 @@ export class Allocator {
   }
 
   #restorePreviousListeners(dirty: ReadonlySet<ServiceRecord>): void {
-    for (const { uid, allocation } of dirty) {
+    for (const { uid, service, allocation } of dirty) {
       const listeners = this.#previousListeners.get(uid);
-      if (listeners !== undefined) this.#portAllocations.allocate(uid, listeners, allocation?.settings.hosts ?? []);
+      const owner = allocation && { namespace: service.namespace, settings: allocation.settings };
+      if (listeners !== undefined) this.#portAllocations.allocate(uid, listeners, owner);
     }
     this.#previousListeners.clear();
   }
@@ -194,7 +196,7 @@ export class Allocator {
 
   #release(record: ServiceRecord, changed: ChangedResources): void {
     const { uid } = record;
-    this.#allocatePorts(uid, { listeners: [], hosts: [] }, changed);
+    this.#allocatePorts(record, { listeners: [], settings: undefined }, changed);
     addTenant(changed, this.quota.tenantOf(uid));
     this.quota.uncount(uid);
     this.#updateWaitList(record, undefined, changed);
@@ -208,8 +210,8 @@ export class Allocator {
     const { uid, service } = record;
     const before = this.#portAllocations.listenersOf(uid);
     const listeners = retainedListeners(before, service, nodes);
-    const hosts = this.#portAllocations.hostsOf(uid);
-    if (listeners.length < before.length) this.#allocatePorts(uid, { listeners, hosts }, changed);
+    const settings = currentAllocation(record)?.settings;
+    if (listeners.length < before.length) this.#allocatePorts(record, { listeners, settings }, changed);
     this.#noteUsageChange(uid, changed, () => this.#countAllocatedPorts(record, tenancy));
   }
 
@@ -248,25 +250,31 @@ export class Allocator {
     const decision = record.decision as Decision;
     const isWaiting = hasUnmetDemand(record, nodes) && !decision.wantsMoreNodes;
     this.#updateWaitList(record, isWaiting ? decision : undefined, changed);
-    this.#allocatePorts(uid, { listeners: decision.listeners, hosts: decision.settings?.hosts ?? [] }, changed);
+    const { listeners, settings } = decision;
+    this.#allocatePorts(record, { listeners, settings: settings ?? undefined }, changed);
     return changed;
   }
 
   /**
-   * Replaces the listeners and hosts of a Service. If anything differs, adds the keys of the old and the new ports and hosts to
-   * `changed`.
+   * Replaces the listeners and hosts of a Service. If these or the claims of the hosts differ, adds the keys of the old and the new ports and
+   * hosts to `changed`.
    */
   #allocatePorts(
-    uid: string,
-    { listeners, hosts }: { readonly listeners: readonly ListenerEntry[]; readonly hosts: readonly string[] },
+    { uid, service: { namespace } }: ServiceRecord,
+    {
+      listeners,
+      settings,
+    }: { readonly listeners: readonly ListenerEntry[]; readonly settings: SharingSettings | undefined },
     changed: ChangedResources,
   ): void {
     const before = this.#portAllocations.listenersOf(uid);
     const hostsBefore = this.#portAllocations.hostsOf(uid);
-    this.#portAllocations.allocate(uid, listeners, hosts);
+    const claimsBefore = this.#portAllocations.claimsOf(uid);
+    this.#portAllocations.allocate(uid, listeners, settings && { namespace, settings });
     const hostsNow = this.#portAllocations.hostsOf(uid);
     const hasSameListeners = idsOf(before) === idsOf(listeners);
-    if (hasSameListeners && hostsNow.join() === hostsBefore.join()) return;
+    const hasSameClaims = areSameClaims(claimsBefore, this.#portAllocations.claimsOf(uid));
+    if (hasSameListeners && hasSameClaims && hostsNow.join() === hostsBefore.join()) return;
     for (const key of resourceKeysOf(before, hostsBefore)) changed.resources.add(key);
     for (const key of resourceKeysOf(listeners, hostsNow)) changed.resources.add(key);
   }
@@ -332,7 +340,7 @@ export class Allocator {
       const owner = this.#services.byUid(uid)?.service;
       const tenant = tenantOf(namespace);
       const isSameTenant = owner !== undefined && tenant !== undefined && tenantOf(owner.namespace) === tenant;
-      return isSameTenant ? `Service ${owner.namespace}/${owner.name}` : 'another tenant';
+      return isSameTenant ? `Service ${owner.namespace}/${owner.name}` : ANOTHER_TENANT;
     };
   }
 }
@@ -353,6 +361,15 @@ function addTenant({ tenants }: ChangedResources, tenant: string | undefined): v
 /** Returns the allocation of the last decision; before the first decision, the allocation of the last table. */
 function currentAllocation(record: ServiceRecord): ServiceAllocation | undefined {
   return record.decision === undefined ? record.allocation : allocationOf(record);
+}
+
+function areSameClaims(a: ReadonlyMap<number, HostClaim>, b: ReadonlyMap<number, HostClaim>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [port, claim] of a) {
+    const other = b.get(port);
+    if (other === undefined || !isSameClaim(claim, other)) return false;
+  }
+  return true;
 }
 
 function idsOf(listeners: readonly ListenerEntry[]): string {

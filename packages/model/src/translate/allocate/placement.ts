@@ -16,9 +16,16 @@ import {
 import { bindAddressesFor, type Nodes } from '../nodes.ts';
 import type { ServiceAllocation } from './allocations.ts';
 import { portHostKey, portKey } from './allocations.ts';
+import { hostClaimFor } from './host-claims.ts';
 import { conflictMessage, type PortConflict } from './placement-messages.ts';
 import { bindingKey } from './port-allocations.ts';
-import { type HostConflictInput, hostConflictRefusal, isFleetSharedPort, type PortModes } from './shared-ports.ts';
+import {
+  conflictWith,
+  type HostConflictInput,
+  hostConflictRefusal,
+  isFleetSharedPort,
+  type PortModes,
+} from './shared-ports.ts';
 
 export interface Placement {
   readonly listeners: readonly ListenerEntry[];
@@ -199,9 +206,20 @@ function otherOwnerOn(node: NodeEntry, port: ServicePort, request: PlacementStat
     for (const uid of [portAllocations.ownerOf(binding) ?? service.uid, ...sharers])
       if (uid !== service.uid) return ownerText(uid);
   }
-  for (const host of isShared ? request.hosts : []) {
+  return isShared ? hostOwnerOn(node, port, request) : undefined;
+}
+
+/** Returns the text for an owner of one of the hosts on this node who cannot share this host with the Service; undefined if there is none. */
+function hostOwnerOn(
+  { name }: NodeEntry,
+  port: ServicePort,
+  { service, settings, portAllocations, ownerText }: PlacementState,
+): string | undefined {
+  const claim = hostClaimFor(port, service.namespace, settings);
+  for (const host of settings.hosts) {
     for (const [uid, nodes] of portAllocations.hostOwnersOf(portHostKey(port, host))) {
-      if (uid !== service.uid && nodes.has(node.name)) return ownerText(uid);
+      const isOther = uid !== service.uid && nodes.has(name);
+      if (isOther && conflictWith(uid, port, { claim, portAllocations }) !== undefined) return ownerText(uid);
     }
   }
   return undefined;

@@ -102,7 +102,7 @@ export function orderNodesFor(tenant: string, nodes: readonly NodeEntry[]): read
  */
 export interface RefusedPlacement {
   readonly requirements: NodeRequirements;
-  readonly request: Pick<PoolPlacementRequest, 'service' | 'ports' | 'modes' | 'hosts' | 'tenant' | 'allocation'>;
+  readonly request: Pick<PoolPlacementRequest, 'service' | 'ports' | 'modes' | 'settings' | 'tenant' | 'allocation'>;
   readonly refusal: StatusReason<RefusalReason>;
 }
 

@@ -1,13 +1,17 @@
 // Holds the owners of bindings and hosts while the allocator decides. A binding is (node, address, protocol, port). Either one Service
-// owns a binding exclusively, or several Services share the binding and are distinguished by host. A host on a shared port has one owner
-// in each node pool.
+// owns a binding exclusively, or several Services share the binding and are distinguished by host. In each node pool, a host on a shared
+// port has one owner, or several owners of one namespace that are distinguished by path prefix.
 import { type ListenerEntry, listenerId } from '../../table/entry.ts';
 import { portHostKey } from './allocations.ts';
+import { type HostClaim, hostClaimFor, type SharingSettings } from './host-claims.ts';
 
 /**
  * Returns the text for the Service with this UID in a message. The text contains only what the tenant that reads the message may know.
  */
 export type OwnerText = (uid: string) => string;
+
+/** The text for a Service whose name the reader of the message may not know. */
+export const ANOTHER_TENANT = 'another tenant';
 
 /** Where a listener is. */
 export type Binding = Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>;
@@ -16,6 +20,14 @@ interface ServicePorts {
   readonly listeners: readonly ListenerEntry[];
   /** The hosts that the Service owns on its shared ports. */
   readonly hosts: readonly string[];
+  /** What the Service claims of its hosts, by the number of the shared port. */
+  readonly claims: ReadonlyMap<number, HostClaim>;
+}
+
+/** The namespace and the accepted settings of a Service. */
+export interface HostOwner {
+  readonly namespace: string;
+  readonly settings: SharingSettings;
 }
 
 export class PortAllocations {
@@ -57,14 +69,20 @@ export class PortAllocations {
     return (this.#portsByUid.get(uid) ?? NO_PORTS).hosts;
   }
 
+  /** Returns what a Service claims of its hosts, by the number of the shared port. */
+  claimsOf(uid: string): ReadonlyMap<number, HostClaim> {
+    return (this.#portsByUid.get(uid) ?? NO_PORTS).claims;
+  }
+
   /**
    * Replaces the listeners of a Service, and the hosts that the Service owns on shared listeners. An empty list of listeners releases
-   * everything.
+   * everything. Without an owner, the Service owns no hosts.
    */
-  allocate(uid: string, listeners: readonly ListenerEntry[], hosts: readonly string[]): void {
+  allocate(uid: string, listeners: readonly ListenerEntry[], owner: HostOwner | undefined): void {
     this.#release(uid);
     if (listeners.length === 0) return;
-    this.#portsByUid.set(uid, { listeners, hosts });
+    const hosts = owner?.settings.hosts ?? NO_PORTS.hosts;
+    this.#portsByUid.set(uid, { listeners, hosts, claims: claimsFor(listeners, owner) });
     for (const listener of listeners) {
       const binding = bindingKey(listener);
       if (listener.shared === true) addTo(this.#sharersByBinding, binding, uid);
@@ -94,12 +112,25 @@ export function bindingKey(listener: ListenerEntry): string {
   return listener.shared === true ? listenerId(listener) : listener.id;
 }
 
-const NO_PORTS: ServicePorts = { listeners: [], hosts: [] };
+/** Returns the claims for the shared ports of a Service with hosts. */
+function claimsFor(listeners: readonly ListenerEntry[], owner: HostOwner | undefined): ReadonlyMap<number, HostClaim> {
+  if (owner === undefined || owner.settings.hosts.length === 0) return NO_PORTS.claims;
+  const claims = new Map<number, HostClaim>();
+  for (const { shared, port } of listeners) {
+    if (shared === true && !claims.has(port)) claims.set(port, hostClaimFor({ port }, owner.namespace, owner.settings));
+  }
+  return claims;
+}
+
+const NO_PORTS: ServicePorts = { listeners: [], hosts: [], claims: new Map() };
 const NO_SHARERS: ReadonlySet<string> = new Set();
 const NO_HOST_OWNERS: ReadonlyMap<string, ReadonlySet<string>> = new Map();
 
 /** Returns the names of the nodes on which a Service has each host, by `portHostKey`. */
-function nodesByPortHost({ listeners, hosts }: ServicePorts): Map<string, ReadonlySet<string>> {
+function nodesByPortHost({
+  listeners,
+  hosts,
+}: Pick<ServicePorts, 'listeners' | 'hosts'>): Map<string, ReadonlySet<string>> {
   const shared = hosts.length === 0 ? [] : listeners.filter((listener) => listener.shared === true);
   const result = new Map<string, ReadonlySet<string>>();
   for (const [port, listenersOfPort] of Map.groupBy(shared, ({ port }) => port)) {

@@ -6,6 +6,7 @@ import { joinItems, joinSentences, portText } from '../../message-text.ts';
 import { formatPortRanges, isPortInRanges } from '../../port-range.ts';
 import type { RefusalReason } from '../../reason.ts';
 import { reservationFor } from '../../reserved-ports.ts';
+import { isHttpPort } from '../../settings/http-annotations.ts';
 import { withSettingsOf } from '../../settings/parse-settings.ts';
 import type { ServiceSettings } from '../../settings/service-settings.ts';
 import { mayTerminateTls } from '../../settings/tls-annotations.ts';
@@ -83,10 +84,10 @@ export function portRefusalsFor(service: ServiceObject, context: PortRefusalCont
       allocation &&
       settingsRefusal !== undefined &&
       !isAllocated(port) &&
-      mayTerminateTls(service, requestedSettings, port)
+      (mayTerminateTls(service, requestedSettings, port) || isHttpPort(service, port))
     ) {
       // With the last accepted settings, the proxy would relay this new port without terminating TLS and without checking client
-      // certificates.
+      // certificates, or would relay bytes and not requests, for every host and path.
       refusals.set(port, settingsRefusal);
     } else if (modes.get(port) === 'shared' && !isAllocated(port) && hostsRefusal !== undefined) {
       refusals.set(port, hostsRefusal);

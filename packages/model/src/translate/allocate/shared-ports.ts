@@ -1,5 +1,5 @@
 // Rules for ports that the fleet shares (`sharedPorts` in the fleet settings). Many Services use such a port on one address, and the host
-// name that a client requests (SNI) selects the Service. If a Service owned a port exclusively before the fleet shared the port, the
+// name that a client requests (the server name of TLS, or the Host of HTTP) selects the Service. If a Service owned a port exclusively before the fleet shared the port, the
 // Service keeps the port exclusively until the Service names hosts.
 
 import type { FleetSettings } from '../../fleet-settings.ts';
@@ -7,13 +7,23 @@ import { isHostAllowed } from '../../match/hosts.ts';
 import { PLAIN_HTTP_PORT } from '../../match/route.ts';
 import { joinItems, portText } from '../../message-text.ts';
 import type { RefusalReason } from '../../reason.ts';
-import type { TlsTermination } from '../../settings/service-settings.ts';
 import type { ServiceObject, ServicePort } from '../../snapshot.ts';
 import type { ListenerEntry, StatusReason } from '../../table/entry.ts';
 import type { Nodes } from '../nodes.ts';
 import { policyText, type Tenant } from '../tenancy.ts';
 import { portHostKey, portKey, portShareKey } from './allocations.ts';
-import type { OwnerText, PortAllocations } from './port-allocations.ts';
+import {
+  CLAIM_CONFLICTS,
+  type ClaimConflict,
+  canSelectByHost,
+  claimAdvice,
+  claimConflictBetween,
+  type HostClaim,
+  hostClaimFor,
+  isSameClaim,
+  type SharingSettings,
+} from './host-claims.ts';
+import { ANOTHER_TENANT, type OwnerText, type PortAllocations } from './port-allocations.ts';
 
 /**
  * How a Service uses a port. `exclusive`: the Service gets all clients of the port. `shared`: the Service gets only the clients that
@@ -52,11 +62,9 @@ export function currentPortModes(
 
 export interface PortModeInput {
   readonly fleet: FleetSettings;
-  /** The hosts that the Service requests or has. */
-  readonly hosts: readonly string[];
+  /** The settings that the Service requests or has. */
+  readonly settings: SharingSettings;
   readonly listeners: readonly ListenerEntry[];
-  /** Undefined if the proxy passes TLS through to the endpoints. */
-  readonly tls: TlsTermination | undefined;
   /** See `currentPortModes`. */
   readonly exclusivePorts?: ReadonlySet<string> | undefined;
   /** Whether the requested settings are accepted. If they are not, the Service keeps its ports in their present mode. */
@@ -66,22 +74,17 @@ export interface PortModeInput {
 /** Returns the mode in which a Service wants each of its ports. */
 export function portModesFor(
   { ports }: ServiceObject,
-  { fleet, hosts, tls, listeners, exclusivePorts, isAccepted }: PortModeInput,
+  { fleet, settings, listeners, exclusivePorts, isAccepted }: PortModeInput,
 ): PortModes {
   const currentModes = currentPortModes(listeners, exclusivePorts);
   return new Map(
     ports.map((port) => {
       const current = currentModes.get(portKey(port));
-      if (hosts.length === 0 || !canSelectByServerName(port, tls)) return [port, 'exclusive'];
+      if (settings.hosts.length === 0 || !canSelectByHost(port, settings)) return [port, 'exclusive'];
       if (current === 'shared' || (current === 'exclusive' && !isAccepted)) return [port, current];
       return [port, isFleetSharedPort(port, fleet) ? 'shared' : 'exclusive'];
     }),
   );
-}
-
-/** Reports whether the proxy can select a Service by server name on this port. Only TLS has a server name (SNI, RFC 6066 section 3). */
-function canSelectByServerName({ port }: ServicePort, tls: TlsTermination | undefined): boolean {
-  return tls === undefined ? port !== PLAIN_HTTP_PORT : tls.ports.some((tlsPort) => tlsPort.port === port);
 }
 
 /** Returns the keys of the ports and hosts that block a Service while another Service owns them. */
@@ -97,21 +100,17 @@ export function wantedResourceKeys(
   );
 }
 
-/**
- * Returns the refusal of a shared port. The Service names no hosts, or the port is port 80, where the proxy cannot select a Service by host
- * name.
- */
+/** Returns the refusal of a shared port: the Service names no hosts, or the proxy cannot tell at this port which host a client asks for. */
 export function hostsRequiredRefusal(port: ServicePort, { name, grants, policy }: Tenant): StatusReason<RefusalReason> {
-  const alternative = 'use another port';
-  if (port.port === PLAIN_HTTP_PORT) {
-    const message = `port ${portText(port)} is reserved for sharing by host name, but this version can share only ports with TLS, and port ${PLAIN_HTTP_PORT} is plain HTTP; ${alternative}`;
-    return { reason: 'PortReserved', message };
-  }
   const may =
     grants.allowedHosts.length === 0
       ? `tenant "${name}" has no allowed hosts yet: ask the operator to allow hosts in ${policyText(policy)}`
       : `tenant "${name}" may use only the hosts ${joinItems(grants.allowedHosts)}`;
-  const message = `port ${portText(port)} is shared by host name: add annotation weir.dev/hosts with the host names that clients request (${may}), and weir.dev/tls-passthrough: "true" or weir.dev/tls-secret for this port, or ${alternative}`;
+  const protocol =
+    port.port === PLAIN_HTTP_PORT
+      ? 'set appProtocol: http for this port'
+      : 'for this port weir.dev/tls-passthrough: "true", weir.dev/tls-secret or appProtocol: http';
+  const message = `port ${portText(port)} is shared by host name: add annotation weir.dev/hosts with the host names that clients request (${may}), and ${protocol}, or use another port`;
   return { reason: 'PortReserved', message };
 }
 
@@ -134,7 +133,8 @@ export function hostNotAllowedRefusal(
 
 export interface HostConflictInput {
   readonly service: ServiceObject;
-  readonly hosts: readonly string[];
+  /** The settings that the Service requests or has. */
+  readonly settings: SharingSettings;
   readonly portAllocations: PortAllocations;
   /** Names of the pools in which the hosts must be free. */
   readonly pools: ReadonlySet<string>;
@@ -143,24 +143,51 @@ export interface HostConflictInput {
   readonly ownerText: OwnerText;
 }
 
-/** Returns the refusal of a shared port if another Service owns one of the hosts in the pools; undefined if all hosts are free. */
+/**
+ * Returns the refusal of a shared port if another Service owns one of the hosts in the pools, and cannot share this host with the Service;
+ * undefined if the Service can have all hosts. A Service keeps the hosts that it owns with an unchanged claim.
+ */
 export function hostConflictRefusal(
   port: ServicePort,
-  { service, hosts, portAllocations, pools, poolOf, ownerText }: HostConflictInput,
+  { service, settings, portAllocations, pools, poolOf, ownerText }: HostConflictInput,
 ): StatusReason<RefusalReason> | undefined {
   const isInPools = (nodes: ReadonlySet<string>): boolean => [...nodes].some((node) => pools.has(poolOf(node) ?? ''));
-  const taken = new Map<string, string>();
-  for (const host of hosts) {
+  const claim = hostClaimFor(port, service.namespace, settings);
+  const ownClaim = portAllocations.claimsOf(service.uid).get(port.port);
+  const isUnchanged = ownClaim !== undefined && isSameClaim(ownClaim, claim);
+  const hosts = new Set<string>();
+  const conflictsByOwner = new Map<string, ClaimConflict>();
+  for (const host of settings.hosts) {
     const owners = portAllocations.hostOwnersOf(portHostKey(port, host));
     const ownNodes = owners.get(service.uid);
-    if (ownNodes !== undefined && isInPools(ownNodes)) continue;
-    for (const [uid, nodes] of owners) if (uid !== service.uid && isInPools(nodes)) taken.set(host, uid);
+    if (isUnchanged && ownNodes !== undefined && isInPools(ownNodes)) continue;
+    for (const [uid, nodes] of owners) {
+      const conflict = uid === service.uid ? undefined : conflictWith(uid, port, { claim, portAllocations });
+      if (conflict === undefined || !isInPools(nodes)) continue;
+      hosts.add(host);
+      conflictsByOwner.set(uid, conflict);
+    }
   }
-  if (taken.size === 0) return undefined;
-  const owners = [...new Set([...taken.values()].map(ownerText))].sort();
+  if (hosts.size === 0) return undefined;
+  const ownerTexts = [...new Set([...conflictsByOwner.keys()].map(ownerText))].sort();
+  const conflicts = [...conflictsByOwner.values()];
+  const gravest = CLAIM_CONFLICTS.find((conflict) => conflicts.includes(conflict)) as ClaimConflict;
+  const advice = ownerTexts.includes(ANOTHER_TENANT)
+    ? 'use another host, or another port'
+    : claimAdvice(gravest, port, claim);
   const poolNames = joinItems([...pools].sort().map((pool) => `"${pool}"`));
-  const message = `host ${joinItems([...taken.keys()])} on port ${portText(port)} of pool ${poolNames} is taken by ${joinItems(owners)}; use another host, or another port`;
+  const message = `host ${joinItems([...hosts])} on port ${portText(port)} of pool ${poolNames} is taken by ${joinItems(ownerTexts)}; ${advice}`;
   return { reason: 'HostConflict', message };
+}
+
+/** Returns why the owner of a host on this port cannot share the host with the Service that makes the claim; undefined if it can. */
+export function conflictWith(
+  owner: string,
+  { port }: Pick<ServicePort, 'port'>,
+  { claim, portAllocations }: { readonly claim: HostClaim; readonly portAllocations: PortAllocations },
+): ClaimConflict | undefined {
+  const other = portAllocations.claimsOf(owner).get(port);
+  return other && claimConflictBetween(claim, other);
 }
 
 export interface HostRefusalContext {
@@ -172,23 +199,22 @@ export interface HostRefusalContext {
 }
 
 export interface HostRequest {
-  readonly hosts: readonly string[];
-  readonly tls: TlsTermination | undefined;
+  readonly settings: SharingSettings;
   readonly pool: string;
 }
 
 /**
- * Returns why a Service cannot replace its hosts on shared ports by the requested hosts; undefined if it can. A Service replaces all of
- * its hosts or none. Placement looks for conflicts on ports that the Service does not have yet.
+ * Returns why a Service cannot replace its hosts and claims on shared ports by the requested ones; undefined if it can. A Service replaces
+ * all of its hosts and claims or none. Placement looks for conflicts on ports that the Service does not have yet.
  */
 export function hostRefusalFor(
   service: ServiceObject,
-  { hosts, tls, pool }: HostRequest,
+  { settings, pool }: HostRequest,
   { fleet, nodes, tenant, portAllocations, ownerText }: HostRefusalContext,
 ): StatusReason<RefusalReason> | undefined {
   const listeners = portAllocations.listenersOf(service.uid);
   const currentModes = currentPortModes(listeners);
-  const modes = portModesFor(service, { fleet, hosts, tls, listeners, isAccepted: true });
+  const modes = portModesFor(service, { fleet, settings, listeners, isAccepted: true });
   const withoutHosts = service.ports.find(
     (port) => modes.get(port) === 'exclusive' && currentModes.get(portKey(port)) === 'shared',
   );
@@ -197,10 +223,10 @@ export function hostRefusalFor(
   if (shared.length === 0) return undefined;
   const poolOf = (node: string): string | undefined => nodes.byName.get(node)?.pool;
   const pools = new Set([pool, ...listeners.flatMap(({ node }) => poolOf(node) ?? [])]);
-  const input = { service, hosts, portAllocations, pools, poolOf, ownerText };
+  const input = { service, settings, portAllocations, pools, poolOf, ownerText };
   const alreadyShared = shared.filter((port) => currentModes.has(portKey(port)));
   return (
-    hostNotAllowedRefusal(hosts, tenant) ??
+    hostNotAllowedRefusal(settings.hosts, tenant) ??
     alreadyShared.map((port) => hostConflictRefusal(port, input)).find((refusal) => refusal !== undefined)
   );
 }

@@ -106,7 +106,7 @@ describe('hosts that another Service owns', () => {
     assert.equal(reasonOf(translation, 'a/api'), 'HostConflict');
     assert.equal(
       messageOf(translation, 'a/api'),
-      'host x.shop.example on port 443/TCP of pool "default" is taken by Service a/web; use another host, or another port',
+      'host x.shop.example on port 443/TCP of pool "default" is taken by Service a/web; to share the host by path, set appProtocol: http at port 443/TCP of both Services, without weir.dev/tls-passthrough, and another weir.dev/path-prefix for each; or use another host, or another port',
     );
     assert.match(messageOf(translation, 'b/web'), /is taken by another tenant; use/);
     assert.deepEqual(sharersOf(translation), ['uid-a-web n1:443']);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { decodeEntry, encodeEntry, entriesOf, parseSharedPort, UNRESTRICTED_GRANTS } from '@weir/model';
 import {
+  httpServiceOn,
   serviceOn,
   sharedPortSettings,
   sharersOf,
@@ -25,7 +26,7 @@ describe('a shared port', () => {
     assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
     assert.match(
       messageOf(translation, 'a/web'),
-      /port 443\/TCP is shared by host name: add annotation weir.dev\/hosts .*tenant "a" may use only the hosts \*\.shop\.example, api\.example\), and weir.dev\/tls-passthrough: "true" or weir.dev\/tls-secret for this port, or use another port/,
+      /port 443\/TCP is shared by host name: add annotation weir.dev\/hosts .*tenant "a" may use only the hosts \*\.shop\.example, api\.example\), and for this port weir.dev\/tls-passthrough: "true", weir.dev\/tls-secret or appProtocol: http, or use another port/,
     );
     assert.match(
       messageOf(translation, 'c/web'),
@@ -60,11 +61,19 @@ describe('a shared port', () => {
     assert.equal(reasonOf(translateFirst({ services: [quic] }), 'c/web'), 'Accepted');
   });
 
-  test('cannot be port 80, which has no server name', () => {
-    const services = [serviceOn('a/web', 'web.shop.example', { ports: [80, 443] })];
-    const translation = translateFirst({ settings: { ...sharedPortSettings, sharedPorts: [80, 443] }, services });
-    assert.equal(reasonOf(translation, 'a/web'), 'PortReserved');
-    assert.match(messageOf(translation, 'a/web'), /port 80\/TCP .* this version can share only ports with TLS/);
+  test('can be port 80 with appProtocol http, because requests name their host', () => {
+    const settings = { ...sharedPortSettings, sharedPorts: [80] };
+    const plain = [serviceOn('a/web', 'web.shop.example', { ports: [80] })];
+    const refused = translateFirst({ settings, services: plain });
+    assert.equal(reasonOf(refused, 'a/web'), 'PortReserved');
+    assert.match(
+      messageOf(refused, 'a/web'),
+      /add annotation weir.dev\/hosts .*, and set appProtocol: http for this port/,
+    );
+    const services = [httpServiceOn('a/web', 'web.shop.example'), httpServiceOn('b/web', 'x.b.example')];
+    const translation = translateFirst({ settings, services });
+    assert.deepEqual([reasonOf(translation, 'a/web'), reasonOf(translation, 'b/web')], ['Accepted', 'Accepted']);
+    assert.deepEqual(sharersOf(translation), ['uid-a-web n1:80', 'uid-b-web n1:80']);
   });
 
   test('leaves the other ports of a Service exclusive', () => {

@@ -1,0 +1,29 @@
+{{/*
+CEL for the ports at which the proxies relay HTTP requests, and for weir.dev/path-prefix and weir.dev/strip-prefix.
+*/}}
+
+{{- define "weir.cel.hasHttp" -}}
+variables.tcp.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']
+&& (port.port == 80 || variables.own[?'weir.dev/tls-passthrough'].orValue('') != 'true'))
+{{- end }}
+
+{{/* CEL: whether `.value`, a CEL string, is a path prefix of `.grammar`. */}}
+{{- define "weir.cel.isPathPrefix" -}}
+({{ include "weir.cel.matches" . }} && !{{ .value }}.matches('{{ .grammar.forbiddenPattern }}'))
+{{- end }}
+
+{{/* Takes the grammar of path-prefix. */}}
+{{- define "weir.cel.pathPrefix" -}}
+!{{ include "weir.cel.isPathPrefix" (dict "value" "VALUE" "grammar" .) }}
+? {{ include "weir.cel.notAllowed" . }}
+: variables.hasHttp ? ''
+: 'can be honoured only at a port where the proxies read HTTP requests; set appProtocol: http at a TCP port, or remove this annotation'
+{{- end }}
+
+{{/* Takes the grammar of all annotations. */}}
+{{- define "weir.cel.stripPrefix" -}}
+VALUE == 'true' && !(variables.hasHttp && [variables.own[?'weir.dev/path-prefix'].orValue('')].all(prefix,
+  {{ include "weir.cel.isPathPrefix" (dict "value" "prefix" "grammar" (index . "path-prefix")) }}))
+? 'can be honoured only with a valid weir.dev/path-prefix; add that annotation, or remove this one'
+: {{ include "weir.cel.value" (index . "strip-prefix") }}
+{{- end }}
