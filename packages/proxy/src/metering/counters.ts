@@ -1,4 +1,4 @@
-import { OUTCOMES, type Outcome } from './outcome.ts';
+import { OUTCOMES, type Outcome, REQUEST_REFUSALS, type RequestRefusal } from './outcome.ts';
 
 // The layout of the counters in shared memory: one row of doubles per slot, and `ROWS_PER_BLOCK` rows per block. Each
 // worker writes its own blocks with plain additions; the main thread reads the blocks of all workers. Doubles count
@@ -21,12 +21,21 @@ export const ACTIVE = 4;
  */
 export const UNACKNOWLEDGED = 5;
 const FIRST_OUTCOME_COLUMN = 6;
-export const COLUMN_COUNT: number = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
+const FIRST_REQUEST_REFUSAL_COLUMN = FIRST_OUTCOME_COLUMN + OUTCOMES.length;
+export const COLUMN_COUNT: number = FIRST_REQUEST_REFUSAL_COLUMN + REQUEST_REFUSALS.length;
 export const ROWS_PER_BLOCK = 1_024;
 const OUTCOME_COLUMNS = new Map(OUTCOMES.map((outcome, index) => [outcome, FIRST_OUTCOME_COLUMN + index]));
 
+const REQUEST_REFUSAL_COLUMNS = new Map(
+  REQUEST_REFUSALS.map((reason, index) => [reason, FIRST_REQUEST_REFUSAL_COLUMN + index]),
+);
+
 export function outcomeColumn(outcome: Outcome): number {
   return OUTCOME_COLUMNS.get(outcome) as number;
+}
+
+export function requestRefusalColumn(reason: RequestRefusal): number {
+  return REQUEST_REFUSAL_COLUMNS.get(reason) as number;
 }
 
 /** The slot that counts connections that are not routed yet or are never routed. */
@@ -58,4 +67,8 @@ export function addToCounter(row: Float64Array, column: number, amount: number):
 
 export function countOutcome(row: Float64Array, outcome: Outcome): void {
   addToCounter(row, outcomeColumn(outcome), 1);
+}
+
+export function countRequestRefusal(row: Float64Array, reason: RequestRefusal): void {
+  addToCounter(row, requestRefusalColumn(reason), 1);
 }
