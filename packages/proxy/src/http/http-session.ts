@@ -66,6 +66,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   #clientMinorVersion = 1;
   #isWebSocket = false;
   #isChunkedRequest = false;
+  #hasBody = false;
   #isChunkedResponse = false;
   #hasResponse = false;
   /** Whether a request on this connection was answered. */
@@ -196,10 +197,9 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.#closesAfterResponse = writtenRequest.closes;
     this.startIdleTimeout();
     const reason = refusal ?? written;
-    const hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
-    if (reason === undefined) this.#request.begin(this.#method, hasBody);
-    else if (head.framing.kind === 'none') this.#answerAtEnd = reason;
-    else this.#answer(reason);
+    this.#hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
+    if (reason === undefined) this.#request.begin(this.#method, this.#hasBody);
+    else this.#failRequest(reason, false);
     return 'body';
   }
 
@@ -321,6 +321,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   /** Ends the request with an answer of the proxy, or with RST if the client has received a part of a response. */
   #failRequest(reason: ErrorReason, hasResponse: boolean): void {
     if (hasResponse) this.end('reset-by-endpoint');
+    else if (this.#phase === 'body' && !this.#hasBody) this.#answerAtEnd = reason;
     else this.#answer(reason);
   }
 
@@ -357,7 +358,8 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     if (this.isEnded || this.#nextRequest !== undefined) return;
     // RFC 9112 §9.6: a client that has sent FIN still reads the responses to the requests before.
     if (this.#hasClientEnded && (this.#phase === 'head' || this.#phase === 'body')) this.#linger();
-    else if (bytes !== undefined) this.readClient();
+    // The client is not read while its request waits for a connection, which may have failed.
+    else if (this.canTakeInput) this.readClient();
     if (this.context.isDraining) this.onWorkerDrain();
   }
 
