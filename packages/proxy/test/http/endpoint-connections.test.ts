@@ -37,7 +37,7 @@ for (const { name, transport } of TRANSPORTS) {
       await using other = await answeringEndpoint();
       using http = await startHttpWorker(transport, endpoint.endpoint, other.endpoint);
       await using client = await http.client();
-      for (let request = 1; endpoint.open === 0; request += 1) await ask(client, GET);
+      while (endpoint.open === 0) await ask(client, GET);
       const failing = [endpointKey(endpoint.endpoint)];
       const listeners = [http.worker.listener.key];
       http.worker.apply({ kind: 'health', listeners, excluded: failing, failing, draining: [] });
