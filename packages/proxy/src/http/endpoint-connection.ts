@@ -31,11 +31,14 @@ export interface Exchange {
   onThrow(thrown: unknown): void;
 }
 
-export type EndpointFailure = 'not-connected' | 'closed' | 'invalid-response';
+/** `closed`: no byte of a head has arrived since the last head. `cut-off`: a part of a head or of a body has arrived. */
+export type EndpointFailure = 'not-connected' | 'closed' | 'cut-off' | 'invalid-response';
 
-/** Called when an idle connection cannot be used any more. */
-export interface IdleConnectionOwner {
-  onIdleConnectionEnd(connection: EndpointConnection): void;
+export interface EndpointConnectionOwner {
+  /** Called when the connection carries no request any more and waits for the endpoint's FIN. */
+  onConnectionClosing(connection: EndpointConnection): void;
+  /** Called once, when the connection is closed or has changed to another protocol. */
+  onConnectionEnd(connection: EndpointConnection): void;
 }
 
 const SWITCHING_PROTOCOLS = 101;
@@ -47,22 +50,29 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
   stream!: TcpStream;
   /** How many requests the connection has carried. */
   requests = 0;
-  /** The tick in which the connection became idle. */
+  /** Whether the connection waits for its next request. Written by the owner. */
+  isIdle = false;
+  /** The tick in which the connection became idle or, if later, began to close. Written by the owner. */
   idleSince = 0;
-  readonly #owner: IdleConnectionOwner;
+  readonly #owner: EndpointConnectionOwner;
   readonly #reader: MessageReader<ResponseHeadParser> = responseReader();
   #exchange: Exchange | undefined;
   #isConnected = false;
-  #isClosed = false;
+  #isClosing = false;
+  #hasEnded = false;
   #isReusable = true;
 
-  constructor(stats: EndpointStats, owner: IdleConnectionOwner) {
+  constructor(stats: EndpointStats, owner: EndpointConnectionOwner) {
     this.stats = stats;
     this.#owner = owner;
   }
 
   get isConnected(): boolean {
     return this.#isConnected;
+  }
+
+  get hasEnded(): boolean {
+    return this.#hasEnded;
   }
 
   /** Carries a request from now on. `requestMethod` (`METHOD`) decides which responses have no body. */
@@ -74,12 +84,23 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
 
   /** Resets the connection. No method of the exchange is called any more. */
   reset(): void {
-    if (this.#release()) this.stream.reset();
+    this.#dropExchange();
+    this.#end();
+    this.stream.reset();
   }
 
-  /** Closes the connection after the bytes that were written. */
+  /**
+   * Closes the connection after the bytes that were written. The owner must reset the connection if the endpoint does not
+   * send FIN soon.
+   */
   close(): void {
-    if (this.#release()) this.stream.shutdown();
+    if (this.#hasEnded || this.#isClosing) return;
+    this.#isClosing = true;
+    this.#dropExchange();
+    this.stream.shutdown();
+    // The session may have stopped reading, and then the endpoint's FIN would not be noticed.
+    this.stream.readStart();
+    this.#owner.onConnectionClosing(this);
   }
 
   onConnect(): void {
@@ -92,7 +113,7 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     const exchange = this.#exchange;
     // RFC 9112 §9.3: an endpoint must not send anything without a request.
     if (exchange === undefined) {
-      this.#endIdle();
+      this.reset();
       return;
     }
     this.#reader.read(bytes, 0, this);
@@ -101,12 +122,12 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
 
   onEnd(): void {
     const exchange = this.#exchange;
-    if (exchange === undefined) this.#endIdle();
+    if (exchange === undefined) this.close();
     else if (this.#reader.readsOtherProtocol) exchange.onOtherEnd();
     else if (this.#reader.endsWithConnection) {
       this.onMessageEnd(undefined, false);
       exchange.onReadEnd();
-    } else this.#fail(exchange, 'closed', undefined);
+    } else this.#fail(exchange, this.#failureOnClose, undefined);
   }
 
   onDrain(): void {
@@ -115,8 +136,11 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
 
   onClose(_stream: TcpStream, code: string | undefined): void {
     const exchange = this.#exchange;
-    if (exchange === undefined) this.#endIdle();
-    else this.#fail(exchange, this.#isConnected ? 'closed' : 'not-connected', code);
+    if (exchange === undefined || (code === undefined && this.#reader.readsOtherProtocol)) {
+      // `onOtherEnd` has already told the exchange that the other protocol has ended.
+      this.#dropExchange();
+      this.#end();
+    } else this.#fail(exchange, this.#failureOnClose, code);
   }
 
   onThrow(_stream: TcpStream, thrown: unknown): void {
@@ -132,7 +156,10 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
       if (this.#exchange !== undefined) this.#fail(this.#exchange, 'invalid-response', undefined);
       return 'body';
     }
-    if (status === SWITCHING_PROTOCOLS) return 'other';
+    if (status === SWITCHING_PROTOCOLS) {
+      this.#end();
+      return 'other';
+    }
     if (status < 200) return 'head';
     // RFC 9112 §9.3: a connection of HTTP/1.0 does not persist without `keep-alive`, which Weir does not use.
     this.#isReusable = !framing.endsConnection && minorVersion > 0 && (options & CONNECTION_OPTION.close) === 0;
@@ -163,17 +190,19 @@ export class EndpointConnection implements StreamEvents, MessageHandler<Response
     exchange.onFailed(failure, code);
   }
 
-  #endIdle(): void {
-    this.#owner.onIdleConnectionEnd(this);
-    this.reset();
+  get #failureOnClose(): EndpointFailure {
+    if (!this.#isConnected) return 'not-connected';
+    return this.#reader.isAtHead ? 'closed' : 'cut-off';
   }
 
-  /** Returns false if the connection was closed before. */
-  #release(): boolean {
-    if (this.#isClosed) return false;
-    this.#isClosed = true;
+  #dropExchange(): void {
     this.#exchange = undefined;
     this.#reader.stop();
-    return true;
+  }
+
+  #end(): void {
+    if (this.#hasEnded) return;
+    this.#hasEnded = true;
+    this.#owner.onConnectionEnd(this);
   }
 }

@@ -1,25 +1,44 @@
 import type { EndpointStats } from '@weir/model/data-plane';
 import { EXCLUDED } from '@weir/model/data-plane';
 import type { TcpTransport, Window } from '../transport/tcp-transport.ts';
-import { EndpointConnection, type IdleConnectionOwner } from './endpoint-connection.ts';
+import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-connection.ts';
 
+/**
+ * How many connections to one endpoint one worker may have, idle connections and connections that are being established
+ * included. A WebSocket does not count, because the limits of the Service and the tenant bound its connections.
+ */
+export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
 const MAX_IDLE_PER_ENDPOINT = 32;
 /** How many connections to all endpoints may be idle in one worker. */
 const MAX_IDLE = 1_024;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
+/** How long an endpoint may take to answer FIN with FIN. */
+const MAX_CLOSING_TICKS = 2;
 /** How many requests one connection carries, so that requests move to new endpoints. */
 const MAX_REQUESTS = 10_000;
+
+/** The connections to one endpoint. */
+interface ConnectionsTo {
+  /** All connections that are not closed. */
+  count: number;
+  /** The idle connections. The connection that became idle last is the last. */
+  readonly idle: EndpointConnection[];
+}
 
 /**
  * The connections of one worker to the endpoints of all Services. Each `EndpointStats` belongs to one Service, so Services
  * never share a connection.
  */
-export class EndpointConnections implements IdleConnectionOwner {
+export class EndpointConnections implements EndpointConnectionOwner {
   readonly #transport: TcpTransport;
-  readonly #idle = new Map<EndpointStats, EndpointConnection[]>();
+  readonly #byEndpoint = new Map<EndpointStats, ConnectionsTo>();
+  /** Connections that wait for the FIN of their endpoints, or have received the FIN since. */
+  #closing: EndpointConnection[] = [];
   #idleCount = 0;
+  #now = 0;
+  #isDraining = false;
 
   constructor(transport: TcpTransport) {
     this.#transport = transport;
@@ -31,62 +50,94 @@ export class EndpointConnections implements IdleConnectionOwner {
 
   /** Returns the connection that became idle last, or undefined if there is none. */
   takeIdle(stats: EndpointStats): EndpointConnection | undefined {
-    const connections = this.#idle.get(stats);
-    const connection = connections?.pop();
+    const connection = this.#byEndpoint.get(stats)?.idle.pop();
     if (connection === undefined) return undefined;
     this.#idleCount -= 1;
+    connection.isIdle = false;
     return connection;
   }
 
-  open(stats: EndpointStats, window: Window): EndpointConnection {
+  /** Returns undefined if the endpoint has its maximum number of connections. */
+  open(stats: EndpointStats, window: Window): EndpointConnection | undefined {
+    const connections = this.#connectionsTo(stats);
+    if (connections.count >= MAX_CONNECTIONS_PER_ENDPOINT) return undefined;
+    connections.count += 1;
     const connection = new EndpointConnection(stats, this);
     connection.stream = this.#transport.connect(stats.endpoint, connection, window);
     return connection;
   }
 
   /** Keeps a connection whose response is complete for the next request, or closes the connection. */
-  keep(connection: EndpointConnection, now: number): void {
+  keep(connection: EndpointConnection): void {
     const { stats, requests } = connection;
-    let connections = this.#idle.get(stats);
-    const isFull = this.#idleCount >= MAX_IDLE || (connections?.length ?? 0) >= MAX_IDLE_PER_ENDPOINT;
-    if (isFull || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
+    const { idle } = this.#connectionsTo(stats);
+    const isFull = this.#idleCount >= MAX_IDLE || idle.length >= MAX_IDLE_PER_ENDPOINT;
+    if (isFull || this.#isDraining || requests >= MAX_REQUESTS || stats.tier === EXCLUDED) {
       connection.close();
       return;
     }
-    if (connections === undefined) {
-      connections = [];
-      this.#idle.set(stats, connections);
-    }
-    connection.idleSince = now;
-    connections.push(connection);
+    connection.idleSince = this.#now;
+    connection.isIdle = true;
+    idle.push(connection);
     this.#idleCount += 1;
   }
 
-  onIdleConnectionEnd(connection: EndpointConnection): void {
-    const connections = this.#idle.get(connection.stats);
-    const index = connections?.indexOf(connection) ?? -1;
-    if (index < 0) return;
-    connections?.splice(index, 1);
-    this.#idleCount -= 1;
+  onConnectionClosing(connection: EndpointConnection): void {
+    this.#removeIdle(connection);
+    connection.idleSince = this.#now;
+    this.#closing.push(connection);
+  }
+
+  onConnectionEnd(connection: EndpointConnection): void {
+    const { stats } = connection;
+    this.#removeIdle(connection);
+    const connections = this.#connectionsTo(stats);
+    connections.count -= 1;
+    if (connections.count === 0) this.#byEndpoint.delete(stats);
   }
 
   /** Closes connections that were idle for too long, or whose endpoint is not used any more. Must be called once a second. */
   tick(now: number): void {
-    for (const [stats, connections] of this.#idle) {
+    this.#now = now;
+    const oldest = now - MAX_IDLE_TICKS;
+    for (const [stats, { idle }] of this.#byEndpoint) {
       const isUnused = stats.tier === EXCLUDED;
-      const firstKept = isUnused
-        ? connections.length
-        : connections.findIndex(({ idleSince }) => now - idleSince < MAX_IDLE_TICKS);
-      const ended = connections.splice(0, firstKept < 0 ? connections.length : firstKept);
-      this.#idleCount -= ended.length;
-      for (const connection of ended) connection.close();
-      if (connections.length === 0) this.#idle.delete(stats);
+      // A copy, because each close removes the connection from the list.
+      for (const connection of idle.filter(({ idleSince }) => isUnused || idleSince <= oldest)) connection.close();
+    }
+    this.#resetUnanswered(now - MAX_CLOSING_TICKS);
+  }
+
+  /** Closes all idle connections, and keeps none from now on. */
+  drain(): void {
+    this.#isDraining = true;
+    for (const { idle } of this.#byEndpoint.values()) for (const connection of [...idle]) connection.close();
+  }
+
+  /** Resets connections whose FIN their endpoint has not answered since the tick `oldest`. */
+  #resetUnanswered(oldest: number): void {
+    const closing = this.#closing;
+    this.#closing = [];
+    for (const connection of closing) {
+      if (connection.idleSince <= oldest) connection.reset();
+      else if (!connection.hasEnded) this.#closing.push(connection);
     }
   }
 
-  close(): void {
-    for (const connections of this.#idle.values()) for (const connection of connections) connection.close();
-    this.#idle.clear();
-    this.#idleCount = 0;
+  #removeIdle(connection: EndpointConnection): void {
+    if (!connection.isIdle) return;
+    connection.isIdle = false;
+    this.#idleCount -= 1;
+    const { idle } = this.#connectionsTo(connection.stats);
+    idle.splice(idle.indexOf(connection), 1);
+  }
+
+  #connectionsTo(stats: EndpointStats): ConnectionsTo {
+    let connections = this.#byEndpoint.get(stats);
+    if (connections === undefined) {
+      connections = { count: 0, idle: [] };
+      this.#byEndpoint.set(stats, connections);
+    }
+    return connections;
   }
 }

@@ -1,4 +1,4 @@
-import type { Client, EndpointStats } from '@weir/model/data-plane';
+import { type Client, type EndpointStats, recordRequest, takeRetry } from '@weir/model/data-plane';
 import type { RelayContext } from '../relay/session.ts';
 import type { TcpStream, Window } from '../transport/tcp-transport.ts';
 import { isLocalFailure } from '../upstream/connect-reports.ts';
@@ -13,7 +13,7 @@ import type { ErrorReason } from './passes/error-answer.ts';
 /** The session whose requests are sent. */
 export interface RequestOwner
   extends Pick<Exchange, 'onResponseHead' | 'onResponseData' | 'onReadEnd' | 'onOtherData'> {
-  /** The window for a new connection. */
+  /** The window for a connection. */
   currentWindow(): Window;
   /** Called when the endpoint can take more of the request. */
   onEndpointReady(): void;
@@ -23,7 +23,7 @@ export interface RequestOwner
   onConnecting(): void;
   onResponseEnd(trailers: HeadFields | undefined): void;
   onOtherEnd(): void;
-  /** Called instead of `onResponseEnd`. `hasResponse`: a part of the response was relayed. */
+  /** Called instead of `onResponseEnd`. `hasResponse`: a part of the final response was relayed. */
   onRequestFailed(reason: ErrorReason, hasResponse: boolean): void;
   onThrow(thrown: unknown): void;
 }
@@ -35,10 +35,20 @@ export interface EndpointRequestOptions {
 }
 
 /**
+ * Why an endpoint is chosen. `retry`: an attempt has failed, so the retry budget of the Service applies. `move`: the
+ * endpoint of the last attempt was removed or is unhealthy.
+ */
+type Attempt = 'first' | 'retry' | 'move';
+
+const SWITCHING_PROTOCOLS = 101;
+/** A longer request is not sent again. The transport takes a shorter one with one system call, completely or not at all. */
+const MAX_REPEATED_BYTES = 16_384;
+
+/**
  * The way of a client's requests, one after the other, to endpoints: chooses an endpoint, takes an idle connection or
  * opens one, and tries again where that is safe. A new connection has sent nothing before it is connected, so another
- * endpoint can be tried. A reused connection may have ended when the request is sent; then the request is sent once more
- * if it is idempotent and complete (RFC 9110 §9.2.2).
+ * endpoint can be tried. A reused connection may have ended when the request is sent. Then the request is sent once more
+ * if no byte of it was sent, or if it is idempotent and has no body (RFC 9110 §9.2.2).
  */
 export class EndpointRequest implements Exchange, Sink {
   readonly #owner: RequestOwner;
@@ -47,12 +57,15 @@ export class EndpointRequest implements Exchange, Sink {
   readonly #client: Client;
   #connection: EndpointConnection | undefined;
   #method: number = METHOD.other;
+  #hasBody = false;
   readonly #triedEndpoints: EndpointStats[] = [];
   #hasTriedExcluded = false;
   /** The bytes that a new connection sends first, and that a reused connection may have to send again. */
   #unsent: Uint8Array | undefined;
   #isReused = false;
   #isComplete = false;
+  /** Whether the endpoint has sent a head, final or not. */
+  #hasAnswered = false;
   #hasResponse = false;
   #sentAt = Number.NaN;
 
@@ -81,14 +94,17 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   /** Begins a request with this method (`METHOD`). The owner then sends the head and the body, and calls `complete`. */
-  begin(method: number): void {
+  begin(method: number, hasBody: boolean): void {
     this.#method = method;
+    this.#hasBody = hasBody;
     this.#triedEndpoints.length = 0;
     this.#hasTriedExcluded = false;
     this.#unsent = undefined;
     this.#isComplete = false;
+    this.#hasAnswered = false;
     this.#hasResponse = false;
-    this.#connect('no-endpoint', true);
+    recordRequest(this.#upstream.service.retryBudget, this.#context.wheel.now);
+    this.#connect('no-endpoints', 'first');
   }
 
   /** Sends a part of the request, or keeps a copy until the connection is established. */
@@ -96,12 +112,13 @@ export class EndpointRequest implements Exchange, Sink {
     const connection = this.#connection;
     if (connection === undefined) return;
     if (!connection.isConnected) {
-      this.#unsent = this.#unsent === undefined ? bytes.slice() : Buffer.concat([this.#unsent, bytes]);
+      this.#unsent = this.#unsent === undefined ? Buffer.from(bytes) : Buffer.concat([this.#unsent, bytes]);
       this.#owner.onEndpointFull();
       return;
     }
     // Only a request that is sent at once can be sent again.
-    this.#unsent = this.#isReused && this.#unsent === undefined ? bytes.slice() : NOTHING;
+    const isFirst = this.#isReused && this.#unsent === undefined && bytes.length <= MAX_REPEATED_BYTES;
+    this.#unsent = isFirst ? Buffer.from(bytes) : NOTHING;
     this.#write(connection, bytes);
   }
 
@@ -117,22 +134,23 @@ export class EndpointRequest implements Exchange, Sink {
 
   /** Gives up the request. No method of the owner is called any more. */
   cancel(): void {
-    const connection = this.#releaseConnection();
-    connection?.reset();
+    this.#releaseConnection()?.reset();
   }
 
   /** Tries another endpoint if the present one is not connected yet. */
   onEndpointUnavailable(): void {
-    if (this.isConnecting && this.#mayRetry() && this.#upstream.hasUntriedEndpoint(this.#triedEndpoints))
-      this.tryNextEndpoint('endpoint-failed');
+    if (!this.isConnecting || !this.#mayTryAnother()) return;
+    if (!this.#upstream.hasUntriedEndpoint(this.#triedEndpoints)) return;
+    this.#releaseConnection()?.reset();
+    this.#connect('connect-failed', 'move');
   }
 
-  /** Gives up the present endpoint, which is not connected, and tries another one. */
+  /** Gives up the present endpoint, which is not connected, and tries another one. `code` is the errno name, if any. */
   tryNextEndpoint(failure: ErrorReason, code?: string): void {
     const connection = this.#releaseConnection();
     if (connection !== undefined && !isLocalFailure(code)) this.#upstream.onConnectFailed(connection.stats);
     connection?.reset();
-    if (this.#mayRetry()) this.#connect(failure, false);
+    if (this.#mayTryAnother()) this.#connect(failure, 'retry');
     else this.#owner.onRequestFailed(failure, false);
   }
 
@@ -151,9 +169,16 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   onResponseHead(head: ResponseHeadParser): number | undefined {
-    this.#hasResponse = true;
+    const { status } = head;
+    this.#hasAnswered = true;
     this.#unsent = NOTHING;
-    return this.#owner.onResponseHead(head);
+    const options = this.#owner.onResponseHead(head);
+    // Another head follows all other interim responses (RFC 9110 §15.2).
+    if (options === undefined || (status < 200 && status !== SWITCHING_PROTOCOLS)) return options;
+    this.#hasResponse = true;
+    const { stats } = this;
+    if (stats !== undefined) this.#upstream.onAnswer(stats, isGatewayFailure(status));
+    return options;
   }
 
   onResponseData(bytes: Uint8Array, start: number, end: number): void {
@@ -164,7 +189,7 @@ export class EndpointRequest implements Exchange, Sink {
     const connection = this.#releaseConnection();
     // The connection carries the next request only if this request was sent completely.
     if (isReusable && this.#isComplete && connection?.stream.awaitsDrain === false)
-      this.#context.endpointConnections.keep(connection, this.#context.wheel.now);
+      this.#context.endpointConnections.keep(connection);
     else connection?.close();
     this.#owner.onResponseEnd(trailers);
   }
@@ -182,16 +207,18 @@ export class EndpointRequest implements Exchange, Sink {
   }
 
   onFailed(failure: EndpointFailure, code: string | undefined): void {
-    if (failure === 'not-connected') {
-      this.#context.onConnectError(code);
-      this.tryNextEndpoint('endpoint-failed', code);
-      return;
-    }
-    this.#releaseConnection();
-    if (failure === 'closed' && this.#maySendAgain) this.#connect('endpoint-failed', false);
-    else {
-      const reason = failure === 'closed' ? 'endpoint-failed' : 'invalid-response';
-      this.#owner.onRequestFailed(reason, this.#hasResponse);
+    switch (failure) {
+      case 'not-connected':
+        this.#context.onConnectError(code);
+        this.tryNextEndpoint('connect-failed', code);
+        return;
+      case 'closed':
+      case 'cut-off':
+        this.#onClosed(failure);
+        return;
+      case 'invalid-response':
+        this.#releaseConnection();
+        this.#owner.onRequestFailed('invalid-response', this.#hasResponse);
     }
   }
 
@@ -199,38 +226,77 @@ export class EndpointRequest implements Exchange, Sink {
     this.#owner.onThrow(thrown);
   }
 
-  /** Whether a reused connection has ended without an answer, and a second execution of the request does no harm. */
-  get #maySendAgain(): boolean {
-    const isKept = this.#unsent !== undefined && this.#unsent !== NOTHING;
-    return this.#isReused && isKept && this.#isComplete && !this.#hasResponse && IDEMPOTENT_METHODS.has(this.#method);
-  }
-
-  /** Connects to an endpoint. `failure` is the reason if there is none to try. */
-  #connect(failure: ErrorReason, mayReuse: boolean): void {
-    const stats = this.#upstream.choose(this.#client, this.#triedEndpoints) ?? this.#chooseExcluded();
-    if (stats === undefined) {
-      this.#owner.onRequestFailed(failure, false);
+  #onClosed(failure: 'closed' | 'cut-off'): void {
+    const connection = this.#releaseConnection();
+    if (connection !== undefined && failure === 'closed' && this.#maySendAgain(connection)) {
+      // The endpoint has not refused the request, so the same endpoint may get it on a new connection.
+      this.#triedEndpoints.pop();
+      this.#connect('endpoint-failed', 'retry');
       return;
     }
-    this.#triedEndpoints.push(stats);
-    this.#sentAt = Number.NaN;
-    stats.activeConnections += 1;
-    const { endpointConnections } = this.#context;
-    const idle = mayReuse ? endpointConnections.takeIdle(stats) : undefined;
-    this.#isReused = idle !== undefined;
-    this.#connection = idle ?? endpointConnections.open(stats, this.#owner.currentWindow());
-    this.#connection.begin(this, this.#method);
-    if (idle === undefined) this.#owner.onConnecting();
+    // An endpoint may close a reused connection at any time, so that says nothing about the endpoint.
+    if (connection !== undefined && !this.#hasAnswered && !this.#isReused)
+      this.#upstream.onAnswer(connection.stats, true);
+    this.#owner.onRequestFailed('endpoint-failed', this.#hasResponse);
   }
 
-  /** Returns one excluded endpoint per request, because an endpoint may have been excluded by mistake. */
-  #chooseExcluded(): EndpointStats | undefined {
-    if (this.#hasTriedExcluded) return undefined;
+  /** Whether the request, whose reused connection has ended without a byte of an answer, may be sent once more. */
+  #maySendAgain({ stream }: EndpointConnection): boolean {
+    const sent = this.#unsent;
+    if (!this.#isReused || this.#hasAnswered || sent === undefined || sent === NOTHING) return false;
+    // RFC 9110 §9.2.2: a request may be repeated if it is known that the original request was never applied.
+    if (stream.queuedBytes >= sent.length) return true;
+    // RFC 9110 §9.2.2: otherwise only if its method is idempotent. A body that was sent is never sent again.
+    return !this.#hasBody && IDEMPOTENT_METHODS.has(this.#method);
+  }
+
+  /** Connects to an endpoint. `failure` is the reason of the answer if there is none to try. */
+  #connect(failure: ErrorReason, attempt: Attempt): void {
+    let reason = failure;
+    let needsRetry = attempt === 'retry';
+    do {
+      const stats = this.#upstream.choose(this.#client, this.#triedEndpoints) ?? this.#chooseExcluded(reason);
+      if (stats === undefined) break;
+      if (needsRetry && !takeRetry(this.#upstream.service.retryBudget, this.#context.wheel.now)) {
+        reason = 'retry-limit';
+        break;
+      }
+      needsRetry = false;
+      this.#triedEndpoints.push(stats);
+      if (this.#connectTo(stats, attempt === 'first')) return;
+      reason = 'overloaded';
+    } while (this.#mayTryAnother());
+    this.#owner.onRequestFailed(reason, false);
+  }
+
+  /** Takes or opens a connection. Returns false if the endpoint has its maximum number of connections. */
+  #connectTo(stats: EndpointStats, mayReuse: boolean): boolean {
+    const { endpointConnections } = this.#context;
+    const window = this.#owner.currentWindow();
+    const idle = mayReuse ? endpointConnections.takeIdle(stats) : undefined;
+    const connection = idle ?? endpointConnections.open(stats, window);
+    if (connection === undefined) return false;
+    idle?.stream.setWindow?.(window);
+    this.#sentAt = Number.NaN;
+    stats.activeConnections += 1;
+    this.#isReused = idle !== undefined;
+    this.#connection = connection;
+    connection.begin(this, this.#method);
+    if (idle === undefined) this.#owner.onConnecting();
+    return true;
+  }
+
+  /**
+   * Returns one excluded endpoint per request, because an endpoint may have been excluded by mistake. Returns none if the
+   * other endpoints have too many connections, because they work.
+   */
+  #chooseExcluded(reason: ErrorReason): EndpointStats | undefined {
+    if (this.#hasTriedExcluded || reason === 'overloaded') return undefined;
     this.#hasTriedExcluded = true;
     return this.#upstream.chooseExcluded(this.#triedEndpoints);
   }
 
-  #mayRetry(): boolean {
+  #mayTryAnother(): boolean {
     return this.#triedEndpoints.length < MAX_ENDPOINT_ATTEMPTS;
   }
 
@@ -259,3 +325,8 @@ const IDEMPOTENT_METHODS: ReadonlySet<number> = new Set([
   METHOD.options,
   METHOD.trace,
 ]);
+
+/** Whether the endpoint says with this status that it cannot answer requests now: 502, 503 or 504. */
+function isGatewayFailure(status: number): boolean {
+  return status >= 502 && status <= 504;
+}

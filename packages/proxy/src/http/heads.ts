@@ -21,7 +21,12 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** What the request passes need. The caller sets `head` and `peer` before each use. */
 const requestContext: Mutable<RequestContext> = {
   head: new RequestHeadParser(),
-  peer: forwardedPeer({ address: '0.0.0.0', port: 0, isTls: false, isTrusted: false }),
+  peer: forwardedPeer({
+    address: '0.0.0.0',
+    listener: { address: '0.0.0.0', port: 0 },
+    isTls: false,
+    isTrusted: false,
+  }),
   writesForwarded: false,
   hostRewrite: undefined,
   targetRewrite: undefined,

@@ -6,6 +6,7 @@
 
 import type { EndpointStats } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
+import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
@@ -67,8 +68,11 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   #clientMinorVersion = 1;
   #isWebSocket = false;
   #isChunkedRequest = false;
+  #hasBody = false;
   #isChunkedResponse = false;
   #hasResponse = false;
+  /** Whether a request on this connection was answered. */
+  #isKept = false;
   #closesAfterResponse = false;
   #answerFormat: AnswerFormat = 'text';
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
@@ -83,8 +87,8 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     super(client, info, options);
     const { context, upstream } = options;
     const { address } = info.client;
-    const { port } = info.destination;
-    this.#peer = forwardedPeer({ address, port, isTls: info.tls !== undefined, isTrusted: false });
+    const listener = info.destination;
+    this.#peer = forwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 
@@ -113,7 +117,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   }
 
   protected override onTimeout(): void {
-    if (this.#request.isConnecting) this.#request.tryNextEndpoint('endpoint-timeout');
+    if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
     else if (this.#phase === 'head' && this.#reader.isInHead) this.#answer('request-timeout');
     else if (this.#phase === 'response') this.#failRequest('endpoint-timeout', this.#hasResponse);
     else this.end('idle-timeout');
@@ -126,6 +130,11 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   onEndpointUnavailable(): void {
     if (!this.isEnded) this.guarded(() => this.#request.onEndpointUnavailable());
+  }
+
+  onWorkerDrain(): void {
+    // The first request of a connection is answered, because clients do not expect that a new connection ends.
+    if (!this.isEnded && this.#isKept && this.#phase === 'head' && !this.#reader.isInHead) this.#linger();
   }
 
   onEnd(): void {
@@ -195,9 +204,9 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.#closesAfterResponse = writtenRequest.closes;
     this.startIdleTimeout();
     const reason = refusal ?? written;
-    if (reason === undefined) this.#request.begin(this.#method);
-    else if (head.framing.kind === 'none') this.#answerAtEnd = reason;
-    else this.#answer(reason);
+    this.#hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
+    if (reason === undefined) this.#request.begin(this.#method, this.#hasBody);
+    else this.#failRequest(reason, false);
     return 'body';
   }
 
@@ -263,6 +272,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
     if (status < 200 && !isSwitch && this.#clientMinorVersion === 0) return 0;
     reserveHead(this);
+    this.#closesAfterResponse ||= this.context.isDraining;
     const client = {
       minorVersion: this.#clientMinorVersion,
       isTls: this.#peer.isTls,
@@ -320,12 +330,15 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   /** Ends the request with an answer of the proxy, or with RST if the client has received a part of a response. */
   #failRequest(reason: ErrorReason, hasResponse: boolean): void {
     if (hasResponse) this.end('reset-by-endpoint');
+    else if (this.#phase === 'body' && !this.#hasBody) this.#answerAtEnd = reason;
     else this.#answer(reason);
   }
 
   #answer(reason: ErrorReason): void {
     this.#request.cancel();
-    this.#closesAfterResponse ||= this.#phase !== 'response' || closesConnection(reason);
+    countRequestRefusal(this.counters, reason);
+    const isLast = this.#phase !== 'response' || this.context.isDraining;
+    this.#closesAfterResponse ||= isLast || closesConnection(reason);
     writeAnswer(reason, {
       format: this.#answerFormat,
       method: this.#method,
@@ -345,6 +358,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   #startNextRequest(): void {
     this.#phase = 'head';
+    this.#isKept = true;
     this.#reader.next(METHOD.other);
     this.#hasResponse = false;
     this.setDeadline(KEEP_ALIVE_MS);
@@ -354,7 +368,9 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     if (this.isEnded || this.#nextRequest !== undefined) return;
     // RFC 9112 §9.6: a client that has sent FIN still reads the responses to the requests before.
     if (this.#hasClientEnded && (this.#phase === 'head' || this.#phase === 'body')) this.#linger();
-    else if (bytes !== undefined) this.readClient();
+    // The client is not read while its request waits for a connection, which may have failed.
+    else if (this.canTakeInput) this.readClient();
+    if (this.context.isDraining) this.onWorkerDrain();
   }
 
   /** Keeps bytes behind a request, and reads nothing more until its response is complete. */

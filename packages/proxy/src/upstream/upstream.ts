@@ -5,6 +5,7 @@ import {
   type Client,
   canKeepBalancer,
   createBalancer,
+  EJECTION_THRESHOLD_ANSWERS,
   EMPTY_POOL,
   type EndpointPool,
   type EndpointStats,
@@ -153,6 +154,12 @@ export class Upstream {
     this.#healthReporter.failed(this.#route.key, endpointKey(stats.endpoint));
   }
 
+  /** Must be called for each HTTP request that the endpoint has answered or failed to answer. */
+  onAnswer(stats: EndpointStats, hasFailed: boolean): void {
+    if (hasFailed) this.#onFailedAnswer(stats);
+    else if (stats.failedAnswers > 0) this.#onGoodAnswer(stats);
+  }
+
   /** Returns an endpoint that is neither excluded nor in `tried`, or undefined if there is none. */
   choose(client: Client, tried: readonly EndpointStats[]): EndpointStats | undefined {
     return this.#balancer.choose(this.#pool, client, tried);
@@ -168,6 +175,19 @@ export class Upstream {
   chooseExcluded(tried: readonly EndpointStats[]): EndpointStats | undefined {
     const { excluded } = this.#pool;
     return untriedFrom(excluded, Math.floor(this.#balancerOptions.random() * excluded.length), tried);
+  }
+
+  #onFailedAnswer(stats: EndpointStats): void {
+    stats.failedAnswers += 1;
+    if (stats.failedAnswers < EJECTION_THRESHOLD_ANSWERS || (stats.tier === EXCLUDED && !this.#isCurrent(stats)))
+      return;
+    this.#healthReporter.answered(this.#route.key, endpointKey(stats.endpoint), 'failed');
+  }
+
+  #onGoodAnswer(stats: EndpointStats): void {
+    if (stats.failedAnswers >= EJECTION_THRESHOLD_ANSWERS && (stats.tier !== EXCLUDED || this.#isCurrent(stats)))
+      this.#healthReporter.answered(this.#route.key, endpointKey(stats.endpoint), 'good');
+    stats.failedAnswers = 0;
   }
 
   #rebuildPool(endpoints: readonly EndpointStats[]): void {

@@ -64,6 +64,8 @@ export type WorkerCommand =
   | { readonly kind: 'suspensions'; readonly suspensions: readonly Suspension[]; readonly now: number }
   | { readonly kind: 'open-listener'; readonly listener: ListenerConfig }
   | { readonly kind: 'close-listener'; readonly listener: ListenerConfig }
+  /** Ends connections that wait for their next request, and open connections after their next response. */
+  | { readonly kind: 'drain' }
   | { readonly kind: 'terminate'; readonly outcome: Outcome }
   /** The worker answers with `mark-reached` when it has applied every command that was posted before this mark. */
   | { readonly kind: 'mark'; readonly sequence: number };

@@ -18,7 +18,7 @@ import { WorkerBuffers } from '../limits/tenant-buffers.ts';
 import type { Outcome } from '../metering/outcome.ts';
 import { ServiceSessionsRegistry } from '../relay/service-sessions.ts';
 import { type RelayContext, SendingSessions, type Session } from '../relay/session.ts';
-import { SessionExpirer, SessionTerminator } from '../relay/session-terminator.ts';
+import { SessionExpirer, SessionQueue, SessionTerminator } from '../relay/session-terminator.ts';
 import { TimeoutWheel } from '../relay/timeout-wheel.ts';
 import type { TcpTransport } from '../transport/tcp-transport.ts';
 import { PassiveHealthReporter } from '../upstream/connect-reports.ts';
@@ -66,6 +66,7 @@ export class RelayWorker {
   readonly #admission: AdmissionController;
   readonly #balancerOptions: BalancerOptions;
   readonly #commands: CommandRunner;
+  readonly #drainNotifications: SessionQueue;
 
   constructor(options: RelayWorkerOptions) {
     this.#options = options;
@@ -73,6 +74,7 @@ export class RelayWorker {
     const onInternalError = (thrown: unknown): void => options.reportError('internal', thrown);
     this.#expirer = new SessionExpirer(this.#wheel, onInternalError, sliceClock);
     this.#terminator = new SessionTerminator(onInternalError, sliceClock);
+    this.#drainNotifications = new SessionQueue(onInternalError, sliceClock);
     this.#removedDrainer = new EndpointDrainer(this.#terminator, onInternalError);
     this.#unhealthyDrainer = new EndpointDrainer(this.#terminator, onInternalError);
     this.#services = new ServiceSessionsRegistry(options.counterBlocks, this.#terminator);
@@ -101,6 +103,7 @@ export class RelayWorker {
       handshakes: new HandshakeQueue({ turns: options.transport.turns, now: sliceClock }),
       buffers: new WorkerBuffers(),
       endpointConnections: new EndpointConnections(options.transport),
+      isDraining: false,
       onInternalError,
       onConnectError: (code) => options.onConnectError?.(code),
     };
@@ -175,6 +178,9 @@ export class RelayWorker {
       case 'close-listener':
         this.#listeners.close(command.listener.id);
         return;
+      case 'drain':
+        this.#drain();
+        return;
       case 'terminate':
         this.#terminateAll(command.outcome);
         return;
@@ -187,6 +193,13 @@ export class RelayWorker {
     for (const [uid, slot] of slots) this.#services.assignSlot(uid, slot);
     this.#admission.assign(limits);
     this.#upstreams.applyChanges(patchMatcher(this.#matcher, changes));
+  }
+
+  #drain(): void {
+    this.#context.isDraining = true;
+    this.#context.endpointConnections.drain();
+    for (const { sessions } of this.#services.all())
+      this.#drainNotifications.add([...sessions], (session) => session.onWorkerDrain?.());
   }
 
   #terminateAll(outcome: Outcome): void {

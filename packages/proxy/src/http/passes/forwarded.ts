@@ -1,4 +1,5 @@
 // Tells endpoints who the client is: X-Forwarded-For, -Proto, -Host and -Port, and Forwarded (RFC 7239).
+import type { SocketAddress } from '../../transport/tcp-transport.ts';
 import { FIELD } from '../h1/head-fields.ts';
 import { asciiBytes, fieldLine } from './byte-writer.ts';
 import type { HeadEdit } from './head-edit.ts';
@@ -18,27 +19,26 @@ export interface ForwardedPeer {
   readonly lines: Uint8Array;
   /** The element of Forwarded without `host`. */
   readonly element: Uint8Array;
+  /** The address and port to which the peer has connected. */
+  readonly listener: SocketAddress;
 }
 
-/**
- * Returns what endpoints are told about a peer. `address` is an IPv4 or IPv6 address without a zone, `port` the port of
- * the listener.
- */
+/** Returns what endpoints are told about a peer. `address` is an IPv4 or IPv6 address without a zone. */
 export function forwardedPeer({
   address,
-  port,
+  listener,
   isTls,
   isTrusted,
 }: {
   readonly address: string;
-  readonly port: number;
+  readonly listener: SocketAddress;
   readonly isTls: boolean;
   readonly isTrusted: boolean;
 }): ForwardedPeer {
   const proto = isTls ? 'https' : 'http';
   const forLine = fieldLine('X-Forwarded-For', address);
   const protoLine = fieldLine('X-Forwarded-Proto', proto);
-  const portLine = fieldLine('X-Forwarded-Port', `${port}`);
+  const portLine = fieldLine('X-Forwarded-Port', `${listener.port}`);
   // RFC 7239 §6: an IPv6 address is written in brackets, and so needs quotes.
   const node = address.includes(':') ? `"[${address}]"` : address;
   return {
@@ -50,6 +50,7 @@ export function forwardedPeer({
     portLine,
     lines: Uint8Array.of(...forLine, ...protoLine, ...portLine),
     element: asciiBytes(`for=${node};proto=${proto}`),
+    listener,
   };
 }
 

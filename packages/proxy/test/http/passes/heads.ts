@@ -14,7 +14,7 @@ import { editResponse, type ResponseContext } from '../../../src/http/passes/res
 
 export const PEER: Parameters<typeof forwardedPeer>[0] = {
   address: '192.0.2.7',
-  port: 443,
+  listener: { address: '198.51.100.1', port: 443 },
   isTls: true,
   isTrusted: false,
 };

@@ -145,11 +145,7 @@ test('a forwarded request has one Host, one framing and every end-to-end field a
       const sentPairs = ((): readonly Pair[] => {
         // More than 32 names in Connection are refused.
         if (head === undefined) return fc.pre(false) as never;
-        const text = Buffer.from(head).toString('latin1');
-        // The strict parser refuses an empty Host, which only a request without a host gets.
-        const sent = text.includes('\r\nHost: \r\n') ? text.replace('\r\nHost: \r\n', '\r\nHost: none\r\n') : text;
-        assert.equal(received.hostStart === received.hostEnd && hostRewrite === undefined, sent !== text);
-        const parsed = parseRequest(Buffer.from(sent, 'latin1'));
+        const parsed = parseRequest(head);
         assert.equal(parsed.minorVersion, 1);
         assert.equal(parsed.methodId, received.methodId);
         assert.equal(parsed.framing.kind, received.framing.kind);

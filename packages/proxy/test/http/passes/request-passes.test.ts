@@ -165,7 +165,11 @@ describe('Expect', () => {
 describe('request line and Host', () => {
   const cases: readonly { readonly name: string; readonly lines: string[]; readonly expected: string[] }[] = [
     { name: 'HTTP/1.0 becomes HTTP/1.1', lines: ['GET /x HTTP/1.0', HOST], expected: ['GET /x HTTP/1.1', HOST] },
-    { name: 'a missing Host becomes empty', lines: ['GET /x HTTP/1.0'], expected: ['GET /x HTTP/1.1', 'Host: '] },
+    {
+      name: 'a missing Host becomes the address of the listener',
+      lines: ['GET /x HTTP/1.0'],
+      expected: ['GET /x HTTP/1.1', 'Host: 198.51.100.1:443'],
+    },
     {
       name: 'absolute-form becomes origin-form',
       lines: ['GET http://shop.example:81/x?y HTTP/1.1', 'A: 1', 'Host: shop.example:81'],
@@ -191,6 +195,11 @@ describe('request line and Host', () => {
   for (const { name, lines, expected } of cases) {
     test(name, () => assert.deepEqual(forwardRequest(lines).slice(0, expected.length), expected));
   }
+
+  test('a missing Host becomes the IPv6 address of the listener in brackets', () => {
+    const peer = forwardedPeer({ ...PEER, listener: { address: '2001:db8::1', port: 8_080 } });
+    assert.equal(forwardRequest(['GET /x HTTP/1.0'], { peer })[1], 'Host: [2001:db8::1]:8080');
+  });
 
   test('the rewrites of the route replace target and Host, and X-Forwarded-Host keeps the host of the client', () => {
     const lines = forwardRequest([LINE, 'A: 1', HOST, 'B: 2'], {

@@ -1,0 +1,182 @@
+// Tests how long the proxy keeps connections to endpoints and clients, and how many it opens.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type Socket } from 'node:net';
+import { describe, test } from 'node:test';
+import { endpointKey } from '@weir/model';
+import { connectClient, eventually, type TestClient } from '@weir/testkit';
+import { MAX_CONNECTIONS_PER_ENDPOINT } from '../../src/http/endpoint-connections.ts';
+import { epollTransport } from '../../src/transport/tcp/epoll-transport.ts';
+import { answeringEndpoint, OK } from '../fixtures/answering-endpoint.ts';
+import { startFleet } from '../fixtures/fleet.ts';
+import { ask, receive, startHttpWorker } from '../fixtures/http-worker.ts';
+import { PORT } from '../fixtures/listen-address.ts';
+import { outcomesFor, startServing, webService } from '../fixtures/services.ts';
+import { TRANSPORTS } from '../fixtures/transports.ts';
+
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+const silent = (): void => undefined;
+
+for (const { name, transport } of TRANSPORTS) {
+  describe(`over ${name},`, () => {
+    test('an idle connection closes when its endpoint leaves the Service', async () => {
+      await using endpoint = await answeringEndpoint();
+      await using other = await answeringEndpoint();
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await ask(client, GET);
+      http.serve(other.endpoint);
+      http.worker.tick(1);
+      await eventually(() => assert.equal(endpoint.open, 0));
+      assert.equal((await ask(client, GET)).status, 200);
+      assert.equal(other.heads.length, 1);
+    });
+
+    test('an idle connection closes when its endpoint fails its health check', async () => {
+      await using endpoint = await answeringEndpoint();
+      await using other = await answeringEndpoint();
+      using http = await startHttpWorker(transport, endpoint.endpoint, other.endpoint);
+      await using client = await http.client();
+      while (endpoint.open === 0) await ask(client, GET);
+      const failing = [endpointKey(endpoint.endpoint)];
+      const listeners = [http.worker.listener.key];
+      http.worker.apply({ kind: 'health', listeners, excluded: failing, failing, draining: [] });
+      http.worker.tick(1);
+      await eventually(() => assert.equal(endpoint.open, 0));
+    });
+
+    test('an idle connection closes after 30 seconds', async () => {
+      await using endpoint = await answeringEndpoint();
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await ask(client, GET);
+      http.worker.tick(29);
+      await ask(client, GET);
+      assert.equal(endpoint.accepted, 1);
+      http.worker.tick(30);
+      await eventually(() => assert.equal(endpoint.open, 0));
+    });
+
+    test('an endpoint that does not answer FIN is reset', async () => {
+      const ended = Promise.withResolvers<string | undefined>();
+      const server = createServer({ allowHalfOpen: true }, (socket) => {
+        socket.once('data', () => socket.write(OK.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n')));
+        socket.on('error', () => undefined);
+        socket.on('end', () => {
+          http.worker.tick(4);
+          socket.write('x', (error) => ended.resolve((error as NodeJS.ErrnoException | undefined)?.code));
+        });
+      });
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      using http = await startHttpWorker(transport, {
+        address: '127.0.0.1',
+        port: (server.address() as { port: number }).port,
+      });
+      await using client = await http.client();
+      assert.equal((await ask(client, GET)).closes, false);
+      assert.match((await ended.promise) ?? 'no error', /ECONNRESET|EPIPE/);
+      server.close();
+    });
+
+    test('a request goes to the endpoint with the fewest requests, however many idle connections it has', async () => {
+      const endpoints = [await answeringEndpoint(silent), await answeringEndpoint(silent)];
+      using http = await startHttpWorker(transport, ...endpoints.map(({ endpoint }) => endpoint));
+      await using busyClient = await http.client();
+      await busyClient.send(GET);
+      const busy = await eventually(() => endpoints.find(({ heads }) => heads.length > 0) ?? assert.fail('no request'));
+      const idle = endpoints.find((endpoint) => endpoint !== busy) ?? assert.fail('no other endpoint');
+      idle.answer = (socket) => void socket.write(OK);
+      const clients = await Promise.all(Array.from({ length: 8 }, () => http.client()));
+      for (const client of [...clients, ...clients]) await ask(client, GET);
+      assert.deepEqual([busy.heads.length, idle.heads.length, idle.accepted], [1, 16, 1]);
+      for (const closing of [...clients, ...endpoints]) await closing[Symbol.asyncDispose]();
+    });
+
+    test('a drain closes idle connections on both sides', async () => {
+      await using endpoint = await answeringEndpoint();
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using client = await http.client();
+      await ask(client, GET);
+      http.worker.apply({ kind: 'drain' });
+      assert.deepEqual(await client.ended, { kind: 'end' });
+      await eventually(() => assert.equal(endpoint.open, 0));
+    });
+
+    test('a drain announces the end of a connection with its next response', async () => {
+      const open: Socket[] = [];
+      await using endpoint = await answeringEndpoint((socket) => void open.push(socket));
+      using http = await startHttpWorker(transport, endpoint.endpoint);
+      await using waiting = await http.client();
+      await using incomplete = await http.client();
+      await using unused = await http.client();
+      await waiting.send(GET);
+      await incomplete.send(GET.slice(0, 20));
+      await eventually(() => assert.equal(open.length, 1));
+      http.worker.apply({ kind: 'drain' });
+      endpoint.answer = (socket) => void socket.write(OK);
+      open[0]?.write(OK);
+      const rests: readonly (readonly [TestClient, string])[] = [
+        [waiting, ''],
+        [incomplete, GET.slice(20)],
+        [unused, GET],
+      ];
+      for (const [client, rest] of rests) {
+        if (rest !== '') await client.send(rest);
+        assert.deepEqual(await receive(client), { status: 200, body: 'ok', closes: true });
+        assert.deepEqual(await client.ended, { kind: 'end' });
+      }
+    });
+  });
+}
+
+test('a request that finds the maximum number of connections to each endpoint gets 503', async () => {
+  await using endpoint = await answeringEndpoint(silent);
+  using http = await startHttpWorker(epollTransport, endpoint.endpoint);
+  const clients = await Promise.all(Array.from({ length: MAX_CONNECTIONS_PER_ENDPOINT }, () => http.client()));
+  await Promise.all(clients.map((client) => client.send(GET)));
+  await eventually(() => assert.equal(endpoint.heads.length, MAX_CONNECTIONS_PER_ENDPOINT));
+  await using client = await http.client();
+  assert.equal((await ask(client, GET)).status, 503);
+  assert.deepEqual(http.refusals(), { overloaded: 1 });
+  assert.equal(endpoint.accepted, MAX_CONNECTIONS_PER_ENDPOINT);
+  endpoint.answer = (socket) => void socket.write(OK);
+  clients[0]?.reset();
+  await eventually(() => assert.equal(endpoint.open, MAX_CONNECTIONS_PER_ENDPOINT - 1));
+  assert.equal((await ask(client, GET)).status, 200);
+  for (const other of clients) await other.close();
+});
+
+test('an endpoint with five answers 503 in a row is ejected', async () => {
+  await using fleet = await startFleet();
+  await using failing = await answeringEndpoint(
+    (socket) => void socket.write('HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\n\r\n'),
+  );
+  await using working = await answeringEndpoint();
+  const endpoints = [failing.endpoint, working.endpoint];
+  const proxy = await startServing(fleet, webService(endpoints, { settings: { httpPorts: [PORT] } }));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await eventually(async () => {
+    for (let request = 1; request <= 10; request += 1) await ask(client, GET);
+    const states = (await fleet.heartbeats())[0]?.unhealthy?.endpoints.map(({ state, why }) => [state, why]);
+    assert.deepEqual(states, [['ejected', '5 requests in a row were answered with 502, 503 or 504, or not at all']]);
+  });
+  const before = failing.heads.length;
+  for (let request = 1; request <= 20; request += 1) assert.equal((await ask(client, GET)).status, 200);
+  assert.equal(failing.heads.length, before);
+  await client.end();
+  await eventually(() => assert.deepEqual(outcomesFor(proxy), { completed: 1 }));
+});
+
+test('a drain of the proxy does not wait for clients that keep their connections', async () => {
+  await using fleet = await startFleet();
+  await using endpoint = await answeringEndpoint();
+  const proxy = await startServing(fleet, webService([endpoint.endpoint], { settings: { httpPorts: [PORT] } }));
+  await using client = await connectClient({ host: fleet.addressOf(), port: PORT });
+  await ask(client, GET);
+  const closing = proxy.close({ drainMs: 600_000 });
+  assert.deepEqual(await client.ended, { kind: 'end' });
+  await client.end();
+  await closing;
+  assert.deepEqual(outcomesFor(proxy), { completed: 1 });
+});
