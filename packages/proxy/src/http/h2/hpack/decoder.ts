@@ -33,12 +33,19 @@ export interface FieldTarget {
   readonly at: number;
   /**
    * Called with each field, which was written as `name: value` with CRLF behind. The name begins at `at`. `id` is that of
-   * the name (`FIELD` or `PSEUDO`). `isValid` is false if a byte of the name or the value is not allowed.
+   * the name (`FIELD` or `PSEUDO`). `isValid` is false if a byte of the name or the value is not allowed. Returns false if
+   * the list of fields has become so long that nothing more must be decoded.
    */
-  take(nameEnd: number, valueEnd: number, id: number, isValid: boolean): void;
+  take(nameEnd: number, valueEnd: number, id: number, isValid: boolean): boolean;
   /** Called if a field is too long to be decoded. */
   skip(): void;
 }
+
+/**
+ * The result of decoding a block. After `invalid` and `too-large` the connection must end, because the dynamic tables of
+ * both sides differ.
+ */
+export type BlockResult = 'done' | 'invalid' | 'too-large';
 
 const COLON = 0x3a;
 const CR = 0x0d;
@@ -73,10 +80,10 @@ export class HpackDecoder {
   }
 
   /**
-   * Decodes the complete block from `start` to `end` (exclusive). Returns false if the block is invalid. The connection
-   * must end then (RFC 9113 §4.3: COMPRESSION_ERROR), because the dynamic tables of both sides differ.
+   * Decodes the complete block from `start` to `end` (exclusive). RFC 9113 §4.3: an invalid block is a connection error of
+   * type COMPRESSION_ERROR.
    */
-  decode(bytes: Uint8Array, start: number, end: number, target: FieldTarget): boolean {
+  decode(bytes: Uint8Array, start: number, end: number, target: FieldTarget): BlockResult {
     this.#bytes = bytes;
     this.#at = start;
     this.#end = end;
@@ -84,27 +91,30 @@ export class HpackDecoder {
     while (this.#at < end && ((bytes[this.#at] as number) & 0xe0) === 0x20) {
       const size = this.#integer(0x1f);
       // RFC 7541 §6.3: a size above the limit of the receiver is an error.
-      if (size < 0 || size > this.#maxTableBytes) return false;
+      if (size < 0 || size > this.#maxTableBytes) return 'invalid';
       this.#table.resize(size);
     }
-    while (this.#at < end) if (!this.#field(bytes[this.#at] as number, target)) return false;
-    return true;
+    while (this.#at < end) {
+      const result = this.#field(bytes[this.#at] as number, target);
+      if (result !== 'done') return result;
+    }
+    return 'done';
   }
 
-  #field(byte: number, target: FieldTarget): boolean {
+  #field(byte: number, target: FieldTarget): BlockResult {
     if (byte >= 0x80) return this.#indexedField(this.#integer(0x7f), target);
     // RFC 7541 §6.2: 01 is a literal that the table receives; 0000 and 0001 are literals that it does not.
     if (byte >= 0x40) return this.#literal(this.#integer(0x3f), true, target);
-    if (byte >= 0x20) return false;
+    if (byte >= 0x20) return 'invalid';
     return this.#literal(this.#integer(0x0f), false, target);
   }
 
-  #indexedField(index: number, target: FieldTarget): boolean {
+  #indexedField(index: number, target: FieldTarget): BlockResult {
     // RFC 7541 §6.1: index 0 is an error.
-    if (index <= 0) return false;
+    if (index <= 0) return 'invalid';
     const nameStart = target.at;
     const nameEnd = this.#copyName(index, target.memory, nameStart);
-    if (nameEnd < 0) return false;
+    if (nameEnd < 0) return 'invalid';
     const table = this.#table;
     const { memory } = target;
     let to = nameEnd + 2;
@@ -123,31 +133,29 @@ export class HpackDecoder {
       for (let at = from; at < end; at += 1, to += 1) memory[to] = bytes[at] as number;
       meta = table.meta(number);
     }
-    finishField(target, nameEnd, to, meta);
-    return true;
+    return finishField(target, nameEnd, to, meta);
   }
 
-  #literal(index: number, isInserted: boolean, target: FieldTarget): boolean {
-    if (index < 0) return false;
+  #literal(index: number, isInserted: boolean, target: FieldTarget): BlockResult {
+    if (index < 0) return 'invalid';
     const { memory, at: nameStart } = target;
     const nameEnd = index === 0 ? this.#string(memory, nameStart) : this.#copyName(index, memory, nameStart);
-    if (nameEnd === INVALID) return false;
+    if (nameEnd === INVALID) return 'invalid';
     const valueStart = nameEnd === SKIPPED ? nameStart : nameEnd + 2;
     const valueEnd = this.#string(memory, valueStart);
-    if (valueEnd === INVALID) return false;
+    if (valueEnd === INVALID) return 'invalid';
     if (nameEnd === SKIPPED || valueEnd === SKIPPED) {
       // RFC 7541 §4.4: an entry that is larger than the table empties the table.
       if (isInserted) this.#table.clear();
       target.skip();
-      return true;
+      return 'done';
     }
     let meta = index === 0 ? metaOfName(memory, nameStart, nameEnd) : this.#metaOfName(index);
     if (!isFieldValue(memory, valueStart, valueEnd)) meta |= INVALID_VALUE;
     if (isInserted) {
       this.#table.insert(memory, nameStart, nameEnd - nameStart, valueStart, valueEnd - valueStart, meta);
     }
-    finishField(target, nameEnd, valueEnd, meta);
-    return true;
+    return finishField(target, nameEnd, valueEnd, meta);
   }
 
   /** Returns the number of a dynamic entry. RFC 7541 §2.3.3: the newest entry follows the static table. */
@@ -212,13 +220,14 @@ export class HpackDecoder {
   }
 }
 
-function finishField(target: FieldTarget, nameEnd: number, valueEnd: number, meta: number): void {
+function finishField(target: FieldTarget, nameEnd: number, valueEnd: number, meta: number): BlockResult {
   const { memory } = target;
   memory[nameEnd] = COLON;
   memory[nameEnd + 1] = SPACE;
   memory[valueEnd] = CR;
   memory[valueEnd + 1] = LF;
-  target.take(nameEnd, valueEnd, meta & ID_MASK, (meta & (INVALID_NAME | INVALID_VALUE)) === 0);
+  const isValid = (meta & (INVALID_NAME | INVALID_VALUE)) === 0;
+  return target.take(nameEnd, valueEnd, meta & ID_MASK, isValid) ? 'done' : 'too-large';
 }
 
 /** Returns the id of a name, and whether its bytes are allowed. */

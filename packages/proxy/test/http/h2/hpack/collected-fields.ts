@@ -11,11 +11,13 @@ export class CollectedFields implements FieldTarget {
   /** The names of the fields that contain bytes that are not allowed. */
   readonly invalidNames: string[] = [];
   skippedFields = 0;
+  maxFields: number = Number.POSITIVE_INFINITY;
 
-  take(nameEnd: number, valueEnd: number, _id: number, isValid: boolean): void {
+  take(nameEnd: number, valueEnd: number, _id: number, isValid: boolean): boolean {
     const name = latin1Text(this.memory, 0, nameEnd);
     this.fields.push([name, latin1Text(this.memory, nameEnd + 2, valueEnd)]);
     if (!isValid) this.invalidNames.push(name);
+    return this.fields.length < this.maxFields;
   }
 
   skip(): void {

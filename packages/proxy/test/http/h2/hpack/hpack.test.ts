@@ -11,7 +11,7 @@ import { HPACK_EXAMPLES } from './rfc7541-examples.ts';
 function decodeAll(decoder: HpackDecoder, blocks: readonly Uint8Array[]): (CollectedFields | undefined)[] {
   return blocks.map((block) => {
     const collected = new CollectedFields();
-    return decoder.decode(block, 0, block.length, collected) ? collected : undefined;
+    return decoder.decode(block, 0, block.length, collected) === 'done' ? collected : undefined;
   });
 }
 
@@ -107,6 +107,13 @@ suite('HpackDecoder', () => {
     assert.deepEqual(second.fields, [[':method', 'GET']]);
     assert.equal(decoder.tableSize, 0);
     assert.equal(third, undefined);
+  });
+
+  test('stops when the target takes no more fields', () => {
+    const collected = new CollectedFields();
+    collected.maxFields = 2;
+    assert.equal(new HpackDecoder().decode(Buffer.from('828486', 'hex'), 0, 3, collected), 'too-large');
+    assert.equal(collected.fields.length, 2);
   });
 
   test('keeps the table within its limit whatever the bytes', () => {
