@@ -42,7 +42,8 @@ export class DataSender {
     let at = start;
     while (at < end && this.#canSend(stream)) at = this.#sendFrame(stream, bytes, at, end, endsStream);
     if (at < end) {
-      stream.pending = bytes.slice(at, end);
+      // `slice` of a Buffer would not copy.
+      stream.pending = new Uint8Array(bytes.subarray(at, end));
       stream.pendingStart = 0;
       stream.endsAfterPending = endsStream;
       this.#waiting.push(stream);
@@ -58,7 +59,7 @@ export class DataSender {
   /** Sends trailers after all data. The lines have the form of HTTP/1.1. */
   sendTrailers(stream: Http2Stream, lines: Uint8Array): void {
     if (stream.pending === undefined) this.#owner.writeTrailers(stream, lines);
-    else stream.pendingTrailers = lines.slice();
+    else stream.pendingTrailers = new Uint8Array(lines);
   }
 
   /** Takes a WINDOW_UPDATE of the connection (`id` is 0) or of a stream. */
