@@ -56,12 +56,11 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #output: FrameOutput;
   readonly #limits: AbuseLimits;
   readonly #settings: PeerSettings;
-  readonly #reader: FrameReader = new FrameReader();
+  readonly #reader: FrameReader;
   readonly #heads: HeadReceiver;
   readonly #data: DataReceiver;
   readonly #sender: DataSender;
   readonly #encoder: HpackEncoder = new HpackEncoder();
-  #prefaceBytes = 0;
   #hasSettings = false;
   #isEnded = false;
   #isPeerDraining = false;
@@ -73,6 +72,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     const isServer = role === 'server';
     this.#isServer = isServer;
     this.#handler = handler;
+    this.#reader = new FrameReader({ hasPreface: isServer });
     this.#streams = new StreamTable(isServer);
     this.#output = new FrameOutput(sink);
     this.#limits = new AbuseLimits(now);
@@ -80,7 +80,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#heads = new HeadReceiver(isServer, this, this.#streams, this.#limits);
     this.#data = new DataReceiver(this, this.#streams, this.#limits, this.#output);
     this.#sender = new DataSender(this, this.#streams, this.#output);
-    if (!isServer) this.#prefaceBytes = CLIENT_PREFACE.length;
   }
 
   /** The number of open streams. */
@@ -112,7 +111,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (this.#isEnded) return;
     const reader = this.#reader;
     reader.position = 0;
-    if (this.#prefaceBytes < CLIENT_PREFACE.length && !this.#readPreface(bytes)) return;
     while (!this.#isEnded) {
       const result = reader.next(bytes, bytes.length);
       if (result === 'more') break;
@@ -163,7 +161,10 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   // What consumers send.
 
-  /** Begins a head. The caller adds its fields, pseudo-fields first, and then calls `sendHead` or `open`. */
+  /**
+   * Begins a head. The caller adds its fields, pseudo-fields first, and then always calls `sendHead` or `open`, because the
+   * peer must decode what was encoded.
+   */
   beginHead(): HpackEncoder {
     this.#encoder.begin(block, 0);
     return this.#encoder;
@@ -171,6 +172,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /** Sends the begun head of a response. */
   sendHead(stream: Http2Stream, endsStream: boolean): void {
+    this.#sender.assertOpen(stream);
     this.#output.headers(stream.id, block, this.#encoder.position, endsStream);
     if (endsStream) this.onEndSent(stream);
   }
@@ -195,7 +197,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /** Ends the stream after its data. */
   sendEnd(stream: Http2Stream): void {
-    this.#sender.send(stream, NO_BYTES, 0, 0, true);
+    this.sendData(stream, NO_BYTES, 0, 0, true);
   }
 
   /** Ends the stream with trailers: complete lines `name: value` with CRLF. */
@@ -205,11 +207,12 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   /** Says that the consumer has passed on received bytes, so that the peer may send as many. */
   consumed(stream: Http2Stream, bytes: number): void {
-    this.#data.consume(stream, bytes);
+    if (this.#streams.has(stream)) this.#data.consume(stream, bytes);
   }
 
-  /** Ends a stream at once. */
+  /** Ends a stream at once, if it is open. */
   reset(stream: Http2Stream, code: number): void {
+    if (!this.#streams.has(stream)) return;
     this.#sendReset(stream.id, code);
     this.#close(stream, code);
   }
@@ -232,7 +235,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   }
 
   onDataSent(bytes: number): void {
-    this.#limits.onData(bytes);
+    this.#limits.onDataSent(bytes);
   }
 
   accepts(id: number): boolean {
@@ -281,20 +284,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
 
   // What the peer sends.
 
-  #readPreface(bytes: Uint8Array): boolean {
-    const reader = this.#reader;
-    while (this.#prefaceBytes < CLIENT_PREFACE.length && reader.position < bytes.length) {
-      // RFC 9113 §3.4: an invalid preface is a connection error.
-      if (bytes[reader.position] !== CLIENT_PREFACE[this.#prefaceBytes]) {
-        this.fail(ERROR.protocol);
-        return false;
-      }
-      this.#prefaceBytes += 1;
-      reader.position += 1;
-    }
-    return this.#prefaceBytes === CLIENT_PREFACE.length;
-  }
-
   #isSettings(): boolean {
     return this.#reader.type === FRAME.settings && (this.#reader.flags & FLAG.ack) === 0;
   }
@@ -309,11 +298,11 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (type === FRAME.headers) this.#heads.onHeaders(reader);
     else if (type === FRAME.continuation) this.#heads.onContinuation(reader);
     else if (type === FRAME.rstStream) this.#onReset(streamId, readUint32(bytes, start));
+    else if (type === FRAME.ping) this.#onPing(flags, bytes, start, end);
     else if (!this.#limits.takeControlFrame()) this.fail(ERROR.enhanceYourCalm);
     else if (type === FRAME.windowUpdate)
       this.#sender.onWindowUpdate(streamId, readUint32(bytes, start) & MAX_STREAM_ID);
     else if (type === FRAME.settings) this.#onSettings(flags, bytes, start, end);
-    else if (type === FRAME.ping) this.#onPing(flags, bytes, start, end);
     else if (type === FRAME.goaway) this.#onGoaway(readUint32(bytes, start) & MAX_STREAM_ID);
     else if (type === FRAME.priority) this.#heads.onPriority(reader);
   }
@@ -326,8 +315,11 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       else if (!this.#limits.takeControlFrame()) this.fail(ERROR.enhanceYourCalm);
       return;
     }
-    this.#close(stream, code);
-    if (!this.#limits.takePeerReset()) this.fail(ERROR.enhanceYourCalm);
+    // RFC 9113 §8.1: a server may stop a request with NO_ERROR after a complete response, which the client keeps.
+    if (stream.hasPeerEnded && code === ERROR.none) this.#complete(stream);
+    else this.#close(stream, code);
+    // The endpoints of a Service may reset what they want.
+    if (this.#isServer && !this.#limits.takePeerReset()) this.fail(ERROR.enhanceYourCalm);
   }
 
   #onSettings(flags: number, bytes: Uint8Array, start: number, end: number): void {
@@ -347,6 +339,10 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   }
 
   #onPing(flags: number, bytes: Uint8Array, start: number, end: number): void {
+    if (!this.#limits.takePing()) {
+      this.fail(ERROR.enhanceYourCalm);
+      return;
+    }
     if ((flags & FLAG.ack) === 0) {
       this.#output.frame(FRAME.ping, FLAG.ack, 0, bytes, start, end);
       return;
@@ -361,9 +357,9 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   #onGoaway(lastId: number): void {
     this.#isPeerDraining = true;
     if (this.#isServer) return;
-    for (const stream of [...this.#streams.values()]) {
+    for (const stream of this.#streams.values().slice()) {
       // RFC 9113 §6.8: streams above the last one were not processed and can be repeated.
-      if (stream.id > lastId) this.#close(stream, ERROR.refusedStream);
+      if (stream.id > lastId && this.#streams.has(stream)) this.#close(stream, ERROR.refusedStream);
     }
     this.#handler.onCapacity();
   }
@@ -385,8 +381,8 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#streams.delete(stream);
     this.#sender.remove(stream);
     this.#data.onClose(stream);
+    stream.id = 0;
     stream.consumer?.onClose(stream, code);
-    this.#streams.release(stream);
     if (this.#isEnded) return;
     if (this.#isDraining) this.#checkDrained();
     else if (!this.#isServer) this.#handler.onCapacity();
@@ -403,6 +399,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   #end(code: number): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    for (const stream of [...this.#streams.values()]) this.#close(stream, code);
+    // A consumer may reset other streams when its stream ends.
+    for (const stream of this.#streams.values().slice()) if (this.#streams.has(stream)) this.#close(stream, code);
   }
 }

@@ -1,3 +1,4 @@
+import { strict as assert } from 'node:assert';
 import type { ReceiverOwner } from './data-receiver.ts';
 import type { FrameOutput } from './frame-output.ts';
 import { ERROR, FLAG, FRAME, INITIAL_WINDOW_BYTES, MAX_FRAME_BYTES, MAX_WINDOW_BYTES } from './protocol.ts';
@@ -31,8 +32,15 @@ export class DataSender {
     this.#output = output;
   }
 
+  /** Throws if nothing more can be sent on a stream. A caller must not send behind `onClose` or its own end of the stream. */
+  assertOpen(stream: Http2Stream): void {
+    const hasEnded = stream.hasEnded || stream.endsAfterPending || stream.pendingTrailers !== undefined;
+    assert(this.#streams.has(stream) && !hasEnded, 'the stream has ended');
+  }
+
   /** Sends data, and ends the stream if `endsStream`. Returns the number of bytes that wait in the stream. */
   send(stream: Http2Stream, bytes: Uint8Array, start: number, end: number, endsStream: boolean): number {
+    this.assertOpen(stream);
     if (stream.pending !== undefined) {
       stream.pending = Buffer.concat([stream.pending.subarray(stream.pendingStart), bytes.subarray(start, end)]);
       stream.pendingStart = 0;
@@ -58,6 +66,7 @@ export class DataSender {
 
   /** Sends trailers after all data. The lines have the form of HTTP/1.1. */
   sendTrailers(stream: Http2Stream, lines: Uint8Array): void {
+    this.assertOpen(stream);
     if (stream.pending === undefined) this.#owner.writeTrailers(stream, lines);
     else stream.pendingTrailers = new Uint8Array(lines);
   }
@@ -129,6 +138,7 @@ export class DataSender {
 
   #finishPending(stream: Http2Stream, endsStream: boolean): void {
     const { pendingTrailers } = stream;
+    stream.endsAfterPending = false;
     stream.pending = undefined;
     stream.pendingStart = 0;
     stream.pendingTrailers = undefined;

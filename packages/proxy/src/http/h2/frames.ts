@@ -1,4 +1,5 @@
 import {
+  CLIENT_PREFACE,
   ERROR,
   FLAG,
   FRAME,
@@ -20,6 +21,8 @@ const CONTENT = 2;
 const PADDING = 3;
 /** The payload of a frame other than DATA. */
 const PAYLOAD = 4;
+/** The first bytes of a client. */
+const PREFACE = 5;
 
 /**
  * Divides the bytes of one direction of a connection into frames (RFC 9113 §4), however the bytes arrive. The content of
@@ -51,7 +54,8 @@ export class FrameReader {
   error: number = ERROR.none;
   /** The position of the next byte of the array of the last call. */
   position = 0;
-  #state = HEADER;
+  #state: number;
+  #prefaceLength = 0;
   #header: Uint8Array | undefined;
   #headerLength = 0;
   /** The bytes of the payload that were not taken yet. In DATA, padding is counted separately. */
@@ -59,6 +63,11 @@ export class FrameReader {
   #paddingLeft = 0;
   /** A payload of which only a part has arrived. */
   #partial: Uint8Array | undefined;
+
+  /** `hasPreface`: the preface of a client comes before the first frame. */
+  constructor({ hasPreface }: { readonly hasPreface: boolean }) {
+    this.#state = hasPreface ? PREFACE : HEADER;
+  }
 
   /**
    * Reads from `position` to `end` (exclusive). `frame`: a complete frame other than DATA. `data`: a piece of DATA.
@@ -78,6 +87,9 @@ export class FrameReader {
           break;
         case CONTENT:
           return this.#takeContent(bytes, end);
+        case PREFACE:
+          if (!this.#takePreface(bytes, end)) return this.error === ERROR.none ? 'more' : 'error';
+          break;
         case PADDING:
           if (!this.#skipPadding(end)) return 'more';
           break;
@@ -85,6 +97,20 @@ export class FrameReader {
           return this.#takePayload(bytes, end);
       }
     }
+  }
+
+  #takePreface(bytes: Uint8Array, end: number): boolean {
+    for (; this.position < end && this.#prefaceLength < CLIENT_PREFACE.length; this.position += 1) {
+      // RFC 9113 §3.4: an invalid preface is a connection error.
+      if (bytes[this.position] !== CLIENT_PREFACE[this.#prefaceLength]) {
+        this.error = ERROR.protocol;
+        return false;
+      }
+      this.#prefaceLength += 1;
+    }
+    if (this.#prefaceLength < CLIENT_PREFACE.length) return false;
+    this.#state = HEADER;
+    return true;
   }
 
   #takeHeader(bytes: Uint8Array, end: number): boolean {

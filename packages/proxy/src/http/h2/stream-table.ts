@@ -1,5 +1,5 @@
-import { INITIAL_WINDOW_BYTES, MAX_STREAM_ID } from './protocol.ts';
-import { type Http2Stream, returnStream, takeStream } from './stream.ts';
+import { MAX_STREAM_ID } from './protocol.ts';
+import { Http2Stream } from './stream.ts';
 
 /** How many resets are remembered. A peer may have sent frames for a stream before it receives the reset. */
 const REMEMBERED_RESETS = 128;
@@ -7,7 +7,8 @@ const REMEMBERED_RESETS = 128;
 /** The streams of one connection (RFC 9113 §5.1). */
 export class StreamTable {
   readonly #isServer: boolean;
-  readonly #streams: Map<number, Http2Stream> = new Map();
+  /** The open streams in any order. Few streams are open at a time, and a Map would allocate memory per stream. */
+  readonly #streams: Http2Stream[] = [];
   /** The largest stream that the peer has opened. */
   lastPeerId = 0;
   /** The next stream that we open. RFC 9113 §5.1.1: streams of clients are odd. */
@@ -21,7 +22,7 @@ export class StreamTable {
   }
 
   get size(): number {
-    return this.#streams.size;
+    return this.#streams.length;
   }
 
   get canOpen(): boolean {
@@ -29,11 +30,16 @@ export class StreamTable {
   }
 
   get(id: number): Http2Stream | undefined {
-    return this.#streams.get(id);
+    // The newest streams are the busiest ones.
+    for (let index = this.#streams.length - 1; index >= 0; index -= 1) {
+      const stream = this.#streams[index] as Http2Stream;
+      if (stream.id === id) return stream;
+    }
+    return undefined;
   }
 
-  values(): Iterable<Http2Stream> {
-    return this.#streams.values();
+  values(): readonly Http2Stream[] {
+    return this.#streams;
   }
 
   /** Whether the peer refers to a stream that was never opened. */
@@ -51,19 +57,20 @@ export class StreamTable {
   }
 
   add(id: number, sendWindow: number): Http2Stream {
-    const stream = takeStream(id, sendWindow, INITIAL_WINDOW_BYTES);
-    this.#streams.set(id, stream);
+    const stream = new Http2Stream(id, sendWindow);
+    this.#streams.push(stream);
     return stream;
   }
 
-  /** Removes a stream before its last event. */
-  delete(stream: Http2Stream): void {
-    this.#streams.delete(stream.id);
+  /** Whether a stream is open on this connection. */
+  has(stream: Http2Stream): boolean {
+    return stream.id !== 0 && this.get(stream.id) === stream;
   }
 
-  /** Gives the record of a deleted stream back. */
-  release(stream: Http2Stream): void {
-    returnStream(stream);
+  /** Removes an open stream. */
+  delete(stream: Http2Stream): void {
+    const last = this.#streams.pop() as Http2Stream;
+    if (last !== stream) this.#streams[this.#streams.indexOf(stream)] = last;
   }
 
   rememberReset(id: number): void {

@@ -1,5 +1,7 @@
 import type { HeadFields } from '../h1/head-fields.ts';
+import { METHOD } from '../h1/methods.ts';
 import type { DecodedHead } from './decoded-head.ts';
+import { INITIAL_WINDOW_BYTES } from './protocol.ts';
 
 /** Receives what the peer sends on one stream. Bytes and heads are valid only until the method returns. */
 export interface StreamConsumer {
@@ -15,20 +17,23 @@ export interface StreamConsumer {
   /**
    * Called once, as the last event. `code` is undefined if both sides have sent everything; otherwise it is the code of the
    * reset, by either side, or of the connection error. `ERROR.refusedStream` means that the peer has not processed the
-   * request (RFC 9113 §8.7). The record must not be used afterwards: another stream reuses it.
+   * request (RFC 9113 §8.7). Nothing can be sent afterwards.
    */
   onClose(stream: Http2Stream, code: number | undefined): void;
 }
 
-/** One stream. All streams of a worker share a pool of records. */
+/**
+ * One stream. Each stream has a record of its own, and no pool reuses records: whoever still held the record of an ended
+ * stream could otherwise send the response of one request to another.
+ */
 export class Http2Stream {
-  /** 0 while the record is in the pool. */
-  id = 0;
+  /** 0 after the last event. */
+  id: number;
   consumer: StreamConsumer | undefined;
   /** How many bytes of DATA the peer still allows. Negative if the peer has reduced the window. */
-  sendWindow = 0;
+  sendWindow: number;
   /** How many bytes of DATA the peer may still send. */
-  receiveWindow = 0;
+  receiveWindow: number = INITIAL_WINDOW_BYTES;
   /** The received bytes that the consumer has not passed on yet. */
   unconsumedBytes = 0;
   /** The consumed bytes that no WINDOW_UPDATE has announced yet. */
@@ -36,7 +41,7 @@ export class Http2Stream {
   /** How many bytes of DATA Content-Length still promises; -1 if the length is unknown. */
   promisedBytes = -1;
   /** The method of the request (`METHOD`). */
-  method = 0;
+  method: number = METHOD.other;
   /** Whether the final head of the peer has arrived. */
   hasHead = false;
   hasPeerEnded = false;
@@ -49,38 +54,8 @@ export class Http2Stream {
   /** The lines of trailers that follow the pending data. */
   pendingTrailers: Uint8Array | undefined;
 
-  /** The number of bytes that wait in the stream. */
-  get pendingBytes(): number {
-    return this.pending === undefined ? 0 : this.pending.length - this.pendingStart;
+  constructor(id: number, sendWindow: number) {
+    this.id = id;
+    this.sendWindow = sendWindow;
   }
-}
-
-/** More records are not kept. */
-const MAX_POOLED_STREAMS = 1_024;
-const pool: Http2Stream[] = [];
-
-/** Returns a record for a new stream. */
-export function takeStream(id: number, sendWindow: number, receiveWindow: number): Http2Stream {
-  const stream = pool.pop() ?? new Http2Stream();
-  stream.id = id;
-  stream.sendWindow = sendWindow;
-  stream.receiveWindow = receiveWindow;
-  stream.unconsumedBytes = 0;
-  stream.unannouncedBytes = 0;
-  stream.promisedBytes = -1;
-  stream.method = 0;
-  stream.hasHead = false;
-  stream.hasPeerEnded = false;
-  stream.hasEnded = false;
-  stream.endsAfterPending = false;
-  return stream;
-}
-
-export function returnStream(stream: Http2Stream): void {
-  stream.id = 0;
-  stream.consumer = undefined;
-  stream.pending = undefined;
-  stream.pendingStart = 0;
-  stream.pendingTrailers = undefined;
-  if (pool.length < MAX_POOLED_STREAMS) pool.push(stream);
 }

@@ -7,6 +7,7 @@ import {
   MAX_FORCED_RESETS,
   MAX_HEADER_BLOCK_BYTES,
   MAX_PEER_RESETS,
+  MAX_PINGS,
   MAX_QUEUED_BYTES,
 } from '../../../src/http/h2/abuse-limits.ts';
 import { ERROR, FLAG, FRAME, SETTING } from '../../../src/http/h2/protocol.ts';
@@ -120,7 +121,7 @@ suite('a client that sends frames of no use', () => {
       peer.head(3, GET, FLAG.endStream);
       const steps = stepsUntilFailure(peer, 5_000, () => send(peer));
       // The first SETTINGS of the connection has taken a token, and the two requests have given tokens back.
-      assert.equal(steps, MAX_CONTROL_FRAMES + 1);
+      assert.equal(steps, (name.endsWith('PING') ? MAX_PINGS : MAX_CONTROL_FRAMES) + 1);
       assert.equal(peer.failureCode, ERROR.enhanceYourCalm);
     });
   }
@@ -132,6 +133,19 @@ suite('a client that sends frames of no use', () => {
       else peer.send(FRAME.ping, 0, 0, new Uint8Array(8));
     });
     assert.equal(steps, 20_000);
+  });
+
+  test('keeps the connection if each PING follows data', () => {
+    const peer = new RawPeer(({ connection }, stream) => {
+      connection.beginHead().status(200);
+      connection.sendHead(stream, false);
+    });
+    peer.head(1, POST);
+    const steps = stepsUntilFailure(peer, 5_000, () => {
+      peer.connection.sendData(peer.streams[0] as Http2Stream, new Uint8Array(1), 0, 1);
+      peer.send(FRAME.ping, 0, 0, new Uint8Array(8));
+    });
+    assert.equal(steps, 5_000);
   });
 
   test('keeps the connection if it sends them slowly', () => {

@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { ERROR, FLAG, FRAME, INITIAL_WINDOW_BYTES, readUint32, SETTING } from '../../../src/http/h2/protocol.ts';
+import { Http2Connection } from '../../../src/http/h2/connection.ts';
+import {
+  CLIENT_PREFACE,
+  ERROR,
+  FLAG,
+  FRAME,
+  INITIAL_WINDOW_BYTES,
+  readUint32,
+  SETTING,
+} from '../../../src/http/h2/protocol.ts';
 import type { Http2Stream } from '../../../src/http/h2/stream.ts';
 import { GET, numberBytes, POST, RawPeer, type SentFrame } from './raw-peer.ts';
 
@@ -21,6 +30,41 @@ const dataFrames = (frames: readonly SentFrame[]): (readonly [id: number, length
   frames
     .filter(({ type }) => type === FRAME.data)
     .map(({ streamId, payload, flags }) => [streamId, payload.length, (flags & FLAG.endStream) !== 0] as const);
+
+suite('the start of a connection', () => {
+  const start = (bytes: Uint8Array): number | undefined => {
+    let failureCode: number | undefined;
+    const connection = new Http2Connection({
+      role: 'server',
+      sink: { write: () => 0 },
+      now: () => 0,
+      handler: {
+        onRequest: () => assert.fail('no request'),
+        onCapacity: () => {},
+        onDrained: () => {},
+        onFailure: (code) => {
+          failureCode = code;
+        },
+      },
+    });
+    for (const byte of bytes) connection.receive(Uint8Array.of(byte));
+    return failureCode;
+  };
+
+  test('is the preface and SETTINGS', () => {
+    assert.equal(start(Buffer.concat([CLIENT_PREFACE, new Uint8Array([0, 0, 0, 4, 0, 0, 0, 0, 0])])), undefined);
+  });
+
+  test('fails at the first wrong byte of the preface', () => {
+    assert.equal(start(Buffer.from('PRI * HTTP/2.0\r\n\r\nSX')), ERROR.protocol);
+    assert.equal(start(Buffer.from('GET')), ERROR.protocol);
+  });
+
+  test('fails if another frame comes first', () => {
+    const ping = new Uint8Array([0, 0, 8, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    assert.equal(start(Buffer.concat([CLIENT_PREFACE, ping])), ERROR.protocol);
+  });
+});
 
 suite('the windows of a server', () => {
   test('open only when the consumer has taken the bytes', () => {

@@ -23,7 +23,7 @@ function readFrames(
   bytes: Uint8Array,
   cuts: readonly number[] = [],
 ): { readonly frames: Frame[]; readonly error: number } {
-  const reader = new FrameReader();
+  const reader = new FrameReader({ hasPreface: false });
   const frames: Frame[] = [];
   let data = '';
   for (const [index, start] of [0, ...cuts].entries()) {

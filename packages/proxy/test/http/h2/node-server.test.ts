@@ -186,6 +186,16 @@ suite('an HTTP/2 client', () => {
     assert.equal(connection.canOpen, false);
   });
 
+  test('keeps a complete response whose request the server stops', async (context) => {
+    const server = serverOf((stream) => {
+      stream.respond({ ':status': 413, date: 'now' });
+      stream.end('too large', () => stream.close(constants.NGHTTP2_NO_ERROR));
+    });
+    const { connection } = await startClient(context, server);
+    const { heads, body, closeCode } = await request(connection, 'POST', { body: new Uint8Array(500_000) }).received;
+    assert.deepEqual([heads.length, String(body), closeCode], [1, 'too large', undefined]);
+  });
+
   test('stops a response by a reset', async (context) => {
     const { promise, resolve } = Promise.withResolvers<number>();
     const server = serverOf((stream) => {

@@ -34,7 +34,7 @@ export class RawPeer {
   isDrained = false;
   receivedBytes = 0;
   readonly #encoder: HpackEncoder = new HpackEncoder();
-  readonly #reader: FrameReader = new FrameReader();
+  readonly #reader: FrameReader = new FrameReader({ hasPreface: false });
   #output: Buffer = Buffer.alloc(0);
 
   /** `onRequest` is called after the request was recorded. */

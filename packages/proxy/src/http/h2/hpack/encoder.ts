@@ -20,8 +20,8 @@ const MAX_INSERTED_BYTES = 512;
 
 /** The numbers of buckets of the hash tables. All are powers of two. */
 const STATIC_BUCKETS = 256;
-const DYNAMIC_BUCKETS = 256;
-const SEEN_BUCKETS = 128;
+const DYNAMIC_BUCKETS = 128;
+const SEEN_BUCKETS = 64;
 
 // The first bits of each kind of field (RFC 7541 §6), and the bits of the integer that follows.
 const INDEXED = 0x80;
