@@ -170,10 +170,16 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   ];
 }
 
-function tlsLines({ secret, ports, clientCaSecret }: TlsTermination): string[] {
+function tlsLines({ secret, ports, clientCaSecret, httpsRedirectPort, hstsMaxAgeSeconds }: TlsTermination): string[] {
   return [
     `TLS terminates here at ${ports.map(({ port }) => `${port}/TCP`).join(', ')}, with the certificate of Secret ${secret}`,
     ...(clientCaSecret === null ? [] : [`clients must present a certificate of a CA in Secret ${clientCaSecret}`]),
+    ...(httpsRedirectPort === undefined
+      ? []
+      : [`HTTP requests at port 80 are redirected to HTTPS at ${httpsRedirectPort}`]),
+    ...(hstsMaxAgeSeconds === undefined
+      ? []
+      : [`browsers are told to use only HTTPS for ${countText(hstsMaxAgeSeconds)} seconds (HSTS)`]),
   ];
 }
 

@@ -49,6 +49,11 @@ export function relaysHttp({ settings, listener }: Pick<Route, 'settings' | 'lis
   return listener.protocol === 'TCP' && settings.httpPorts?.includes(listener.port) === true;
 }
 
+/** Returns the TLS port to which the proxies redirect the HTTP requests of the listener; undefined if they relay the requests. */
+export function httpsRedirectPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): number | undefined {
+  return listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT ? settings.tls?.httpsRedirectPort : undefined;
+}
+
 /** The identity of a listener on its node, such as `TCP/192.0.2.7/443`. */
 export type ListenerKey = string;
 /** The identity of a route: the listener key, followed by `/` and the UID of the Service if Services share the listener. */
@@ -90,7 +95,8 @@ export type RouteRefusal = 'no-endpoints' | 'source-range';
 /** Returns why a route refuses a client; undefined if the route admits the client. */
 export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
   if (!route.allowsSource(client)) return 'source-range';
-  return route.endpoints.length === 0 ? 'no-endpoints' : undefined;
+  // A redirect needs no endpoint.
+  return route.endpoints.length === 0 && httpsRedirectPort(route) === undefined ? 'no-endpoints' : undefined;
 }
 
 // What `compileRoute` needs besides the entries of the listener and the Service.

@@ -47,6 +47,10 @@ export interface TlsTermination {
   readonly ports: readonly TlsPort[];
   /** Name of the Secret, in the Service's namespace, that holds the CAs of client certificates; null if clients need none. */
   readonly clientCaSecret: string | null;
+  /** The TLS port to which HTTP requests at port 80 are redirected; absent if they are relayed. */
+  readonly httpsRedirectPort?: number;
+  /** How long browsers use only HTTPS for a host (RFC 6797 §6.1.1), in seconds; absent if responses do not say so. */
+  readonly hstsMaxAgeSeconds?: number;
 }
 
 export interface TlsPort {

@@ -38,7 +38,8 @@ function withoutPassthrough({ grammar, parse }: Annotation): Annotation {
   };
 }
 
-function withTls({ grammar, parse }: Annotation): Annotation {
+/** An annotation that is refused without `tls-secret`. */
+export function withTls({ grammar, parse }: Annotation): Annotation {
   return {
     grammar,
     parse: (value, settings) =>

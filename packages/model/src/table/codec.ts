@@ -150,6 +150,8 @@ const SETTINGS = objectOf({
       secret: isText,
       ports: listOf(objectOf({ port: isPort, alpn: listOf(isText) })),
       clientCaSecret: nullOr(isText),
+      httpsRedirectPort: optional(isPort),
+      hstsMaxAgeSeconds: optional(isCount),
     }),
   ),
   httpPorts: optional(listOf(isPort)),
