@@ -45,6 +45,7 @@ export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {
   type Client,
   expectsClientHello,
+  hasSameCredentials,
   httpsRedirectPort,
   type ListenerKey,
   listenerKey,
