@@ -75,8 +75,8 @@ encrypted.size() == 0 ? ''
 : VALUE != 'true' ? ''
 : !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
 : variables.tlsPorts.size() == 0 || variables.tcp.exists(port, port.port == 80
-  && port.?appProtocol.orValue('http') in ['http', 'kubernetes.io/ws']) ? ''
-: 'can be honoured only if the Service has a port 80/TCP with appProtocol: http or without appProtocol; add the port, or remove this annotation'
+  && port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']) ? ''
+: 'can be honoured only if the Service has a port 80/TCP with appProtocol: http; add the port or its appProtocol, or remove this annotation'
 {{- end }}
 
 {{- define "weir.cel.hsts" -}}

@@ -29,9 +29,6 @@ export const HTTPS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
 const REDIRECT_ANNOTATION = `${ANNOTATION_PREFIX}https-redirect`;
 const HSTS_ANNOTATION = `${ANNOTATION_PREFIX}hsts-max-age`;
 const HTTPS_PORT = 443;
-/** The values of appProtocol of an HTTP port 80 whose requests can be redirected. */
-const REDIRECTED_PROTOCOLS: readonly (string | null)[] = [null, 'http', 'kubernetes.io/ws'];
-
 /**
  * Returns the settings with the port of HTTPS redirects. Adds messages to `mistakes` if the ports of the Service do not fit the
  * annotations. `settings` must contain the TLS ports and the HTTP ports.
@@ -49,21 +46,12 @@ export function withHttpsPolicy(
     );
   if (!Object.hasOwn(service.annotations, REDIRECT_ANNOTATION) || service.annotations[REDIRECT_ANNOTATION] !== 'true')
     return settings;
-  const isRedirected = service.ports.some(
-    ({ port, protocol, appProtocol }) =>
-      port === PLAIN_HTTP_PORT && protocol === 'TCP' && REDIRECTED_PROTOCOLS.includes(appProtocol),
-  );
-  if (!isRedirected) {
+  if (!httpPorts.includes(PLAIN_HTTP_PORT)) {
     mistakes.push(
-      `annotation ${REDIRECT_ANNOTATION}: "true" can be honoured only if the Service has a port 80/TCP with appProtocol: http or without appProtocol; add the port, or remove this annotation`,
+      `annotation ${REDIRECT_ANNOTATION}: "true" can be honoured only if the Service has a port 80/TCP with appProtocol: http; add the port or its appProtocol, or remove this annotation`,
     );
     return settings;
   }
   const httpsPort = tls.ports.find(({ port }) => port === HTTPS_PORT) ?? tls.ports[0];
-  return {
-    ...settings,
-    // The proxies answer requests at port 80 themselves, so the pods need not speak HTTP there.
-    httpPorts: [...new Set([...httpPorts, PLAIN_HTTP_PORT])].sort((a, b) => a - b),
-    tls: { ...tls, httpsRedirectPort: httpsPort?.port ?? HTTPS_PORT },
-  };
+  return { ...settings, tls: { ...tls, httpsRedirectPort: httpsPort?.port ?? HTTPS_PORT } };
 }

@@ -6,7 +6,7 @@ import { port, service } from '../fixtures/snapshot.ts';
 type Annotations = Readonly<Record<string, string>>;
 
 const HTTPS = port(443, { name: 'https', appProtocol: 'http' });
-const PORTS = [port(80, { name: 'http' }), HTTPS];
+const PORTS = [port(80, { name: 'http', appProtocol: 'http' }), HTTPS];
 
 function read(annotations: Annotations, ports: readonly ServicePort[]): ReturnType<typeof serviceSettingsFor> {
   const prefixed = Object.entries(annotations).map(([name, value]) => [`weir.dev/${name}`, value]);
@@ -29,14 +29,18 @@ describe('weir.dev/https-redirect', () => {
     const { tls, httpPorts } = settingsOf({ 'https-redirect': 'true' });
     assert.equal(tls?.httpsRedirectPort, 443);
     assert.deepEqual(httpPorts, [80, 443]);
-    const ports = [port(80, { name: 'http' }), port(9443, { name: 'a' }), port(8443, { name: 'b' })];
+    const ports = [
+      port(80, { name: 'http', appProtocol: 'http' }),
+      port(9443, { name: 'a' }),
+      port(8443, { name: 'b' }),
+    ];
     assert.equal(settingsOf({ 'https-redirect': 'true', 'tls-ports': 'a,b' }, ports).tls?.httpsRedirectPort, 8443);
   });
 
   test('does not redirect with "false", which needs no TLS', () => {
     const { tls, httpPorts } = settingsOf({ 'https-redirect': 'false' });
     assert.equal(tls?.httpsRedirectPort, undefined);
-    assert.deepEqual(httpPorts, [443]);
+    assert.deepEqual(httpPorts, [80, 443]);
     assert.deepEqual(mistakesIn({ 'https-redirect': 'false' }), []);
   });
 
@@ -44,9 +48,13 @@ describe('weir.dev/https-redirect', () => {
     assert.deepEqual(mistakesIn({ 'https-redirect': 'true' }), [
       'annotation weir.dev/https-redirect: "true" can be honoured only with weir.dev/tls-secret; add that annotation, or remove this one',
     ]);
-    for (const ports of [[HTTPS], [port(80, { name: 'http', appProtocol: 'grpc' }), HTTPS]])
+    for (const ports of [
+      [HTTPS],
+      [port(80, { name: 'http' }), HTTPS],
+      [port(80, { name: 'http', appProtocol: 'grpc' }), HTTPS],
+    ])
       assert.deepEqual(mistakesIn({ 'tls-secret': 'web', 'https-redirect': 'true' }, ports), [
-        'annotation weir.dev/https-redirect: "true" can be honoured only if the Service has a port 80/TCP with appProtocol: http or without appProtocol; add the port, or remove this annotation',
+        'annotation weir.dev/https-redirect: "true" can be honoured only if the Service has a port 80/TCP with appProtocol: http; add the port or its appProtocol, or remove this annotation',
       ]);
   });
 });
