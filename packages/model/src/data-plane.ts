@@ -46,6 +46,8 @@ export { compileNetworks, type NetworkSet } from './match/networks.ts';
 export {
   type Client,
   expectsClientHello,
+  hasSameCredentials,
+  httpsRedirectPort,
   type ListenerKey,
   listenerKey,
   listenerKeyOfEntryId,

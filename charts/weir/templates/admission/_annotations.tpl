@@ -14,6 +14,7 @@ same values.
 {{- $grammar := include "weir.annotations.grammar" . | fromYaml -}}
 {{- $check := list "health-check" -}}
 {{- $tls := list "tls-secret" "tls-passthrough" -}}
+{{- $tlsPorts := append $tls "tls-ports" -}}
 {{- $rules := dict
   "proxy-protocol" (dict "tcpOnly" "true")
   "tls-passthrough" (dict "tcpOnly" "VALUE == 'true'")
@@ -21,6 +22,8 @@ same values.
     "tcpOnly" "true" "quotes" "itself")
   "tls-ports" (dict "wrong" (include "weir.cel.tlsPorts" .) "with" $tls "quotes" "itself")
   "client-ca-secret" (dict "wrong" (include "weir.cel.clientCaSecret" (index $grammar "client-ca-secret")) "with" $tls)
+  "https-redirect" (dict "wrong" (include "weir.cel.httpsRedirect" (index $grammar "https-redirect")) "with" $tlsPorts)
+  "hsts-max-age" (dict "wrong" (include "weir.cel.hsts" (index $grammar "hsts-max-age")) "with" $tlsPorts)
   "hosts" (dict "wrong" (include "weir.cel.hosts" (index $grammar "hosts")) "with" $tls "tcpOnly" "true")
   "path-prefix" (dict "wrong" (include "weir.cel.pathPrefix" (index $grammar "path-prefix")) "with" (list "tls-passthrough"))
   "strip-prefix" (dict "wrong" (include "weir.cel.stripPrefix" $grammar) "with" (list "path-prefix" "tls-passthrough"))

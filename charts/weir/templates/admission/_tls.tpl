@@ -10,6 +10,16 @@ every one. `.` is the grammar of the annotation, unless a comment says otherwise
 && variables.own[?'weir.dev/tls-passthrough'].orValue('') != 'true'
 {{- end }}
 
+{{/* CEL: the ports at which TLS is terminated. */}}
+{{- define "weir.cel.terminatedPorts" -}}
+!variables.hasTls ? []
+: 'weir.dev/tls-ports' in variables.own
+? [variables.own['weir.dev/tls-ports'].split(',').map(part, part.trim())].map(parts,
+  variables.tcp.filter(port, port.port != 80 && parts.exists(part, {{ include "weir.cel.isPort" . }})))[0]
+: variables.tcp.filter(port, port.port != 80
+  && (port.port == 443 || port.?appProtocol.orValue('') in ['https', 'kubernetes.io/wss']))
+{{- end }}
+
 {{- define "weir.cel.onlyWithTls" -}}
 'can be honoured only with weir.dev/tls-secret; add that annotation, or remove this one'
 {{- end }}
@@ -58,4 +68,20 @@ encrypted.size() == 0 ? ''
 {{- define "weir.cel.clientCaSecret" -}}
 !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
 : {{ include "weir.cel.value" . }}
+{{- end }}
+
+{{- define "weir.cel.httpsRedirect" -}}
+!({{ include "weir.cel.isOneOf" . }}) ? {{ include "weir.cel.notAllowed" . }}
+: VALUE != 'true' ? ''
+: !variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
+: variables.tlsPorts.size() == 0 || variables.tcp.exists(port, port.port == 80
+  && port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']) ? ''
+: 'can be honoured only if the Service has a port 80/TCP with appProtocol: http; add the port or its appProtocol, or remove this annotation'
+{{- end }}
+
+{{- define "weir.cel.hsts" -}}
+!variables.hasTls ? {{ include "weir.cel.onlyWithTls" . }}
+: !{{ include "weir.cel.matches" (dict "value" "VALUE" "grammar" .) }} ? {{ include "weir.cel.notAllowed" . }}
+: variables.tlsPorts.size() == 0 || variables.tlsPorts.exists(port, port.?appProtocol.orValue('') in ['http', 'kubernetes.io/ws']) ? ''
+: 'can be honoured only if TLS is terminated at a port with appProtocol: http; set appProtocol, or remove this annotation'
 {{- end }}

@@ -5,7 +5,7 @@ VALUE.
 
 {{- define "weir.cel.value" -}}
 {{- if eq .kind "one-of" -}}
-VALUE in ['{{ join "', '" .values }}']
+{{- include "weir.cel.isOneOf" . }}
 {{- else if eq .kind "duration" -}}
 {{- include "weir.cel.isDuration" (dict "value" "VALUE" "grammar" . "max" (int64 .maxMs | toString)) }}
 {{- else if eq .kind "integer" -}}
@@ -18,6 +18,11 @@ VALUE.matches('^[0-9]{1,2}$') && int(VALUE) >= {{ int64 .min }} && int(VALUE) <=
 {{- fail (printf "unknown kind %q in annotation-grammar.yaml" .kind) -}}
 {{- end }}
 ? '' : {{ include "weir.cel.notAllowed" . }}
+{{- end }}
+
+{{/* CEL: whether VALUE is one of the values of the grammar `.`. */}}
+{{- define "weir.cel.isOneOf" -}}
+VALUE in ['{{ join "', '" .values }}']
 {{- end }}
 
 {{/* CEL: the message about a value that does not match the grammar `.`. */}}

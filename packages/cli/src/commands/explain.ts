@@ -1,4 +1,5 @@
 import {
+  certificateSecretsOf,
   formatDuration,
   type HealthCheckSettings,
   healthCheckName,
@@ -170,10 +171,19 @@ function settingLines({ settings }: ServiceExplanation): string[] {
   ];
 }
 
-function tlsLines({ secret, ports, clientCaSecret }: TlsTermination): string[] {
+function tlsLines(tls: TlsTermination): string[] {
+  const { ports, clientCaSecret, httpsRedirectPort, hstsMaxAgeSeconds } = tls;
+  const secrets = certificateSecretsOf(tls);
+  const certificates = secrets.length === 1 ? 'certificate of Secret' : 'certificates of Secrets';
   return [
-    `TLS terminates here at ${ports.map(({ port }) => `${port}/TCP`).join(', ')}, with the certificate of Secret ${secret}`,
+    `TLS terminates here at ${ports.map(({ port }) => `${port}/TCP`).join(', ')}, with the ${certificates} ${joinList(secrets)}`,
     ...(clientCaSecret === null ? [] : [`clients must present a certificate of a CA in Secret ${clientCaSecret}`]),
+    ...(httpsRedirectPort === undefined
+      ? []
+      : [`HTTP requests at port 80 are redirected to HTTPS at ${httpsRedirectPort}`]),
+    ...(hstsMaxAgeSeconds === undefined
+      ? []
+      : [`browsers are told to use only HTTPS for ${countText(hstsMaxAgeSeconds)} seconds (HSTS)`]),
   ];
 }
 

@@ -1,3 +1,4 @@
+import { compareText } from '../compare.ts';
 import {
   type CertificateEntry,
   type EndpointsEntry,
@@ -35,16 +36,16 @@ interface MutableMatcher extends Matcher {
   readonly routes: Map<RouteKey, Route>;
   readonly listeners: Map<ListenerKey, ListenerRoutes>;
   readonly entries: Map<string, Entry>;
-  readonly partsByService: Map<string, SettingsAndCertificate>;
+  readonly partsByService: Map<string, ServiceParts>;
   /** The zone of the node; null if the node has none. */
   zone: string | null;
 }
 
 /** The table entries of one Service. */
-interface SettingsAndCertificate {
+interface ServiceParts {
   service: ServiceEntry | undefined;
-  certificate: CertificateEntry | undefined;
   sourceRangeCheck: SourceRangeCheck | undefined;
+  readonly certificates: SmallEntryMap<CertificateEntry>;
   readonly listeners: SmallEntryMap<ListenerEntry>;
   readonly endpoints: SmallEntryMap<EndpointsEntry>;
 }
@@ -126,7 +127,7 @@ function link(index: MutableMatcher, entry: Entry): string {
   }
   if (entry.kind === 'certificate') {
     index.entries.set(entry.id, entry);
-    partsOf(index, entry.service).certificate = entry;
+    partsOf(index, entry.service).certificates.put(entry);
     return entry.service;
   }
   if (entry.kind === 'endpoints') {
@@ -148,23 +149,23 @@ function unlink(index: MutableMatcher, entry: Entry): string {
   const parts = index.partsByService.get(uid);
   if (parts === undefined) return '';
   if (entry.kind === 'service') parts.service = undefined;
-  else if (entry.kind === 'certificate') parts.certificate = undefined;
+  else if (entry.kind === 'certificate') parts.certificates.delete(entry.id);
   else if (entry.kind === 'endpoints') parts.endpoints.delete(entry.id);
   else if (entry.kind === 'listener') parts.listeners.delete(entry.id);
   if (isEmptyPart(parts)) index.partsByService.delete(uid);
   return uid;
 }
 
-function isEmptyPart({ service, certificate, endpoints, listeners }: SettingsAndCertificate): boolean {
-  return service === undefined && certificate === undefined && endpoints.isEmpty && listeners.isEmpty;
+function isEmptyPart({ service, certificates, endpoints, listeners }: ServiceParts): boolean {
+  return service === undefined && certificates.isEmpty && endpoints.isEmpty && listeners.isEmpty;
 }
 
-function partsOf(index: MutableMatcher, uid: string): SettingsAndCertificate {
+function partsOf(index: MutableMatcher, uid: string): ServiceParts {
   let parts = index.partsByService.get(uid);
   if (parts === undefined) {
     parts = {
       service: undefined,
-      certificate: undefined,
+      certificates: new SmallEntryMap(),
       sourceRangeCheck: undefined,
       listeners: new SmallEntryMap(),
       endpoints: new SmallEntryMap(),
@@ -177,12 +178,13 @@ function partsOf(index: MutableMatcher, uid: string): SettingsAndCertificate {
 function recompile(index: MutableMatcher, uid: string): RouteKey[] {
   const parts = index.partsByService.get(uid);
   if (parts === undefined) return [];
-  const { service, certificate } = parts;
+  const { service } = parts;
   const ranges = service?.settings?.sourceRanges;
   const sourceRangeCheck = ranges && sourceRangeCheckFor(ranges, parts.sourceRangeCheck);
   parts.sourceRangeCheck = sourceRangeCheck;
   // Groups the chunks once for all listeners, because a Service may have thousands of ports, each with its own chunks.
   const chunks = Map.groupBy(parts.endpoints.values(), portOf);
+  const certificates = [...parts.certificates.values()].sort(byPosition);
   const keys: RouteKey[] = [];
   for (const listener of parts.listeners.values()) {
     const key = routeKey(listener);
@@ -192,12 +194,17 @@ function recompile(index: MutableMatcher, uid: string): RouteKey[] {
         zone: index.zone,
         chunks: chunks.get(portOf(listener)) ?? [],
         sourceRangeCheck,
-        certificate,
+        certificates,
       };
       putRoute(index, compileRoute(listener, service, input));
     } else removeRoute(index, key);
   }
   return keys;
+}
+
+/** Sorts certificates by the positions of their Secrets, which are the last parts of their ids. */
+function byPosition(a: CertificateEntry, b: CertificateEntry): number {
+  return a.id.length - b.id.length || compareText(a.id, b.id);
 }
 
 function putRoute({ routes, listeners }: MutableMatcher, route: Route): void {

@@ -19,10 +19,10 @@ export interface Route {
   readonly settings: ServiceSettings;
   readonly endpoints: readonly Endpoint[];
   /**
-   * Undefined if TLS is not terminated at the listener, or if the certificate is missing. While the certificate is missing, the route
-   * serves no client.
+   * The certificates in the order of preference. Empty if TLS is not terminated at the listener, or if the certificates are missing. While
+   * they are missing, the route serves no client.
    */
-  readonly certificate: CertificateEntry | undefined;
+  readonly certificates: readonly CertificateEntry[];
   /** The zone of the listener's node; null if the node has none. */
   readonly zone: string | null;
   /** Whether the Service's `loadBalancerSourceRanges` admit the address of a client. */
@@ -47,6 +47,21 @@ export function terminatingTlsPort({ settings, listener }: Pick<Route, 'settings
 /** Whether the proxies relay HTTP requests at the listener. */
 export function relaysHttp({ settings, listener }: Pick<Route, 'settings' | 'listener'>): boolean {
   return listener.protocol === 'TCP' && settings.httpPorts?.includes(listener.port) === true;
+}
+
+/** Returns the TLS port to which the proxies redirect the HTTP requests of the listener; undefined if they relay the requests. */
+export function httpsRedirectPort({ settings, listener }: Pick<Route, 'settings' | 'listener'>): number | undefined {
+  return listener.protocol === 'TCP' && listener.port === PLAIN_HTTP_PORT ? settings.tls?.httpsRedirectPort : undefined;
+}
+
+/** Whether two routes get their certificates and the CAs of client certificates from the same Secrets. */
+export function hasSameCredentials(one: Pick<Route, 'service' | 'settings'>, other: typeof one): boolean {
+  return (
+    one.service.namespace === other.service.namespace &&
+    one.settings.tls?.secret === other.settings.tls?.secret &&
+    one.settings.tls?.otherSecrets?.join() === other.settings.tls?.otherSecrets?.join() &&
+    one.settings.tls?.clientCaSecret === other.settings.tls?.clientCaSecret
+  );
 }
 
 /** The identity of a listener on its node, such as `TCP/192.0.2.7/443`. */
@@ -90,7 +105,8 @@ export type RouteRefusal = 'no-endpoints' | 'source-range';
 /** Returns why a route refuses a client; undefined if the route admits the client. */
 export function routeRefusalFor(route: Route, client: Pick<Client, 'address'>): RouteRefusal | undefined {
   if (!route.allowsSource(client)) return 'source-range';
-  return route.endpoints.length === 0 ? 'no-endpoints' : undefined;
+  // A redirect needs no endpoint.
+  return route.endpoints.length === 0 && httpsRedirectPort(route) === undefined ? 'no-endpoints' : undefined;
 }
 
 // What `compileRoute` needs besides the entries of the listener and the Service.
@@ -100,7 +116,7 @@ export interface RouteInput {
   /** The endpoints entries of the listener's port. */
   readonly chunks: readonly EndpointsEntry[];
   readonly sourceRangeCheck: SourceRangeCheck;
-  readonly certificate: CertificateEntry | undefined;
+  readonly certificates: readonly CertificateEntry[];
 }
 
 /**
@@ -108,12 +124,12 @@ export interface RouteInput {
  * settings.
  */
 export function compileRoute(listener: ListenerEntry, service: ServiceEntry, parts: RouteInput): Route {
-  const { zone, chunks, sourceRangeCheck, certificate } = parts;
+  const { zone, chunks, sourceRangeCheck, certificates } = parts;
   const { settings } = service;
   if (settings === null) throw new Error(`invalid table: Service ${service.uid} has a listener but no settings`);
   const isTls = terminatingTlsPort({ settings, listener }) !== undefined;
   return {
-    certificate: isTls ? certificate : undefined,
+    certificates: isTls ? certificates : NO_CERTIFICATES,
     key: routeKey(listener),
     listener,
     service,
@@ -123,6 +139,8 @@ export function compileRoute(listener: ListenerEntry, service: ServiceEntry, par
     allowsSource: sourceRangeCheck.allowsSource,
   };
 }
+
+const NO_CERTIFICATES: readonly CertificateEntry[] = Object.freeze([]);
 
 /**
  * Returns the endpoints of all chunks, sorted and without duplicates. An endpoint can be in two chunks while it moves from one

@@ -15,6 +15,7 @@ import {
 } from './annotation-grammar.ts';
 import { HEALTH_ANNOTATIONS } from './health-annotations.ts';
 import { HTTP_ANNOTATIONS } from './http-annotations.ts';
+import { HTTPS_ANNOTATIONS } from './https-annotations.ts';
 import type { Algorithm, ServiceLimits, ServiceSettings } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 import { TLS_ANNOTATIONS } from './tls-annotations.ts';
@@ -43,6 +44,7 @@ const ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'proxy-protocol': oneOfAnnotation(['v1', 'v2'], (proxyProtocol) => ({ proxyProtocol })),
   'tls-passthrough': oneOfAnnotation(['true', 'false'], (value) => ({ tlsPassthrough: value === 'true' })),
   ...TLS_ANNOTATIONS,
+  ...HTTPS_ANNOTATIONS,
   hosts: hostsAnnotation(),
   ...HTTP_ANNOTATIONS,
   ...HEALTH_ANNOTATIONS,

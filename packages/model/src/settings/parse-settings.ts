@@ -3,6 +3,7 @@ import { quote } from '../message-text.ts';
 import type { ServiceObject } from '../snapshot.ts';
 import { applyAnnotations } from './annotations.ts';
 import { httpPortsOf } from './http-annotations.ts';
+import { withHttpsPolicy } from './https-annotations.ts';
 import {
   type Affinity,
   ANNOTATION_PREFIX,
@@ -53,12 +54,13 @@ function parseSettings(service: ServiceObject): ParsedSettings {
   const own = Object.entries(service.annotations).filter(([name]) => name.startsWith(ANNOTATION_PREFIX));
   const annotations = new Map(own.map(([name, value]) => [name.slice(ANNOTATION_PREFIX.length), value]));
   const defaults: ServiceSettings = { ...DEFAULT_SERVICE_SETTINGS, ...httpPortsOf(service) };
-  const settings: ServiceSettings = {
+  const withPorts: ServiceSettings = {
     ...withTlsPorts(service, applyAnnotations(defaults, annotations, mistakes), mistakes),
     sourceRanges: sourceRangesFor(service, mistakes),
     affinity: affinityFor(service),
     preferSameZone: zonePreferenceOf(service) !== 'none',
   };
+  const settings = withHttpsPolicy(service, withPorts, mistakes);
   mistakes.push(...tcpOnlyMistakes(service, settings));
   return mistakes.length > 0 ? { kind: 'invalid', mistakes } : { kind: 'settings', settings };
 }

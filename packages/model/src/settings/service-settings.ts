@@ -41,12 +41,23 @@ export interface ServiceSettings {
 }
 
 export interface TlsTermination {
-  /** Name of the Secret, in the Service's namespace, that holds certificate and private key. */
+  /** Name of the first Secret, in the Service's namespace, that holds certificate and private key. */
   readonly secret: string;
+  /** Names of the further Secrets with certificates, in the order of preference; absent if there are none. */
+  readonly otherSecrets?: readonly string[];
   /** The ports at which TLS is terminated; never empty. */
   readonly ports: readonly TlsPort[];
   /** Name of the Secret, in the Service's namespace, that holds the CAs of client certificates; null if clients need none. */
   readonly clientCaSecret: string | null;
+  /** The TLS port to which HTTP requests at port 80 are redirected; absent if they are relayed. */
+  readonly httpsRedirectPort?: number;
+  /** How long browsers use only HTTPS for a host (RFC 6797 §6.1.1), in seconds; absent if responses do not say so. */
+  readonly hstsMaxAgeSeconds?: number;
+}
+
+/** Returns the names of all Secrets with certificates, in the order of preference. */
+export function certificateSecretsOf({ secret, otherSecrets = [] }: TlsTermination): readonly string[] {
+  return [secret, ...otherSecrets];
 }
 
 export interface TlsPort {

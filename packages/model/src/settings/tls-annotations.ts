@@ -8,16 +8,28 @@ import type { ServiceSettings, TlsPort } from './service-settings.ts';
 import { ANNOTATION_PREFIX } from './service-settings.ts';
 
 /** The API server's grammar for names of Secrets: an RFC 1123 subdomain. */
+const NAME_PATTERN = '[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*';
+const MAX_NAME_LENGTH = 253;
 const SECRET_NAME = {
-  pattern: '^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$',
-  maxLength: 253,
+  pattern: `^${NAME_PATTERN}$`,
+  maxLength: MAX_NAME_LENGTH,
   expected: 'the name of a Secret in the namespace of the Service',
+} as const;
+/** The maximum number of certificates of a Service. Bounds the time in which a worker chooses the certificate for a client. */
+const MAX_CERTIFICATES = 16;
+const SECRET_NAMES = {
+  pattern: `^${NAME_PATTERN}( *, *${NAME_PATTERN}){0,${MAX_CERTIFICATES - 1}}$`,
+  maxLength: MAX_CERTIFICATES * (MAX_NAME_LENGTH + 2),
+  expected: `the name of a Secret in the namespace of the Service, or up to ${MAX_CERTIFICATES} names, comma separated`,
 } as const;
 
 /** The TLS annotations. They are parsed in this order, after `tls-passthrough`. */
 export const TLS_ANNOTATIONS: Readonly<Record<string, Annotation>> = {
   'tls-secret': withoutPassthrough(
-    pattern(SECRET_NAME, (secret) => ({ tls: { secret, ports: [], clientCaSecret: null } })),
+    pattern(SECRET_NAMES, (value) => {
+      const [secret = '', ...others] = new Set(value.split(',').map((name) => name.trim()));
+      return { tls: { secret, ...(others.length > 0 && { otherSecrets: others }), ports: [], clientCaSecret: null } };
+    }),
   ),
   'client-ca-secret': withTls(
     pattern(SECRET_NAME, (secret, { tls }) => (tls === undefined ? {} : { tls: { ...tls, clientCaSecret: secret } })),
@@ -38,7 +50,8 @@ function withoutPassthrough({ grammar, parse }: Annotation): Annotation {
   };
 }
 
-function withTls({ grammar, parse }: Annotation): Annotation {
+/** An annotation that is refused without `tls-secret`. */
+export function withTls({ grammar, parse }: Annotation): Annotation {
   return {
     grammar,
     parse: (value, settings) =>
@@ -81,7 +94,7 @@ export function withTlsPorts(service: ServiceObject, settings: ServiceSettings, 
   const isTcp = service.ports.some(({ protocol }) => protocol === 'TCP');
   if (isTcp && ports.length === 0 && mistakes.length === mistakesBefore)
     mistakes.push(
-      `annotation ${SECRET_ANNOTATION}: ${quote(tls.secret)} is used at no port: by default TLS is terminated at 443/TCP only; name other ports in annotation ${PORTS_ANNOTATION}`,
+      `annotation ${SECRET_ANNOTATION}: ${quote(service.annotations[SECRET_ANNOTATION] ?? '')} is used at no port: by default TLS is terminated at 443/TCP only; name other ports in annotation ${PORTS_ANNOTATION}`,
     );
   return { ...settings, tls: { ...tls, ports: ports.map(tlsPort) } };
 }

@@ -148,8 +148,11 @@ const SETTINGS = objectOf({
   tls: optional(
     objectOf({
       secret: isText,
+      otherSecrets: optional(listOf(isText)),
       ports: listOf(objectOf({ port: isPort, alpn: listOf(isText) })),
       clientCaSecret: nullOr(isText),
+      httpsRedirectPort: optional(isPort),
+      hstsMaxAgeSeconds: optional(isCount),
     }),
   ),
   httpPorts: optional(listOf(isPort)),

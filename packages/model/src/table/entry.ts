@@ -82,7 +82,7 @@ export interface PortEntry {
   readonly alone?: true;
 }
 
-/** The last accepted certificate and client CAs for the TLS termination of a Service. */
+/** A certificate for the TLS termination of a Service, from the last accepted version of one of its Secrets. */
 export interface CertificateEntry {
   readonly kind: 'certificate';
   readonly id: string;
@@ -96,7 +96,10 @@ export interface CertificateEntry {
   readonly sealedKey?: string;
   /** End of the validity, milliseconds since the epoch. */
   readonly notAfter: number;
-  /** PEM of the CAs that must have issued the client's certificate; null if clients need no certificate. */
+  /**
+   * PEM of the CAs that must have issued the client's certificate; null if clients need no certificate. Only the first certificate of a
+   * Service has the CAs; they apply to the clients of all its certificates.
+   */
   readonly clientAuthorities: string | null;
 }
 
@@ -156,7 +159,9 @@ export const MAX_ENDPOINTS_PER_ENTRY = 100;
 export const nodeId = (name: string): string => `node/${name}`;
 export const tenantId = (name: string): string => `tenant/${name}`;
 export const serviceId = (uid: string): string => `service/${uid}`;
-export const certificateId = (service: string): string => `certificate/${service}`;
+/** Returns the id of a certificate entry. `index` is the position of the Secret among the Secrets of the Service. */
+export const certificateId = (service: string, index = 0): string =>
+  index === 0 ? `certificate/${service}` : `certificate/${service}/${index}`;
 
 /** Returns the id of the entry of an exclusive listener. */
 export function listenerId(binding: Pick<ListenerEntry, 'node' | 'address' | 'protocol' | 'port'>): string {

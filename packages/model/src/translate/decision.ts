@@ -32,7 +32,7 @@ import {
   servedResult,
   withStillServedText,
 } from './service-result.ts';
-import { type SettingsAndCertificate, settingsAndCertificateBytes } from './table-bytes.ts';
+import { type SettingsAndCertificates, settingsAndCertificatesBytes } from './table-bytes.ts';
 import { type Membership, policyText, type Tenant } from './tenancy.ts';
 
 export interface Decision extends ServiceResult {
@@ -107,7 +107,7 @@ function wantedResourcesOf(
 
 function evaluateService(service: ServiceObject, context: DecisionContext): Outcome {
   const { allocation, membership } = context;
-  const { tenant, requestedSettings, requested, certificate, refusal } = requestOf(service, context);
+  const { tenant, requestedSettings, requested, certificates, refusal } = requestOf(service, context);
   const settings = (refusal === undefined ? requested : allocation?.settings) ?? null;
   // If a Service is refused as a whole, its requested settings decide which of its ports are refused, if the requested settings are valid.
   const judged = settings ?? requested;
@@ -120,7 +120,7 @@ function evaluateService(service: ServiceObject, context: DecisionContext): Outc
     return refusedResult(service, tenant?.name ?? null, refusal, portRefusals);
   }
   const ports = service.ports.filter((port) => !portRefusals.has(port));
-  const parts = { settings, certificate };
+  const parts = { settings, certificates };
   const serviceRefusal = serviceRefusalFor(ports, portRefusals, { tenant, parts, ...context });
   if (serviceRefusal !== undefined) return refusedResult(service, tenant.name, refusal ?? serviceRefusal, portRefusals);
   const requirements =
@@ -158,8 +158,8 @@ function requestOf(
   readonly requestedSettings: ServiceSettings | undefined;
   /** The same settings as `requestedSettings`, but undefined if the tenant is disputed. */
   readonly requested: ServiceSettings | undefined;
-  /** The certificate for the requested settings; undefined if there is none, or if it cannot be used. */
-  readonly certificate: CertificateEntry | undefined;
+  /** The certificates for the requested settings; empty if there are none, or if one cannot be used. */
+  readonly certificates: readonly CertificateEntry[];
   readonly refusal: Refusal | undefined;
 } {
   const { membership, allocation, secrets } = context;
@@ -168,7 +168,7 @@ function requestOf(
   const requestedSettings = parsed.kind === 'settings' ? parsed.settings : undefined;
   const requested = membership.kind === 'tenant' ? requestedSettings : undefined;
   const credentials = requested?.tls && secrets.credentialsFor(service, requested.tls);
-  const certificate = credentials?.kind === 'good' ? credentials.certificate : undefined;
+  const certificates = credentials?.kind === 'good' ? credentials.certificates : [];
   const refusal =
     settingsRefusal(membership, parsed) ??
     (allocation === undefined ? context.portLimitRefusal : undefined) ??
@@ -177,17 +177,17 @@ function requestOf(
     (tenant &&
       requested &&
       allocation &&
-      tableBytesRefusal({ settings: requested, certificate }, allocation, { tenant, quota: context.quota }));
-  return { tenant, requestedSettings, requested, certificate, refusal };
+      tableBytesRefusal({ settings: requested, certificates }, allocation, { tenant, quota: context.quota }));
+  return { tenant, requestedSettings, requested, certificates, refusal };
 }
 
 /** Returns a refusal if the requested settings of a served Service take more bytes in the table than the tenant has left. */
 function tableBytesRefusal(
-  requested: SettingsAndCertificate,
+  requested: SettingsAndCertificates,
   allocation: ServiceAllocation,
   { tenant, quota }: { readonly tenant: Tenant; readonly quota: QuotaRecorder },
 ): Refusal | undefined {
-  const bytes = settingsAndCertificateBytes(requested) - settingsAndCertificateBytes(allocation);
+  const bytes = settingsAndCertificatesBytes(requested) - settingsAndCertificatesBytes(allocation);
   const message = bytes > 0 ? quota.settingsRefusalFor(tenant, bytes) : undefined;
   return message === undefined ? undefined : { reason: 'QuotaExceeded', message };
 }

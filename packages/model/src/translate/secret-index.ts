@@ -2,7 +2,7 @@ import { secretPath } from '../certificate-validity.ts';
 import { diffLists } from '../compare.ts';
 import type { SecretAccess } from '../fleet-settings.ts';
 import type { RefusalReason } from '../reason.ts';
-import type { TlsTermination } from '../settings/service-settings.ts';
+import { certificateSecretsOf, type TlsTermination } from '../settings/service-settings.ts';
 import type { CertificateValidity, SecretObject, ServiceObject, Snapshot, UnusableSecret } from '../snapshot.ts';
 import { type CertificateEntry, certificateId } from '../table/entry.ts';
 import { dayOf, minuteOf, periodsOf } from '../usage/period.ts';
@@ -10,10 +10,18 @@ import type { Refusal } from './allocate/port-refusals.ts';
 
 type SecretInput = Pick<Snapshot, 'settings' | 'secrets' | 'unreadableSecrets' | 'validity'>;
 
-/** The certificate entry of a Service whose TLS the proxies terminate, or the reason why its Secrets cannot be used. */
+/** The certificate entry for one Secret of a Service, or the reason why the Secret cannot be used. */
+export type TlsCredential = { readonly kind: 'good'; readonly certificate: CertificateEntry } | RefusedCredential;
+
+/** The certificate entries of a Service whose TLS the proxies terminate, or the reason why its Secrets cannot be used. */
 export type TlsCredentials =
-  | { readonly kind: 'good'; readonly certificate: CertificateEntry }
-  | { readonly kind: 'refused'; readonly refusal: Refusal };
+  | { readonly kind: 'good'; readonly certificates: readonly CertificateEntry[] }
+  | RefusedCredential;
+
+interface RefusedCredential {
+  readonly kind: 'refused';
+  readonly refusal: Refusal;
+}
 
 const NO_SECRETS: readonly SecretObject[] = [];
 const NO_VALIDITY: ReadonlyMap<string, CertificateValidity> = new Map();
@@ -62,10 +70,22 @@ export class SecretIndex {
   }
 
   /**
-   * Returns the certificate entry of a Service, or why its Secrets cannot be used. Missing client CAs also lead to a refusal, because
-   * without CAs the proxy would admit clients that have no certificate.
+   * Returns the certificate entries of a Service in the order of its Secrets, or why one of the Secrets cannot be used. Missing client CAs
+   * also lead to a refusal, because without CAs the proxy would admit clients that have no certificate.
    */
-  credentialsFor({ uid, namespace }: ServiceObject, { secret, clientCaSecret }: TlsTermination): TlsCredentials {
+  credentialsFor(service: ServiceObject, tls: TlsTermination): TlsCredentials {
+    const certificates: CertificateEntry[] = [];
+    for (const index of certificateSecretsOf(tls).keys()) {
+      const credential = this.credentialFor(service, tls, index);
+      if (credential.kind === 'refused') return credential;
+      certificates.push(credential.certificate);
+    }
+    return { kind: 'good', certificates };
+  }
+
+  /** Returns the certificate entry for one Secret of a Service, or why the Secret cannot be used. */
+  credentialFor({ uid, namespace }: ServiceObject, tls: TlsTermination, index: number): TlsCredential {
+    const secret = certificateSecretsOf(tls)[index] ?? tls.secret;
     const refusal = this.#refusalOf(namespace, secret, 'tls-secret');
     if (refusal !== undefined) return { kind: 'refused', refusal };
     const certificate = this.#byPath.get(secretPath(namespace, secret))?.certificate;
@@ -74,9 +94,11 @@ export class SecretIndex {
     const outdated = this.#outdatedText(namespace, secret, certificate);
     if (outdated !== undefined) return refused('InvalidCertificate', outdated);
     const { chain, keyDigest, sealedKey, notAfter } = certificate;
-    const id = certificateId(uid);
+    const id = certificateId(uid, index);
     const entry = { kind: 'certificate', id, service: uid, chain, keyDigest, sealedKey, notAfter } as const;
-    if (clientCaSecret === null) return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
+    const { clientCaSecret } = tls;
+    if (clientCaSecret === null || index > 0)
+      return { kind: 'good', certificate: { ...entry, clientAuthorities: null } };
     const caRefusal = this.#refusalOf(namespace, clientCaSecret, 'client-ca-secret');
     if (caRefusal !== undefined) return { kind: 'refused', refusal: caRefusal };
     const authorities = this.#byPath.get(secretPath(namespace, clientCaSecret))?.authorities;
@@ -88,13 +110,18 @@ export class SecretIndex {
     return { kind: 'good', certificate: { ...entry, clientAuthorities: authorities.certificates } };
   }
 
-  /** Returns a warning if the certificate of a Service expires soon; otherwise undefined. */
-  expiryText({ namespace }: ServiceObject, { secret }: TlsTermination): string | undefined {
-    const path = secretPath(namespace, secret);
-    const validity = this.#validity.get(path);
-    const certificate = this.#byPath.get(path)?.certificate;
-    if (certificate?.kind !== 'good' || validity !== 'expiring') return undefined;
-    return `the certificate of Secret "${secret}" expires on ${dayOf(certificate.notAfter)}; renew it, because clients reject it afterwards`;
+  /** Returns a warning about the certificate of a Service that expires first, if it expires soon; otherwise undefined. */
+  expiryText({ namespace }: ServiceObject, tls: TlsTermination): string | undefined {
+    let first: { readonly secret: string; readonly notAfter: number } | undefined;
+    for (const secret of certificateSecretsOf(tls)) {
+      const path = secretPath(namespace, secret);
+      const certificate = this.#byPath.get(path)?.certificate;
+      if (certificate?.kind !== 'good' || this.#validity.get(path) !== 'expiring') continue;
+      const { notAfter } = certificate;
+      if (first === undefined || notAfter < first.notAfter) first = { secret, notAfter };
+    }
+    if (first === undefined) return undefined;
+    return `the certificate of Secret "${first.secret}" expires on ${dayOf(first.notAfter)}; renew it, because clients reject it afterwards`;
   }
 
   /** Returns why the Secret cannot be read; undefined if it is in the snapshot. */
@@ -146,7 +173,7 @@ export class SecretIndex {
 const MISSING_KEY_PAIR: UnusableSecret = { kind: 'unusable', why: 'has neither tls.crt nor tls.key' };
 const MISSING_CA: UnusableSecret = { kind: 'unusable', why: 'has no ca.crt' };
 
-function refused(reason: RefusalReason, message: string): TlsCredentials {
+function refused(reason: RefusalReason, message: string): RefusedCredential {
   return { kind: 'refused', refusal: { reason, message } };
 }
 

@@ -101,10 +101,14 @@ function withFormerName(port: PortEntry, former: ReadonlyMap<string, string | nu
   return formerName === undefined || port.error !== null ? port : { ...port, formerName };
 }
 
-/** Returns all table entries of a Service: the Service itself, its certificate, listeners and endpoints. */
+/** Returns all table entries of a Service: the Service itself, its certificates, listeners and endpoints. */
 export function serviceEntriesFor(translated: TranslatedService): readonly Entry[] {
-  const certificates = translated.certificate === undefined ? [] : [translated.certificate];
-  return [serviceEntry(translated), ...certificates, ...translated.listeners, ...translated.endpoints.entries];
+  return [
+    serviceEntry(translated),
+    ...translated.certificates,
+    ...translated.listeners,
+    ...translated.endpoints.entries,
+  ];
 }
 
 function serviceEntry({

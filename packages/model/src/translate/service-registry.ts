@@ -147,14 +147,14 @@ export interface ServiceRecord {
 /** Returns what the last decision allocated to a Service; undefined if the Service was refused or has no decision yet. */
 export function allocationOf({ decision }: ServiceRecord): ServiceAllocation | undefined {
   if (decision === undefined || decision.settings === null || decision.tenant === null) return undefined;
-  const { settings, tenant, pool, ports, certificate } = decision;
+  const { settings, tenant, pool, ports, certificates } = decision;
   return {
     settings,
     tenant,
     pool: pool ?? DEFAULT_POOL,
     ports: servedPortNames(ports),
     exclusivePorts: exclusivePortsOf(ports),
-    certificate,
+    certificates,
   };
 }
 

@@ -2,9 +2,16 @@ import type { FleetSettings } from '../fleet-settings.ts';
 import { countOf, joinItems, joinSentences, portsText } from '../message-text.ts';
 import type { DegradedReason } from '../reason.ts';
 import { reservationFor } from '../reserved-ports.ts';
-import type { ServiceSettings } from '../settings/service-settings.ts';
+import { certificateSecretsOf, type ServiceSettings } from '../settings/service-settings.ts';
 import type { ServiceObject, ServicePort } from '../snapshot.ts';
-import type { CertificateEntry, ListenerEntry, PortEntry, ServiceEntry, StatusReason } from '../table/entry.ts';
+import {
+  type CertificateEntry,
+  certificateId,
+  type ListenerEntry,
+  type PortEntry,
+  type ServiceEntry,
+  type StatusReason,
+} from '../table/entry.ts';
 import { dayOf } from '../usage/period.ts';
 import type { ServiceAllocation } from './allocate/allocations.ts';
 import type { Placement } from './allocate/placement.ts';
@@ -14,15 +21,15 @@ import { isFleetSharedPort, type PortModes } from './allocate/shared-ports.ts';
 import type { SecretIndex } from './secret-index.ts';
 import { policyText, type Tenant } from './tenancy.ts';
 
-/** The result of a decision: the content of the Service's table entry, its certificate and its listeners. */
+/** The result of a decision: the content of the Service's table entry, its certificates and its listeners. */
 export interface ServiceResult {
   readonly service: ServiceObject;
   readonly tenant: string | null;
   readonly accepted: ServiceEntry['accepted'];
   readonly degraded: readonly StatusReason<DegradedReason>[];
   readonly settings: ServiceSettings | null;
-  /** The certificate that clients get; undefined if the proxies do not terminate TLS for the Service. */
-  readonly certificate: CertificateEntry | undefined;
+  /** The certificates that clients get; empty if the proxies do not terminate TLS for the Service. */
+  readonly certificates: readonly CertificateEntry[];
   readonly ports: readonly PortEntry[];
   readonly pool: string | null;
   readonly nodes: readonly string[];
@@ -49,7 +56,7 @@ export function refusedResult(
     accepted: refusal,
     degraded: [],
     settings: null,
-    certificate: undefined,
+    certificates: [],
     ports,
     pool: null,
     nodes: [],
@@ -72,7 +79,7 @@ export function servedResult(service: ServiceObject, input: ServedInput, context
   );
   const refusals = [...portRefusals.values()];
   const first = refusals[0];
-  const served = servedCertificateFor(service, settings, context);
+  const served = servedCertificatesFor(service, settings, context);
   const accepted: ServiceEntry['accepted'] = (input.refusal && withCertificateExpiry(input.refusal, served)) ??
     (first && {
       reason: first.reason,
@@ -87,7 +94,7 @@ export function servedResult(service: ServiceObject, input: ServedInput, context
     accepted,
     degraded: degradedReasonsFor(service, input, fleet),
     settings,
-    certificate: served.certificate,
+    certificates: served.certificates,
     ports: portEntries(service, portRefusals, exclusivePorts),
     pool: input.requirements.pool,
     nodes: placement.nodes,
@@ -118,31 +125,40 @@ function portEntries(
   }));
 }
 
-interface ServedCertificate {
-  readonly certificate: CertificateEntry | undefined;
-  /** Whether the certificate is from the last table, because the Secret does not provide a valid certificate now. */
-  readonly isFromLastTable: boolean;
+interface ServedCertificates {
+  readonly certificates: readonly CertificateEntry[];
+  /** The certificates from the last table, whose Secrets do not provide a valid certificate now. */
+  readonly kept: readonly CertificateEntry[];
 }
 
 /**
- * Returns the certificate in the Secret, even if another setting of the Service is refused. If the Secret cannot be used, returns the
+ * Returns the certificates in the Secrets, even if another setting of the Service is refused. If a Secret cannot be used, returns its
  * certificate of the last table.
  */
-function servedCertificateFor(
+function servedCertificatesFor(
   service: ServiceObject,
   { tls }: ServiceSettings,
   { secrets, allocation }: ServiceResultContext,
-): ServedCertificate {
-  const credentials = tls && secrets.credentialsFor(service, tls);
-  if (credentials?.kind === 'good') return { certificate: credentials.certificate, isFromLastTable: false };
-  return { certificate: tls && allocation?.certificate, isFromLastTable: tls !== undefined };
+): ServedCertificates {
+  if (tls === undefined) return { certificates: [], kept: [] };
+  const kept: CertificateEntry[] = [];
+  const certificates = certificateSecretsOf(tls).flatMap((_, index) => {
+    const credential = secrets.credentialFor(service, tls, index);
+    if (credential.kind === 'good') return [credential.certificate];
+    const last = allocation?.certificates.find(({ id }) => id === certificateId(service.uid, index));
+    if (last === undefined) return [];
+    kept.push(last);
+    return [last];
+  });
+  return { certificates, kept };
 }
 
-/** Adds the expiry date of the last table's certificate to a refusal, because no new certificate is used while the refusal lasts. */
-function withCertificateExpiry(refusal: Refusal, { certificate, isFromLastTable }: ServedCertificate): Refusal {
-  if (certificate === undefined || !isFromLastTable) return refusal;
+/** Adds the first expiry date of the last table's certificates to a refusal, because no new certificates are used while it lasts. */
+function withCertificateExpiry(refusal: Refusal, { kept }: ServedCertificates): Refusal {
+  if (kept.length === 0) return refusal;
   const { reason, message } = refusal;
-  return { reason, message: `${message}, with a certificate that expires on ${dayOf(certificate.notAfter)}` };
+  const notAfter = Math.min(...kept.map((certificate) => certificate.notAfter));
+  return { reason, message: `${message}, with a certificate that expires on ${dayOf(notAfter)}` };
 }
 
 export interface ServedConfig {

@@ -12,9 +12,9 @@ const LISTENER_BYTES = 250;
 const ENDPOINT_BYTES = 28;
 const ZONE_BYTES = 10;
 
-export interface SettingsAndCertificate {
+export interface SettingsAndCertificates {
   readonly settings: ServiceSettings;
-  readonly certificate: CertificateEntry | undefined;
+  readonly certificates: readonly CertificateEntry[];
 }
 
 /** The number of a Service's ports, and the same number with each port counted once for each node. */
@@ -23,21 +23,18 @@ export interface PortCounts {
   readonly portsOnNodes: number;
 }
 
-/** Returns the estimated bytes of a Service's entry, its certificate and its listeners. */
-export function serviceBytes(parts: SettingsAndCertificate, { ports, portsOnNodes }: PortCounts): number {
-  return SERVICE_BYTES + settingsAndCertificateBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
+/** Returns the estimated bytes of a Service's entry, its certificates and its listeners. */
+export function serviceBytes(parts: SettingsAndCertificates, { ports, portsOnNodes }: PortCounts): number {
+  return SERVICE_BYTES + settingsAndCertificatesBytes(parts) + ports * PORT_BYTES + portsOnNodes * LISTENER_BYTES;
 }
 
-/** Returns the estimated bytes of the settings and the certificate of a Service. */
-export function settingsAndCertificateBytes({ settings, certificate }: SettingsAndCertificate): number {
-  const ofCertificate =
-    certificate === undefined
-      ? 0
-      : ENTRY_BYTES +
-        certificate.chain.length +
-        (certificate.clientAuthorities?.length ?? 0) +
-        (certificate.sealedKey?.length ?? 0);
-  return settingsBytes(settings) + ofCertificate;
+/** Returns the estimated bytes of the settings and the certificates of a Service. */
+export function settingsAndCertificatesBytes({ settings, certificates }: SettingsAndCertificates): number {
+  return certificates.reduce((sum, certificate) => sum + certificateBytes(certificate), settingsBytes(settings));
+}
+
+function certificateBytes({ chain, clientAuthorities, sealedKey }: CertificateEntry): number {
+  return ENTRY_BYTES + chain.length + (clientAuthorities?.length ?? 0) + (sealedKey?.length ?? 0);
 }
 
 const BYTES_BY_SETTINGS = new WeakMap<ServiceSettings, number>();

@@ -6,6 +6,7 @@ import { diffLists, type ListDiff } from '../compare.ts';
 import type { FleetSettings } from '../fleet-settings.ts';
 import type { Problem } from '../problem.ts';
 import { serviceSettingsFor } from '../settings/parse-settings.ts';
+import { certificateSecretsOf } from '../settings/service-settings.ts';
 import type { ServiceObject, Snapshot } from '../snapshot.ts';
 import type { RoutingTable } from '../table/table.ts';
 import { type Allocations, portKey, portKeyOfResource, servedPortNames } from './allocate/allocations.ts';
@@ -301,7 +302,7 @@ function secretsNamedBy({ service, allocation }: ServiceRecord): readonly string
   const parsed = serviceSettingsFor(service);
   const requested = parsed.kind === 'settings' ? parsed.settings.tls : undefined;
   return [requested, allocation?.settings.tls].flatMap((tls) =>
-    tls === undefined ? [] : [tls.secret, tls.clientCaSecret ?? tls.secret],
+    tls === undefined ? [] : [...certificateSecretsOf(tls), tls.clientCaSecret ?? tls.secret],
   );
 }
 

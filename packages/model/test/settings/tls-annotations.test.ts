@@ -36,11 +36,21 @@ describe('weir.dev/tls-secret', () => {
 
   test('must be the name of a Secret', () => {
     assert.equal(tlsOf({ 'tls-secret': 'a.b-c.9' })?.secret, 'a.b-c.9');
-    for (const name of ['', 'Web', 'shop/web-tls', 'a..b', '-a', 'a-', 'a'.repeat(254), 'a\n'])
+    for (const name of ['', 'Web', 'shop/web-tls', 'a..b', '-a', 'a-', 'a\n', 'a'.repeat(5_000)])
       assert.match(
         mistakesIn({ 'tls-secret': name })[0] ?? '',
         /^annotation weir\.dev\/tls-secret: ".* is not allowed; use the name of a Secret/s,
       );
+  });
+
+  test('may name several Secrets, without duplicates', () => {
+    const tls = tlsOf({ 'tls-secret': 'ecdsa, rsa,ecdsa , c' });
+    assert.equal(tls?.secret, 'ecdsa');
+    assert.deepEqual(tls.otherSecrets, ['rsa', 'c']);
+    const names = Array.from({ length: 17 }, (_, index) => `s${index}`);
+    assert.equal(tlsOf({ 'tls-secret': names.slice(1).join(',') })?.otherSecrets?.length, 15);
+    for (const value of [names.join(','), 'a,', ',a', 'a,,b', 'a,B'])
+      assert.match(mistakesIn({ 'tls-secret': value })[0] ?? '', /use the name of a Secret .*, or up to 16 names/);
   });
 
   test('is refused if no port would use the certificate', () => {

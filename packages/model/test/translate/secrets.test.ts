@@ -8,6 +8,7 @@ import {
   DEFAULT_FLEET_SETTINGS,
   decodeEntry,
   encodeEntry,
+  entriesOf,
   type FleetSettings,
   NO_ALLOCATIONS,
   type SecretObject,
@@ -254,6 +255,73 @@ describe('Secrets that the controller may not read', () => {
   });
 });
 
+describe('a Service with several Secrets', () => {
+  const several = web({ 'tls-secret': 'web-tls, rsa-tls,web-tls' });
+  const both = [secret('shop/rsa-tls'), secret('shop/web-tls')];
+  const certificatesOf = ({ table }: Translation): readonly [string, string][] =>
+    entriesOf(table, 'certificate').map(({ id, chain }) => [id, chain]);
+  const ids = ['certificate/uid-shop-web', 'certificate/uid-shop-web/1'] as const;
+
+  test('gets a certificate entry for each Secret, in the order of the annotation', () => {
+    const translation = translateFresh(given(both, { services: [several] }));
+    assert.equal(reasonOf(translation, 'shop/web'), 'Accepted');
+    const expected = [
+      [ids[0], 'chain of shop/web-tls'],
+      [ids[1], 'chain of shop/rsa-tls'],
+    ];
+    assert.deepEqual(certificatesOf(translation), expected);
+    const allocated = allocationsFor(translation.table).services.get('uid-shop-web')?.certificates;
+    assert.deepEqual(
+      allocated?.map(({ id, chain }) => [id, chain]),
+      expected,
+    );
+    const entry = translation.table.entries.get('service/uid-shop-web');
+    assert.ok(entry);
+    assert.deepEqual(decodeEntry(encodeEntry(entry)), entry);
+  });
+
+  test('is refused with the name of the Secret that is missing', () => {
+    const translation = translateFresh(given([secret('shop/web-tls')], { services: [several] }));
+    assert.equal(reasonOf(translation, 'shop/web'), 'SecretNotFound');
+    assert.match(
+      messageOf(translation, 'shop/web'),
+      /^Secret "rsa-tls" of annotation weir\.dev\/tls-secret does not exist/,
+    );
+    assert.deepEqual(certificatesOf(translation), []);
+  });
+
+  test('keeps the certificate of a Secret that becomes unusable, and gets the renewed certificate of another Secret', () => {
+    const served = translateFresh(given(both, { services: [several] }));
+    const after = translateAfter(
+      served,
+      given([secret('shop/web-tls', { certificate: good('new') })], { services: [several] }),
+    );
+    assert.equal(reasonOf(after, 'shop/web'), 'SecretNotFound');
+    assert.match(messageOf(after, 'shop/web'), /"rsa-tls".*, with a certificate that expires on 2030-05-02$/);
+    assert.deepEqual(certificatesOf(after), [
+      [ids[0], 'chain of new'],
+      [ids[1], 'chain of shop/rsa-tls'],
+    ]);
+  });
+
+  test('warns about the certificate that expires first', () => {
+    const sooner = secret('shop/rsa-tls', { certificate: { ...good('rsa'), notAfter: MAY_2030 - 86_400_000 } });
+    const validity = new Map<string, CertificateValidity>([
+      ['shop/web-tls', 'expiring'],
+      ['shop/rsa-tls', 'expiring'],
+    ]);
+    const translation = translateFresh(given([sooner, secret('shop/web-tls')], { services: [several], validity }));
+    const [{ message = '' } = {}] = statusOf(translation, 'shop/web').degraded;
+    assert.match(message, /Secret "rsa-tls" expires on 2030-05-01/);
+  });
+
+  test('loses the entry of a Secret that it no longer names', () => {
+    const served = translateFresh(given(both, { services: [several] }));
+    const after = translateAfter(served, given(both));
+    assert.deepEqual(certificatesOf(after), [[ids[0], 'chain of shop/web-tls']]);
+  });
+});
+
 test('changes only the entries of Services that name a changed Secret', () => {
   const translator = new Translator(settings, NO_ALLOCATIONS);
   const services = [web(), service('shop/api', { ports: [port(8443)] })];
@@ -269,7 +337,7 @@ test('changes only the entries of Services that name a changed Secret', () => {
 
 test('includes the certificate in the allocations that a new leader reads from the table', () => {
   const { table } = translateFresh(given([secret('shop/web-tls')]));
-  assert.equal(allocationsFor(table).services.get('uid-shop-web')?.certificate?.chain, 'chain of shop/web-tls');
+  assert.equal(allocationsFor(table).services.get('uid-shop-web')?.certificates[0]?.chain, 'chain of shop/web-tls');
 });
 
 function good(name: string) {

@@ -9,7 +9,7 @@ import type { RequestRouter } from '../http/request-router.ts';
 import type { Admission } from '../limits/admission.ts';
 import { countOutcome } from '../metering/counters.ts';
 import type { Outcome } from '../metering/outcome.ts';
-import type { TlsContexts } from '../protocol/tls-contexts.ts';
+import { clientAuthoritiesOf, type TlsContexts } from '../protocol/tls-contexts.ts';
 import type { RelayContext } from '../relay/session.ts';
 import { TcpSession } from '../relay/tcp-session.ts';
 import type { AcceptedStream, TcpStream } from '../transport/tcp-transport.ts';
@@ -38,7 +38,7 @@ export interface PendingRoute {
 
 interface SecuredRoute extends PendingRoute {
   /** The CAs against which the TLS handshake verified the client's certificate, if any. */
-  readonly clientAuthorities: string | null | undefined;
+  readonly clientAuthorities: string | null;
 }
 
 export class SessionStarter {
@@ -117,13 +117,13 @@ export class SessionStarter {
     const { context, certificates } = this.#options;
     const { routedTo: upstream } = pendingRoute;
     const { info, admission } = admitted;
-    const tls = certificates.serverOptionsFor(upstream.route);
+    const tls = certificates.serverOptionsFor(upstream.route, info.prereadBytes);
     // The connection was accepted before TLS termination was configured, so its ClientHello was not read.
     if (!info.hasClientHello) refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
     else if (tls === undefined) refuseAdmitted(stream, upstream, { admission, outcome: 'no-certificate' });
     else {
       const { wheel, handshakes: queue, onInternalError } = context;
-      const clientAuthorities = clientAuthoritiesOf(upstream);
+      const clientAuthorities = clientAuthoritiesOf(upstream.route);
       const onSecured = (secured: TcpStream, admittedAndSecured: AdmittedConnection): void =>
         this.#relayAfterHandshake(secured, { ...pendingRoute, clientAuthorities }, admittedAndSecured);
       const now = (): number => certificates.now();
@@ -141,7 +141,7 @@ export class SessionStarter {
       if (terminatingTlsPort(upstream.route) === undefined)
         refuseAdmitted(stream, upstream, { admission, outcome: 'no-listener' });
       // The client CAs have changed since the handshake, which may not even have asked for a certificate.
-      else if (clientAuthoritiesOf(upstream) !== securedRoute.clientAuthorities)
+      else if (clientAuthoritiesOf(upstream.route) !== securedRoute.clientAuthorities)
         refuseAdmitted(stream, upstream, { admission, outcome: 'tls-handshake-failed' });
       else this.#startSession(stream, upstream, admitted);
     };
@@ -166,8 +166,4 @@ export class SessionStarter {
     if (relaysHttp(upstream.route)) new HttpSession(stream, info, { ...options, ...this.#http }).start();
     else new TcpSession(stream, info, options).start();
   }
-}
-
-function clientAuthoritiesOf({ route }: Upstream): string | null | undefined {
-  return route.certificate?.clientAuthorities;
 }

@@ -94,6 +94,8 @@ export interface ResponseClient {
   /** Whether the client has asked for a WebSocket. */
   readonly isWebSocket: boolean;
   readonly filters: CompiledFilters | undefined;
+  /** The line Strict-Transport-Security for a client with TLS. */
+  readonly hstsLine: Uint8Array | undefined;
 }
 
 /**
@@ -102,7 +104,7 @@ export interface ResponseClient {
  */
 export function writeResponse(
   head: ResponseHeadParser,
-  { minorVersion, isTls, isWebSocket, filters }: ResponseClient,
+  { minorVersion, isTls, isWebSocket, filters, hstsLine }: ResponseClient,
   closes: boolean,
 ): Pick<ResponseContext, 'closes' | 'bodyKind' | 'connectionOptions'> | undefined {
   responseContext.head = head;
@@ -110,6 +112,7 @@ export function writeResponse(
   responseContext.isTls = isTls;
   responseContext.isWebSocket = isWebSocket;
   responseContext.filters = filters;
+  responseContext.hstsLine = hstsLine;
   responseContext.dateText = dateText(Date.now());
   responseContext.closes = closes;
   editResponse(edit, responseContext);

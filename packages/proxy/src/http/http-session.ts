@@ -4,7 +4,7 @@
 // 3. `EndpointRequest` chooses an endpoint, sends the request, and tries again where that is safe.
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
 
-import type { EndpointStats } from '@weir/model/data-plane';
+import { type EndpointStats, httpsRedirectPort } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
 import { countRequestRefusal } from '../metering/counters.ts';
 import { RequestMeter } from '../metering/request-meter.ts';
@@ -18,6 +18,7 @@ import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
 import { writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
 import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts';
+import { hstsLineFor, writeHttpsRedirect } from './https-policy.ts';
 import { flush, reserveHead, writeChunkedEnd, writeData } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
@@ -205,8 +206,10 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.startIdleTimeout();
     const reason = refusal ?? written;
     this.#hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
-    if (reason === undefined) this.#request.begin(this.#method, this.#hasBody);
-    else this.#failRequest(reason, false);
+    const redirectPort = httpsRedirectPort(this.upstream.route);
+    if (reason !== undefined) this.#failRequest(reason, false);
+    else if (redirectPort !== undefined) this.#redirect(head, redirectPort);
+    else this.#request.begin(this.#method, this.#hasBody);
     return 'body';
   }
 
@@ -278,6 +281,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
       isTls: this.#peer.isTls,
       isWebSocket: this.#isWebSocket,
       filters: this.#responseFilters,
+      hstsLine: hstsLineFor(this.upstream.route),
     };
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
     const written = writeResponse(head, client, status >= 200 && (this.#closesAfterResponse || this.#phase === 'body'));
@@ -348,6 +352,16 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.#meter.answer(ERROR_REASONS[reason].status, this.counters, this.#now);
     flush(this);
     this.#endRequest();
+  }
+
+  /** Answers with a redirect to HTTPS. The connection ends, because the client continues at another port. */
+  #redirect(head: RequestHeadParser, port: number): void {
+    if (!writeHttpsRedirect(head, port)) this.#answer('invalid-request');
+    else {
+      this.#closesAfterResponse = true;
+      flush(this);
+      this.#endRequest();
+    }
   }
 
   #endRequest(): void {

@@ -2,6 +2,7 @@
 // replaced by its normal form.
 import {
   type HeaderEdit,
+  hasSameCredentials,
   type ListenerKey,
   type Matcher,
   parseRequestTarget,
@@ -83,12 +84,7 @@ function getsEveryRequest({ settings }: Route): boolean {
 function belongsTo(connection: Upstream, { host, scheme }: RequestTarget, found: Route | undefined): boolean {
   if (scheme === 'http') return false;
   if (found === undefined) return connection.servesHost(host);
-  const { service, settings } = connection.route;
-  return (
-    found.service.namespace === service.namespace &&
-    found.settings.tls?.secret === settings.tls?.secret &&
-    found.settings.tls?.clientCaSecret === settings.tls?.clientCaSecret
-  );
+  return hasSameCredentials(found, connection.route);
 }
 
 const STATUS_REASONS: Readonly<Record<number, ErrorReason>> = { 414: 'target-too-long', 501: 'not-implemented' };

@@ -36,6 +36,11 @@ export class ClientHelloReader {
     return this.#buffer.bytes;
   }
 
+  /** The body of the ClientHello, once `push` has returned it. */
+  get body(): Uint8Array {
+    return this.#message.subarray(MESSAGE_HEADER_BYTES);
+  }
+
   /**
    * Adds a copy of `bytes`. Returns `more` while the ClientHello is incomplete. Must not be called again after any
    * other result.

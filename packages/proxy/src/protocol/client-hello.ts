@@ -13,6 +13,16 @@ export interface ClientHello {
   readonly versions: readonly number[];
 }
 
+/** The fields of a ClientHello that tell which certificates the client can use. */
+export interface CertificateRequest extends Pick<ClientHello, 'serverName' | 'versions'> {
+  /** The offered cipher suites in the client's order. */
+  readonly cipherSuites: readonly number[];
+  /** The signature algorithms that the client accepts (RFC 8446 §4.2.3), preferred first. Empty if the client names none. */
+  readonly signatureAlgorithms: readonly number[];
+  /** The groups that the client supports (RFC 8446 §4.2.7), preferred first. Empty if the client names none. */
+  readonly groups: readonly number[];
+}
+
 export type ClientHelloFault =
   | 'not-tls'
   /** The ClientHello of SSL 2, which RFC 8446 appendix D.5 forbids. */
@@ -25,6 +35,8 @@ export type ClientHelloFault =
   | 'bad-server-name';
 
 const SERVER_NAME_EXTENSION = 0;
+const SUPPORTED_GROUPS_EXTENSION = 10;
+const SIGNATURE_ALGORITHMS_EXTENSION = 13;
 const ALPN_EXTENSION = 16;
 const SUPPORTED_VERSIONS_EXTENSION = 43;
 const HOST_NAME_TYPE = 0;
@@ -33,18 +45,42 @@ const MAX_SESSION_ID_BYTES = 32;
 
 /** Parses the body of a ClientHello (RFC 8446 §4.1.2). Returns a fault if the ClientHello is refused. */
 export function parseClientHello(body: Uint8Array): ClientHello | ClientHelloFault {
+  const parts = splitBody(body);
+  return parts === undefined ? 'malformed' : clientHelloFrom(parts);
+}
+
+/** Parses the body of a ClientHello for the choice of a certificate. Returns undefined if the ClientHello is not valid. */
+export function parseCertificateRequest(body: Uint8Array): CertificateRequest | undefined {
+  const parts = splitBody(body);
+  const hello = parts && clientHelloFrom(parts);
+  if (parts === undefined || hello === undefined || typeof hello === 'string') return undefined;
+  const signatureAlgorithms = readNumberList(parts.extensions.get(SIGNATURE_ALGORITHMS_EXTENSION));
+  const groups = readNumberList(parts.extensions.get(SUPPORTED_GROUPS_EXTENSION));
+  if (signatureAlgorithms === undefined || groups === undefined) return undefined;
+  const { serverName, versions } = hello;
+  return { serverName, versions, cipherSuites: readNumbers(parts.suites), signatureAlgorithms, groups };
+}
+
+interface ClientHelloParts {
+  readonly version: number;
+  readonly suites: ByteCursor;
+  readonly extensions: ReadonlyMap<number, ByteCursor>;
+}
+
+/** Returns undefined if the body is malformed. */
+function splitBody(body: Uint8Array): ClientHelloParts | undefined {
   const cursor = new ByteCursor(body);
   const version = cursor.uint(2);
   const hasRandom = cursor.skip(RANDOM_BYTES);
   const sessionId = cursor.vector(1);
   const suites = cursor.vector(2);
   const compressions = cursor.vector(1);
-  if (version === undefined || version >> 8 !== 3 || !hasRandom) return 'malformed';
-  if (sessionId === undefined || sessionId.remaining > MAX_SESSION_ID_BYTES) return 'malformed';
-  if (suites === undefined || suites.remaining === 0 || suites.remaining % 2 !== 0) return 'malformed';
-  if (compressions === undefined || compressions.remaining === 0) return 'malformed';
+  if (version === undefined || version >> 8 !== 3 || !hasRandom) return undefined;
+  if (sessionId === undefined || sessionId.remaining > MAX_SESSION_ID_BYTES) return undefined;
+  if (suites === undefined || suites.remaining === 0 || suites.remaining % 2 !== 0) return undefined;
+  if (compressions === undefined || compressions.remaining === 0) return undefined;
   const extensions = readExtensions(cursor);
-  return extensions === undefined ? 'malformed' : clientHelloFrom(version, extensions);
+  return extensions === undefined ? undefined : { version, suites, extensions };
 }
 
 /**
@@ -66,7 +102,7 @@ function readExtensions(message: ByteCursor): ReadonlyMap<number, ByteCursor> | 
   return found;
 }
 
-function clientHelloFrom(version: number, extensions: ReadonlyMap<number, ByteCursor>): ClientHello | ClientHelloFault {
+function clientHelloFrom({ version, extensions }: ClientHelloParts): ClientHello | ClientHelloFault {
   const name = readServerName(extensions.get(SERVER_NAME_EXTENSION));
   const alpn = readAlpn(extensions.get(ALPN_EXTENSION));
   const versions = readVersions(extensions.get(SUPPORTED_VERSIONS_EXTENSION), version);
@@ -111,6 +147,22 @@ function readVersions(extension: ByteCursor | undefined, legacy: number): readon
     if (!isGrease(version)) versions.push(version);
   }
   return versions;
+}
+
+/** Returns the numbers of an extension that is one list, or undefined if the extension is malformed. */
+function readNumberList(extension: ByteCursor | undefined): readonly number[] | undefined {
+  if (extension === undefined) return [];
+  const list = extension.vector(2);
+  if (list === undefined || list.remaining === 0 || list.remaining % 2 !== 0 || extension.remaining > 0)
+    return undefined;
+  return readNumbers(list);
+}
+
+/** Returns the numbers of two bytes up to the end. */
+function readNumbers(cursor: ByteCursor): readonly number[] {
+  const numbers: number[] = [];
+  for (let number = cursor.uint(2); number !== undefined; number = cursor.uint(2)) numbers.push(number);
+  return numbers;
 }
 
 /**

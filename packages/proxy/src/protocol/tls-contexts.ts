@@ -1,5 +1,5 @@
 // The TLS server contexts of Services whose TLS Weir terminates. A context is created from a certificate entry when the
-// first client connects. A renewed certificate is a new entry. The new certificate applies to the next handshake and
+// first client that gets the certificate connects. A renewed certificate is a new entry. The new certificate applies to the next handshake and
 // does not affect open connections.
 import { constants, createHash } from 'node:crypto';
 import type { SecureContext } from 'node:tls';
@@ -7,6 +7,7 @@ import { type CertificateEntry, type Route, terminatingTlsPort } from '@weir/mod
 import type { Sealer } from '@weir/runtime/sealing';
 import { loadNodeTls } from '../transport/tls/node-tls.ts';
 import type { TlsServerOptions } from '../transport/tls/tls-stream.ts';
+import { certificateRequestIn, chooseCertificate } from './choose-certificate.ts';
 
 /** Why this proxy cannot use a certificate. */
 export type CertificateFault =
@@ -53,32 +54,48 @@ export class TlsContexts {
     return this.#options.now();
   }
 
-  /** Returns the options for a TLS handshake, or undefined if the route has no usable certificate. */
-  serverOptionsFor(route: Route): TlsServerOptions | undefined {
-    const { certificate, service, settings } = route;
-    if (certificate === undefined) return undefined;
-    const requestsClientCertificate = certificate.clientAuthorities !== null;
-    // For a short time, the settings of the route may be newer or older than its certificate entry. Even then no client
-    // may connect without a required client certificate.
+  /**
+   * Returns the options for a TLS handshake, or undefined if the route has no usable certificate. `prereadBytes` begin
+   * with the client's ClientHello, which decides between several certificates. Without them, the first one counts.
+   */
+  serverOptionsFor(route: Route, prereadBytes?: Uint8Array): TlsServerOptions | undefined {
+    const { certificates, service, settings } = route;
+    const clientAuthorities = clientAuthoritiesOf(route);
+    const requestsClientCertificate = clientAuthorities !== null;
+    // For a short time, the settings of the route may be newer or older than its certificate entries. Even then no
+    // client may connect without a required client certificate.
     if (!requestsClientCertificate && settings.tls?.clientCaSecret) return undefined;
-    const context = this.#contextFor(certificate, service);
+    const request =
+      prereadBytes === undefined || certificates.length < 2 ? undefined : certificateRequestIn(prereadBytes);
+    const certificate = chooseCertificate(certificates, request);
+    const context = certificate && this.#contextFor(certificate, clientAuthorities, service);
     if (context === undefined) return undefined;
     const alpn = encodeAlpn(terminatingTlsPort(route)?.alpn ?? []);
     return { context, alpn, requestsClientCertificate };
   }
 
-  #contextFor(entry: CertificateEntry, service: ServiceName): SecureContext | undefined {
+  #contextFor(
+    entry: CertificateEntry,
+    clientAuthorities: string | null,
+    service: ServiceName,
+  ): SecureContext | undefined {
     const { sealer, now } = this.#options;
     if (sealer === undefined) return undefined;
     const ticketDay = Math.floor(now() / DAY_MS);
     const known = this.#cache.get(entry);
-    if (known !== undefined && (known.ticketDay === ticketDay || known.context === undefined)) return known.context;
-    const made = makeContext(entry, sealer, ticketDay);
+    if (
+      known !== undefined &&
+      known.clientAuthorities === clientAuthorities &&
+      (known.ticketDay === ticketDay || known.context === undefined)
+    )
+      return known.context;
+    const credentials = { ...entry, clientAuthorities };
+    const made = makeContext(credentials, sealer, ticketDay);
     const context = 'why' in made ? undefined : made;
-    this.#cache.set(entry, { context, ticketDay });
+    this.#cache.set(entry, { context, ticketDay, clientAuthorities });
     if ('why' in made) {
       const { namespace, name } = service;
-      this.#options.onCertificateFault({ service: `${namespace}/${name}`, digest: digestOf(entry), ...made });
+      this.#options.onCertificateFault({ service: `${namespace}/${name}`, digest: digestOf(credentials), ...made });
     }
     return context;
   }
@@ -92,6 +109,14 @@ interface CachedContext {
   readonly context: SecureContext | undefined;
   /** The day for which the session ticket keys were derived. */
   readonly ticketDay: number;
+  readonly clientAuthorities: string | null;
+}
+
+/** Returns the CAs of client certificates for a route, or null if clients need no certificate. */
+export function clientAuthoritiesOf({ certificates }: Pick<Route, 'certificates'>): string | null {
+  // Only the first certificate of a Service has the CAs. The route may lack it for a short time.
+  for (const { clientAuthorities } of certificates) if (clientAuthorities !== null) return clientAuthorities;
+  return null;
 }
 
 function makeContext(
@@ -120,12 +145,29 @@ function contextFor(
     // Without client certificates, no CA is trusted. By default each context would contain all root CAs of Node.js.
     ca: clientAuthorities === null ? [] : clientAuthorities,
     minVersion: 'TLSv1.2',
+    ciphers: CIPHERS,
     honorCipherOrder: true,
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
     ticketKeys,
     sessionIdContext,
   });
 }
+
+/**
+ * The cipher suites, preferred first. All have forward secrecy and authenticated encryption (RFC 9325 §4.2). TLS 1.2
+ * prefers ECDSA, because its signatures take less CPU time. `choose-certificate.ts` knows the suites of TLS 1.2 by number.
+ */
+const CIPHERS = [
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'TLS_AES_128_GCM_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
 
 const TICKET_KEY_BYTES = 48;
 /** The length of a session id context, which is the maximum that OpenSSL allows. */

@@ -35,8 +35,16 @@ export class TlsKeyChecker {
    */
   problemFor(route: Route): string | null {
     if (route.settings.tls === undefined || terminatingTlsPort(route) === undefined) return null;
-    const { certificate } = route;
-    if (certificate === undefined) return NO_CERTIFICATE;
+    const { certificates } = route;
+    if (certificates.length === 0) return NO_CERTIFICATE;
+    for (const certificate of certificates) {
+      const fault = this.#faultOf(certificate);
+      if (fault !== null) return fault;
+    }
+    return null;
+  }
+
+  #faultOf(certificate: CertificateEntry): string | null {
     const known = this.#cache.get(certificate) ?? { fault: this.#check(certificate) };
     this.#cache.set(certificate, known);
     return known.fault;

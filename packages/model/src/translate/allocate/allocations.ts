@@ -1,5 +1,5 @@
 import { DEFAULT_POOL } from '../../policy.ts';
-import type { ServiceSettings } from '../../settings/service-settings.ts';
+import { certificateSecretsOf, type ServiceSettings } from '../../settings/service-settings.ts';
 import {
   type CertificateEntry,
   certificateId,
@@ -28,10 +28,10 @@ export interface ServiceAllocation {
   /** The `portKey` of each port that the Service owns exclusively although the fleet shares the port now. */
   readonly exclusivePorts: ReadonlySet<string>;
   /**
-   * The last accepted certificate; undefined if the proxies do not terminate TLS for the Service, or if the table had no certificate
-   * entry.
+   * The last accepted certificates in the order of the Secrets. Empty if the proxies do not terminate TLS for the Service; incomplete if
+   * entries of the table were not readable.
    */
-  readonly certificate: CertificateEntry | undefined;
+  readonly certificates: readonly CertificateEntry[];
 }
 
 export const NO_ALLOCATIONS: Allocations = { listeners: new Map(), services: new Map(), endpoints: new Map() };
@@ -50,16 +50,19 @@ export function allocationsFor(table: RoutingTable): Allocations {
         pool: pool ?? DEFAULT_POOL,
         ports: servedPortNames(ports),
         exclusivePorts: exclusivePortsOf(ports),
-        certificate: certificateOf(entry.uid, table),
+        certificates: certificatesOf(entry.uid, settings, table),
       });
     }
   }
   return { listeners, services, endpoints: Map.groupBy(entriesOf(table, 'endpoints'), ({ service }) => service) };
 }
 
-function certificateOf(uid: string, { entries }: RoutingTable): CertificateEntry | undefined {
-  const entry = entries.get(certificateId(uid));
-  return entry?.kind === 'certificate' ? entry : undefined;
+function certificatesOf(uid: string, { tls }: ServiceSettings, { entries }: RoutingTable): readonly CertificateEntry[] {
+  const secrets = tls === undefined ? [] : certificateSecretsOf(tls);
+  return secrets.flatMap((_, index) => {
+    const entry = entries.get(certificateId(uid, index));
+    return entry?.kind === 'certificate' ? [entry] : [];
+  });
 }
 
 /**

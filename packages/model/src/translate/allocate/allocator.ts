@@ -241,9 +241,9 @@ export class Allocator {
       if (record.decision.settings === null) this.quota.uncount(uid);
       // A Service whose tenant is disputed is not counted, because it must not use up the limits of the policy that owns the tenant.
       else if (membership.kind === 'tenant') {
-        const { settings, certificate } = record.decision;
+        const { settings, certificates } = record.decision;
         const portsOnNodes = servedPorts * Math.max(1, record.decision.nodes.length);
-        const bytes = serviceBytes({ settings, certificate }, { ports: servedPorts, portsOnNodes });
+        const bytes = serviceBytes({ settings, certificates }, { ports: servedPorts, portsOnNodes });
         this.quota.count(membership.tenant.name, service, { ports: portsOnNodes, bytes });
       }
     });

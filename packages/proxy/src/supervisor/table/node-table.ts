@@ -1,6 +1,5 @@
 import {
   type Change,
-  certificateId,
   diff,
   type Entry,
   entryIdOf,
@@ -21,8 +20,8 @@ export class NodeTable {
   #part = new Map<string, Entry>();
   /** The number of listeners on this node, by Service UID. */
   #listenerCounts = new Map<string, number>();
-  /** The ids of all `endpoints` entries in the complete table, by Service UID. */
-  #endpointIds = new Map<string, Set<string>>();
+  /** The ids of all `endpoints` and `certificate` entries in the complete table, by Service UID. */
+  #partIds = new Map<string, Set<string>>();
   /** The number of Services in `part`, by the entry id of their tenant. */
   #serviceCounts = new Map<string, number>();
 
@@ -37,7 +36,7 @@ export class NodeTable {
   /** Takes a new complete table. Returns the changes of `part`. */
   replace(table: RoutingTable): Change[] {
     this.#listenerCounts = new Map();
-    this.#endpointIds = new Map();
+    this.#partIds = new Map();
     this.#serviceCounts = new Map();
     for (const entry of table.entries.values()) this.#link(entry);
     const part = new Map<string, Entry>();
@@ -75,8 +74,8 @@ export class NodeTable {
     }
     // A Service's first listener on this node adds all entries of the Service, and its last listener removes them.
     for (const uid of services) {
-      ids.add(serviceId(uid)).add(certificateId(uid));
-      for (const id of this.#endpointIds.get(uid) ?? []) ids.add(id);
+      ids.add(serviceId(uid));
+      for (const id of this.#partIds.get(uid) ?? []) ids.add(id);
     }
     const tenants = new Set<string>();
     for (const id of ids) {
@@ -131,9 +130,9 @@ export class NodeTable {
   #link(entry: Entry): void {
     if (entry.kind === 'listener' && entry.node === this.#node) {
       this.#listenerCounts.set(entry.service, (this.#listenerCounts.get(entry.service) ?? 0) + 1);
-    } else if (entry.kind === 'endpoints') {
-      const ids = this.#endpointIds.get(entry.service);
-      if (ids === undefined) this.#endpointIds.set(entry.service, new Set([entry.id]));
+    } else if (entry.kind === 'endpoints' || entry.kind === 'certificate') {
+      const ids = this.#partIds.get(entry.service);
+      if (ids === undefined) this.#partIds.set(entry.service, new Set([entry.id]));
       else ids.add(entry.id);
     }
   }
@@ -145,9 +144,9 @@ export class NodeTable {
       else this.#listenerCounts.delete(old.service);
     }
     const [kind, uid = ''] = id.split('/', 2);
-    if (kind !== 'endpoints') return;
-    const ids = this.#endpointIds.get(uid);
-    if (ids?.delete(id) === true && ids.size === 0) this.#endpointIds.delete(uid);
+    if (kind !== 'endpoints' && kind !== 'certificate') return;
+    const ids = this.#partIds.get(uid);
+    if (ids?.delete(id) === true && ids.size === 0) this.#partIds.delete(uid);
   }
 }
 

@@ -22,6 +22,18 @@ const service: fc.Arbitrary<TestService> = fc.record({
     },
   ),
   nodes: fc.subarray(['a', 'b']),
+  otherCertificates: fc.array(
+    fc.record(
+      {
+        chain: fc.constantFrom('c1', 'c2'),
+        keyDigest: fc.constant('d'),
+        notAfter: fc.constant(0),
+        clientAuthorities: fc.constant(null),
+      },
+      PLAIN,
+    ),
+    { maxLength: 3 },
+  ),
 });
 /** Random tables. A port may belong to different Services in two successive tables. */
 const table: fc.Arbitrary<RoutingTable> = fc
@@ -67,7 +79,7 @@ function partOf(complete: RoutingTable): Record<string, Entry> {
     each.id === 'node/a' ||
     (each.kind === 'listener' && each.node === 'a') ||
     (each.kind === 'service' && served.has(each.uid)) ||
-    (each.kind === 'endpoints' && served.has(each.service)) ||
+    ((each.kind === 'endpoints' || each.kind === 'certificate') && served.has(each.service)) ||
     (each.kind === 'tenant' && tenants.has(each.name));
   return contentOf({ entries: new Map(entries.filter(isInPart).map((each) => [each.id, each])) });
 }
