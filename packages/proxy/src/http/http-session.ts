@@ -4,27 +4,22 @@
 // 3. `EndpointRequest` chooses an endpoint, sends the request, and tries again where that is safe.
 // 4. `EndpointConnection` reads the response, and the response passes decide which head the client receives.
 
-import { type EndpointStats, httpsRedirectPort } from '@weir/model/data-plane';
+import type { EndpointStats, Route } from '@weir/model/data-plane';
 import type { Admission } from '../limits/admission.ts';
-import { countRequestRefusal } from '../metering/counters.ts';
-import { RequestMeter } from '../metering/request-meter.ts';
 import type { DownstreamInfo } from '../relay/downstream-info.ts';
 import type { TcpStream } from '../transport/tcp-transport.ts';
 import type { Upstream } from '../upstream/upstream.ts';
+import { CurrentRequest, type RequestConnection, SWITCHING_PROTOCOLS } from './current-request.ts';
 import { EndpointRequest, type RequestOwner } from './endpoint-request.ts';
 import type { HeadFields } from './h1/head-fields.ts';
 import { METHOD } from './h1/methods.ts';
 import type { RequestHeadParser } from './h1/request-head.ts';
 import type { ResponseHeadParser } from './h1/response-head.ts';
-import { writeAnswer, writeRequest, writeResponse, writtenRequest } from './heads.ts';
 import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts';
-import { hstsLineFor, writeHttpsRedirect } from './https-policy.ts';
-import { flush, reserveHead, writeChunkedEnd, writeData } from './message-output.ts';
+import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
-import { type AnswerFormat, answerFormatFor } from './passes/answer-format.ts';
-import { closesConnection, ERROR_REASONS, type ErrorReason } from './passes/error-answer.ts';
+import type { ErrorReason } from './passes/error-answer.ts';
 import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
-import type { CompiledFilters } from './passes/header-filters.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import { output } from './worker-memory.ts';
 
@@ -34,7 +29,6 @@ const HEAD_TIMEOUT_MS = 10_000;
 const KEEP_ALIVE_MS = 60_000;
 /** How long the proxy waits for the client's FIN after the last response. */
 const LINGER_MS = 2_000;
-const SWITCHING_PROTOCOLS = 101;
 
 /** The Service that gets the client, and the head of its first request. */
 interface NextSession {
@@ -56,29 +50,22 @@ type Phase =
   /** The last response was sent. Bytes of the client are discarded until its FIN: a close with unread bytes sends RST. */
   | 'linger';
 
-export class HttpSession extends HttpConnection implements RequestOwner, MessageHandler<RequestHeadParser> {
-  readonly #peer: ForwardedPeer;
+export class HttpSession
+  extends HttpConnection
+  implements RequestOwner, RequestConnection, MessageHandler<RequestHeadParser>
+{
+  readonly peer: ForwardedPeer;
   readonly #reader: MessageReader<RequestHeadParser> = requestReader();
   readonly #request: EndpointRequest;
-  readonly #meter = new RequestMeter();
+  readonly #current = new CurrentRequest(this);
   #phase: Phase = 'head';
   /** Bytes of the next request that arrived before the response was complete. At most one read. */
   #nextRequest: Uint8Array | undefined;
   #hasClientEnded = false;
-  #method: number = METHOD.other;
-  #clientMinorVersion = 1;
-  #isWebSocket = false;
-  #isChunkedRequest = false;
-  #hasBody = false;
-  #isChunkedResponse = false;
-  #hasResponse = false;
   /** Whether a request on this connection was answered. */
   #isKept = false;
-  #closesAfterResponse = false;
-  #answerFormat: AnswerFormat = 'text';
   /** The answer of the proxy to a request without a body, sent at the end of the request, so that the connection stays open. */
   #answerAtEnd: ErrorReason | undefined;
-  #responseFilters: CompiledFilters | undefined;
   /** Bytes of the present message that are not counted yet: those of an incomplete head. */
   #messageBytes = 0;
   /** Set while the client is given to another Service: its upstream, and a copy of the head of the request. */
@@ -89,11 +76,15 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     const { context, upstream } = options;
     const { address } = info.client;
     const listener = info.destination;
-    this.#peer = forwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
+    this.peer = forwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 
-  get #now(): number {
+  get route(): Route {
+    return this.upstream.route;
+  }
+
+  get now(): number {
     return this.context.transport.turns.nowMs;
   }
 
@@ -120,12 +111,12 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   protected override onTimeout(): void {
     if (this.#request.isConnecting) this.#request.tryNextEndpoint('connect-timeout');
     else if (this.#phase === 'head' && this.#reader.isInHead) this.#answer('request-timeout');
-    else if (this.#phase === 'response') this.#failRequest('endpoint-timeout', this.#hasResponse);
+    else if (this.#phase === 'response') this.#failRequest('endpoint-timeout');
     else this.end('idle-timeout');
   }
 
   protected override cancelRequest(): void {
-    this.#meter.abandon();
+    this.#current.abandon();
     this.#request.cancel();
   }
 
@@ -193,23 +184,12 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     const routed = this.options.router.route(head, this.info.tls === undefined ? undefined : this.upstream);
     const refusal = typeof routed === 'string' ? routed : this.#moveTo(routed.upstream, head);
     if (this.#next !== undefined) return 'body';
-    this.#meter.begin(this.counters, this.#now);
     this.#phase = 'body';
-    this.#method = head.methodId;
-    this.#clientMinorVersion = head.minorVersion;
-    this.#answerFormat = answerFormatFor(head.fields);
-    this.#isChunkedRequest = head.framing.kind === 'chunked';
-    const written = writeRequest(head, this.#peer, typeof routed === 'string' ? undefined : routed);
-    this.#responseFilters = typeof routed === 'string' ? undefined : routed.responseFilters;
-    this.#isWebSocket = writtenRequest.isWebSocket;
-    this.#closesAfterResponse = writtenRequest.closes;
+    const reason = this.#current.begin(head, refusal ?? routed);
     this.startIdleTimeout();
-    const reason = refusal ?? written;
-    this.#hasBody = head.framing.kind === 'chunked' || head.framing.length > 0;
-    const redirectPort = httpsRedirectPort(this.upstream.route);
-    if (reason !== undefined) this.#failRequest(reason, false);
-    else if (redirectPort !== undefined) this.#redirect(head, redirectPort);
-    else this.#request.begin(this.#method, this.#hasBody);
+    if (reason === undefined) this.#request.begin(this.#current.method, this.#current.hasBody);
+    else if (reason === 'redirect') this.#redirect(head);
+    else this.#failRequest(reason);
     return 'body';
   }
 
@@ -230,11 +210,11 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   onBodyData(bytes: Uint8Array, start: number, end: number): void {
     this.extendIdleDeadline();
-    writeData(this.#request, this.#isChunkedRequest, bytes, start, end);
+    this.#current.writeRequestData(this.#request, bytes, start, end);
   }
 
   onMessageEnd(trailers: HeadFields | undefined): void {
-    if (this.#isChunkedRequest) writeChunkedEnd(this.#request, trailers);
+    this.#current.writeRequestEnd(this.#request, trailers);
     this.#phase = 'response';
     const reason = this.#answerAtEnd;
     this.#answerAtEnd = undefined;
@@ -244,12 +224,8 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   onRefusal(refusal: MessageRefusal): void {
     output.at = 0;
-    if (this.#phase === 'head') {
-      this.#method = METHOD.other;
-      this.#clientMinorVersion = 1;
-      this.#answerFormat = 'text';
-    }
-    this.#failRequest(reasonForRefusal(refusal), this.#hasResponse);
+    if (this.#phase === 'head') this.#current.beginInvalid();
+    this.#failRequest(reasonForRefusal(refusal));
   }
 
   onConnecting(): void {
@@ -269,43 +245,23 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
   // The response, in the order of its parts.
 
   onResponseHead(head: ResponseHeadParser): number | undefined {
-    const { status } = head;
-    const isSwitch = status === SWITCHING_PROTOCOLS;
     this.extendIdleDeadline();
-    // RFC 9110 §15.2: an HTTP/1.0 client does not understand interim responses.
-    if (status < 200 && !isSwitch && this.#clientMinorVersion === 0) return 0;
-    reserveHead(this);
-    this.#closesAfterResponse ||= this.context.isDraining;
-    const client = {
-      minorVersion: this.#clientMinorVersion,
-      isTls: this.#peer.isTls,
-      isWebSocket: this.#isWebSocket,
-      filters: this.#responseFilters,
-      hstsLine: hstsLineFor(this.upstream.route),
-    };
+    const { isDraining } = this.context;
     // If the endpoint answers before the request is complete, nobody reads the rest of the request.
-    const written = writeResponse(head, client, status >= 200 && (this.#closesAfterResponse || this.#phase === 'body'));
-    if (written === undefined) return undefined;
-    if (status >= 200 || isSwitch) {
-      this.#hasResponse = true;
-      this.#closesAfterResponse = written.closes;
-      this.#isChunkedResponse = written.bodyKind === 'chunked';
-      this.#meter.relayAnswer(status, this.#request.sentAt, this.#now);
-    }
-    if (isSwitch) this.#startOtherProtocol();
-    return written.connectionOptions;
+    const closes = isDraining || this.#phase === 'body';
+    const options = this.#current.writeResponseHead(this, head, { sentAt: this.#request.sentAt, closes });
+    if (options !== undefined && head.status === SWITCHING_PROTOCOLS) this.#startOtherProtocol();
+    return options;
   }
 
   onResponseData(bytes: Uint8Array, start: number, end: number): void {
-    writeData(this, this.#isChunkedResponse, bytes, start, end);
+    this.#current.writeResponseData(this, bytes, start, end);
   }
 
   onResponseEnd(trailers: HeadFields | undefined): void {
     if (this.isEnded) return;
-    if (this.#isChunkedResponse) writeChunkedEnd(this, trailers);
+    this.#current.writeResponseEnd(this, trailers);
     flush(this);
-    this.#isChunkedResponse = false;
-    this.#meter.complete(this.#now);
     this.#endRequest();
   }
 
@@ -324,41 +280,32 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.client.shutdown();
   }
 
-  onRequestFailed(reason: ErrorReason, hasResponse: boolean): void {
+  onRequestFailed(reason: ErrorReason): void {
     output.at = 0;
-    if (!this.isEnded) this.#failRequest(reason, hasResponse);
+    if (!this.isEnded) this.#failRequest(reason);
   }
 
   // What follows a request.
 
   /** Ends the request with an answer of the proxy, or with RST if the client has received a part of a response. */
-  #failRequest(reason: ErrorReason, hasResponse: boolean): void {
+  #failRequest(reason: ErrorReason): void {
+    const { hasResponse, hasBody } = this.#current;
     if (hasResponse) this.end('reset-by-endpoint');
-    else if (this.#phase === 'body' && !this.#hasBody) this.#answerAtEnd = reason;
+    else if (this.#phase === 'body' && !hasBody) this.#answerAtEnd = reason;
     else this.#answer(reason);
   }
 
   #answer(reason: ErrorReason): void {
     this.#request.cancel();
-    countRequestRefusal(this.counters, reason);
-    const isLast = this.#phase !== 'response' || this.context.isDraining;
-    this.#closesAfterResponse ||= isLast || closesConnection(reason);
-    writeAnswer(reason, {
-      format: this.#answerFormat,
-      method: this.#method,
-      clientMinorVersion: this.#clientMinorVersion,
-      closes: this.#closesAfterResponse,
-    });
-    this.#meter.answer(ERROR_REASONS[reason].status, this.counters, this.#now);
+    this.#current.writeAnswer(reason, this.#phase !== 'response' || this.context.isDraining);
     flush(this);
     this.#endRequest();
   }
 
   /** Answers with a redirect to HTTPS. The connection ends, because the client continues at another port. */
-  #redirect(head: RequestHeadParser, port: number): void {
-    if (!writeHttpsRedirect(head, port)) this.#answer('invalid-request');
+  #redirect(head: RequestHeadParser): void {
+    if (!this.#current.writeRedirect(head)) this.#answer('invalid-request');
     else {
-      this.#closesAfterResponse = true;
       flush(this);
       this.#endRequest();
     }
@@ -366,7 +313,7 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
 
   #endRequest(): void {
     if (this.isEnded) return;
-    if (this.#closesAfterResponse || this.#phase === 'body') this.#linger();
+    if (this.#current.closesAfterResponse || this.#phase === 'body') this.#linger();
     else this.#startNextRequest();
   }
 
@@ -374,7 +321,6 @@ export class HttpSession extends HttpConnection implements RequestOwner, Message
     this.#phase = 'head';
     this.#isKept = true;
     this.#reader.next(METHOD.other);
-    this.#hasResponse = false;
     this.setDeadline(KEEP_ALIVE_MS);
     const bytes = this.#nextRequest;
     this.#nextRequest = undefined;

@@ -221,7 +221,12 @@ suite('DecodedHead', () => {
     const edit = new HeadEdit();
     editRequest(edit, {
       head,
-      peer: forwardedPeer({ address: '192.0.2.1', port: 443, isTls: true, isTrusted: false }),
+      peer: forwardedPeer({
+        address: '192.0.2.1',
+        listener: { address: '192.0.2.9', port: 443 },
+        isTls: true,
+        isTrusted: false,
+      }),
       writesForwarded: false,
       hostRewrite: undefined,
       targetRewrite: undefined,
