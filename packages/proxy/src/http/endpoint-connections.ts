@@ -9,9 +9,9 @@ import { EndpointConnection, type EndpointConnectionOwner } from './endpoint-con
  */
 export const MAX_CONNECTIONS_PER_ENDPOINT = 1_024;
 /** How many connections to one endpoint may be idle in one worker. */
-const MAX_IDLE_PER_ENDPOINT = 32;
+const MAX_IDLE_PER_ENDPOINT = 256;
 /** How many connections to all endpoints may be idle in one worker. */
-const MAX_IDLE = 1_024;
+const MAX_IDLE = 2_048;
 /** How long a connection may be idle, in ticks of the timeout wheel (seconds). Less than most endpoints wait. */
 const MAX_IDLE_TICKS = 30;
 /** How long an endpoint may take to answer FIN with FIN. */

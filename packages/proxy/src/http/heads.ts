@@ -5,7 +5,7 @@ import { ResponseHeadParser } from './h1/response-head.ts';
 import type { AnswerFormat } from './passes/answer-format.ts';
 import { CONNECTION_OPTION } from './passes/connection-options.ts';
 import { type ErrorReason, writeErrorAnswer } from './passes/error-answer.ts';
-import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
+import { ForwardedPeer } from './passes/forwarded.ts';
 import { writeRequestHead, writeResponseHead } from './passes/head-writer.ts';
 import type { CompiledFilters } from './passes/header-filters.ts';
 import type { RequestContext } from './passes/request-context.ts';
@@ -21,7 +21,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 /** What the request passes need. The caller sets `head` and `peer` before each use. */
 const requestContext: Mutable<RequestContext> = {
   head: new RequestHeadParser(),
-  peer: forwardedPeer({
+  peer: new ForwardedPeer({
     address: '0.0.0.0',
     listener: { address: '0.0.0.0', port: 0 },
     isTls: false,

@@ -19,7 +19,7 @@ import { HttpConnection, type HttpConnectionOptions } from './http-connection.ts
 import { flush } from './message-output.ts';
 import { type MessageHandler, type MessageReader, type MessageRefusal, requestReader } from './message-reader.ts';
 import type { ErrorReason } from './passes/error-answer.ts';
-import { type ForwardedPeer, forwardedPeer } from './passes/forwarded.ts';
+import { ForwardedPeer } from './passes/forwarded.ts';
 import { reasonForRefusal } from './refusal-reason.ts';
 import { output } from './worker-memory.ts';
 
@@ -76,7 +76,7 @@ export class HttpSession
     const { context, upstream } = options;
     const { address } = info.client;
     const listener = info.destination;
-    this.peer = forwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
+    this.peer = new ForwardedPeer({ address, listener, isTls: info.tls !== undefined, isTrusted: false });
     this.#request = new EndpointRequest(this, { context, upstream, client: info.client });
   }
 

@@ -6,7 +6,7 @@ import { DecodedHead, type HeadKind } from '../../../src/http/h2/decoded-head.ts
 import { HpackDecoder } from '../../../src/http/h2/hpack/decoder.ts';
 import { HpackEncoder } from '../../../src/http/h2/hpack/encoder.ts';
 import { ByteWriter } from '../../../src/http/passes/byte-writer.ts';
-import { forwardedPeer } from '../../../src/http/passes/forwarded.ts';
+import { ForwardedPeer } from '../../../src/http/passes/forwarded.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
 import { writeRequestHead } from '../../../src/http/passes/head-writer.ts';
 import { editRequest } from '../../../src/http/passes/request-passes.ts';
@@ -221,7 +221,7 @@ suite('DecodedHead', () => {
     const edit = new HeadEdit();
     editRequest(edit, {
       head,
-      peer: forwardedPeer({
+      peer: new ForwardedPeer({
         address: '192.0.2.1',
         listener: { address: '192.0.2.9', port: 443 },
         isTls: true,

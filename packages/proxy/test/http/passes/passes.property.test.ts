@@ -5,7 +5,7 @@ import { METHOD } from '../../../src/http/h1/methods.ts';
 import { RequestHeadParser } from '../../../src/http/h1/request-head.ts';
 import { ResponseHeadParser } from '../../../src/http/h1/response-head.ts';
 import { ByteWriter } from '../../../src/http/passes/byte-writer.ts';
-import { forwardedPeer } from '../../../src/http/passes/forwarded.ts';
+import { ForwardedPeer } from '../../../src/http/passes/forwarded.ts';
 import { HeadEdit } from '../../../src/http/passes/head-edit.ts';
 import { writeRequestHead } from '../../../src/http/passes/head-writer.ts';
 import type { HeaderFilter } from '../../../src/http/passes/header-filters.ts';
@@ -137,7 +137,7 @@ test('a forwarded request has one Host, one framing and every end-to-end field a
       const received = parseRequest(bytes);
       const context = requestContext(received, {
         ...options,
-        peer: forwardedPeer({ ...PEER, isTrusted }),
+        peer: new ForwardedPeer({ ...PEER, isTrusted }),
         hostRewrite: hostRewrite === undefined ? undefined : bytesOf(hostRewrite),
         targetRewrite: targetRewrite === undefined ? undefined : bytesOf(targetRewrite),
       });
