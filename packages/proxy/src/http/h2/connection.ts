@@ -65,8 +65,6 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   #isEnded = false;
   #isPeerDraining = false;
   #isDraining = false;
-  /** The last stream of the peer that is processed: known after a round trip of `drain`. */
-  #lastAcceptedId: number = MAX_STREAM_ID;
 
   constructor({ role, sink, handler, now }: ConnectionOptions) {
     const isServer = role === 'server';
@@ -153,7 +151,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       this.#output.frame(FRAME.ping, 0, 0, DRAIN_PING);
     } else {
       this.#output.goaway(0, ERROR.none);
-      this.#lastAcceptedId = 0;
+      this.#streams.lastAcceptedId = 0;
     }
     this.flush();
     this.#checkDrained();
@@ -222,7 +220,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   onEndSent(stream: Http2Stream): void {
     stream.hasEnded = true;
     if (stream.hasPeerEnded) this.#complete(stream);
-    else if (this.#isServer) {
+    else if (this.#isServer && !stream.isTunnel) {
       // RFC 9113 §8.1: a server that has answered without the whole request lets the client stop with NO_ERROR.
       this.#sendReset(stream.id, ERROR.none);
       this.#complete(stream);
@@ -238,16 +236,13 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     this.#limits.onDataSent(bytes);
   }
 
-  accepts(id: number): boolean {
-    return id <= this.#lastAcceptedId;
-  }
-
   onRequest(id: number, head: DecodedHead, refusal: RequestHeadRefusal | undefined, endsStream: boolean): void {
     const stream = this.#streams.add(id, this.#settings.initialWindowBytes);
     stream.hasHead = true;
     stream.hasPeerEnded = endsStream;
     stream.promisedBytes = promisedBytesOf(head);
     stream.method = head.methodId;
+    stream.isTunnel = head.startsWebSocket;
     const consumer = this.#handler.onRequest(stream, head, refusal);
     // The handler may have answered or reset the request.
     if (stream.id !== id) return;
@@ -348,9 +343,9 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
       return;
     }
     // The only PING that is sent is that of `drain`.
-    if (!this.#isDraining || this.#lastAcceptedId !== MAX_STREAM_ID) return;
-    this.#lastAcceptedId = this.#streams.lastPeerId;
-    this.#output.goaway(this.#lastAcceptedId, ERROR.none);
+    if (!this.#isDraining || this.#streams.lastAcceptedId !== MAX_STREAM_ID) return;
+    this.#streams.lastAcceptedId = this.#streams.lastPeerId;
+    this.#output.goaway(this.#streams.lastAcceptedId, ERROR.none);
     this.#checkDrained();
   }
 
@@ -359,7 +354,9 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
     if (this.#isServer) return;
     for (const stream of this.#streams.values().slice()) {
       // RFC 9113 §6.8: streams above the last one were not processed and can be repeated.
-      if (stream.id > lastId && this.#streams.has(stream)) this.#close(stream, ERROR.refusedStream);
+      if (stream.id <= lastId || !this.#streams.has(stream)) continue;
+      this.#streams.rememberReset(stream.id);
+      this.#close(stream, ERROR.refusedStream);
     }
     this.#handler.onCapacity();
   }
@@ -389,7 +386,7 @@ export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   }
 
   #checkDrained(): void {
-    const isLast = this.#isDraining && this.#lastAcceptedId !== MAX_STREAM_ID && this.#streams.size === 0;
+    const isLast = this.#isDraining && this.#streams.lastAcceptedId !== MAX_STREAM_ID && this.#streams.size === 0;
     if (!isLast || this.#isEnded) return;
     this.#isEnded = true;
     this.#output.flush();

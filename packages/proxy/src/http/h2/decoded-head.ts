@@ -121,7 +121,7 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
     this.requestMethod = requestMethod;
     this.at = FIELDS_START;
     fields.bytes = this.memory;
-    // The first field of a request is Host.
+    if (kind === 'request') this.#clearRequest();
     fields.count = kind === 'request' ? 1 : 0;
     fields.seen = 0;
     fields.repeated = 0;
@@ -136,6 +136,29 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
     this.isHttps = false;
     this.#isWebSocket = false;
     this.startsWebSocket = false;
+  }
+
+  /** Forgets the request before, so that a refused request shows nothing of another. The first field is Host. */
+  #clearRequest(): void {
+    const { ids, nameStart, nameEnd, valueStart, valueEnd } = this.fields;
+    ids[0] = FIELD.host;
+    nameStart[0] = 0;
+    nameEnd[0] = 0;
+    valueStart[0] = 0;
+    valueEnd[0] = 0;
+    this.methodId = METHOD.other;
+    this.methodStart = 0;
+    this.methodEnd = 0;
+    this.targetForm = 'origin';
+    this.targetStart = 0;
+    this.targetEnd = 0;
+    this.pathStart = 0;
+    this.pathEnd = 0;
+    this.hostStart = 0;
+    this.hostEnd = 0;
+    this.port = 0;
+    this.#methodLength = 0;
+    this.#pathLength = 0;
   }
 
   take(nameEnd: number, valueEnd: number, id: number, isValid: boolean): boolean {
@@ -258,7 +281,8 @@ export class DecodedHead implements FieldTarget, RequestLine, ResponseContext {
 
   #finishRequest(endsStream: boolean): HeadResult {
     const has = this.#pseudo;
-    const isConnect = this.#methodLength > 0 && methodIdOf(this.#values, 0, this.#methodLength) === METHOD.connect;
+    if (this.#methodLength > 0) this.methodId = methodIdOf(this.#values, METHOD_AT, METHOD_AT + this.#methodLength);
+    const isConnect = this.methodId === METHOD.connect;
     const isExtendedConnect = (has & PROTOCOL_BIT) !== 0;
     // RFC 9113 §8.3.1: a request has `:method`, `:scheme` and `:path`. §8.5: CONNECT has only `:method` and `:authority`.
     const required = isConnect && !isExtendedConnect ? METHOD_BIT | AUTHORITY_BIT : METHOD_BIT | SCHEME_BIT | PATH_BIT;

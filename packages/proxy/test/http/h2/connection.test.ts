@@ -224,7 +224,10 @@ suite('drain', () => {
     peer.send(FRAME.ping, FLAG.ack, 0, frames[1]?.payload as Buffer);
     assert.deepEqual(goaways(peer), [3]);
     peer.head(5, POST);
+    peer.send(FRAME.data, 0, 5, new Uint8Array(5));
+    peer.head(5, [['a', 'b']], FLAG.endStream);
     assert.deepEqual(peer.events, ['request 1', 'request 3']);
+    assert.equal(peer.failureCode, undefined);
     for (const stream of peer.streams) peer.connection.reset(stream, ERROR.cancel);
     assert.equal(peer.isDrained, true);
   });

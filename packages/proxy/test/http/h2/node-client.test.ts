@@ -174,6 +174,24 @@ suite('an HTTP/2 server', () => {
     await once(request, 'end');
   });
 
+  test('lets a client of a tunnel send after the end of the server', async (context) => {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    const { session } = await startPair(context, (connection, stream) => {
+      answer(connection, stream, 200, '', true);
+      let received = '';
+      return consumerOf({
+        onData: (_stream, bytes, start, end) => {
+          received += latin1Text(bytes, start, end);
+        },
+        onClose: (_stream, code) => resolve(`${received} ${code}`),
+      });
+    });
+    const request = session.request({ ':method': 'CONNECT', ':protocol': 'websocket', ':path': '/chat' });
+    await once(request.resume(), 'end');
+    request.end('late');
+    assert.equal(await promise, 'late undefined');
+  });
+
   test('lets a client stop its body after an early answer', async (context) => {
     const { session } = await startPair(context, (connection, stream) => {
       answer(connection, stream, 413, '', true);
