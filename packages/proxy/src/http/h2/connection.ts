@@ -1,9 +1,10 @@
 import type { RequestHeadRefusal } from '../h1/refusals.ts';
 import { AbuseLimits, MAX_QUEUED_BYTES } from './abuse-limits.ts';
+import type { ConnectionOptions } from './connection-handler.ts';
 import { DataReceiver } from './data-receiver.ts';
 import { DataSender, type SenderOwner } from './data-sender.ts';
 import type { DecodedHead } from './decoded-head.ts';
-import { type ByteSink, FrameOutput } from './frame-output.ts';
+import { FrameOutput } from './frame-output.ts';
 import { FrameReader } from './frames.ts';
 import { encodeLines } from './head-encoder.ts';
 import { HeadReceiver, type HeadReceiverOwner, promisedBytesOf } from './head-receiver.ts';
@@ -12,29 +13,6 @@ import { CLIENT_PREFACE, ERROR, FLAG, FRAME, MAX_STREAM_ID, readUint32 } from '.
 import { OWN_CLIENT_SETTINGS, OWN_SERVER_SETTINGS, PeerSettings } from './settings.ts';
 import type { Http2Stream, StreamConsumer } from './stream.ts';
 import { StreamTable } from './stream-table.ts';
-
-export interface ConnectionHandler {
-  /**
-   * Called in a server with each request. Returns the consumer of its stream, which gets no event if the stream has ended
-   * before the handler returns. The handler answers a refused request with a status. `head` is valid until the handler
-   * returns; that of a refused request is not complete.
-   */
-  onRequest(stream: Http2Stream, head: DecodedHead, refusal: RequestHeadRefusal | undefined): StreamConsumer;
-  /** Called in a client when `canOpen` may have changed. */
-  onCapacity(): void;
-  /** Called after `drain`, when all streams have ended and the peer opens no more. The owner closes the transport. */
-  onDrained(): void;
-  /** Called once if the connection must end. GOAWAY is sent. The owner closes the transport. */
-  onFailure(code: number): void;
-}
-
-export interface ConnectionOptions {
-  readonly role: 'server' | 'client';
-  readonly sink: ByteSink;
-  readonly handler: ConnectionHandler;
-  /** Returns the time in milliseconds. */
-  readonly now: () => number;
-}
 
 /** Larger than any block: the largest head, and the lines that passes append. */
 const BLOCK_BYTES: number = 256 * 1024;
@@ -51,7 +29,7 @@ const DRAIN_PING: Uint8Array = new TextEncoder().encode('draining');
  */
 export class Http2Connection implements SenderOwner, HeadReceiverOwner {
   readonly #isServer: boolean;
-  readonly #handler: ConnectionHandler;
+  readonly #handler: ConnectionOptions['handler'];
   readonly #streams: StreamTable;
   readonly #output: FrameOutput;
   readonly #limits: AbuseLimits;

@@ -199,6 +199,7 @@ suite('DecodedHead', () => {
     assert.deepEqual(framingOf(request(), false), ['chunked', 0]);
     assert.deepEqual(framingOf(request({}, ['content-length', '7']), false), ['length', 7]);
     assert.deepEqual(framingOf(request({}, ['content-length', '0']), true), ['length', 0]);
+    assert.deepEqual(framingOf(request(webSocket), false), ['none', 0]);
   });
 
   test('joins the parts of Cookie behind the other fields', () => {
